@@ -35,7 +35,7 @@ help:  ## show what can be made
 setup:  ## install everything into .venv, by the hashes of requirements.lock
 	@scripts/setup
 
-run: setup  ## fetch the demo web, or URLS=file DEPTH=n, and show progress; STORE=postgres
+run: setup  ## fetch the demo sites, or URLS=file DEPTH=n, and show progress; STORE=postgres
 	@$(BIN)/aragog run $(URLS) --depth $(DEPTH)
 
 up: setup  ## start the system and keep it running

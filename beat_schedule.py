@@ -1,8 +1,8 @@
 """
 The tasks that beat enqueues, and how often.
 
-Running two beats at once is harmless: every task here claims its work before doing it, and
-`expires` keeps a queue without workers from filling with stale messages.
+Running two beats at once is harmless, because every task here claims its work before doing it.
+`expires` prevents a queue without workers from filling with stale messages.
 
 `beat_schedule` in a source checkout is `aragog.beat_schedule` (aragog/runtime/short_names.py).
 """

@@ -1,5 +1,5 @@
 """
-Celery's own settings; aragog's settings are in aragog.toml.
+Celery's own settings. aragog's settings are in aragog.toml.
 
 The broker settings are derived from `broker.url` (docs/deployment.md). The values shown here are
 Celery's defaults, which apply to brokers that do not need another value.
@@ -13,7 +13,7 @@ from aragog.beat_schedule import beat_schedule
 from aragog.runtime.secret import reveal
 from aragog.runtime.short_names import share
 from aragog.settings.in_use import process_settings
-from aragog.tasks.routes import QUEUE_OF
+from aragog.tasks.routes import QUEUES_BY_TASK
 from pinlater.brokers import celery_settings, kind_of
 
 share(__name__)
@@ -25,7 +25,7 @@ _broker_settings = celery_settings(
 
 broker_url = _broker_settings["broker_url"]
 broker_transport_options = _broker_settings["broker_transport_options"]
-# Without a backend, callers who wait for a result get an error with the missing setting.
+# Without a backend, callers who wait for a result get an error that names the missing setting.
 result_backend = reveal(_broker.result_backend) or "aragog.workers.no_results:NoResultBackend"
 if kind_of(broker_url) == "pinlater":
     # After `celery purge`, the URLs of deleted jobs can be enqueued again at once. The function is
@@ -60,7 +60,7 @@ imports = (
     "aragog.tasks.reextract",
     "aragog.tasks.maintenance",
 )
-task_routes = {name: {"queue": queue.value} for name, queue in QUEUE_OF.items()}
+task_routes = {name: {"queue": queue.value} for name, queue in QUEUES_BY_TASK.items()}
 
 # Flower lists all tasks of the crawl, but periodic tasks only if they fail.
 task_annotations = {

@@ -1,11 +1,11 @@
 """
-The exceptions of aragog, grouped by remedy: who must act, and whether a retry can help.
+aragog's exceptions, grouped by who must act and whether a retry can help.
 
 Failures of origins are outcomes (`aragog.fetch_record.outcome`), not exceptions.
 
-Each library has its own exceptions. `TRANSIENT`, `BAD_INPUT`, `CONFIG` and `PERMANENT` contain the
-classes of each remedy from all libraries, and `ALL` the base classes: code that reacts to a remedy
-writes `except TRANSIENT`, not `except TransientError`.
+Each library has its own exceptions. `TRANSIENT`, `BAD_INPUT`, `CONFIG` and `PERMANENT` each contain
+all libraries' classes with the same remedy, and `ALL` contains the base classes. So code that
+handles temporary failures writes `except TRANSIENT`, not `except TransientError`.
 
     AragogError
     ├── ConfigError                 fix the settings; the process must not start
@@ -37,7 +37,7 @@ zengraph raises `StoreUnavailable` (the tables on SQLite, PostgreSQL or HBase), 
 SQLite file; the others work), `Unfinished`, `NotUnique` (another node has this value),
 `SizeExceeded` (written or requested data exceeds a limit) and `CorruptRow`.
 
-The fields of an error are dataclass fields and also its `args`, so that Celery can pickle it. Its
+An error's fields are dataclass fields and are also its `args`, so that Celery can pickle it. Its
 text is `MESSAGE` with the fields filled in.
 """
 
@@ -169,7 +169,8 @@ class ValueTaken(BadInput):
     MESSAGE = "property {name!r}: its value belongs to {url}"
     name: str
     url: str
-    """That record's URL; for a node that is not a page, its id in hexadecimal digits."""
+    """The URL of the record that has the value, or the hexadecimal ID of a node that is not a
+    page."""
 
 
 class Unsupported(BadInput):
@@ -196,7 +197,7 @@ class AccessDenied(AragogError):
 
 @dataclass(eq=False, repr=False)
 class TransientError(AragogError):
-    """A part of our own infrastructure is unavailable; the same call may work later."""
+    """A component of our own infrastructure is unavailable; the same call may work later."""
 
     MESSAGE = "{where}: {reason}"
     where: str
@@ -266,7 +267,7 @@ class CorruptContent(PermanentError):
 
 
 TRANSIENT = (TransientError, BrokerUnavailable, StoreUnavailable, Unfinished)
-"""A part of our own infrastructure is unavailable: the same call may work later."""
+"""A component of our own infrastructure is unavailable: the same call may work later."""
 BAD_INPUT = (BadInput, InvalidArgument, InvalidMessage, InvalidUrl, InvalidGraphArgument)
 """The caller must change the call."""
 CONFIG = (

@@ -95,7 +95,7 @@ def system(port: int, folder: Path, options: argparse.Namespace):
     supervisor = Supervisor(folder, environment(settings), PRELOAD)
     supervisor.acquire()
     try:
-        start(supervisor, settings, front=("beat",))
+        start(supervisor, settings, frontends=("beat",))
         server = redis.Redis.from_url(settings.resolved().redis.url)
         yield settings, server
     finally:

@@ -44,7 +44,7 @@ from aragog.api.operations.operation import Parts
 from aragog.api.server.thrift.contract import idl
 from aragog.api.server.thrift.handlers import services
 from aragog.api.server.thrift.server import ThriftServer
-from aragog.bootstrap.stores import served_store, tables, url_store
+from aragog.bootstrap.stores import serving_store, tables, url_store
 from aragog.observability.instruments import READ_CACHE_READS
 from aragog.settings import ServingSettings, load_settings
 from bench.open_loop import divide_cores, thrift_reply
@@ -65,7 +65,7 @@ def run_role(name: str, sock: socket.socket | None, writes: int, pages: int) -> 
     """Run the server, the writer or the compactor, with the store of the environment."""
     settings = load_settings()
     if name == "serve" and sock is not None:
-        store = served_store(settings)
+        store = serving_store(settings)
         gc.collect()
         gc.freeze()
         parts, embedded = Parts(store=store), settings.store.is_embedded

@@ -226,7 +226,7 @@ class _Scenario:
     def _sweep(self) -> None:
         """Run upkeep's removal of cancelled crawls, which normally runs every few minutes."""
         control = crawl_control(load_settings())
-        in_flight = SharedState.of(load_settings()).in_flight
+        in_flight = SharedState.from_settings(load_settings()).in_flight
 
         def is_swept() -> bool:
             ended = control.registry.read().ended
@@ -234,7 +234,7 @@ class _Scenario:
 
         wait_for(is_swept, MAX_SWEEP_S)
         waiting = {
-            n: control.counts.of(control.registry.get(n).numbers).waiting for n in self.names
+            n: control.counts.totals(control.registry.get(n).numbers).waiting for n in self.names
         }
         self.violations += [
             f"{name}: {count} still waiting" for name, count in waiting.items() if count
@@ -266,7 +266,7 @@ def _is_over(control: CrawlControl, name: str) -> bool:
 
 
 def _used_bytes() -> int:
-    info: Any = SharedState.of(load_settings()).client.info("memory")
+    info: Any = SharedState.from_settings(load_settings()).client.info("memory")
     return int(info["used_memory_dataset"])
 
 
@@ -283,13 +283,13 @@ class _SlowScripts:
 
     def start_logging(self) -> None:
         """Start logging slow commands."""
-        client = SharedState.of(load_settings()).client
+        client = SharedState.from_settings(load_settings()).client
         client.config_set("slowlog-log-slower-than", SLOW_MICROSECONDS)
         client.config_set("slowlog-max-len", 5_000)
 
     def collect(self) -> None:
         """Read the log, then empty it."""
-        client = SharedState.of(load_settings()).client
+        client = SharedState.from_settings(load_settings()).client
         names = _script_names()
         for entry in client.slowlog_get(5_000):
             parts = entry["command"].split(b" ")

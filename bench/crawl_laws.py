@@ -19,7 +19,7 @@ from aragog.crawl.pipeline.routing import Queue
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.shared_redis.leases import field
 from aragog.crawl.stages.crawl_control import CrawlControl
-from aragog.crawl.stages.waiting_line import job_of
+from aragog.crawl.stages.waiting_line import parse_line_job
 from aragog.settings import Settings
 from aragog.urlstore.crawl_members import crawls_in
 from pinlater.admin import Admin
@@ -69,7 +69,7 @@ def read_state(settings: Settings) -> CrawlState:
 
 def _entries(settings: Settings) -> Iterator[tuple[bytes, bytes]]:
     seen = set[bytes]()
-    for client in SharedState.of(settings).nodes.clients:
+    for client in SharedState.from_settings(settings).nodes.clients:
         key = f"{settings.redis.prefix}in_flight"
         for name, entry in client.hscan_iter(key, count=PAGE_SIZE):
             if name not in seen:  # a scan may return a name twice
@@ -83,10 +83,10 @@ def _urls_of_jobs(settings: Settings) -> Iterator[str]:
     for server in lines.servers:
         for key in list(server.domains()):
             for payload in server.walk(key):
-                yield job_of(payload).url
-    for client in SharedState.of(settings).nodes.clients:
+                yield parse_line_job(payload).url
+    for client in SharedState.from_settings(settings).nodes.clients:
         for entry in client.eval(_READ_TAKEN, 1, f"{settings.redis.prefix}lines2:taken"):
-            yield job_of(entry.partition(b"|")[2]).url
+            yield parse_line_job(entry.partition(b"|")[2]).url
     for shard in Admin.connect(settings.broker.url, settings.broker.shards).cluster.shards:
         for queue in (Queue.FETCH, Queue.ROBOTS, Queue.CANONICALIZE, Queue.STORE):
             for state in (JobState.PENDING, JobState.RUNNING):
@@ -140,8 +140,8 @@ def find_violations(
     for name in names:
         record = crawls.records[name]
         # URLs waiting for a crawl that ended count as cancelled, even before upkeep removes them.
-        counts = control.counts.of(record.numbers, ended=crawls.ended)
-        raw = control.counts.of(record.numbers)
+        counts = control.counts.totals(record.numbers, ended=crawls.ended)
+        raw = control.counts.totals(record.numbers)
         entries = sum(state.entries.get(number, 0) for number in record.numbers)
         if not counts.is_exact:
             found.append(f"{name}: {counts}")

@@ -69,7 +69,9 @@ def rounds(
     with Aragog(settings) as client, Progress(disable=True) as progress:
         lines = LineReader((str(file),), progress)
         started, client_s, server_s = time.perf_counter(), time.process_time(), server_cpu_s()
-        for count, _ in enumerate(zip(client.enqueue_all(lines), lines.places(), strict=False), 1):
+        for count, _ in enumerate(
+            zip(client.enqueue_all(lines), lines.line_sources(), strict=False), 1
+        ):
             if count % urls_per_row:
                 continue
             took_s = time.perf_counter() - started

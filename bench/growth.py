@@ -152,14 +152,21 @@ def measure(
 
 
 @contextmanager
-def a_store(engine: str, content: str, *, first_form: bool = False) -> Iterator[Settings]:
-    """Yield the settings of an empty store. Its servers are stopped at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="aragog-growth-"))
+def a_store(
+    engine: str, content: str, *, first_form: bool = False, folder: Path | None = None
+) -> Iterator[Settings]:
+    """
+    Yield the settings of an empty store. Its servers are stopped at the end, and it is deleted.
+
+    A store in `folder` is kept, and may contain pages of an earlier call.
+    """
+    kept, folder = folder, folder or Path(tempfile.mkdtemp(prefix="aragog-growth-"))
+    (folder / "data" / "store").mkdir(parents=True, exist_ok=True)
     if first_form:
-        (folder / "data" / "store").mkdir(parents=True)
         (folder / "data" / "store" / "format").write_text("1\n")
     with ExitStack() as stack:
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        if not kept:
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
         store, bodies = StoreSettings(), ContentSettings()
         if engine == "hbase":
             from deploy.hbase.server import HBaseServer

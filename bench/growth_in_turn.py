@@ -4,16 +4,18 @@ Measure the cost of a page in a large and a small store in turn, so that load ch
     python -m bench.growth_in_turn [--stores 10000 100000] [--one-host]
     python -m bench.growth_in_turn --stores 10000 1000000 --minutes 60
     python -m bench.growth_in_turn --stores 10000 10000:1 100000 100000:1
+    python -m bench.growth_in_turn --stores 10000 250000 --one-host --folder FOLDER
 
 Two processes fill each store to its number of pages in large batches, which create the same rows as
 small ones. `:1` is a store created before format 2 (docs/adr/0113). Then one process per store in
 turn does the work of the store stage with 500 pages of 185 links and 15 fields: it looks up what is
-stored, puts a pack, writes batches of 25 and compacts links. It prints the medians of its CPU, of
-the bytes per page written to disk, and of the CPU of reading the 40 pages of a site (like a getMany
-of the API), relative to the first store.
+stored, puts a pack, writes batches of 25 and compacts links. It prints the medians and means of its
+CPU, of the bytes per page written to disk, and of the CPU of reading the 40 pages of a site (like a
+getMany of the API), relative to the first store.
 
 Bodies are small (1,100 bytes) and distinct, so that a million pages take 16 GB of disk. Filling
-stops after `--minutes`; the number of pages that a store has then is printed.
+stops after `--minutes`; the number of pages that a store has then is printed. `--folder` keeps the
+stores, and a later run continues to fill them.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
@@ -48,6 +51,8 @@ FILLING = 2
 FILL_BATCH = 250
 SITE_PAGES = 40
 READ_SITES = 12
+_PAGES = "pages"
+"""The file in the folder of a store that contains the number of its pages."""
 
 
 class Size(NamedTuple):
@@ -70,6 +75,8 @@ class Cost(NamedTuple):
     """The cost of a page."""
 
     write_ms: float
+    compact_ms: float
+    """The part of `write_ms` that compaction takes."""
     written_kb: float
     read_us: float
     """CPU of reading one page of a site with four fields, as a getMany does."""
@@ -115,10 +122,12 @@ def write(settings: Settings, one_host: bool, numbers: Connection) -> None:
         for at in range(0, CHUNK, BATCH):
             store.get_many([page.url for page in pages[at : at + BATCH]], fields=[])
         write_packed(store, pages, BATCH)
+        stored_s = time.process_time()
         _compact(store)
-        write_s, written = time.process_time() - before_s, written_bytes() - written
+        end_s, written = time.process_time(), written_bytes() - written
         read_us = _read_sites(store, first, one_host=one_host)
-        numbers.send(Cost(1e3 * write_s / CHUNK, written / 1e3 / CHUNK, read_us))
+        cpu_ms = [1e3 * (end_s - start_s) / CHUNK for start_s in (before_s, stored_s)]
+        numbers.send(Cost(*cpu_ms, written / 1e3 / CHUNK, read_us))
     store.close()
 
 
@@ -158,10 +167,14 @@ class Workers:
             process.join()
 
 
-def filled(settings: Settings, pages: int, until_s: float, *, one_host: bool) -> int:
-    """Write pages until there are enough or time is up. Returns the number of pages."""
+def filled(settings: Settings, pages: int, until_s: float, *, one_host: bool, first: int) -> int:
+    """
+    Write pages until there are enough or time is up. Returns the number of pages.
+
+    `first` is the number of pages that the store already has.
+    """
     workers = Workers(fill, settings, FILLING, one_host=one_host)
-    sent = stored = 0
+    sent = stored = first
     busy = dict.fromkeys(workers.pipes, False)
     while stored < sent or (sent < pages and time.monotonic() < until_s):
         for pipe in workers.pipes:
@@ -194,18 +207,34 @@ def in_turn(
     return costs
 
 
+def _pages_of(settings: Settings) -> int:
+    """Return the number of pages of a store in a folder that was kept."""
+    path = settings.data_dir / _PAGES
+    return int(path.read_text("ascii")) if path.exists() else 0
+
+
+def _keep_pages(settings: Settings, pages: int) -> None:
+    """Record the number of pages for later runs."""
+    (settings.data_dir / _PAGES).write_text(f"{pages}\n", "ascii")
+
+
 def report(sizes: Sequence[Size], costs: Sequence[Sequence[Cost]]) -> None:
-    """Print the medians of each store, absolute and relative to the first."""
-    table = Table("store", "CPU ms a page", "", "KB written", "", "getMany, us a URL", "")
-    first = [statistics.median(column) for column in zip(*costs[0], strict=True)]
-    for size, found in zip(sizes, costs, strict=True):
-        medians = [statistics.median(column) for column in zip(*found, strict=True)]
-        cells = [
-            text
-            for value, base, digits in zip(medians, first, (3, 1, 1), strict=True)
-            for text in (f"{value:.{digits}f}", f"{value / base:.2f}")
-        ]
-        table.add_row(str(size), *cells)
+    """
+    Print the medians and means of each store, absolute and relative to the first.
+
+    Lists of one host are passed on at some rounds and not at others, which only the mean shows.
+    """
+    table = Table("store", "CPU ms", "", "compaction", "", "KB written", "", "getMany, us", "")
+    for name, average in (("median", statistics.median), ("mean", statistics.fmean)):
+        first = [average(column) for column in zip(*costs[0], strict=True)]
+        for size, found in zip(sizes, costs, strict=True):
+            values = [average(column) for column in zip(*found, strict=True)]
+            cells = [
+                text
+                for value, base, digits in zip(values, first, (3, 3, 1, 1), strict=True)
+                for text in (f"{value:.{digits}f}", f"{value / base:.2f}")
+            ]
+            table.add_row(f"{size}, {name}", *cells)
     Console().print(table)
 
 
@@ -219,16 +248,23 @@ def main() -> None:
     parser.add_argument("--one-host", action="store_true", help="all pages of one host")
     parser.add_argument("--minutes", type=float, default=60.0, help="of filling, at most")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--folder", type=Path, help="keep the stores here, and continue them")
     add_quick(parser, stores=[Size(500, False), Size(1000, True)], rounds=1)
     args = parser.parse_args()
     until_s = time.monotonic() + args.minutes * 60
     with ExitStack() as stack:
         stores = []
         for size in args.stores:
-            settings = stack.enter_context(a_store("sqlite", "folder", first_form=size.first_form))
-            pages = filled(settings, size.pages, until_s, one_host=args.one_host)
+            kept = args.folder and args.folder / f"{size.pages}{'-1' * size.first_form}"
+            store = a_store("sqlite", "folder", first_form=size.first_form, folder=kept)
+            settings = stack.enter_context(store)
+            first = _pages_of(settings)
+            pages = filled(settings, size.pages, until_s, one_host=args.one_host, first=first)
             stores.append((size._replace(pages=pages), settings))
+            _keep_pages(settings, pages)
         costs = in_turn(stores, args.rounds, one_host=args.one_host)
+        for size, settings in stores:
+            _keep_pages(settings, size.pages + (args.rounds + 1) * CHUNK)
     report([size for size, _ in stores], costs)
 
 

@@ -55,7 +55,7 @@ from aragog.urlstore.content import MemoryContent, MemoryPacks
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
 from aragog.workers.preload import GC_THRESHOLD
-from aragog.workers.services import in_store_thread
+from aragog.workers.services import run_in_store_thread
 from bench import figures
 from bench.crawl import page_sets
 from bench.quick import add_quick
@@ -193,9 +193,9 @@ def _miss(store: UrlStore, page: PageWrite) -> float:
     """Store a page that somebody waits for, and return the ms until its body was read."""
     time.sleep(0.1)
     before_s = time.perf_counter()
-    packing = in_store_thread(lambda: store.pack_pages([page], now=True, urls=1), urgent=True)
+    packing = run_in_store_thread(lambda: store.pack_pages([page], now=True, urls=1), urgent=True)
     written = packing.wait()
-    in_store_thread(lambda: store.write_pages(written), urgent=True)
+    run_in_store_thread(lambda: store.write_pages(written), urgent=True)
     packing.settle()
     assert store.content(page.url) is not None
     return (time.perf_counter() - before_s) * 1000
@@ -217,7 +217,7 @@ def _feed(
 
 
 def _write_when_put(store: UrlStore, groups: WriteGroups, batch: Sequence[PageWrite]) -> None:
-    packing = in_store_thread(lambda: store.pack_pages(batch, urls=len(batch)))
+    packing = run_in_store_thread(lambda: store.pack_pages(batch, urls=len(batch)))
     written = packing.wait()
     joined = groups.join(written)
 
@@ -226,7 +226,7 @@ def _write_when_put(store: UrlStore, groups: WriteGroups, batch: Sequence[PageWr
             store.write_pages(written)
         packing.settle()
 
-    in_store_thread(write)
+    run_in_store_thread(write)
 
 
 def collect_like_a_worker() -> None:

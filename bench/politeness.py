@@ -49,7 +49,7 @@ from aragog.crawl.pipeline.messages import FetchBatch
 from aragog.crawl.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.process_stages import ProcessStages
-from aragog.crawl.stages.release import Releasing
+from aragog.crawl.stages.release import ReleaseThread
 from aragog.fetch_record.outcome import Deferred, Gone, Outcome
 from aragog.settings import (
     BrokerSettings,
@@ -287,7 +287,7 @@ def measure(args: argparse.Namespace, shared: str, limiter: str, folder: Path) -
     calls = script_calls(limiter_client)
     started_s, cpu_s = time.monotonic(), time.process_time()
     memory.start()
-    releasing = Releasing(pipeline.release.run).start()
+    releasing = ReleaseThread(pipeline.release.run).start()
     probe = Probe(pipeline, origins, args)
     probe.start()
     queue.work(pipeline, started_s + args.seconds, args.threads)

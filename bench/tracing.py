@@ -192,7 +192,7 @@ def trace_work(traces: UrlTraces, is_traced: bool) -> Callable[[], None]:
 
     def run() -> None:
         call = traces.call("", "")
-        with call.sending(urls, {"aragog.depth": 0}):
+        with call.trace_sending(urls, {"aragog.depth": 0}):
             jobs = [UrlJob(url=url, **call.job(url)) for url in urls]
         for stage in STAGES:
             with traces.stage(stage, jobs) as spans:
@@ -204,7 +204,7 @@ def trace_work(traces: UrlTraces, is_traced: bool) -> Callable[[], None]:
                             requests.release_permit(job.url)
                             spans.record_requests(job, requests, outcome)
                     elif stage == "canonicalize":
-                        with spans.part(job, "read page"):
+                        with spans.subspan(job, "read page"):
                             pass
                     if is_traced:
                         spans.event(job, "stored", wait_ms=3)

@@ -4,7 +4,7 @@ Make the data folder of an earlier version, for the upgrade test.
     python scripts/earlier_data.py COMMIT tests/data/earlier/FOLDER.tar.xz
 
 builds the wheel of COMMIT, installs it with the versions of its own lock, and has that version
-crawl the demo web, watch a page, and stop while jobs wait in a paused queue. The archive contains
+crawl the demo sites, watch a page, and stop while jobs wait in a paused queue. The archive contains
 the folder as it was left, without logs, and records.jsonl, the records as that version exported
 them. Needs access to PyPI, and Linux with Python 3.11. The result contains nothing of this tree.
 """

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 
-from aragog.fetch_record.outcome import SINGLE_VALUES, FetchRecord, SingleValue
+from aragog.fetch_record.outcome import SCALAR_FIELDS, FetchRecord, ScalarField
 
 CONTRACT = Path(__file__).parent.parent / "aragog/api/urlstore.thrift"
 STRUCT = re.compile(r"struct FetchReport \{\n(?P<fields>.*?)^\}", re.MULTILINE | re.DOTALL)
@@ -27,7 +27,7 @@ TYPES = {str: "string", int: "i64", float: "double", bool: "bool"}
 
 
 def with_new_fields(
-    contract: str, values: Mapping[str, SingleValue], comments: Mapping[str, str]
+    contract: str, values: Mapping[str, ScalarField], comments: Mapping[str, str]
 ) -> str:
     """Return the contract with a field for each of these values."""
     struct = STRUCT.search(contract)
@@ -43,7 +43,7 @@ def with_new_fields(
     return contract[:offset] + lines + contract[offset:]
 
 
-def _line(number: int, name: str, value: SingleValue, comment: str) -> str:
+def _line(number: int, name: str, value: ScalarField, comment: str) -> str:
     optional = "optional " if value.optional else ""
     text = f"  /** {comment} */\n" if comment else ""
     return f"{text}  {number}: {optional}{TYPES[value.type]} {name}\n"
@@ -66,7 +66,7 @@ def main() -> None:
     """Complete the contract."""
     contract = CONTRACT.read_text(encoding="utf-8")
     CONTRACT.write_text(
-        with_new_fields(contract, SINGLE_VALUES, docstrings(FetchRecord)), encoding="utf-8"
+        with_new_fields(contract, SCALAR_FIELDS, docstrings(FetchRecord)), encoding="utf-8"
     )
 
 

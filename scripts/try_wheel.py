@@ -4,7 +4,7 @@ Try a wheel like a user who has only Python and an empty folder: `make try-wheel
     python scripts/try_wheel.py [--python 3.14] [WHEEL]
 
 installs the newest wheel of dist/ with the wheels of its libraries into an empty environment, from
-wheels only and in the versions of requirements.lock, crawls the demo web in an empty folder,
+wheels only and in the versions of requirements.lock, crawls the demo sites in an empty folder,
 compares a field of one page, and checks that Celery finds the app. It exits with 1 and the output
 of the command that failed. Needs access to PyPI.
 """
@@ -80,7 +80,9 @@ def install(wheel: Path, python: str, folder: Path) -> Path:
 
 def main(arguments: list[str]) -> int:
     """Install, crawl and read. Returns the exit status."""
-    parser = argparse.ArgumentParser(description="Install a wheel and crawl the demo web with it.")
+    parser = argparse.ArgumentParser(
+        description="Install a wheel and crawl the demo sites with it."
+    )
     parser.add_argument("--python", default=sys.executable, help="a version or a path")
     parser.add_argument("wheel", nargs="?", type=Path)
     options = parser.parse_args(arguments)
@@ -96,7 +98,7 @@ def main(arguments: list[str]) -> int:
         version = run(folder, bin_ / "python", "--version").strip()
     if page["fields"].get(FIELD) != VALUE:
         raise SystemExit(f"try_wheel: {PAGE}: {FIELD} is {page['fields'].get(FIELD)!r}")
-    print(f"{wheel.name} on {version}: installed from wheels, crawled the demo web, read {FIELD}")
+    print(f"{wheel.name} on {version}: installed from wheels, crawled the demo sites, read {FIELD}")
     return 0
 
 

@@ -1,7 +1,7 @@
 """
 The task that analyzes fetched pages.
 
-It is safe to run twice: see aragog.crawl.stages.canonicalize.
+It is safe to run twice; see aragog.crawl.stages.canonicalize.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 Defer the tasks that a Celery caller linked to a fetch until the fetch's URLs are done.
 
 A Celery task is finished when it returns, and then Celery runs the tasks linked to it. But `fetch`
-returns before its URLs are done: they wait for slots, for robots.txt, and for two more stages.
+returns before its URLs are done, because they wait for slots, robots.txt, and two more stages.
 `fetch` therefore moves the linked tasks from its own message into the jobs of its URLs, and the
 task `aragog.finished` runs them for each URL when it is done.
 
@@ -61,7 +61,7 @@ def add_continuation(batch: FetchBatch, request: Any, backend: Any) -> FetchBatc
 
 
 def waits_for_result(request: Any, backend: Any) -> bool:
-    """Return True if a caller may wait for the result of this task. Pure."""
+    """Return True if a caller may wait for the result of this task."""
     return not request.ignore_result and not isinstance(backend, DisabledBackend)
 
 
@@ -74,20 +74,20 @@ def run_linked_tasks(app: Any, message: Finished, finished_urls: FinishedUrls) -
     """
     Run the tasks linked to a fetch for one URL, and store the URL's result.
 
-    A result is passed on once. Only if this process is killed before it has recorded that, the
-    linked tasks run again, under the same ids.
+    A result is delivered once. The linked tasks run again, under the same IDs, only if this process
+    is killed before it has recorded the delivery.
 
     Raises:
         InvalidMessage: `then` was not created by `add_continuation`.
         OperationalError: the broker does not respond.
     """
     then, url = _then(message), str(message.answer["url"])
-    answer = dict(message.answer)
+    result = dict(message.answer)
     if not finished_urls.has(then["id"], url):
-        _send(app, then, answer)
-    answers = finished_urls.note(then["id"], url, orjson.dumps(answer))
-    if len(answers) == then["urls"]:
-        _store_result(app, then, [orjson.loads(encoded) for encoded in answers])
+        _send(app, then, result)
+    results = finished_urls.note(then["id"], url, orjson.dumps(result))
+    if len(results) == then["urls"]:
+        _store_result(app, then, [orjson.loads(encoded) for encoded in results])
 
 
 def _then(message: Finished) -> dict[str, Any]:
@@ -98,33 +98,33 @@ def _then(message: Finished) -> dict[str, Any]:
         raise InvalidMessage("finished.then", str(error)) from error
 
 
-def _send(app: Any, then: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+def _send(app: Any, then: Mapping[str, Any], result: Mapping[str, Any]) -> None:
     """Send the linked tasks, and the next task of the chain, as Celery would."""
     ids = {"parent_id": then["id"], "root_id": then.get("root_id") or then["id"]}
     is_batch = then["urls"] > 1
     callbacks = then.get("callbacks") or ()
-    if signatures := [_signature(app, wire, then, answer, is_batch) for wire in callbacks]:
-        group(signatures, app=app).apply_async((answer,), **ids)
+    if signatures := [_signature(app, wire, then, result, is_batch) for wire in callbacks]:
+        group(signatures, app=app).apply_async((result,), **ids)
     if chain := then.get("chain"):
-        *rest, next_task = [_signature(app, wire, then, answer, is_batch) for wire in chain]
-        next_task.apply_async((answer,), chain=rest, **ids)
+        *rest, next_task = [_signature(app, wire, then, result, is_batch) for wire in chain]
+        next_task.apply_async((result,), chain=rest, **ids)
 
 
 def _signature(
-    app: Any, serialized: Any, then: Mapping[str, Any], answer: Mapping[str, Any], is_batch: bool
+    app: Any, serialized: Any, then: Mapping[str, Any], result: Mapping[str, Any], is_batch: bool
 ) -> Any:
-    """Return the caller's signature; if it runs for several URLs, with a separate id for each."""
+    """Return the caller's signature, with a separate ID for each URL if there are several."""
     signature = Signature.from_dict(serialized, app=app)
     task_id = signature.options.get("task_id")
     if is_batch or task_id is None:
-        name = f"{then['id']} {task_id or signature.task} {answer['url']}"
+        name = f"{then['id']} {task_id or signature.task} {result['url']}"
         signature.set(task_id=str(uuid.uuid5(uuid.NAMESPACE_URL, name)))
     return signature
 
 
-def _store_result(app: Any, then: Mapping[str, Any], answers: list[Any]) -> None:
+def _store_result(app: Any, then: Mapping[str, Any], results: list[Any]) -> None:
     if not (then.get("result") or then.get("chord")):
         return
-    result = answers if then["urls"] > 1 else answers[0]
+    result = results if then["urls"] > 1 else results[0]
     request = Context({name: then.get(name) for name in _REQUEST_FIELDS} | {"ignore_result": False})
     app.backend.mark_as_done(then["id"], result, request, bool(then.get("result")))

@@ -1,7 +1,7 @@
 """
 The task that fetches a batch of URLs politely.
 
-It is safe to run twice: see aragog.crawl.stages.fetch.
+It is safe to run twice; see aragog.crawl.stages.fetch.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 The maintenance tasks that beat enqueues.
 
-They are safe to run twice and concurrently: see each function.
+All of them are safe to run twice and concurrently.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from aragog.workers.services import pipeline
 from pinlater import gates
 
 OTHER_KINDS = 7
-"""How many periodic tasks besides compaction are in the queue `upkeep`; each uses one thread."""
+"""How many periodic tasks besides compaction are in the queue `upkeep`. Each uses one thread."""
 
 
 def compactions(threads: int) -> int:
@@ -26,7 +26,7 @@ def compactions(threads: int) -> int:
 
 
 def _threads() -> int:
-    """Return how many threads this worker has for the queue; there may be fewer than configured."""
+    """Return how many threads this worker has for the queue, possibly fewer than configured."""
     return gates.limit_of(Queue.UPKEEP) or process_settings().workers.upkeep
 
 
@@ -38,7 +38,7 @@ def compact_links() -> None:
 
 @periodic(SWEEP)
 def sweep() -> None:
-    """Drop expired in-flight entries, orphaned bodies and old changes; publish takedowns."""
+    """Delete expired in-flight entries, orphaned bodies and old changes, and publish takedowns."""
     maintenance = pipeline().maintenance
     maintenance.sweep_crawls()
     maintenance.sweep_in_flight()

@@ -1,4 +1,4 @@
-"""The retry and acknowledgement policy of all tasks: a decorator over Celery's `shared_task`."""
+"""The retry and acknowledgement policy of all tasks, as decorators over Celery's `shared_task`."""
 
 from __future__ import annotations
 
@@ -63,15 +63,15 @@ class TaskLimit:
             self._changed.notify()
 
 
-def periodic(name: str, at_most: Callable[[], int] = lambda: 1) -> Callable[[Any], Any]:
+def periodic(name: str, max_running: Callable[[], int] = lambda: 1) -> Callable[[Any], Any]:
     """
     Make a function a task that beat sends periodically, with the policy of all tasks.
 
-    At most `at_most` of these tasks run in a process. A further task returns at once, because beat
-    sends the next one within seconds. A server that hangs therefore only blocks the threads of one
-    kind of work.
+    At most `max_running` of these tasks run in a process. A further task returns at once, because
+    beat sends the next one within seconds. A server that hangs therefore only blocks the threads of
+    one kind of work.
     """
-    return stage(name, TaskLimit(at_most))
+    return stage(name, TaskLimit(max_running))
 
 
 def limited(name: str, queue: str) -> Callable[[Any], Any]:
@@ -79,7 +79,7 @@ def limited(name: str, queue: str) -> Callable[[Any], Any]:
     Make a function a task of a queue with a limited number of jobs per process (`gates.limit`).
 
     With pinlater, the other jobs stay on the server. With other brokers, the worker has already
-    received them, so it sends them again with a delay, to not block threads for other work.
+    received them, so it sends them again with a delay, which keeps threads free for other work.
     """
     return stage(name, TaskLimit(lambda: gates.limit_of(queue) or sys.maxsize), resend=True)
 
@@ -94,7 +94,7 @@ def stage(
     """
     Make a function a Celery task called `name`, with the policy of all tasks.
 
-    The task's message is acknowledged after it has run, is requeued when its worker is lost, and is
+    The task's message is acknowledged after the task has run, requeued if its worker is lost, and
     retried while our own infrastructure does not respond.
 
     Any other exception is a defect in aragog. On pinlater, the job runs again according to its
@@ -163,7 +163,7 @@ def _run(task: Any, name: str, seconds: Observations, call: Callable[[], Any]) -
         with timed(seconds):
             result = call()
     except TRANSIENT as error:
-        OUTAGES.failed(name, error)
+        OUTAGES.record_failure(name, error)
         retry_after_outage(task, error)
     except NewerMessage as error:
         return_message(task, str(error), RETURN_DELAY_S)
@@ -173,7 +173,7 @@ def _run(task: Any, name: str, seconds: Observations, call: Callable[[], Any]) -
         if is_job(task.request):
             raise
         retry_after_defect(task, error)
-    OUTAGES.succeeded(name)
+    OUTAGES.record_success(name)
     return result
 
 
@@ -190,7 +190,7 @@ def _register(name: str, run: Callable[..., Any], *, has_result: bool) -> Any:
     )(run)
 
 
-def return_message(task: Any, why: str, mean_delay_s: float) -> NoReturn:
+def return_message(task: Any, reason: str, mean_delay_s: float) -> NoReturn:
     """
     Return a message that cannot be processed now to the broker, so that another worker may get it.
 
@@ -199,7 +199,7 @@ def return_message(task: Any, why: str, mean_delay_s: float) -> NoReturn:
     """
     wait_s = random.uniform(0.5, 1.5) * mean_delay_s
     if is_job(task.request):
-        raise RunLater(why, wait_s, counts=False)
+        raise RunLater(reason, wait_s, counts=False)
     request = task.request
     copy = task.signature_from_request(
         request, request.args, request.kwargs, countdown=wait_s, retries=request.retries
@@ -208,8 +208,8 @@ def return_message(task: Any, why: str, mean_delay_s: float) -> NoReturn:
         copy.apply_async()
     # Requeue on any transport error, because the message must not be lost.
     except Exception as problem:
-        raise RunLater(f"{why}; resending failed: {problem}", counts=False) from problem
-    raise Ignore(why)
+        raise RunLater(f"{reason}; resending failed: {problem}", counts=False) from problem
+    raise Ignore(reason)
 
 
 def is_job(request: Any) -> bool:
@@ -218,7 +218,7 @@ def is_job(request: Any) -> bool:
 
 
 def retry_after_defect(task: Any, error: Exception) -> NoReturn:
-    """Retry a task later after a defect; raises the error when no attempts are left."""
+    """Retry a task later after a defect. Raises the error if no attempts are left."""
     policy, attempt = RetryPolicy(), task.request.retries + 1
     if attempt >= policy.max_attempts:
         raise error

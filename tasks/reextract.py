@@ -1,7 +1,7 @@
 """
 The task that extracts the fields of stored pages again.
 
-It is safe to run twice: see aragog.crawl.stages.reextract.
+It is safe to run twice; see aragog.crawl.stages.reextract.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 The task that enqueues URLs that are due for a refresh.
 
-It is safe to run twice and concurrently: see aragog.crawl.stages.refresh.
+It is safe to run twice and concurrently; see aragog.crawl.stages.refresh.
 """
 
 from __future__ import annotations

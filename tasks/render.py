@@ -1,7 +1,7 @@
 """
 The task that renders a fetched page.
 
-It is safe to run twice: see aragog.crawl.stages.render.
+It is safe to run twice; see aragog.crawl.stages.render.
 """
 
 from __future__ import annotations

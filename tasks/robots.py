@@ -1,7 +1,7 @@
 """
 The tasks that fetch robots.txt files.
 
-They are safe to run twice: see aragog.crawl.stages.robots.
+They are safe to run twice; see aragog.crawl.stages.robots.
 """
 
 from __future__ import annotations
@@ -29,5 +29,5 @@ def robots(message: dict[str, Any] | list[str] | str) -> None:
 @periodic(ROBOTS_EXPIRING)
 def robots_expiring() -> None:
     """Refresh robots.txt rules that are in use and almost a day old."""
-    for messages in pipeline().robots.expiring():
+    for messages in pipeline().robots.refresh_expiring():
         send_all(messages)

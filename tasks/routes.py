@@ -28,7 +28,7 @@ PACKS = "aragog.maintenance.packs"
 CRAWLS_DUE = "aragog.crawls.due"
 WEBHOOKS_DUE = "aragog.webhooks.due"
 
-QUEUE_OF = {
+QUEUES_BY_TASK = {
     FETCH: Queue.FETCH,
     FETCH_BY_MODULE: Queue.FETCH,
     ROBOTS: Queue.ROBOTS,

@@ -1,7 +1,7 @@
 """
 The task that writes pages and fetch outcomes.
 
-It is safe to run twice: see aragog.crawl.stages.store.
+It is safe to run twice; see aragog.crawl.stages.store.
 
 A batch spends most of its time waiting for its pack. A process therefore runs many batches, each in
 a separate thread, but only `workers.store` threads read the spool and write to the store.
@@ -15,7 +15,7 @@ from aragog.crawl.pipeline.messages import PageBatch
 from aragog.tasks.policy import callable_module, stage
 from aragog.tasks.routes import STORE
 from aragog.tasks.stored_again import write_again
-from aragog.workers.services import in_store_thread, pipeline, send_all
+from aragog.workers.services import pipeline, run_in_store_thread, send_all
 
 
 @stage(STORE)
@@ -31,8 +31,8 @@ def store(message: dict[str, Any] | list[str] | str) -> None:
         return
     stage, batch = pipeline().store, PageBatch.read(message)
     urgent = batch.is_urgent
-    begun = in_store_thread(lambda: stage.begin(batch), urgent=urgent).wait()
-    send_all(in_store_thread(lambda: stage.finish(begun), urgent=urgent))
+    begun = run_in_store_thread(lambda: stage.begin(batch), urgent=urgent).wait()
+    send_all(run_in_store_thread(lambda: stage.finish(begun), urgent=urgent))
 
 
 __getattr__ = callable_module(store)

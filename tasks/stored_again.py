@@ -1,5 +1,5 @@
 """
-Handle URLs that are passed to the tasks `canonicalize` and `store`; see
+Handles URLs that are passed to the tasks `canonicalize` and `store`; see
 aragog.crawl.stages.stored_again.
 """
 
@@ -18,7 +18,7 @@ def write_again(task: str, message: str | list[str]) -> None:
     Read the stored pages of one or more URLs, and write them again.
 
     Raises:
-        InvalidMessage: none of the URLs has a page. Some of the reasons are logged.
+        InvalidMessage: none of the URLs has a page.
     """
     urls = [message] if isinstance(message, str) else message
     problems = pipeline().stored_again.run(urls)

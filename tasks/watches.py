@@ -1,7 +1,7 @@
 """
 The task that watches and unwatches URLs.
 
-It is safe to run twice and in any order: see aragog.crawl.stages.watch.
+It is safe to run twice and in any order; see aragog.crawl.stages.watch.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 The tasks that deliver changes to webhooks.
 
-They are safe to run twice: see aragog.crawl.stages.webhooks.
+They are safe to run twice; see aragog.crawl.stages.webhooks.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ def crawls_of(url: str, store: Any) -> CrawlControl:
         admin=None,
         store=lambda: store,
         seeds=CrawlSeeds(client, prefix=prefix),
-        traps=TrapStore(RedisNodes.of(client), prefix=prefix),
+        traps=TrapStore(RedisNodes.wrap(client), prefix=prefix),
     )
 
 

@@ -112,7 +112,7 @@ FIGURES = {
         f"for fetched bodies is only {(40 * MIB // spool.MAXMEMORY_DIVISOR) // MIB} MiB",
         f"full batches of {DEFAULTS.pipeline.batch_size} URLs",
         f"claims up to {refresh._MAX_CLAIMED:,} URLs in five seconds",
-        f"refreshes up to {signature(RobotsStage.expiring).parameters['most'].default:,} files per minute",
+        f"refreshes up to {signature(RobotsStage.refresh_expiring).parameters['max_origins'].default:,} files per minute",
         f"wrote {COSTS['hbase_rows_per_s'].value:,.0f} rows/s on two cores",
         f"writes {COSTS['hbase_rows'].value:g} rows of 1 KB",
     ],
@@ -141,8 +141,8 @@ FIGURES = {
         f"longer than {feed.MAX_VALUE_BYTES // KIB} KB",
         f"at most {MAX_FEED_WAIT_MS:,}",
         (
-            f"after {DEFAULTS.webhooks.first_retry_s:g} s, then after twice as long each time up to six"
-            f" hours, {DEFAULTS.webhooks.max_attempts} times"
+            f"after {DEFAULTS.webhooks.first_retry_s:g} s, and the delay doubles each time, up to six hours,"
+            f" for at most {DEFAULTS.webhooks.max_attempts} attempts"
         ),
         f"priority {messages.PRIORITY_REFRESH} in the queue, after new URLs ({messages.PRIORITY_DEFAULT})",
         f"due again after {refresh.CLAIM_S / 60:g} minutes",
@@ -206,7 +206,12 @@ def test_readme_states_the_size_of_the_demo_web():
             "refresh.md",
             "whose age is six times the domain's usual interval",
         ),
-        (first_visit_delays.AHEAD_S, 10, "architecture.md", "than its rate allows in ten seconds"),
+        (
+            first_visit_delays.MAX_IMMEDIATE_WAIT_S,
+            10,
+            "architecture.md",
+            "than its rate allows in ten seconds",
+        ),
         (spool_reclaim.IDLE_S, 300, "architecture.md", "nobody has read for five minutes"),
         (head.MAX_CODINGS, 5, "fetching.md", "decoded, five at most"),
         (feed.SETTLE_MS, 2000, "refresh.md", "with a delay of two seconds"),

@@ -45,7 +45,7 @@ def test_every_schedule_entry_names_a_registered_task():
 
 def test_every_task_has_its_own_queue_and_every_queue_a_worker():
     from aragog.crawl.pipeline.routing import Destination, Queue
-    from aragog.tasks.routes import QUEUE_OF
+    from aragog.tasks.routes import QUEUES_BY_TASK
     from aragog.workers.app import app
     from aragog.workers.roles import ROLES
 
@@ -53,8 +53,8 @@ def test_every_task_has_its_own_queue_and_every_queue_a_worker():
     # Celery adds the shared tasks of other apps, such as an example's, to every app.
     ours = {name for name, task in app.tasks.items() if f"{task.__module__}".startswith("aragog.")}
 
-    assert ours == set(QUEUE_OF)
-    assert all(QUEUE_OF[destination.task] is destination.queue for destination in Destination)
+    assert ours == set(QUEUES_BY_TASK)
+    assert all(QUEUES_BY_TASK[destination.task] is destination.queue for destination in Destination)
     assert {queue for role in ROLES.values() for queue in role.queues} == set(Queue)
 
 

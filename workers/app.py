@@ -3,7 +3,7 @@ The Celery app: `celery -A workers worker -Q fetch`, as in any Celery project.
 
 In a folder that has its own `workers.py`, use `celery -A aragog.workers`.
 
-Without `-Q`, a worker serves every queue.
+Without `-Q`, a worker consumes every queue.
 
 Settings come from aragog.toml and the environment (docs/settings.md). Celery's own settings come
 from celeryconfig.py.
@@ -86,7 +86,7 @@ worker_process_init.connect(make_expendable, weak=False)
 
 
 def _export_spans(**_: Any) -> None:
-    """Export the last spans of a child, because a child exits without running exit handlers."""
+    """Export a child's remaining spans, because a child exits without running exit handlers."""
     flush_spans()
 
 
@@ -114,12 +114,12 @@ worker_init.connect(_gate_fetches, weak=False)
 
 
 def _release_urls(**_: Any) -> None:
-    """Release URLs from the lines of their domains, in workers of the queue `fetch`."""
+    """Release URLs from their domains' waiting lines, in workers of the `fetch` queue."""
     from aragog.bootstrap.stages import connect_release  # noqa: PLC0415 - not for producers
-    from aragog.crawl.stages.release import Releasing  # noqa: PLC0415 - see above
+    from aragog.crawl.stages.release import ReleaseThread  # noqa: PLC0415 - see above
 
     if Destination.FETCH.queue in app.amqp.queues.consume_from:
-        Releasing(connect_release(process_settings(), CelerySender(app)).run).start()
+        ReleaseThread(connect_release(process_settings(), CelerySender(app)).run).start()
 
 
 worker_ready.connect(_release_urls, weak=False)
@@ -165,7 +165,7 @@ app.conf.task_queues = (
     *_declared.values(),
     *(_declared.new_missing(queue.value) for queue in Queue),
 )
-# With pinlater, a job ends with its task's outcome; otherwise a failed task's job would be
+# With pinlater, this gives a job its task's outcome. Otherwise a failed task's job would be
 # SUCCEEDED.
 follow(app)
 

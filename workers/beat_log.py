@@ -1,5 +1,5 @@
 """
-Keep beat's log short while the broker does not accept messages.
+Keeps beat's log short while the broker does not accept messages.
 
 Beat logs a traceback of about 2.5 KB for each task that it cannot send, several per second. While a
 broker was full for an hour, this took 40 MB. The filter keeps one line per minute, with the number
@@ -17,7 +17,7 @@ _MESSAGE_PREFIX = "Message Error: "
 
 
 class BeatErrors(logging.Filter):
-    """A filter for the logger `celery.beat`: one line per minute about unsent messages."""
+    """A filter for the logger `celery.beat`. Keeps one line per minute about unsent messages."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class BeatErrors(logging.Filter):
         self._logged_s, dropped, self._dropped = now_s, self._dropped, 0
         args = record.args if isinstance(record.args, tuple) else ()
         record.msg = (
-            "beat cannot send messages and will retry: %s (%d more since the last such line)"
+            "beat cannot send messages and will retry: %s (%d more since the previous such line)"
         )
         record.args = (args[0] if args else "", dropped)
         record.exc_info = record.exc_text = None

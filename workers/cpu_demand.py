@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 CHECK_INTERVAL_S = 0.5
-# CPU demand as a fraction of the time since the last check. Above the first value the limit falls,
-# below the second it rises. `aragog plan` assumes half a core.
+# CPU demand as a fraction of the time since the previous check. Above the first value the limit
+# falls, below the second it rises. `aragog plan` assumes half a core.
 BUSY_SHARE, FREE_SHARE = 0.8, 0.5
 STEP = 4
 THREADS = Path("/proc/self/task")

@@ -1,4 +1,4 @@
-"""Run beat as a thread of a worker, which saves a process of 25 MB on a single machine."""
+"""Runs beat as a thread of a worker, which saves a process of 25 MB if one machine runs both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from celery.signals import worker_ready, worker_shutting_down
 MAX_SLEEP_S = 1
 """Maximum time until beat notices that it should stop."""
 FIRST_DELAY_S, MAX_DELAY_S = 1.0, 60.0
-"""Seconds between two attempts while the disk is full; meanwhile, the worker keeps running."""
+"""Seconds between two attempts while the disk is full. Meanwhile, the worker keeps running."""
 
 log = logging.getLogger(__name__)
 
@@ -54,13 +54,13 @@ class EmbeddedBeat:
             threading.Thread(target=self._run, args=(make,), name="beat", daemon=True).start()
 
     def stop(self, **_: Any) -> None:
-        """Stop sending. Tasks sent too early after a restart do no harm (`beat_schedule`)."""
+        """Stop sending tasks. Tasks sent too early after a restart do no harm (`beat_schedule`)."""
         self._stopped.set()
         if self._service is not None:
             self._service.stop()
 
     def _run(self, make: Callable[[], Service]) -> None:
-        """Send tasks; if the schedule file cannot be written, restart after a pause."""
+        """Send tasks. If the schedule file cannot be written, restart after a pause."""
         delay_s = self._first_delay_s
         with self._stopping_worker_on_error():
             while not self._stopped.is_set():
@@ -84,7 +84,7 @@ class EmbeddedBeat:
 
 
 def embed_beat(app: Celery) -> None:
-    """Run beat in this process's worker, from when it is ready until it shuts down."""
+    """Run beat in this process's worker while the worker is ready, until it shuts down."""
     beat = EmbeddedBeat(app)
     worker_ready.connect(beat.start, weak=False)
     worker_shutting_down.connect(beat.stop, weak=False)

@@ -1,4 +1,4 @@
-"""Lower this process's priority, so that other processes of the machine run first."""
+"""Lowers this process's priority, so that other processes of the machine run first."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def be_nice(niceness: int) -> None:
 
     Linux with CONFIG_SCHED_AUTOGROUP shares the CPU among sessions and compares the niceness of
     processes only within a session (sched(7)). Only the first process of a session, such as each
-    process that `aragog up` starts, sets the group's niceness: in a shell, this would change the
-    niceness of the whole terminal.
+    process that `aragog up` starts, sets the group's niceness. Any other process might change the
+    niceness of a whole terminal.
     """
     os.nice(niceness)
     if niceness and os.getsid(0) == os.getpid():
@@ -27,7 +27,7 @@ def be_nice(niceness: int) -> None:
 
 def _set_group(niceness: int) -> None:
     """
-    Set the group's niceness; retries, because Linux allows this once every 0.1 s for all
+    Set the group's niceness. Retries, because Linux allows this once every 0.1 s for all
     unprivileged users together.
     """
     for _ in range(MAX_TRIES):

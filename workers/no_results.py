@@ -1,4 +1,4 @@
-"""The default result backend: its error tells callers which setting they need to get results."""
+"""The default result backend. Its error states which setting callers need to get results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MESSAGE = (
 
 
 class NoResultBackend(DisabledBackend):  # type: ignore[misc]
-    """Stores nothing. Every way to read a result raises `ImproperlyConfigured` with the setting."""
+    """Stores nothing. Every method that reads a result raises `ImproperlyConfigured`."""
 
     def _refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         raise ImproperlyConfigured(MESSAGE)

@@ -12,10 +12,10 @@ command-line options: any Celery worker that you start by hand with the same que
 work.
 
 With brokers other than pinlater, the number of jobs that a process takes from one queue cannot be
-limited. Slow robots.txt files would then use up all `fetch` threads, so `upkeep` serves their
+limited. Slow robots.txt files would then use up all `fetch` threads, so `upkeep` consumes their
 queue.
 
-An idle process takes 25 MB, so a process can have several roles (`combined_role`): on a single
+An idle process takes 25 MB, so a process can have several roles (`combined_role`): on one
 machine, the `upkeep` process also delivers webhooks.
 """
 
@@ -87,14 +87,14 @@ MIN_FETCHES = 8
 WATCHES_THREADS = 1
 
 
-# How many descriptors a thread needs per SQLite file that it reads: the file and its log.
+# How many descriptors a thread needs per SQLite file that it reads, for the file and its log.
 FILES_PER_SHARD = 2
 # How many sockets a thread needs: to Redis, and to the store if the store is a server.
 SOCKETS_PER_THREAD = 4
 
 
 def files_per_thread(store: StoreSettings) -> int:
-    """Return how many descriptors a worker thread needs at most, not counting its requests."""
+    """Return the maximum number of descriptors of a worker thread, not counting its requests."""
     shards = store.sqlite_shards if store.engine == "sqlite" else 0
     return SOCKETS_PER_THREAD + FILES_PER_SHARD * shards
 
@@ -127,7 +127,7 @@ JOINED = ("upkeep", "webhooks")
 
 def combined_role(roles: Sequence[str], settings: Settings) -> Role:
     """
-    Return the role of a process with several roles: all their queues and threads.
+    Return the role of a process with several roles, with the queues and threads of all of them.
 
     The niceness is that of the first role.
 
@@ -155,17 +155,16 @@ def combined_role(roles: Sequence[str], settings: Settings) -> Role:
 
 def share_upkeep(concurrency: int, workers: WorkerSettings, queues: Collection[str]) -> None:
     """
-    Limit the webhook, watch and upkeep jobs in a process that serves several of these queues.
+    Limit the webhook, watch and upkeep jobs in a process that consumes several of these queues.
 
     A slow webhook receiver then does not delay compaction, and a million watches do not delay
-    refreshes. Slow robots.txt files do not delay either, on brokers where such a process fetches
-    them.
+    refreshes. On brokers where such a process fetches robots.txt files, slow ones delay neither.
 
     Args:
         concurrency: the worker's concurrency; webhooks and upkeep each get a share in proportion to
             their settings, and watches get one thread of upkeep's share.
         workers: the settings.
-        queues: the queues that the worker serves.
+        queues: the queues that the worker consumes.
     """
     if Queue.UPKEEP not in queues or concurrency < len(JOINED):
         return
@@ -195,7 +194,7 @@ def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> Non
     Args:
         concurrency: the worker's concurrency.
         robots: the number of threads for robots.txt; at most a quarter of all threads.
-        queues: the queues that the worker serves.
+        queues: the queues that the worker consumes.
     """
     fetches, robots = concurrency, min(robots, concurrency // ROBOTS_SHARE)
     if {Queue.FETCH, Queue.ROBOTS} <= set(queues) and robots:
@@ -209,11 +208,12 @@ def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> Non
 
 def reserve_store_threads(concurrency: int, queues: Collection[str]) -> None:
     """
-    Keep room for urgent batches in a `store` process, whose threads may all wait for a pack.
+    Keep threads free for urgent batches in a `store` process, whose threads may all wait for a
+    pack.
 
     Args:
         concurrency: the worker's concurrency.
-        queues: the queues that the worker serves.
+        queues: the queues that the worker consumes.
     """
     if set(queues) == {Queue.STORE}:
         reserved = min(MAX_RESERVED_STORE_THREADS, concurrency // RESERVED_SHARE)

@@ -53,13 +53,13 @@ def pipeline() -> ProcessStages:
     return current
 
 
-def in_store_thread(work: Callable[[], T], *, urgent: bool = False) -> T:
+def run_in_store_thread(work: Callable[[], T], *, urgent: bool = False) -> T:
     """
     Run a function in one of the process's `workers.store` threads, and return its result.
 
     Only these threads have connections to every SQLite file. Threads that just wait for a pack need
-    none. There are as many threads for urgent work, which does not wait for other work: when a pack
-    is put, up to a thousand pages are to be written at once.
+    none. Urgent work has the same number of threads of its own and does not wait for other work,
+    because up to a thousand pages must be written at once when a pack has been stored.
     """
     context = contextvars.copy_context()
     return _store_threads(os.getpid(), urgent).submit(context.run, work).result()

@@ -12,9 +12,9 @@ log = logging.getLogger(__name__)
 
 class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
     """
-    Sends tasks at their intervals, even if the clock was wrong when they were last sent.
+    Sends tasks at their intervals, even if the clock was wrong when they were previously sent.
 
-    Celery's scheduler stores when it last sent each task, and sends the task again when its
+    Celery's scheduler stores when it previously sent each task, and sends the task again when its
     interval has passed since then. If the clock was a day ahead, it would send nothing for a day.
     """
 
@@ -31,5 +31,5 @@ class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
 
 
 def _is_ahead(entry: Any) -> bool:
-    last: bool = entry.schedule.maybe_make_aware(entry.last_run_at) > entry.default_now()
-    return last
+    is_ahead: bool = entry.schedule.maybe_make_aware(entry.last_run_at) > entry.default_now()
+    return is_ahead

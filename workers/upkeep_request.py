@@ -1,9 +1,9 @@
 """
-Limit upkeep tasks in Flower's list to failures.
+Reports only failures of upkeep tasks to Flower.
 
-Beat starts six upkeep tasks, together about 50 per minute, even when nothing is crawled. Flower
-remembers a limited number of tasks, so these would push a crawl's tasks out of its list. The page
-of the queue `upkeep` shows all of them. `celeryconfig.task_annotations` refers to this class.
+Beat starts six upkeep tasks, together about 50 times per minute, even when nothing is crawled.
+Flower remembers a limited number of tasks, so these would push a crawl's tasks out of its list. The
+page of the queue `upkeep` shows all of them. `celeryconfig.task_annotations` refers to this class.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-`celery -A aragog.workers inspect waiting`: show the URLs that wait in the lines of their domains.
+`celery -A aragog.workers inspect waiting`: show the URLs in the waiting lines of their domains.
 
 `celery inspect scheduled` shows jobs that a worker has claimed and holds until they are due. URLs
 that wait for a slot are on the server instead, and no worker holds them. For this command, a worker
@@ -33,11 +33,11 @@ _lock = threading.Lock()
 )  # type: ignore[untyped-decorator]
 def waiting(state: Any, domains: int = 10) -> dict[str, Any]:  # noqa: ARG001 - Celery passes it
     """
-    Return the URLs that wait in lines, for a slot of their domain or for its robots.txt.
+    Return the URLs that wait for a slot of their domain or for its robots.txt.
 
     Args:
         state: the worker's state.
-        domains: how many domains to list, those with the most URLs first; 1 to 1,000.
+        domains: how many domains to list, from 1 to 1,000. Those with the most URLs come first.
 
     Returns:
         `urls`: how many URLs are waiting; `for_robots_txt`: how many of them wait for a robots.txt;
@@ -61,7 +61,7 @@ def _report(limits: Limiter, count: int) -> dict[str, Any]:
                 "urls": report.waiting,
                 "next": _next_slot(report),
             }
-            for report in limits.busiest(count)
+            for report in limits.busiest_domains(count)
             if report.waiting
         ],
     }
@@ -74,7 +74,7 @@ def _next_slot(report: DomainReport) -> str:
 
 
 def _limiter() -> Limiter:
-    """Return the connection for all calls, which is created on first use in this process."""
+    """Return the limiter that all calls use. It is created on first use in this process."""
     with _lock:
         if not _connected:
             settings = process_settings().resolved()

@@ -34,7 +34,7 @@ class ErrorKind:
     status: int
     """The HTTP status."""
     exception: str
-    """The Thrift exception, or an empty string if Thrift does not have this error."""
+    """The name of the Thrift exception, or an empty string if Thrift does not have this error."""
     meaning: str
     remedy: str
 
@@ -90,8 +90,9 @@ TOO_MANY = ErrorKind(
 )
 OVER_QUOTA = ErrorKind(
     "over_quota", 429, "Unavailable",
-    "the token's quota in `serving.quotas` is used up: `limit` names it, `most` and `used` "
-    "are its size and usage", "wait as long as the response says, or ask for a larger quota",
+    "the token's quota in `serving.quotas` is used up: `limit` is its name, `most` is "
+    "its size, and `used` is how much of it is used",
+    "wait as long as the response says, or ask for a larger quota",
 )  # fmt: skip
 INTERNAL = ErrorKind(
     "internal", 500, "InternalError", "damaged data or a bug in aragog", "see the server's log"
@@ -119,10 +120,10 @@ KINDS = (
               "send `Content-Type: application/json`"),
     ErrorKind("outside", 416, "", "the range begins after the end of the content",
               "request an earlier range"),
-    ErrorKind("wrong_host", 421, "", "the server does not serve this Host", "use its name"),
-    ErrorKind("long_head", 431, "", "the request's head is too long", "send less"),
+    ErrorKind("wrong_host", 421, "", "the server does not accept this Host header", "use its name"),
+    ErrorKind("long_head", 431, "", "the request line and headers are too long", "send less"),
 )  # fmt: skip
-"""All rows; those without an exception only occur over HTTP."""
+"""All rows. Those without an exception only occur over HTTP."""
 
 
 def kind_of(error: BaseException) -> ErrorKind:
@@ -152,7 +153,7 @@ def kind_of(error: BaseException) -> ErrorKind:
             return INTERNAL
 
 
-def of_status(status: int) -> ErrorKind | None:
+def kind_for_status(status: int) -> ErrorKind | None:
     """Return the first row with an HTTP status, or None."""
     return next((kind for kind in KINDS if kind.status == status), None)
 

@@ -1,6 +1,6 @@
 """
-Convert requests and responses of operations to and from JSON, for the HTTP server and its client.
-Pure.
+Convert operation requests and responses to and from JSON, for the HTTP server and its client.
+These functions do no I/O.
 
 Members are named like the fields, unless their `Option` has another name for HTTP. Bytes are
 `{"base64": "..."}`. Field values follow their declared formats.
@@ -28,7 +28,7 @@ from aragog.api.operations.values import (
     PastValue,
 )
 from aragog.api.record_json import record_json
-from aragog.crawl.pipeline.change_json import plain as change_json
+from aragog.crawl.pipeline.change_json import change_to_json
 from aragog.errors import BadInput
 from aragog.urlstore.feed import Change
 from aragog.urlstore.field_formats import FieldFormats
@@ -46,7 +46,7 @@ def to_json(value: Any, formats: FieldFormats) -> Any:
         case PageLink():
             return {"url": value.url, "text": value.text, "rel": value.rel.split()}
         case Change():
-            return change_json(value, formats.to_json)
+            return change_to_json(value, formats.to_json)
         case PastValue():
             return {"value": formats.to_json(value.field, value.value), "at_ms": value.at_ms}
         case bytes():
@@ -74,10 +74,7 @@ def _member(field: OptionField, value: Any, formats: FieldFormats) -> Any:
 
 
 def fresh_json(page: FetchedPage, formats: FieldFormats) -> dict[str, Any]:
-    """
-    Return the JSON of a page that may have been fetched first, with its age; without a record, only
-    the age.
-    """
+    """Return the JSON of a page and its age. Without a record, returns only the age."""
     age: dict[str, Any] = {
         "state": page.state,
         "age_s": page.age_s,
@@ -181,29 +178,29 @@ def from_query(kind: type, values: Mapping[str, str]) -> Any:
     Raises:
         BadInput: a parameter is missing or invalid.
     """
-    texts = _split_shared(kind, values)
+    strings = _split_shared(kind, values)
     members = {
-        field.http: _parse(field, texts[field.http])
+        field.http: _parse(field, strings[field.http])
         for field in option_fields(kind)
-        if texts.get(field.http) or (field.http in texts and _accepts_empty(field))
+        if strings.get(field.http) or (field.http in strings and _accepts_empty(field))
     }
     return request_of(kind, members)
 
 
 def _accepts_empty(field: OptionField) -> bool:
-    """True if an empty string is a value: an empty list, or an invalid choice."""
+    """Return True if an empty string is a value. It means an empty list, or an invalid choice."""
     return field.origin is Sequence or bool(field.option.choices)
 
 
 def _split_shared(kind: type, values: Mapping[str, str]) -> dict[str, str]:
     """Split shared parameters into their options: `3600,product.price:60` sets two options."""
-    texts = dict(values)
+    strings = dict(values)
     for field in option_fields(kind):
-        if (shared := field.option.shares) in texts:
-            items = texts[shared].split(",")
-            texts[shared] = ",".join(item for item in items if ":" not in item)
-            texts[field.http] = ",".join(item for item in items if ":" in item)
-    return texts
+        if (shared := field.option.shares) in strings:
+            items = strings[shared].split(",")
+            strings[shared] = ",".join(item for item in items if ":" not in item)
+            strings[field.http] = ",".join(item for item in items if ":" in item)
+    return strings
 
 
 def _parse(field: OptionField, text: str) -> Any:
@@ -235,7 +232,8 @@ def _number(name: str, text: str) -> float:
 
 def to_query(request: Any, always: Collection[str] = ()) -> dict[str, str]:
     """
-    Return `members_of` a request as query parameters; the inverse of `from_query`.
+    Return a request's members (`members_of`) as query parameters. This is the inverse of
+    `from_query`.
 
     Raises:
         BadInput: a name contains a comma.
@@ -290,15 +288,15 @@ def _value_to_send(value: Any) -> Any:
     return value
 
 
-def answer_of(kind: Any, raw: Any, formats: FieldFormats, field: str = "") -> Any:
+def response_from_json(kind: Any, raw: Any, formats: FieldFormats, field: str = "") -> Any:
     """
-    Build a response from JSON that `field_formats.parse` read; the inverse of `to_json`.
+    Build a response from JSON that `field_formats.parse` read. This is the inverse of `to_json`.
 
     Args:
         kind: the type of the response.
         raw: the JSON.
         formats: the server's field formats.
-        field: the name of the field whose values `raw` contains.
+        field: the name of the field whose past values `raw` contains, for a history.
     """
     if typing.get_origin(kind) is Annotated:
         kind = typing.get_args(kind)[0]
@@ -306,7 +304,7 @@ def answer_of(kind: Any, raw: Any, formats: FieldFormats, field: str = "") -> An
     if origin in (types.UnionType, typing.Union):
         if raw is None:
             return None
-        return answer_of(
+        return response_from_json(
             next(part_type for part_type in parts if part_type is not type(None)),
             raw,
             formats,
@@ -329,7 +327,8 @@ def answer_of(kind: Any, raw: Any, formats: FieldFormats, field: str = "") -> An
     if origin in (list, tuple):
         items = parts[:1] * len(raw) if origin is list or parts[1:] == (...,) else parts
         return origin(
-            answer_of(part, item, formats, field) for part, item in zip(items, raw, strict=True)
+            response_from_json(part, item, formats, field)
+            for part, item in zip(items, raw, strict=True)
         )
     return plain(raw)
 
@@ -343,7 +342,7 @@ def _object(kind: type, raw: Mapping[str, Any], formats: FieldFormats) -> Any:
     values = {
         field.name: _values(raw[field.http], formats)
         if field.option.by_format
-        else answer_of(_type_hints(kind)[field.name], raw[field.http], formats)
+        else response_from_json(_type_hints(kind)[field.name], raw[field.http], formats)
         for field in option_fields(kind)
         if field.http in raw and not (kind is PageLink and field.name == "rel")
     }
@@ -361,7 +360,7 @@ def record_of(raw: Mapping[str, Any], formats: FieldFormats, *, facts: bool = Tr
     stored: dict[str, Any] = {name: raw.get(name) for name in STORED} if facts else {}
     hints = _type_hints(PageRecord)
     extra_values = {
-        name: answer_of(hints[name], raw[name], formats) for name in EXTRAS if name in raw
+        name: response_from_json(hints[name], raw[name], formats) for name in EXTRAS if name in raw
     }
     return PageRecord(
         raw["url"],
@@ -393,7 +392,7 @@ def _change(raw: Mapping[str, Any], formats: FieldFormats) -> Change:
 
 
 def plain(raw: Any) -> Any:
-    """Convert JSON to plain Python values; decimals, which `parse` keeps exact, become floats."""
+    """Convert JSON to plain Python values. Decimals, which `parse` keeps exact, become floats."""
     if isinstance(raw, dict):
         return {name: plain(value) for name, value in raw.items()}
     if isinstance(raw, list):

@@ -1,4 +1,4 @@
-"""HTTP error responses: JSON problem details (RFC 9457), from the error table."""
+"""HTTP error responses as JSON problem details (RFC 9457), built from the error table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from aragog.api.error_table import BUSY, LATE, ErrorKind, kind_of, of_status
+from aragog.api.error_table import BUSY, LATE, ErrorKind, kind_for_status, kind_of
 from aragog.api.operations.scopes import LacksScope
 from aragog.errors import ALL, QuotaExceeded, SlowDown, TakenDown, ValueTaken, VersionConflict
 
@@ -37,14 +37,14 @@ class Problem(Exception):
         members: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(status, detail)
-        kind = of_status(status)
+        kind = kind_for_status(status)
         self.members = {**({"code": kind.code} if kind else {}), **(members or {})}
         self.status = status
         self.detail = detail
         self.headers = dict(headers or {})
 
     def as_dict(self) -> dict[str, Any]:
-        """The problem's JSON members; with type about:blank, the status identifies the problem."""
+        """Return the JSON members. With type about:blank, the status identifies the problem."""
         return {
             "type": "about:blank",
             "title": HTTPStatus(self.status).phrase,
@@ -54,20 +54,20 @@ class Problem(Exception):
         }
 
     def response(self) -> Response:
-        """The problem as a response."""
+        """Return the problem as a response."""
         from starlette.responses import Response  # noqa: PLC0415 - clients do not need it
 
-        # without this header, caches may store a 404
+        # Without this header, caches may store a 404.
         headers = {"Cache-Control": "no-store", **self.headers}
         return Response(orjson.dumps(self.as_dict()), self.status, headers, media_type=MEDIA_TYPE)
 
 
 class Overloaded(Exception):
-    """More concurrent store calls than `serving.max_in_flight` allows."""
+    """There are more concurrent store calls than `serving.max_in_flight` allows."""
 
 
 def problem_of(error: Exception) -> Problem:
-    """Return the problem for a route's error; 500 for an unexpected error."""
+    """Return the problem for a route's error. It has status 500 if the error is unexpected."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, Overloaded):
@@ -113,10 +113,10 @@ def _members(error: Exception) -> dict[str, Any]:
 
 
 def unknown_url() -> Problem:
-    """404: there is no record of the URL."""
+    """Return a 404, because there is no record of the URL."""
     return Problem(404, "there is no record of this URL")
 
 
 def unavailable(detail: str) -> Problem:
-    """503: the same request may succeed a second later."""
+    """Return a 503. The same request may succeed a second later."""
     return Problem(503, detail, {"Retry-After": "1"})

@@ -1,8 +1,8 @@
 """
-Convert a record to JSON: the single definition of its members, for whole records and named fields.
+Convert a record to JSON. This module alone defines the members, for whole and partial records.
 
-For reads of named fields, facts are passed on undecoded, which halves the CPU time of a batch
-(docs/adr/0106).
+For reads of named fields, facts are passed on without decoding them, which halves the CPU time of a
+batch (docs/adr/0106).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FROM_STANDBY = b',"from_standby":true}'
 
 
 def record_json(record: Record, formats: FieldFormats) -> dict[str, Any]:
-    """Return a record with its facts as JSON; each field value follows its declared format."""
+    """Return a record with its facts as JSON. Each field value follows its declared format."""
     result = _members(
         record,
         record.version,
@@ -37,11 +37,11 @@ def record_json(record: Record, formats: FieldFormats) -> dict[str, Any]:
 
 def values_json(values: FieldValues, names: Sequence[str], formats: FieldFormats) -> dict[str, Any]:
     """
-    Return the same JSON for some fields, as the store returns them.
+    Return the same JSON as `record_json`, for a record of which only some fields were read.
 
     Args:
-        values: read together with facts.
-        names: the field names, in the order in which they were read.
+        values: the values of these fields, read together with facts.
+        names: the names of these fields, in the order in which they were read.
         formats: the declared formats.
     """
     to_json = formats.to_json

@@ -1,8 +1,8 @@
 """
-Convert requests and responses of operations to and from structs of the Thrift contract. Pure.
+Convert operation requests and responses to and from Thrift structs. These functions do no I/O.
 
-Members are named like the fields, unless their `Option` has another name for Thrift. A field in
-seconds is a member in milliseconds there.
+Members are named like the fields, unless their `Option` has another name for Thrift. Fields in
+seconds become struct members in milliseconds.
 """
 
 from __future__ import annotations
@@ -32,34 +32,39 @@ def request_of(operation: Operation[Any, Any], arguments: Any) -> Any:
     Raises:
         BadInput: a required argument is missing.
     """
-    own, options = vars(arguments), getattr(arguments, "options", None)
+    values_by_name, options = vars(arguments), getattr(arguments, "options", None)
     values = {}
     for field in operation.fields:
-        value = own.get(field.thrift)
+        value = values_by_name.get(field.thrift)
         if value is None and options is not None:
             value = getattr(options, field.thrift, None)
         elif field.optional and value in ([], ""):
             value = None  # this argument cannot express "not given"
         if value is not None:
-            values[field.name] = _decoded(field, value)
+            values[field.name] = _decode_value(field, value)
         elif field.required:
             raise BadInput(f"{field.thrift}: is required")
     return operation.request(**values)
 
 
-def _decoded(field: OptionField, value: Any) -> Any:
+def _decode_value(field: OptionField, value: Any) -> Any:
     if field.thrift.endswith("_ms") and field.name.endswith("_s"):
         if isinstance(value, Mapping):
             return {name: part / 1000 for name, part in value.items()}
         return value / 1000
     parts = typing.get_args(field.kind)
     if parts and dataclasses.is_dataclass(parts[0]) and isinstance(value, list):
-        return tuple(plain_struct(typing.cast("type", parts[0]), item) for item in value)
+        return tuple(dataclass_from_struct(typing.cast("type", parts[0]), item) for item in value)
     return tuple(value) if isinstance(value, list) else value
 
 
-def plain_struct(kind: type, struct: Any) -> Any:
-    """Build a dataclass from the members that a struct sets; raises BadInput if one is missing."""
+def dataclass_from_struct(kind: type, struct: Any) -> Any:
+    """
+    Build the dataclass `kind` from the members that are set in a struct.
+
+    Raises:
+        BadInput: a required member is missing.
+    """
     values = {n: v for n, v in vars(struct).items() if v is not None and n in _hints(kind)}
     try:
         return kind(**values)
@@ -69,7 +74,7 @@ def plain_struct(kind: type, struct: Any) -> Any:
 
 
 def arguments_of(operation: Operation[Any, Any], request: Any, kind: Any) -> Any:
-    """Return the arguments of a call as a struct, without a deadline."""
+    """Return a call's arguments as a struct, without a deadline."""
     arguments = kind()
     spec = {entry[1]: entry for entry in kind.thrift_spec.values()}
     options: Any = spec["options"][2]() if "options" in spec else None
@@ -78,12 +83,12 @@ def arguments_of(operation: Operation[Any, Any], request: Any, kind: Any) -> Any
         if value is None or (value == field.default and field.thrift not in spec):
             continue
         if field.thrift.endswith("_ms") and field.name.endswith("_s"):
-            value = _in_ms(value)
+            value = _to_ms(value)
         if field.thrift in spec:
-            setattr(arguments, field.thrift, encoded(spec[field.thrift], value))
+            setattr(arguments, field.thrift, encode_value(spec[field.thrift], value))
         else:
             members = {entry[1]: entry for entry in options.thrift_spec.values()}
-            setattr(options, field.thrift, encoded(members[field.thrift], value))
+            setattr(options, field.thrift, encode_value(members[field.thrift], value))
     for name, entry in spec.items():
         if getattr(arguments, name) is None and name != "options":
             setattr(arguments, name, [] if entry[0] == TType.LIST else "")
@@ -91,13 +96,13 @@ def arguments_of(operation: Operation[Any, Any], request: Any, kind: Any) -> Any
     return arguments
 
 
-def _in_ms(value: Any) -> Any:
+def _to_ms(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: round(part * 1000) for name, part in value.items()}
     return round(value * 1000)
 
 
-def encoded(entry: Sequence[Any], value: Any) -> Any:
+def encode_value(entry: Sequence[Any], value: Any) -> Any:
     """Encode a value for a struct's member, given its entry in `thrift_spec`."""
     kind, inner = entry[0], entry[2]
     if value is None:
@@ -115,7 +120,7 @@ def encoded(entry: Sequence[Any], value: Any) -> Any:
 
 def _item(inner: Any, value: Any) -> Any:
     if isinstance(inner, tuple):
-        return encoded((inner[0], "", inner[1]), value)
+        return encode_value((inner[0], "", inner[1]), value)
     return _scalar(None, value)
 
 
@@ -133,7 +138,7 @@ def _struct(kind: Any, value: Any, **more: Any) -> Any:
         more = {"facts": facts, "from_standby": value.from_standby or None}
     elif isinstance(value, tuple) and not hasattr(value, "_fields"):
         more = {entry[1]: part for entry, part in zip(entries, value, strict=True)}
-    more = {**more, **_json_texts(value)}
+    more = {**more, **_json_strings(value)}
     members = {entry[1]: _member(entry, value, more) for entry in entries}
     return kind(**members)
 
@@ -149,23 +154,23 @@ def _is_record(kind: Any) -> bool:
     return dataclasses.is_dataclass(kind)
 
 
-def _json_texts(value: Any) -> dict[str, Any]:
+def _json_strings(value: Any) -> dict[str, Any]:
     kind: Any = type(value)
     return {
-        name: {key: orjson.dumps(part).decode() for key, part in own.items()}
+        name: {key: orjson.dumps(part).decode() for key, part in mapping.items()}
         for name in _json_members(kind)
-        if (own := getattr(value, name)) is not None
+        if (mapping := getattr(value, name)) is not None
     }
 
 
 def _member(entry: Sequence[Any], value: Any, more: Mapping[str, Any]) -> Any:
     name = entry[1]
     if name in more:
-        return encoded(entry, more[name])
+        return encode_value(entry, more[name])
     if hasattr(value, name):
-        return encoded(entry, getattr(value, name))
-    if name.endswith("_ms") and (own := getattr(value, f"{name[:-3]}_s", None)) is not None:
-        return _in_ms(own)
+        return encode_value(entry, getattr(value, name))
+    if name.endswith("_ms") and (seconds := getattr(value, f"{name[:-3]}_s", None)) is not None:
+        return _to_ms(seconds)
     return None
 
 
@@ -174,19 +179,19 @@ def _hints(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
-def answer_of(kind: Any, value: Any, formats: FieldFormats) -> Any:
-    """Build a response from its struct; the inverse of `encoded`."""
+def response_from_struct(kind: Any, value: Any, formats: FieldFormats) -> Any:
+    """Build a response from its struct; the inverse of `encode_value`."""
     if typing.get_origin(kind) is Annotated:
         kind = typing.get_args(kind)[0]
     origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
     if value is None or origin is None:
         return None
     if origin in (types.UnionType, typing.Union):
-        return answer_of(next(p for p in parts if p is not type(None)), value, formats)
+        return response_from_struct(next(p for p in parts if p is not type(None)), value, formats)
     if origin is EnqueuedUrls:
         [results] = [hint for name, hint in _hints(EnqueuedUrls).items() if name == "results"]
         batch = next((result.batch for result in value if result.batch), None)
-        return EnqueuedUrls(answer_of(results, value, formats), batch)
+        return EnqueuedUrls(response_from_struct(results, value, formats), batch)
     if origin is PageRecord:
         return record_of(value, formats)
     if dataclasses.is_dataclass(origin):
@@ -198,7 +203,7 @@ def answer_of(kind: Any, value: Any, formats: FieldFormats) -> Any:
     if origin in (list, tuple):
         return _items(origin, parts, value, formats)
     if issubclass(origin, Mapping):
-        return {name: answer_of(parts[1], part, formats) for name, part in value.items()}
+        return {name: response_from_struct(parts[1], part, formats) for name, part in value.items()}
     return value
 
 
@@ -206,7 +211,7 @@ def _items(origin: Any, parts: Sequence[Any], value: Any, formats: FieldFormats)
     if isinstance(value, TPayload):  # a pair is a struct
         members = [entry[1] for entry in value.thrift_spec.values()]
         return tuple(getattr(value, name, None) for name in members)
-    return origin(answer_of(parts[0], item, formats) for item in value)
+    return origin(response_from_struct(parts[0], item, formats) for item in value)
 
 
 def _object(kind: type, struct: Any, formats: FieldFormats) -> Any:
@@ -227,14 +232,14 @@ def _object(kind: type, struct: Any, formats: FieldFormats) -> Any:
         if value is not None and name in _json_members(kind):
             values[name] = {key: orjson.loads(text) for key, text in value.items()}
         elif value is not None:
-            values[name] = answer_of(hint, value, formats)
+            values[name] = response_from_struct(hint, value, formats)
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             values[name] = None
     return kind(**values)
 
 
 def record_of(record: Any, formats: FieldFormats) -> PageRecord:
-    """Convert a record of the contract to a record of the store."""
+    """Convert a Thrift record to a store record."""
     facts = {name: orjson.loads(value) for name, value in (record.facts or {}).items()}
     return PageRecord(
         record.url,
@@ -248,7 +253,7 @@ def record_of(record: Any, formats: FieldFormats) -> PageRecord:
         from_standby=bool(record.from_standby),
         formats=formats,
         **{
-            name: answer_of(_hints(PageRecord)[name], getattr(record, name), formats)
+            name: response_from_struct(_hints(PageRecord)[name], getattr(record, name), formats)
             for name in EXTRAS
         },
     )

@@ -1,21 +1,21 @@
 /**
- * The services of aragog for programs in any language: UrlStore, Fetcher, PinLater and Zen.
+ * aragog's services for programs in any language: UrlStore, Fetcher, PinLater and Zen.
  *
- * Protocol: binary, strict, in frames (TFramedTransport). One port serves all services
+ * Protocol: strict binary protocol in frames (TFramedTransport). All services are on one port,
  * through TMultiplexedProtocol, under their names below. A client without multiplexing reaches
  * UrlStore. A connection handles one call at a time, in the order of its frames; further frames
  * wait. A request frame may have `serving.max_body_bytes` (4 MiB by default), a reply
  * 16,000,000 bytes.
  *
  * Units: every number has its unit in its name. Times are milliseconds since the epoch.
- * Strings are UTF-8. URLs may have any spelling: they are normalized, and calls follow
+ * Strings are UTF-8. URLs may have any spelling. They are normalized, and calls follow
  * aliases to the canonical URL.
  *
  * Deadlines: `deadline_ms` limits one call, measured on the server from the arrival of its frame.
  * The default is `serving.deadline_ms` (1,000), or `serving.content_deadline_ms` (10,000) for
- * `content`, `remove`, `enqueue`, `explain` and all calls of PinLater. The default is also the maximum:
- * a longer deadline is shortened. A call that misses its deadline ends with DeadlineExceeded; a write may
- * have happened.
+ * `content`, `remove`, `enqueue`, `explain` and all calls to PinLater. The default is also the maximum,
+ * so a longer deadline is shortened. A call that misses its deadline ends with DeadlineExceeded; a write
+ * may have happened.
  *
  * Retries: reads may be repeated, and so may `put`, `deleteFields`, `remove`, `addLinks`,
  * `removeLinks`, `watch` and `unwatch`. Only a repeated `put` with `if_version` may find its own
@@ -40,8 +40,8 @@ exception NotFound {
 }
 
 /**
- * The version of a conditional write does not match: read the record again, then retry. Or another record
- * has this value of a unique property (`url`). Nothing was written.
+ * The version of a conditional write does not match, so read the record again, then retry. Or another
+ * record (`url`) has this value of a unique property. Nothing was written.
  */
 exception Conflict {
   1: string message
@@ -49,7 +49,7 @@ exception Conflict {
   2: string found_version
   /** `conflict` or `value_taken`; older servers do not send it. */
   3: optional string code
-  /** For `value_taken`: the URL of the record that has the value; for a node that is not a page, its id. */
+  /** For `value_taken`: the URL of the record that has the value, or the id of a node that is not a page. */
   4: optional string url
   /** For `value_taken`: the property. */
   5: optional string property
@@ -66,7 +66,7 @@ exception Unauthorized {
   2: optional string code
 }
 
-/** The server is full or stopping, the token exceeds its rate or quota, or a part does not respond. */
+/** The server is full or stopping, the token exceeds its rate or quota, or a component does not respond. */
 exception Unavailable {
   1: string message
   /** How long to wait before the next attempt. */
@@ -93,7 +93,7 @@ exception InternalError {
   2: optional string code
 }
 
-/** The URL was taken down, alone or with its host or domain: its data is neither stored nor served. */
+/** The URL was taken down, alone or with its host or domain. Its data is neither stored nor returned. */
 exception TakenDown {
   1: string message
   /** The normalized URL. */
@@ -102,7 +102,7 @@ exception TakenDown {
   3: optional string code
 }
 
-/** Options of calls without further options. */
+/** Options for calls without further options. */
 struct CallOptions {
   /** 1 or more. */
   1: optional i32 deadline_ms
@@ -140,7 +140,7 @@ struct Hop {
   2: i32 status
   /** Where it redirected to. */
   3: string target
-  /** From sending the request to the end of the response's head. */
+  /** From sending the request to the end of the response's headers. */
   4: optional double latency_ms
   /** The response headers, in order, up to 4 KiB; cookies without their values. */
   5: list<Header> headers
@@ -167,7 +167,7 @@ struct FetchReport {
   9: list<Hop> hops
   10: optional double dns_ms
   11: optional double connect_ms
-  /** From sending the last request to the end of the response's head. */
+  /** From sending the last request to the end of the response's headers. */
   12: optional double first_byte_ms
   /**
    * Duration of the fetch, including redirects and waits for their slots. If the slot of a redirect is
@@ -180,7 +180,7 @@ struct FetchReport {
   15: optional string tls
   /** Size of the decoded body. */
   16: i64 body_bytes
-  /** The body is incomplete: a limit, or a connection that ended early. */
+  /** The body is incomplete, because of a limit or a connection that ended early. */
   17: bool truncated
   /** The content type of the last response, as sent. */
   18: optional string content_type
@@ -190,13 +190,13 @@ struct FetchReport {
   20: optional string crawler_price
   /** What robots.txt states about uses of the page, one statement per line: "ai-train=n (robots.txt line 4, …)". */
   21: optional string robots_preferences
-  /** The same from the page's headers and elements. */
+  /** What the page's headers and elements state about its uses, in the same form. */
   22: optional string page_preferences
   /** The HTTP version: "1.1" or "2". */
   23: optional string http_version
   /** What the next request is waiting for, or who forbids it; docs/fetching.md lists the causes. */
   24: optional string cause
-  /** The egress route of the last request, by its name in egress.ways; absent: direct. */
+  /** The name in egress.ways of the last request's egress route. Absent: direct. */
   25: optional string way
 }
 
@@ -204,11 +204,11 @@ struct FetchReport {
 struct Record {
   /** The requested URL, normalized. */
   1: string url
-  /** The canonical URL of the page; `url` itself if it is not an alias. */
+  /** The page's canonical URL, which is `url` itself unless that is an alias. */
   2: string canonical_url
   /** Field names and values, exactly as they were put. */
   3: map<string, binary> fields
-  /** Changes with every write; for `PutOptions.if_version`. */
+  /** Changes with every write. For `PutOptions.if_version`. */
   4: string version
   /** Facts of the last fetch (docs/fetching.md), each value as JSON. Only with `facts`. */
   5: optional map<string, string> facts
@@ -228,14 +228,14 @@ struct Record {
   12: optional FetchReport fetch
 }
 
-/** Why an item of a batch has no result. */
+/** Whether an item of a batch has a result, or why it has none. */
 enum ItemStatus {
   OK = 0
   /** Nothing is stored under this URL. */
   NOT_FOUND = 1
   /** Not a URL. */
   BAD_INPUT = 2
-  /** The reply is full: request this URL in another call. */
+  /** The reply is full. Request this URL in another call. */
   LEFT_OUT = 3
   /** The stored record is damaged. */
   DAMAGED = 4
@@ -256,13 +256,13 @@ struct PutOptions {
   /** 1 or more. */
   1: optional i32 deadline_ms
   /**
-   * When the values were true; a value never replaces a later one. Default: now. Must be at least 0,
+   * When the values were true. A value never replaces a later one. Default: now. Must be at least 0,
    * and at most a minute ahead of the server's clock.
    */
   2: optional i64 at_ms
   /** Field names and where each value was found. */
   3: optional map<string, string> provenance
-  /** Write only if the record has this version; empty: only if there is no record; `*`: only if there is one. */
+  /** Write only if the record has this version. Empty: only if there is no record. `*`: only if there is one. */
   4: optional string if_version
   /** Fields to delete in the same call, up to 1,000. */
   5: optional list<string> deleted
@@ -270,11 +270,11 @@ struct PutOptions {
   6: optional bool replace
 }
 
-/** Options of a deletion. */
+/** Options for a deletion. */
 struct DeleteOptions {
   /** 1 or more. */
   1: optional i32 deadline_ms
-  /** Delete only if the record has this version; `*`: only if there is a record. */
+  /** Delete only if the record has this version. `*`: only if there is a record. */
   2: optional string if_version
 }
 
@@ -364,7 +364,7 @@ struct ContentOptions {
   4: optional string form
   /** As in `ReadOptions`. */
   5: optional string purpose
-  /** Return the version of this time, if it was kept; only with the form `original`. Default: the current version. */
+  /** Return the version that was current at this time, if it was kept. Only with the form `original`. Default: the current version. */
   6: optional i64 at_ms
 }
 
@@ -404,24 +404,24 @@ struct ChangesOptions {
   4: optional string host
   /** How long to wait for a change; at most 30,000. Default: 0. */
   5: optional i32 wait_ms
-  /** As in `ReadOptions`; changes of other pages have no fields. */
+  /** As in `ReadOptions`. Changes to other pages have no fields. */
   6: optional string purpose
-  /** Only changes of items of this kind. */
+  /** Only changes to items of this kind. */
   7: optional string items
-  /** Only changes of the item with this key; needs `items`. */
+  /** Only changes to the item with this key. Needs `items`. */
   8: optional string key
 }
 
 /** One item, as shown on the most recently fetched page that has it. */
 struct ItemRecord {
   1: string kind
-  /** The item's key, unique within its kind; empty if it has none. */
+  /** The item's key, which is unique within its kind, or empty if it has none. */
   2: string key
   /** Field names and values, each as JSON; decimals and dates are strings. */
   3: map<string, string> values
-  /** The canonical URL of that page. */
+  /** The canonical URL of the page. */
   4: string page_url
-  /** When that page was fetched. */
+  /** When the page was fetched. */
   5: i64 fetched_at_ms
 }
 
@@ -432,7 +432,7 @@ struct ItemPage {
   2: optional string cursor
 }
 
-/** The values of an item from some point in time on. */
+/** The values of an item from `at_ms` on. */
 struct PastItem {
   1: i64 at_ms
   /** Field names and values, each as JSON. Absent if no page had the item. */
@@ -455,7 +455,7 @@ struct ItemHistoryOptions {
   2: optional string purpose
 }
 
-/** The old and the new value of a field, as stored; absent if there was none, or it is too long. */
+/** A field's old and new value, as stored. Each is absent if there was none, or if it is too long. */
 struct ValueChange {
   1: optional string before
   2: optional string now
@@ -486,11 +486,11 @@ struct ChangePage {
   2: optional string cursor
 }
 
-/** What to take down: exactly one of the three. */
+/** What to take down. Exactly one of url, host and domain is set. */
 struct TakedownOptions {
   /** 1 or more. */
   1: optional i32 deadline_ms
-  /** A page with its aliases; for an alias on another host, only the alias. */
+  /** A page with its aliases or, for an alias on another host, only the alias. */
   2: optional string url
   /** All URLs of a host, on any port. */
   3: optional string host
@@ -515,7 +515,7 @@ struct TokenView {
   1: optional string name
   /** read, write, admin; admin includes the others. */
   2: list<string> scopes
-  /** Requests per second, over all processes of the server; absent if unlimited. */
+  /** Requests per second across all processes of the server. Absent if unlimited. */
   3: optional double rate
 }
 
@@ -534,7 +534,7 @@ service Session {
 /** Metadata, links and content of URLs. Reads require scope read, writes scope write. */
 service UrlStore extends Session {
   /**
-   * Return the record of a URL; NotFound if there is none.
+   * Return a URL's record. NotFound if there is none.
    *
    * fields: which fields to return, up to 1,000; empty for all.
    */
@@ -549,31 +549,31 @@ service UrlStore extends Session {
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** Set up to 1,000 fields and keep the others. Returns the new version. */
+  /** Set up to 1,000 fields, keep the others, and return the new version. */
   string put(1: string url, 2: map<string, binary> fields, 3: PutOptions options) throws (
     1: BadInput bad_input, 3: Conflict conflict, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** Delete fields; names that the record does not have are ignored. Returns the new version. */
+  /** Delete fields, ignoring those that the record does not have, and return the new version. */
   string deleteFields(1: string url, 2: list<string> names, 3: DeleteOptions options) throws (
     1: BadInput bad_input, 3: Conflict conflict, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** Remove the page, its links and its content; a later fetch restores them. */
+  /** Remove the page, its links and its content. A later fetch restores them. */
   void remove(1: string url, 2: DeleteOptions options) throws (
     1: BadInput bad_input, 3: Conflict conflict, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** List the page's links in document order; `limit` is 1 to 1,000 (a higher value counts as 1,000); an empty `cursor` starts the list. */
+  /** List the page's links in document order. `limit` is 1 to 1,000 (a higher value counts as 1,000). An empty `cursor` starts the list. */
   LinkPage outlinks(1: string url, 2: i32 limit, 3: string cursor, 4: OutlinksOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** List links to the page and to its aliases; new links appear after the next compaction. */
+  /** List links to the page and to its aliases. New links appear after the next compaction. */
   LinkPage inlinks(1: string url, 2: i32 limit, 3: string cursor, 4: InlinksOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
@@ -585,25 +585,25 @@ service UrlStore extends Session {
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** Remove the outlinks to up to 1,000 targets; targets that the page does not have are ignored. */
+  /** Remove the outlinks to up to 1,000 targets. Targets that the page does not link to are ignored. */
   void removeLinks(1: string url, 2: list<string> targets, 3: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** Count the links that `inlinks` lists; reads stored counts, so the cost is constant. */
+  /** Count the links that `inlinks` lists. This reads stored counts, so the cost is constant. */
   i64 countInlinks(1: string url, 2: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** Return the page's content, or a part of it; NotFound if there is none. */
+  /** Return the page's content, or a part of it. NotFound if there is none. */
   Content content(1: string url, 2: ContentOptions options) throws (
     1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** List the other URLs of the same page, without the canonical one. */
+  /** List the page's URLs other than the canonical one. */
   list<string> aliases(1: string url, 2: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
@@ -621,15 +621,15 @@ service UrlStore extends Session {
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** List other pages of the same host with the same body or, if requested, with nearly the same text. */
+  /** List the host's other pages with the same body or, if requested, with nearly the same text. */
   SamePages sameContent(1: string url, 2: i32 limit, 3: string cursor, 4: SameContentOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
   /**
-   * List items of a kind. `host` is the host of the kind's rules, or a subdomain. An item that several
-   * pages show is returned once. A part may have more items than `limit` if they have no key.
+   * List a kind's items. `host` is the host of the kind's rules, or a subdomain. An item that several
+   * pages show is returned once. A part of the list may exceed `limit` if its items have no key.
    */
   ItemPage items(1: string kind, 2: string host, 3: i32 limit, 4: string cursor, 5: ItemsOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
@@ -648,7 +648,7 @@ service UrlStore extends Session {
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** End an owner's watch. After the last watch, the page is kept but no longer refreshed. */
+  /** End an owner's watch. A page without watches is kept but no longer refreshed. */
   void unwatch(1: string url, 2: string owner, 3: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
@@ -661,8 +661,8 @@ service UrlStore extends Session {
     8: TakenDown taken_down),
 
   /**
-   * Return changes found by refetching pages; each is returned at least once. A page of the feed may
-   * be empty even if more changes follow its cursor.
+   * Return changes that refetches found. Each is returned at least once. A page of the feed may be
+   * empty even if more changes follow its cursor.
    */
   ChangePage changes(1: ChangesOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
@@ -670,7 +670,7 @@ service UrlStore extends Session {
     8: TakenDown taken_down),
 
   /**
-   * Delete a URL, or everything of a host or domain, and block it. Returns how many URLs lost data.
+   * Delete and block a URL, or all URLs of a host or domain. Returns how many URLs lost data.
    * Scope admin. The deletion continues after the deadline, and the call may be repeated until it returns.
    */
   i64 takeDown(1: TakedownOptions options) throws (
@@ -679,21 +679,21 @@ service UrlStore extends Session {
     8: TakenDown taken_down),
 
   /**
-   * Unblock a URL, host or domain; deleted data is not restored. Returns false if it was not taken
-   * down. Scope admin.
+   * Unblock a URL, host or domain. Deleted data is not restored. Returns false if the target was not
+   * taken down. Scope admin.
    */
   bool liftTakedown(1: TakedownOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** List everything that was taken down; `limit` and `cursor` as in `outlinks`. Scope admin. */
+  /** List everything that was taken down. `limit` and `cursor` are as in `outlinks`. Scope admin. */
   TakedownPage takedowns(1: i32 limit, 2: string cursor, 3: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** Return the permissions of this connection's token; every token may call this. */
+  /** Return the permissions of this connection's token. Every token may call this. */
   TokenView tokenView(1: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
@@ -733,7 +733,7 @@ struct EnqueueResult {
   1: string input
   /** accepted, already waiting, invalid, taken down, out of scope or over budget (docs/client.md#enqueue-urls). */
   2: string status
-  /** The URL, normalized; absent if it is invalid. */
+  /** The URL, normalized. Absent if it is invalid. */
   3: optional string url
   /** Why it was not enqueued. */
   4: optional string reason
@@ -754,10 +754,10 @@ struct DomainProgress {
 struct BatchProgress {
   1: string batch
   2: i64 total
-  /** URLs that were stored or given up. */
+  /** URLs that were stored or given up on. */
   3: i64 done
   4: i64 in_flight
-  /** Estimated from the slots and rates of the domains; absent if the batch is finished. */
+  /** An estimate based on the domains' slots and rates. Absent if the batch is finished. */
   5: optional i64 estimated_finish_at_ms
   /** The domains that are expected to finish last. */
   6: list<DomainProgress> slowest
@@ -777,18 +777,18 @@ struct FetchOptions {
    * characters. Default: a new id.
    */
   5: optional string request_id
-  /** Maximum ages of single fields. */
+  /** Maximum ages of individual fields. */
   6: optional map<string, i64> field_max_age_ms
   /** As in `EnqueueOptions`. */
   7: optional string traceparent
-  /** As in `ReadOptions`; other pages have neither record nor content nor report. */
+  /** As in `ReadOptions`. Other pages have neither record nor content nor report. */
   8: optional string purpose
 }
 
 struct FreshOptions {
   /** Fetch the page first if it was confirmed longer ago than this. Default: only if it is unknown. */
   1: optional i64 max_age_ms
-  /** Maximum ages of single fields. */
+  /** Maximum ages of individual fields. */
   2: optional map<string, i64> field_max_age_ms
   /** How long to wait for the fetch; 0 to 60,000. Default: 0. */
   3: optional i32 max_wait_ms
@@ -808,9 +808,9 @@ struct FreshOptions {
 enum FetchState {
   /** Not older than requested, or just fetched. */
   FRESH = 0
-  /** Older than requested: the fetch was not done in time, or failed. */
+  /** Older than requested, because the fetch was not done in time, or failed. */
   STALE = 1
-  /** No page is stored; `report` states why the last fetch failed, if there was one. */
+  /** No page is stored. `report` states why the last fetch failed, if there was one. */
   ABSENT = 2
 }
 
@@ -820,9 +820,9 @@ struct FetchAnswer {
   2: FetchState state
   /** The stored data; absent if there is none. */
   3: optional Record record
-  /** Time since the page was last confirmed, by a fetch or a 304. Absent if never. */
+  /** Time since a fetch or a 304 last confirmed the page. Absent if that never happened. */
   4: optional i64 age_ms
-  /** The fetch continues: a later call may return more. */
+  /** The fetch continues, so a later call may return more. */
   5: bool fetching
   /** Why the URL is not fetched, or why its last fetch returned no page. */
   6: optional string reason
@@ -834,7 +834,7 @@ struct FetchAnswer {
   9: optional list<string> stale_fields
 }
 
-/** One known fact about a URL; it may contain untrusted text. */
+/** One known fact about a URL. It may contain untrusted text. */
 struct ExplanationLine {
   1: string name
   2: string text
@@ -842,11 +842,11 @@ struct ExplanationLine {
   3: string note
 }
 
-/** The facts about a URL from one part of the system. */
+/** The facts about a URL from one component of the system. */
 struct ExplanationSection {
   1: string title
   2: list<ExplanationLine> lines
-  /** Why the section is incomplete; absent if it is complete. */
+  /** Why the section is incomplete. Absent if it is complete. */
   3: optional string problem
 }
 
@@ -889,15 +889,16 @@ struct CrawlView {
   21: i64 changed_at_ms
   /** Time between two rounds; absent or 0 if the crawl runs once. */
   22: optional i64 every_s
-  /** How often the schedule has restarted the crawl, and when it does so next (0 without a schedule). */
+  /** How often the schedule has restarted the crawl, and when it will do so next (0 without a schedule). */
   23: i64 round
   24: i64 next_round_ms
   /** URL to notify when the crawl is done or ends; empty: none. */
   25: string notify
   26: optional double notify_error_rate
   /**
-   * Stored pages that were `unchanged`, or a `duplicate` of another canonical URL. Links that were not
-   * enqueued: `trap` links were dropped as parts of link traps, `held` links may still be followed.
+   * How many stored pages were `unchanged`, or a `duplicate` of another canonical URL, and how many links
+   * were not enqueued. `trap` links lead into link traps and were dropped. `held` links may still be
+   * followed.
    */
   27: map<string, i64> notes
   /** Share of a domain's slots relative to other crawls of the same token. */
@@ -921,7 +922,7 @@ struct CrawlFailure {
   1: string domain
   2: string outcome
   3: i64 urls
-  /** How many of them since midnight UTC, and on the previous day. */
+  /** How many of them failed since midnight UTC, and how many on the previous day. */
   4: i64 today
   5: i64 yesterday
 }
@@ -938,7 +939,7 @@ struct CrawlOpenDomain {
   6: bool robots_unreachable
 }
 
-/** A template whose links are not followed (docs/crawls.md). */
+/** A URL template whose links are not followed (docs/crawls.md). */
 struct ClosedTemplate {
   1: string host
   2: string template
@@ -962,11 +963,11 @@ struct CrawlReport {
   8: optional list<ClosedTemplate> traps
 }
 
-/** Options of a crawl; absent options keep their values. */
+/** Options of a crawl. Absent options keep their values. */
 struct CrawlOptions {
   /** As in the other options. */
   1: optional i32 deadline_ms
-  /** Rules that URLs must match: host:, domain:, prefix: or pattern: and a value; a leading - excludes matches. */
+  /** Rules that URLs must match: host:, domain:, prefix: or pattern: and a value. A leading - excludes matches. */
   2: optional list<string> scope
   3: optional i32 depth
   /** Follow links that are marked nofollow. */
@@ -1023,7 +1024,7 @@ struct CancelOptions {
   6: optional bool dry_run
 }
 
-/** A template of a host's URLs (docs/crawls.md). */
+/** One of a host's URL templates (docs/crawls.md). */
 struct HostTemplate {
   1: string template
   /** open, closed or "on trial". */
@@ -1038,7 +1039,7 @@ struct HostTemplate {
   6: string reason
 }
 
-/** The templates of a host. */
+/** A host's URL templates. */
 struct HostTemplates {
   1: string host
   /** About how many links are waiting for a decision. */
@@ -1081,8 +1082,8 @@ service Fetcher extends Session {
     8: TakenDown taken_down),
 
   /**
-   * Explain everything that is known about a URL, by part of the system, and what it is waiting for.
-   * This only reads. Scope read.
+   * Explain everything that is known about a URL, by component, and what the URL is waiting for. This
+   * only reads. Scope read.
    */
   Explanation explain(1: string url, 2: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
@@ -1115,7 +1116,7 @@ service Fetcher extends Session {
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** Report on a crawl: outcomes by domain and by hour, failures, what delays it, and the time left. Scope read. */
+  /** Report on a crawl's outcomes by domain and by hour, its failures, what delays it, and the time left. Scope read. */
   CrawlReport crawlReport(1: string name, 2: CallOptions options) throws (
     1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
@@ -1139,19 +1140,19 @@ service Fetcher extends Session {
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** Cancel queued URLs, whoever enqueued them; stored pages are kept. Scope admin. */
+  /** Cancel queued URLs, no matter who enqueued them. Stored pages are kept. Scope admin. */
   CancelAnswer cancelUrls(1: CancelOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** List the templates of a host's URLs, those whose links are not followed first. Scope read. */
+  /** List a host's URL templates. Those whose links are not followed come first. Scope read. */
   HostTemplates listTemplates(1: string host, 2: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** Follow all links of a template (open) or none (closed), or revoke an earlier decision (learned). Scope admin. */
+  /** Follow all links that match a template (open) or none (closed), or revoke an earlier decision (learned). Scope admin. */
   HostTemplates decideTemplate(1: string host, 2: string template, 3: string state, 4: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
@@ -1178,7 +1179,7 @@ struct NewJob {
 
 struct EnqueuedJob {
   1: string job_id
-  /** True if the unique key was in use: nothing was added, and the id is that of the existing job. */
+  /** True if the unique key was in use. Then nothing was added, and the id is that of the existing job. */
   2: bool already_there
 }
 
@@ -1279,7 +1280,7 @@ struct KeptJob {
 struct QueueState {
   1: string queue
   2: bool paused
-  /** Maximum jobs per second over all workers; absent if unlimited. */
+  /** Maximum jobs per second across all workers. Absent if unlimited. */
   3: optional double rate
   /** PENDING jobs that are due. */
   4: i64 due
@@ -1302,13 +1303,13 @@ struct QueueState {
   16: list<string> missing_shards
 }
 
-/** Settings to change; absent ones stay unchanged. */
+/** Settings to change. Absent ones stay unchanged. */
 struct QueueSettings {
   /** 1 or more. */
   1: optional i32 deadline_ms
   /** If true, no jobs are delivered; new ones are still accepted. */
   2: optional bool paused
-  /** Jobs per second over all workers; 0: no limit. */
+  /** Jobs per second across all workers; 0: no limit. */
   3: optional double rate
   /** A complete retry policy: pinlater (ten retries, five linear, then exponential), once, or default. */
   4: optional string retry_policy
@@ -1330,10 +1331,10 @@ struct QueueSettings {
 
 /**
  * Jobs that wait on the server until they are due. Scope write, unless a call states another. A queue
- * created by a client is open to HTTP and Thrift. The queue of a Celery app is open to the doors listed in
- * its job types. The crawler's queues are closed to all (Unauthorized).
+ * created by a client is open to HTTP and Thrift. A Celery app's queue is open to the doors listed in its
+ * job types. The crawler's queues are closed to all (Unauthorized).
  *
- * Delivery is at least once: a job whose claim expires is delivered again.
+ * Jobs are delivered at least once. A job whose claim expires is delivered again.
  */
 service PinLater extends Session {
   /** Add up to 1,000 jobs. After an error, some of them may have been added. */
@@ -1342,25 +1343,25 @@ service PinLater extends Session {
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
 
   /**
-   * Claim up to `limit` (1 to 200) due jobs, the most urgent first. Returns as soon as there are
-   * any; empty if no job was due within `wait_ms`, or the server is stopping. A client that
-   * disconnects while it waits claims nothing.
+   * Claim up to `limit` (1 to 200) due jobs, with the most urgent first. Returns as soon as there are
+   * any. The list is empty if no job was due within `wait_ms`, or the server is stopping. A client
+   * that disconnects while it is waiting claims nothing.
    */
   list<ClaimedJob> dequeue(1: string queue, 2: i32 limit, 3: DequeueOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
 
-  /** Acknowledge finished jobs; returns false for each job whose claim the caller had lost. */
+  /** Acknowledge finished jobs. Returns false for each job whose claim the caller had lost. */
   list<bool> ack(1: string queue, 2: list<JobClaim> claims, 3: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
 
-  /** Report failed jobs, to be retried later or marked FAILED; returns false for each lost claim. */
+  /** Report failed jobs, to be retried later or marked FAILED. Returns false for each lost claim. */
   list<bool> nack(1: string queue, 2: list<JobClaim> claims, 3: NackOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
 
-  /** Extend claims to `claim_ms` (1,000 to 86,400,000) from now; returns false for each lost claim. */
+  /** Extend claims to `claim_ms` (1,000 to 86,400,000) from now. Returns false for each lost claim. */
   list<bool> extend(1: string queue, 2: list<JobClaim> claims, 3: i64 claim_ms, 4: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
@@ -1370,27 +1371,27 @@ service PinLater extends Session {
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
 
-  /** Return a queue's state; NotFound if there is no such queue. Scope read. */
+  /** Return a queue's state. NotFound if there is no such queue. Scope read. */
   QueueState state(1: string queue, 2: CallOptions options) throws (
     1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
 
-  /** List jobs in a state: waiting jobs by due time, ended jobs with the latest first. */
+  /** List jobs in a state, waiting jobs by due time, and ended jobs with the latest first. */
   list<KeptJob> jobs(1: string queue, 2: ListJobsOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
 
-  /** Run FAILED jobs again, with all their attempts. Returns how many are PENDING again. */
+  /** Run FAILED jobs again with all their attempts, and return how many are PENDING again. */
   i32 retryFailed(1: string queue, 2: RetryJobsOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
 
-  /** Delete waiting or ended jobs. Returns how many were deleted. */
+  /** Delete waiting or ended jobs, and return how many were deleted. */
   i32 remove(1: string queue, 2: DeleteJobsOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
 
-  /** Pause a queue, limit its rate, or change its retry policy. Returns its new state. Scope admin. */
+  /** Pause a queue, limit its rate, or change its retry policy, and return its new state. Scope admin. */
   QueueState configure(1: string queue, 2: QueueSettings options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
@@ -1420,7 +1421,7 @@ struct ReadGraphOptions {
   1: optional i32 deadline_ms
   /** A graph in `store.graphs`. Default: the graph of the store. */
   2: optional string graph
-  /** As in `ReadOptions`, for page nodes; ignored with `graph`. */
+  /** As in `ReadOptions`, for page nodes. Ignored with `graph`. */
   3: optional string purpose
 }
 
@@ -1453,7 +1454,7 @@ struct GraphEdge {
   1: string node
   2: i64 score
   3: map<string, binary> properties
-  /** Sorts edges with the same score; absent if the edge has none. */
+  /** Sorts edges with the same score. Absent if the edge has no order. */
   4: optional binary order
 }
 
@@ -1512,7 +1513,7 @@ struct TakeEdgesOptions {
   1: optional i32 deadline_ms
   /** The lowest scores are the best. Default: false (the highest). */
   2: optional bool lowest
-  /** Identifies this request, up to 200 bytes; repeating it within a day returns the same edges. */
+  /** Identifies this request, up to 200 bytes. Repeating it within a day returns the same edges. */
   3: optional string request_id
 }
 
@@ -1539,14 +1540,14 @@ struct PropertyPage {
 }
 
 /**
- * The graph of the store, and graphs of applications. A node is identified by its id, 32 hexadecimal
- * digits, or by a URL for its page's node. Properties of pages are fields, which only UrlStore writes. Edge
- * types below 16 belong to the store: 0 page links, 1 aliases, 2 watches. Reads require scope read, writes
+ * The store's graph, and graphs of applications. A node is identified by its id, 32 hexadecimal digits, or
+ * by a URL for its page's node. Properties of pages are fields, which only UrlStore writes. Edge types below
+ * 16 belong to the store: 0 for page links, 1 for aliases, 2 for watches. Reads require scope read, writes
  * scope write. With `graph`, calls use an application's graph, which has its own tables, and require
- * `read@graph` or `write@graph`; nodes may then also have names of up to 200 bytes.
+ * `read@graph` or `write@graph`. Nodes may then also have names of up to 200 bytes.
  */
 service Zen extends Session {
-  /** Return properties of a node: up to 1,000 names, or all if empty. NotFound if the node does not exist. */
+  /** Return a node's properties, up to 1,000 by name, or all if no names are given. NotFound if there is no such node. */
   GraphNode getNode(1: string node, 2: list<string> properties, 3: ReadGraphOptions options) throws (
     1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
@@ -1558,7 +1559,7 @@ service Zen extends Session {
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** List all nodes of a graph, sorted by id; `limit` and `cursor` as in `outlinks`, `properties` as in `getNode`. */
+  /** List all nodes of a graph, sorted by id. `limit` and `cursor` are as in `outlinks`, `properties` as in `getNode`. */
   ScannedNodes scanNodes(1: string graph, 2: i32 limit, 3: string cursor, 4: list<string> properties, 5: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
@@ -1572,20 +1573,20 @@ service Zen extends Session {
 
   /**
    * Remove an application's node with its edges in both directions. In a graph, one call removes up to
-   * 10,000 edges; for a node with more, it raises Unavailable: repeat the call.
+   * 10,000 edges. For a node with more, it raises Unavailable, and the call must be repeated.
    */
   void removeNode(1: string node, 2: GraphOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** List the nodes that have a value of a property in `store.indexed`; `limit` and `cursor` as in `outlinks`. */
+  /** List the nodes that have a value of a property in `store.indexed`. `limit` and `cursor` are as in `outlinks`. */
   NodePage lookup(1: string name, 2: binary value, 3: i32 limit, 4: string cursor, 5: ReadGraphOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** Return the node that has a value of a property in `store.unique`; NotFound if none has it. `properties` as in `getNode`. */
+  /** Return the node that has a value of a property in `store.unique`. NotFound if none has it. `properties` is as in `getNode`. */
   GraphNode lookupUnique(1: string name, 2: binary value, 3: list<string> properties, 4: ReadGraphOptions options) throws (
     1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
@@ -1593,7 +1594,7 @@ service Zen extends Session {
 
   /**
    * Set an edge with a type from 16 to 65,535. In a graph, a node has at most one edge of each type to
-   * another node; setting another score moves it. In the store's graph, edges with different scores are
+   * another node, and setting another score moves it. In the store's graph, edges with different scores are
    * different edges.
    */
   void putEdge(1: string node, 2: i32 type, 3: string other, 4: PutEdgeOptions options) throws (
@@ -1601,13 +1602,13 @@ service Zen extends Session {
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** Remove an edge with a type from 16 to 65,535; does nothing if there is none. */
+  /** Remove an edge with a type from 16 to 65,535, if there is one. */
   void removeEdge(1: string node, 2: i32 type, 3: string other, 4: RemoveEdgeOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** Return the edge between two nodes, with a type of 1 or more; NotFound if there is none. */
+  /** Return the edge between two nodes, with a type of 1 or more. NotFound if there is none. */
   GraphEdge getEdge(1: string node, 2: i32 type, 3: string other, 4: GetEdgeOptions options) throws (
     1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
@@ -1619,14 +1620,14 @@ service Zen extends Session {
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** Count a node's edges of one type: from stored counts for type 0 and types in `store.graph_counted`, otherwise one by one. */
+  /** Count a node's edges of one type. The counts of type 0 and of types in `store.graph_counted` are stored; others are counted one by one. */
   i64 countEdges(1: string node, 2: i32 type, 3: string direction, 4: GraphOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
   /**
-   * Make up to 1,000 changes to a graph, in order; the whole call is safe to repeat. It is not atomic:
+   * Make up to 1,000 changes to a graph, in order. The whole call is safe to repeat. It is not atomic, so
    * changes before an error stay. Invalid input is detected before anything is written.
    */
   void mutate(1: string graph, 2: list<GraphMutation> mutations, 3: CallOptions options) throws (
@@ -1635,9 +1636,9 @@ service Zen extends Session {
     8: TakenDown taken_down),
 
   /**
-   * Remove up to `count` (1,000) of the best edges of a node of a graph, and return them, the best
-   * first. No edge is returned to two requests unless it was added again. If the response is lost, the
-   * edges are lost from the list too: repeat the call with the same `request_id` to get them.
+   * Remove up to `count` (1,000) of a node's best edges in a graph, and return them, with the best first.
+   * No edge is returned to two requests unless it was added again. If the response is lost, so are its
+   * edges, unless the call is repeated with the same `request_id`.
    */
   list<GraphEdge> takeEdges(1: string graph, 2: string node, 3: i32 type, 4: i32 count, 5: TakeEdgesOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
@@ -1645,8 +1646,8 @@ service Zen extends Session {
     8: TakenDown taken_down),
 
   /**
-   * Remove all edges of a type except a node's `keep` best ones; returns how many were removed. One call
-   * removes up to 10,000; for a longer list, it raises Unavailable: repeat the call.
+   * Remove a node's edges of a type except the `keep` best ones, and return how many were removed. One call
+   * removes up to 10,000. For a longer list, it raises Unavailable, and the call must be repeated.
    */
   i64 trimEdges(1: string graph, 2: string node, 3: i32 type, 4: i32 keep, 5: string direction, 6: TrimEdgesOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
@@ -1659,13 +1660,13 @@ service Zen extends Session {
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** List the properties of a graph's node whose names start with `prefix`; `limit` and `cursor` as in `outlinks`. */
+  /** List the properties of a graph's node whose names start with `prefix`. `limit` and `cursor` are as in `outlinks`. */
   PropertyPage nodeProperties(1: string graph, 2: string node, 3: string prefix, 4: i32 limit, 5: string cursor, 6: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,
     8: TakenDown taken_down),
 
-  /** List the nodes of a graph whose value of a property in `store.graph_sorted` starts with `prefix`, sorted by value; each with that property only. */
+  /** List the nodes of a graph whose value of a property in `store.graph_sorted` starts with `prefix`, sorted by value. Each has only that property. */
   ScannedNodes lookupPrefix(1: string graph, 2: string name, 3: binary prefix, 4: i32 limit, 5: string cursor, 6: CallOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error,

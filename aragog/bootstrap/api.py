@@ -1,8 +1,8 @@
 """
-Connect the parts of the API other than the store: fetches for waiting callers, batches, and queues.
+Connect what the API needs in addition to the store: fetches for waiting callers, batches, queues.
 
-It also connects the reads from a standby, the Thrift services, and the client that works without a
-server.
+This module also connects the reads from a standby, the Thrift services, and the client that works
+without a server.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from aragog.api.server.tokens import Tokens
 from aragog.bootstrap.crawls import crawl_control
 from aragog.bootstrap.graphs import application_graphs
 from aragog.bootstrap.redis_services import TakedownSharing, limiter, overrides_of, redis_client
-from aragog.bootstrap.stores import url_store, url_store_of_replica
+from aragog.bootstrap.stores import replica_store, url_store
 from aragog.client import Aragog, Client
 from aragog.client.direct_backend import DirectBackend
 from aragog.crawl.pipeline.completions import Completions
@@ -60,8 +60,9 @@ DEFAULT_QUEUE = "celery"
 
 def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
     """
-    Return the service that fetches for waiting callers; `enqueue` is `Aragog.enqueue`. Must be
-    closed.
+    Return the service that fetches for waiting callers. The caller must close it.
+
+    `enqueue` is `Aragog.enqueue`.
     """
     settings = settings.resolved()
     completions = Completions(redis_client(settings), prefix=settings.redis.prefix)
@@ -90,13 +91,13 @@ def job_queues(settings: Settings) -> Jobs | None:
 
 def explainer(settings: Settings, store: UrlStore) -> Explain:
     """
-    Return a function that explains URLs; everything it reads except the store is connected on first
-    use.
+    Return a function that explains URLs. Everything that it reads, except the store, is connected
+    on first use.
     """
 
     @cache
     def parts() -> Components:
-        from aragog.bootstrap.dashboard import components  # noqa: PLC0415 - few commands explain
+        from aragog.bootstrap.dashboard import components  # noqa: PLC0415 - only explanations need it
 
         return components(settings, store=store)
 
@@ -110,7 +111,7 @@ def explainer(settings: Settings, store: UrlStore) -> Explain:
 
 def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
     """
-    Return hedged reads from `store` and its standby (`serving.standby_…`), or None without a
+    Return hedged reads from `store` and its standby (`serving.standby_…`), or None if there is no
     standby.
 
     Raises:
@@ -122,7 +123,7 @@ def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
             raise ConfigError(
                 "serving.standby_dsn: requires a PostgreSQL store; set store.engine to postgres"
             )
-        return _hedged(store, url_store_of_replica(settings), serving)
+        return _hedged(store, replica_store(settings), serving)
     gateways = serving.standby_gateways
     if not gateways:
         return None
@@ -143,14 +144,14 @@ def _hedged(store: UrlStore, standby: UrlStore, serving: ServingSettings) -> Hed
 
 class ThriftServices:
     """
-    The Thrift services on their listening socket; started on the event loop of the HTTP server.
+    The Thrift services on their listening socket. They run on the HTTP server's event loop.
 
     Args:
         settings: limits and the certificate.
         parts: what operations use.
-        sock: from `listen`.
-        tokens: shared with the HTTP API.
-        unread: counts data that clients have not read; also shared.
+        sock: a socket from `listen`.
+        tokens: the tokens, shared with the HTTP API.
+        unread: counts data that clients have not read yet; shared with the HTTP API.
     """
 
     def __init__(
@@ -173,7 +174,7 @@ class ThriftServices:
             services(parts), settings.serving, embedded=embedded, tokens=tokens, replies=unread
         )
         self.metrics: Collector = ThriftMetrics(self._server)
-        """The Prometheus collector; not registered yet."""
+        """The Prometheus collector, which is not registered yet."""
 
     async def start(self) -> None:
         """Start serving."""
@@ -185,13 +186,15 @@ class ThriftServices:
 
     @property
     def running_calls(self) -> int:
-        """Number of calls still running; after a drain, these are the abandoned ones."""
+        """The number of calls that are still running. After a drain, these were abandoned."""
         return self._server.running_calls
 
 
 def listen(settings: ServingSettings, processes: int) -> list[socket.socket]:
     """
-    Return a listening socket for each process; none if Thrift is off or its extra is not installed.
+    Return a listening socket for each process.
+
+    The list is empty if Thrift is off or its extra is not installed.
 
     Raises:
         ConfigError: the port is in use or not permitted.
@@ -205,10 +208,7 @@ def listen(settings: ServingSettings, processes: int) -> list[socket.socket]:
 def other_parts(
     settings: Settings, store: UrlStore, producer: Aragog, read: ReadStore | None = None
 ) -> Iterator[OtherParts]:
-    """
-    Yield the parts that operations use in addition to a store, and close everything
-    at the end.
-    """
+    """Yield the services that operations use in addition to a store, and close them at the end."""
     deadline_s = settings.serving.content_deadline_ms / 1000
     with (
         closing(fetching(settings, store, producer.enqueue)) as fetches,
@@ -238,14 +238,13 @@ def other_parts(
 @contextmanager
 def open_client(settings: Settings | None = None) -> Iterator[Client]:
     """
-    Yield a client without a server: it opens the store and the broker itself, to read, write and
-    enqueue.
+    Yield a client that needs no server. It opens the store and the broker itself.
 
     Its deadline ends retries, but not a call that has reached the store (`Client`).
 
     Args:
-        settings: if None, those of the system running in the data folder; if none is running, the
-            file and the environment (`process_settings`).
+        settings: None means the settings of the system running in the data folder or, if none is
+            running, those in the file and the environment (`process_settings`).
     """
     settings = settings or process_settings()
     with (

@@ -16,10 +16,7 @@ def crawl_log_stream(client: redis.Redis, settings: Settings) -> CrawlLogStream 
 
 
 def crawl_log_writer(client: redis.Redis, settings: Settings) -> CrawlLogWriter | None:
-    """
-    Return the writer that moves rows of the crawl log to its files, or None if the
-    log is off.
-    """
+    """Return the writer that moves crawl log rows to files, or None if the log is off."""
     stream = crawl_log_stream(client, settings)
     if stream is None:
         return None

@@ -17,9 +17,9 @@ from pinlater.brokers import kind_of
 
 
 def crawl_control(settings: Settings, store: UrlStore | None = None) -> CrawlControl:
-    """Return the crawl control of a system; `store` is an open store to use."""
+    """Return a system's crawl control. It uses `store` if given, or opens the store on demand."""
     settings = settings.resolved()
-    shared, broker = SharedState.of(settings), settings.broker
+    shared, broker = SharedState.from_settings(settings), settings.broker
     is_pinlater = kind_of(broker.url) == "pinlater"
     parts = cache(lambda: components(settings, store=store))
     return CrawlControl(

@@ -43,17 +43,18 @@ def components(
     settings: Settings, *, clock: Clock | None = None, store: UrlStore | None = None
 ) -> Components:
     """
-    Return the parts that the dashboard and `explain` read. Nothing is connected yet; call `close`
-    at the end.
+    Return the components that the dashboard and `explain` read.
+
+    They are connected on first use. Call `close` at the end.
 
     Args:
         settings: the system's settings.
-        clock: used for ages; the system clock if None.
-        store: an open store to read; if None, one is opened on demand.
+        clock: the clock that ages are measured with; None means the system clock.
+        store: an open store to read. If None, one is opened on demand.
     """
     settings = settings.resolved()
     clock = clock or SystemClock()
-    shared = SharedState.of(settings, quick_client)
+    shared = SharedState.from_settings(settings, quick_client)
     client = shared.client
     broker = settings.broker
     overrides = _cache_success(lambda: overrides_of(settings))
@@ -73,7 +74,7 @@ def components(
         traps=shared.traps,
         ssrf_filter=SsrfFilter(settings.fetch),
         egress=EgressRules(settings.egress, has_proxy=bool(settings.fetch.proxy)),
-        failing_ways=FailingRoutes(client, clock, prefix=settings.redis.prefix),
+        failing_routes=FailingRoutes(client, clock, prefix=settings.redis.prefix),
         robots=robots_cache(settings, clock),
         outcomes=OutcomeLog(client, prefix=settings.redis.prefix),
         overrides=overrides,
@@ -104,7 +105,7 @@ class RedisServers:
     The Redis servers in the settings, and the limiter nodes that have joined the ring since.
 
     Args:
-        settings: with their effective values (`Settings.resolved`).
+        settings: settings with their effective values (`Settings.resolved`).
         broker: URLs of the broker's servers.
     """
 
@@ -123,7 +124,8 @@ class RedisServers:
         """
         Return a client for each server, by the server's name without the password.
 
-        One round trip. While `redis.url` does not respond, nodes that joined later are missing.
+        This takes one round trip. While `redis.url` does not respond, nodes that joined later are
+        missing.
         """
         urls = {server_name(url): url for url in (*self._joined(), *self._fixed)}
         for name in urls.keys() - self._clients.keys():

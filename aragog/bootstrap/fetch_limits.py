@@ -1,4 +1,4 @@
-"""Fetch settings for robots.txt, sitemaps, files of items, and page resources."""
+"""Fetch settings for robots.txt, sitemaps, item files, and page resources."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import dataclasses
 from aragog.pages import sitemaps
 from aragog.settings import FetchSettings, Settings
 
-# RFC 9309: at least five redirects (2.3.1.2), and the first 500 KiB count (2.5).
+# RFC 9309 asks crawlers to follow five redirects (2.3.1.2) and to parse at least 500 KiB (2.5).
 ROBOTS_REDIRECTS = 5
 ROBOTS_BYTES = 512_000
-# Including framing; the body itself is truncated at `ROBOTS_BYTES`, whatever its announced length.
+# This includes framing. The body itself is truncated at `ROBOTS_BYTES`, whatever its announced
+# length.
 ROBOTS_WIRE_BYTES = 1 << 30
 
 
 def for_robots(fetch: FetchSettings) -> FetchSettings:
     """
-    Return settings for fetching robots.txt: any content type, first 500 KiB, at most five
+    Return settings for fetching robots.txt: any content type, the first 500 KiB, and at most five
     redirects.
     """
     return dataclasses.replace(
@@ -30,7 +31,7 @@ def for_robots(fetch: FetchSettings) -> FetchSettings:
 
 def for_sitemaps(fetch: FetchSettings) -> FetchSettings:
     """
-    Return settings for fetching sitemaps: any content type, up to the 50 MB that sitemaps.org
+    Return settings for fetching sitemaps: any content type, and up to the 50 MB that sitemaps.org
     allows.
     """
     return dataclasses.replace(
@@ -43,16 +44,16 @@ def for_sitemaps(fetch: FetchSettings) -> FetchSettings:
 
 def for_files(fetch: FetchSettings) -> FetchSettings:
     """
-    Return settings for fetching files of items: their content types, within the
-    limits of pages.
+    Return settings for fetching item files: the types in `fetch.file_types`,
+    with a page's limits.
     """
     return dataclasses.replace(fetch, content_types=fetch.file_types)
 
 
 def for_resources(settings: Settings) -> FetchSettings:
     """
-    Return settings for resources that pages request: any type, within a page's limits, no
-    credentials.
+    Return settings for resources that pages request: any content type, the limits of rendering, and
+    no credentials.
     """
     rendering = settings.rendering
     return dataclasses.replace(

@@ -1,4 +1,4 @@
-"""Open the graphs of applications in the settings (`store.graphs`)."""
+"""Open the application graphs that the settings declare (`store.graphs`)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from zengraph import Limits, Schema
 from zengraph.tables import Tables
 
 _SHARDS = 4
-"""How many files a graph has on SQLite; part of the stored format."""
+"""How many files a graph has on SQLite. This is part of the stored format."""
 
 
 def application_graphs(settings: Settings) -> ApplicationGraphs:
-    """Return the graphs; with an embedded engine, each creates its tables when it is opened."""
+    """Return the graphs. With an embedded engine, each creates its tables when it is opened."""
 
     def open_tables(name: str) -> Tables:
         engine = timed_tables(graph_tables(settings, name))
@@ -43,7 +43,7 @@ def graph_tables(settings: Settings, name: str) -> Tables:
 
 
 def settings_of(settings: Settings, name: str) -> Settings:
-    """Return the settings with a graph's table names for PostgreSQL and HBase."""
+    """Return a copy of the settings with a graph's table names for PostgreSQL and HBase."""
     store = settings.store
     renamed = replace(
         store,

@@ -38,7 +38,7 @@ from pinlater.redis.errors import redis_errors
 
 
 def redis_client(settings: Settings) -> redis.Redis:
-    """Return the shared Redis client; it connects on first use and reconnects after a failure."""
+    """Return the shared Redis client. It connects on first use and reconnects after a failure."""
     return connect(settings.resolved().redis.url, setting="redis.url")
 
 
@@ -52,8 +52,10 @@ def quick_client(url: str) -> redis.Redis:
 
 def server_ms(client: redis.Redis) -> int:
     """
-    Return the server's clock, in ms since the epoch; raises BrokerUnavailable if it does not
-    respond.
+    Return the time of the server's clock, in ms since the epoch.
+
+    Raises:
+        BrokerUnavailable: the server does not respond.
     """
     with redis_errors("the clock of redis.url"):
         seconds, micros = client.time()
@@ -62,8 +64,10 @@ def server_ms(client: redis.Redis) -> int:
 
 def overrides_of(settings: Settings) -> Overrides:
     """
-    Return the operator's settings for individual domains. Raises `ConfigError` if
-    they are invalid.
+    Return the operator's settings for individual domains.
+
+    Raises:
+        ConfigError: they are invalid.
     """
     politeness, shared = settings.politeness, settings.resolved().redis
     return Overrides(
@@ -92,7 +96,7 @@ def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None
 
 
 def limiter_ring(settings: Settings, note: Callable[[str], None] = lambda _: None) -> LimiterRing:
-    """Return the limiter's ring, to show and change it."""
+    """Return the limiter's ring of servers, for showing and changing it."""
     settings = settings.resolved()
     return LimiterRing(
         settings.politeness.limiter_urls,
@@ -105,8 +109,8 @@ def limiter_ring(settings: Settings, note: Callable[[str], None] = lambda _: Non
 
 
 def lines_of(settings: Settings) -> Lines:
-    """Return the lines in which URLs wait for slots; connected on first use."""
-    return Lines(SharedState.of(settings).nodes, prefix=settings.redis.prefix)
+    """Return the lines in which URLs wait for slots. They are connected on first use."""
+    return Lines(SharedState.from_settings(settings).nodes, prefix=settings.redis.prefix)
 
 
 def robots_cache(settings: Settings, clock: Clock | None = None) -> RobotsCache:
@@ -118,7 +122,7 @@ def robots_cache(settings: Settings, clock: Clock | None = None) -> RobotsCache:
         redis_settings.prefix,
         clock=clock,
         agent=settings.fetch.user_agent,
-        asks_tdm=settings.preferences.asks_tdm_file,
+        requires_tdm=settings.preferences.asks_tdm_file,
     )
 
 
@@ -132,37 +136,39 @@ def waiting_jobs(settings: Settings) -> WaitingJobs | None:
 
 def fetch_gate(settings: Settings) -> Callable[[], Allowance] | None:
     """
-    Return the check that a worker makes before it claims fetches, or None if the broker has no
+    Return the gate that a worker calls before it claims fetches, or None if the broker has no
     gates.
     """
     settings = settings.resolved()
     if kind_of(settings.broker.url) != "pinlater":
         return None
-    shared = SharedState.of(settings, quick_client)
+    shared = SharedState.from_settings(settings, quick_client)
     return claim_limit(shared.spool, Admission(shared.servers()))
 
 
-def fetches_open(settings: Settings) -> Callable[[], bool]:
+def release_gate(settings: Settings) -> Callable[[], bool]:
     """
-    Return a function that tells if URLs may leave their lines now; they may not while the spool is
-    closed.
+    Return a function that returns True if URLs may leave their waiting lines now.
 
-    In a worker that claims fetches, the gate has already read that state.
+    They may not while the spool is closed. In a worker that claims fetches, the gate has already
+    read that state.
     """
     if gates.has_gate(Queue.FETCH):
         return lambda: gates.allowance(Queue.FETCH).lowest > URGENT
-    gate = fetch_gate(settings) or claim_limit(SharedState.of(settings, quick_client).spool)
+    gate = fetch_gate(settings) or claim_limit(
+        SharedState.from_settings(settings, quick_client).spool
+    )
     return lambda: gate().lowest > URGENT
 
 
 def metric_totals(settings: Settings) -> MetricTotals:
-    """Return the measurements of all processes; the Redis client has a short timeout."""
+    """Return the measurements of all processes. The Redis client has a short timeout."""
     settings = settings.resolved()
     return MetricTotals(quick_client(settings.redis.url), prefix=settings.redis.prefix)
 
 
 def outage_board(settings: Settings) -> OutageBoard:
-    """Return the outages recorded by all processes; the Redis client has a short timeout."""
+    """Return the outages recorded by all processes. The Redis client has a short timeout."""
     settings = settings.resolved()
     return OutageBoard(quick_client(settings.redis.url), prefix=settings.redis.prefix)
 
@@ -170,7 +176,7 @@ def outage_board(settings: Settings) -> OutageBoard:
 def takedown_purge(settings: Settings, store: UrlStore) -> Purge:
     """Return the service that removes taken-down URLs from Redis and the broker."""
     settings = settings.resolved()
-    broker, shared = settings.broker, SharedState.of(settings)
+    broker, shared = settings.broker, SharedState.from_settings(settings)
     app = Celery("aragog-takedown", set_as_current=False)
     app.conf.update(
         celery_settings(broker.url, broker.shards, broker.claim_timeout_s, control=broker.control)
@@ -192,7 +198,7 @@ class TakedownSharing:
     Notifies the rest of the system that a store's takedowns changed.
 
     Args:
-        settings: for Redis and the broker.
+        settings: the settings for Redis and the broker.
         store: the store with the takedowns.
     """
 
@@ -202,8 +208,10 @@ class TakedownSharing:
 
     def __call__(self, *, purge: bool) -> Purged | None:
         """
-        Copy the takedowns to Redis for producers; with `purge`, also delete data from Redis and
-        brokers.
+        Copy the takedowns to Redis for producers.
+
+        With `purge`, also delete the data of taken-down URLs from Redis and the broker, and return
+        what was deleted.
 
         Raises:
             BrokerUnavailable, RobotsUnavailable, SpoolUnavailable: call it again. Until then, the

@@ -75,8 +75,8 @@ def start_browser(settings: Settings) -> str:
     Start the browser once and return its version.
 
     Raises:
-        ConfigError: as `check_rendering`.
-        BrowserUnavailable: it does not start.
+        ConfigError: see `check_rendering`.
+        BrowserUnavailable: the browser does not start.
     """
     check_rendering(settings)
     from aragog.crawl.rendering.browser import version  # noqa: PLC0415 - an extra

@@ -1,4 +1,4 @@
-"""Connect polite fetches of single URLs, for programs that are not workers."""
+"""Connect polite fetches of individual URLs, for programs that are not workers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def single_fetches(settings: Settings) -> SingleFetches:
     """
     settings = settings.resolved()
     install_site_rules(settings)
-    shared, overrides = SharedState.of(settings), overrides_of(settings)
+    shared, overrides = SharedState.from_settings(settings), overrides_of(settings)
     clock = ServerTime(GreenClock(), partial(server_ms, shared.client))
     limits = limiter(settings, overrides, clock)
     rules = AccessRules(
@@ -81,7 +81,7 @@ def single_fetches(settings: Settings) -> SingleFetches:
             clock=clock,
             signer=signer,
             sharing=pages,
-            start_is_enough=True,
+            truncate_oversized=True,
         ),
         pool=GreenPool(sockets_within_limit(settings.fetch.concurrency)),
         counters=shared.counters,

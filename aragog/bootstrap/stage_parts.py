@@ -1,4 +1,4 @@
-"""Create the parts that the pipeline stages of one process share: stores, limiter, fetchers."""
+"""Create what the pipeline stages of one process share: the store, the limiter, the fetchers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from aragog.urlstore.store import UrlStore
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageParts:
-    """The parts that several stages share."""
+    """The services that several stages share."""
 
     settings: Settings
     clock: Clock
@@ -69,16 +69,16 @@ class StageParts:
 
     @property
     def job_egress(self) -> JobEgress:
-        """Chooses the egress route for each job's requests."""
-        return JobEgress(self.egress.rules, self.checks, self.egress.by_crawl)
+        """The service that chooses the egress route for each job's requests."""
+        return JobEgress(self.egress.rules, self.checks, self.egress.depends_on_crawl)
 
 
 def shared_parts(settings: Settings, sender: Sender, test_clock: Clock | None) -> StageParts:
     """
-    Connect the parts that several stages use.
+    Connect the services that several stages use.
 
     Args:
-        settings: resolved.
+        settings: settings with their effective values (`Settings.resolved`).
         sender: sends messages to the queues.
         test_clock: a clock for tests; if None, the clock that all workers share (the Redis
             server's).
@@ -87,7 +87,7 @@ def shared_parts(settings: Settings, sender: Sender, test_clock: Clock | None) -
         ConfigError: a setting is invalid, such as the overrides file.
         BrokerUnavailable: Redis does not respond.
     """
-    shared = SharedState.of(settings)
+    shared = SharedState.from_settings(settings)
     # All workers timestamp fetches and writes with one clock, so a value never replaces a newer
     # one. This machine's wall clock is not used, because it may be changed at any moment.
     clock = test_clock or ServerTime(GreenClock(), partial(server_ms, shared.client))
@@ -169,7 +169,7 @@ class Fetchers:
 
     pool: GreenPool
     robots_pool: GreenPool
-    """Separate, so that robots.txt files and pages do not wait for each other."""
+    """A separate pool, so that robots.txt files and pages do not wait for each other."""
     pages: Fetcher
     sitemaps: Fetcher
     files: Fetcher
@@ -177,7 +177,7 @@ class Fetchers:
 
 
 def fetchers_of(parts: StageParts) -> Fetchers:
-    """Create the fetchers; no connection is opened yet."""
+    """Create the fetchers. Connections are opened on demand."""
     fetch = parts.settings.fetch
     max_sockets = sockets_within_limit(fetch.concurrency)
     open_fetcher = partial(
@@ -190,10 +190,10 @@ def fetchers_of(parts: StageParts) -> Fetchers:
     pages = open_fetcher(fetch)
     # A host's pages, sitemaps and robots.txt share one connection.
     return Fetchers(
-        pool=GreenPool(max_sockets, for_urgent=max_sockets // 8),
+        pool=GreenPool(max_sockets, urgent_extra=max_sockets // 8),
         robots_pool=GreenPool(max_sockets),
         pages=pages,
         sitemaps=open_fetcher(for_sitemaps(fetch), sharing=pages),
-        files=open_fetcher(for_files(fetch), sharing=pages, as_declared=True),
-        robots=open_fetcher(for_robots(fetch), sharing=pages, start_is_enough=True),
+        files=open_fetcher(for_files(fetch), sharing=pages, trust_declared_types=True),
+        robots=open_fetcher(for_robots(fetch), sharing=pages, truncate_oversized=True),
     )

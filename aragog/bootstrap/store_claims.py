@@ -7,7 +7,7 @@ from contextlib import closing
 
 from aragog.bootstrap.redis_services import quick_client
 from aragog.bootstrap.stores import tables
-from aragog.crawl.pipeline.store_claim import StoreClaim, StoreIdentity, conflict
+from aragog.crawl.pipeline.store_claim import StoreClaim, StoreIdentity, conflict_message
 from aragog.settings import Settings
 from pinlater.redis.address import server_name
 from zengraph.tables import Tables
@@ -46,4 +46,4 @@ def store_conflict(settings: Settings, *, claim: bool = True) -> str | None:
                 claimed.take(identity)
             return None
         owner = claimed.claim(identity) if claim else claimed.owner()
-    return conflict(identity, owner, server_name(resolved.redis.url))
+    return conflict_message(identity, owner, server_name(resolved.redis.url))

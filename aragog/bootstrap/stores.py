@@ -56,7 +56,7 @@ def sqlite_tables(folder: Path, shards: int) -> Tables:
 
 
 def hbase_tables(store: StoreSettings) -> HBaseTables:
-    """Return the cell tables on HBase; this does not connect yet."""
+    """Return the cell tables on HBase. The connection is opened on first use."""
     from zengraph.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
 
     return HBaseTables(
@@ -71,8 +71,8 @@ def hbase_tables(store: StoreSettings) -> HBaseTables:
 
 def postgres_tables(store: StoreSettings, **options: Any) -> PostgresTables:
     """
-    Return the cell tables on PostgreSQL, with the options that only they have; this does not
-    connect yet.
+    Return the cell tables on PostgreSQL, with `options` that only this engine has. The connection
+    is opened on first use.
     """
     from zengraph.tables.postgres import PostgresTables  # noqa: PLC0415 - an extra
 
@@ -104,15 +104,15 @@ def schema_commands(settings: Settings, *, regions: int) -> str:
 
 def upgrade_store(settings: Settings, report: Callable[[str], None]) -> str:
     """
-    Upgrade the store's schema to the version that this program needs; returns a description of what
-    was done.
+    Upgrade the store's schema to the version that this program needs, and return a description of
+    what was done.
 
     Args:
         settings: the settings of the store.
-        report: called with a line before each step that may take a long time.
+        report: called with a line of text before each step that may take a long time.
 
     Raises:
-        ConfigError: a newer program has upgraded it.
+        ConfigError: a newer version of the program has already upgraded the schema.
     """
     engine = tables(settings)
     with closing(engine):
@@ -123,7 +123,7 @@ def upgrade_store(settings: Settings, report: Callable[[str], None]) -> str:
 
 
 def current_files(settings: Settings) -> list[Path]:
-    """Return the files of the embedded store that are in use; empty for other engines."""
+    """Return the embedded store's files that are in use, or an empty list for other engines."""
     if settings.store.engine != "sqlite":
         return []
     from zengraph.tables.sqlite import files_in_use  # noqa: PLC0415 - see above
@@ -148,8 +148,8 @@ def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
     return _store_on(engine, settings, clock)
 
 
-def served_store(settings: Settings) -> UrlStore:
-    """Open the UrlStore for an API process; plain reads are cached for `serving.read_cache_s`."""
+def serving_store(settings: Settings) -> UrlStore:
+    """Open the UrlStore for an API process. Plain reads are cached for `serving.read_cache_s`."""
     serving, engine = settings.serving, timed_tables(tables(settings))
     if settings.store.is_embedded:
         engine.create()
@@ -159,13 +159,13 @@ def served_store(settings: Settings) -> UrlStore:
     return _store_on(engine, settings, None)
 
 
-def url_store_of_replica(settings: Settings) -> UrlStore:
-    """Open the UrlStore on the PostgreSQL replica in `serving.standby_dsn`, for reads."""
+def replica_store(settings: Settings) -> UrlStore:
+    """Open the UrlStore for reads on the PostgreSQL replica in `serving.standby_dsn`."""
     return _store_on(timed_tables(replica_tables(settings)), settings, None)
 
 
 def replica_tables(settings: Settings) -> Tables:
-    """Return the cell tables on that replica."""
+    """Return the cell tables on the replica in `serving.standby_dsn`."""
     require("postgres", "serving.standby_dsn")
     store = replace(settings.store, dsn=settings.serving.standby_dsn)
     return postgres_tables(store, max_lag_s=settings.serving.standby_max_lag_s)
@@ -242,7 +242,10 @@ def timed_tables(tables: Tables) -> Tables:
 
 
 def timed_packs(packs: PackFiles) -> PackFiles:
-    """Wrap the pack files, measured in the same metric as `pack_put`, `pack_read` and so on."""
+    """
+    Wrap the pack files, so that their operations are measured in `aragog_content_seconds`, as
+    `pack_put`, `pack_read` and `pack_delete`.
+    """
     return cast("PackFiles", _TimedAdapter(packs, _PACK_METHODS, CONTENT_SECONDS, "pack_"))
 
 

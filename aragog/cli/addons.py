@@ -1,5 +1,5 @@
 """
-The parts of the command line that add-ons provide: commands, formats, and receivers of changes.
+The command-line features that add-ons provide: commands, formats, and receivers of changes.
 
 An add-on is a folder in `aragog/addons`. Its `__init__` imports nothing and declares what it
 provides:
@@ -29,14 +29,17 @@ PACKAGE = "aragog.addons"
 
 
 class ChangeReceiver(Protocol):
-    """Another system that receives changes, and stores the cursor of the last one."""
+    """Another system that receives changes and stores the cursor of the most recent one."""
 
     def position(self) -> str | None:
-        """Return the cursor after the last changes that it received; None if it received none."""
+        """
+        Return the cursor after the most recent changes that it received, or None if it received
+        none.
+        """
 
     def send(self, changes: Sequence[dict[str, Any]], cursor: str) -> None:
         """
-        Send changes as in the HTTP API, and store `cursor` once all are acknowledged.
+        Send changes in the HTTP API's format, and store `cursor` once all are acknowledged.
 
         Raises:
             TransientError: some changes may be missing; call it again with the same changes.

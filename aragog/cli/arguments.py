@@ -1,4 +1,7 @@
-"""Option types that validate values before anything is opened: a typo exits with 2 and a hint."""
+"""
+Option types that validate values before anything is opened. After a typo, a command prints a hint
+and exits with status 2.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ CHANGES_PURPOSE = click.option(
     help="Show fields only for pages whose sites allow this purpose.",
 )
 COUNT = click.IntRange(min=1)
-NOT_NEGATIVE = click.IntRange(min=0)
+NON_NEGATIVE = click.IntRange(min=0)
 
 
 class FiniteRange(click.FloatRange):
@@ -52,7 +55,11 @@ class FiniteRange(click.FloatRange):
 
 
 class Instant(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
-    """A time as ms since the epoch: that number, `in 2h`, `2026-12-31` or `2026-12-31T08:00Z`."""
+    """
+    A time, given as ms since the epoch, `in 2h`, `2026-12-31` or `2026-12-31T08:00Z`.
+
+    It is converted to ms since the epoch.
+    """
 
     name = "time"
     example = "'in 2h' (s, m, h, d)"
@@ -73,15 +80,19 @@ class Instant(click.ParamType):  # type: ignore[type-arg] # generic since click 
             )
         except (ValueError, OverflowError):
             self.fail(
-                f"{text!r} is not a time; write {self.example}, 2026-12-31T08:00Z (UTC without a "
-                "zone) or ms since the epoch",
+                f"{text!r} is not a time; write {self.example}, 2026-12-31T08:00Z (UTC if no "
+                "zone is given) or ms since the epoch",
                 param,
                 ctx,
             )
 
 
 class Since(Instant):
-    """A time in the past as ms since the epoch: `1h` (s, m, h, d) ago, or as `Instant`."""
+    """
+    A time in the past, given as an age such as `1h` (s, m, h, d) or as for `Instant`.
+
+    It is converted to ms since the epoch.
+    """
 
     example = "1h (s, m, h, d)"
 
@@ -115,7 +126,7 @@ class Host(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
     name = "host"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from aragog.urlstore.tombstones import site_name  # noqa: PLC0415 - few commands
+        from aragog.urlstore.tombstones import site_name  # noqa: PLC0415 - rarely needed
 
         try:
             return site_name(value)
@@ -139,7 +150,7 @@ class Name(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
 
 
 class Utf8Text(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
-    """A non-empty text in valid UTF-8."""
+    """A string in valid UTF-8 that is not blank."""
 
     name = "text"
 
@@ -157,7 +168,7 @@ class Owner(Utf8Text):
     name = "owner"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from aragog.urlstore.watchers import MAX_OWNER_BYTES  # noqa: PLC0415 - few commands
+        from aragog.urlstore.watchers import MAX_OWNER_BYTES  # noqa: PLC0415 - rarely needed
 
         value = super().convert(value, param, ctx)
         if len(value.strip().encode()) > MAX_OWNER_BYTES:
@@ -176,7 +187,7 @@ class WebAddress(click.ParamType):  # type: ignore[type-arg] # generic since cli
         try:
             normalize(value)
         except InvalidUrl as error:
-            self.fail(f"{error}; write http:// or https:// and a host", param, ctx)
+            self.fail(f"{error}; use an absolute URL such as https://example.com/", param, ctx)
         return value
 
 
@@ -185,8 +196,8 @@ class FieldNames(click.ParamType):  # type: ignore[type-arg] # generic since cli
     Names of fields, separated by commas.
 
     Args:
-        known: reject names with the prefix of an extracted field that no extraction produces and
-            `store.field_formats` does not declare; for commands that read more than one page.
+        known: reject names that look like extracted fields, but that no extractor produces and
+            `store.field_formats` does not declare. For commands that read more than one page.
     """
 
     name = "names"
@@ -217,12 +228,12 @@ def check_known(names: Iterable[str]) -> None:
     Raises:
         click.BadParameter: the message contains the first unknown field.
     """
-    from aragog.urlstore.field_formats import is_extracted  # noqa: PLC0415 - few commands
+    from aragog.urlstore.field_formats import is_extracted  # noqa: PLC0415 - rarely needed
 
-    check_fields([name for name in names if is_extracted(name)], _declared())
+    check_fields([name for name in names if is_extracted(name)], _declared_fields())
 
 
-def _declared() -> set[str]:
+def _declared_fields() -> set[str]:
     settings = command_settings()
     tables = settings.extract.values()
     rules = {
@@ -240,8 +251,8 @@ as_json_lines = click.option(
 
 
 def enqueue_options(*names: str) -> Callable[[F], F]:
-    """Add the options of `EnqueueArguments`: all of them, or those with these names."""
-    from aragog.api.operations.enqueue_options import EnqueueArguments  # noqa: PLC0415 - few commands
+    """Add all options of `EnqueueArguments`, or only those with these names."""
+    from aragog.api.operations.enqueue_options import EnqueueArguments  # noqa: PLC0415 - rarely needed
 
     def decorate(command: F) -> F:
         option_fields_to_add = [
@@ -264,7 +275,7 @@ def _click_option(field: OptionField) -> Callable[[F], F]:
     elif field.name == "run_after":
         extra = {"type": Instant()}
     elif field.kind is int:
-        bounds = click.IntRange(option.least, option.most)  # type: ignore[arg-type] # whole numbers
+        bounds = click.IntRange(option.minimum, option.maximum)  # type: ignore[arg-type] # whole numbers
         extra |= {"type": bounds, "show_default": True}
     flag = f"--{field.name.replace('_', '-')}"
     return click.option(flag, help=option.cli or option.text, **extra)
@@ -278,8 +289,8 @@ def did_you_mean(name: str, names: Collection[str]) -> str:
 
 def absent_fields(names: Iterable[str] | None, present: Collection[str]) -> str:
     """
-    Return `; no page has …` for names that no page had and may be misspelled, else
-    an empty string.
+    Return `; no page has …` if no page has some of these fields, because their names may be
+    misspelled; otherwise an empty string.
     """
     absent = [repr(name) for name in names or () if name not in present]
     return f"; no page has {' or '.join(absent)}" if absent else ""
@@ -296,7 +307,7 @@ def pin_fields() -> frozenset[str]:
 
 def check_fields(names: Iterable[str], stored: Collection[str]) -> None:
     """
-    Reject a field that no extraction produces and that is not in `stored` either.
+    Reject a field that no extractor produces and that is not in `stored`.
 
     Raises:
         click.BadParameter: the message contains the first such field and a similar known name.

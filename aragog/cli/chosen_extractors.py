@@ -1,4 +1,4 @@
-"""The option `--extractor`: add extraction functions from Python files to a command's system."""
+"""The option `--extractor`, which adds functions from Python files to a command's system."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from rich.table import Table
 from aragog.bootstrap.crawls import crawl_control
 from aragog.cli.arguments import COUNT, Duration, FiniteRange, Instant, Utf8Text, as_json
 from aragog.cli.data_folder import command_settings
-from aragog.cli.enqueue import LineReader, result_line, summary, with_contact
+from aragog.cli.enqueue import LineReader, require_contact, result_line, summary
 from aragog.cli.exit_status import ABSENT, BAD_LINES
 from aragog.cli.freshness import warn_if_undeliverable
 from aragog.cli.terminal import echo, echo_json, note, print_table
@@ -24,7 +24,7 @@ from aragog.client import Aragog
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
 from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.crawl.stages.crawl_status import CrawlStatus
-from aragog.dashboard.crawl_report import as_html, as_markdown, plain_report, plain_status
+from aragog.dashboard.crawl_report import plain_report, plain_status, report_html, report_markdown
 from aragog.observability.formatting import format_time
 from aragog.pages.preferences import PURPOSES
 from aragog.settings.token_quotas import MAX_WEIGHT, MIN_WEIGHT
@@ -121,8 +121,8 @@ def start(name: str, seeds: tuple[str, ...], *, refresh: bool, **options: Any) -
     if changes.get("notify"):
         warn_if_undeliverable(changes["notify"])
     if seeds:
-        bad = _enqueue(name, seeds, depth=status.record.depth, refresh=refresh)
-        if bad:
+        bad_lines = _enqueue(name, seeds, depth=status.record.depth, refresh=refresh)
+        if bad_lines:
             sys.exit(BAD_LINES)
     note(_line(control.status(name)))
     if status.record.every_s and not control.seeds.count(name):
@@ -161,9 +161,9 @@ def _enqueue(name: str, seeds: tuple[str, ...], *, depth: int, refresh: bool) ->
     with Aragog(settings) as client:
         lines = LineReader(seeds, Progress(disable=True))
         results = client.enqueue_all(
-            with_contact(lines, settings), crawl=name, depth=depth, refresh=refresh
+            require_contact(lines, settings), crawl=name, depth=depth, refresh=refresh
         )
-        for result, where in zip(results, lines.places(), strict=False):
+        for result, where in zip(results, lines.line_sources(), strict=False):
             counts[result.status] += 1
             if result.status in _REASONS and counts[result.status] <= MAX_REJECTED_SHOWN:
                 echo(result_line(result, where), err=True)
@@ -175,7 +175,7 @@ def _line(status: CrawlStatus) -> str:
     counts = status.counts
     held_text = f", {counts.held:,} links held" if counts.held else ""
     return (
-        f"{status.record.name}: {status.shown_state}; {counts.enqueued:,} enqueued, "
+        f"{status.record.name}: {status.display_state}; {counts.enqueued:,} enqueued, "
         f"{counts.waiting:,} waiting, {counts.stored:,} stored{held_text}{_next(status)}"
     )
 
@@ -201,7 +201,7 @@ def list_crawls(*, as_json: bool) -> None:
         others = sum(counts.outcomes.values()) - counts.stored
         numbers = (counts.enqueued, counts.waiting, counts.stored, others)
         started = format_time(record.created_at_ms) if record.created_at_ms else ""
-        table.add_row(record.name, status.shown_state, *(f"{n:,}" for n in numbers), started)
+        table.add_row(record.name, status.display_state, *(f"{n:,}" for n in numbers), started)
     print_table(table)
 
 
@@ -276,7 +276,9 @@ def report(name: str, kind: str | None, output: Path | None) -> None:
     if kind == "json" and output is None:
         echo_json(plain_report(crawl_report))
         return
-    text = {"json": _json_text, "markdown": as_markdown, "html": as_html}[kind](crawl_report)
+    text = {"json": _json_text, "markdown": report_markdown, "html": report_html}[kind](
+        crawl_report
+    )
     if output is None:
         echo(text)
     else:

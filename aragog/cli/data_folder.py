@@ -1,4 +1,4 @@
-"""The settings of a command: those of the system that runs in its data folder, or its own."""
+"""Finds the settings of a command: those of the system that runs in its data folder, or its own."""
 
 from __future__ import annotations
 

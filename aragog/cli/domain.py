@@ -119,9 +119,9 @@ def resume(name: str, reason: str) -> None:
     _print_change(key, "resume")
 
 
-def _print_change(key: str, what: str) -> None:
-    applies = "apply" if what.endswith("s") else "applies"
-    note(f"{key}: {what} {applies} in every process within five seconds")
+def _print_change(key: str, setting: str) -> None:
+    applies = "apply" if setting.endswith("s") else "applies"
+    note(f"{key}: {setting} {applies} in every process within five seconds")
 
 
 @domain.command()

@@ -40,7 +40,7 @@ from urlspelling import normalize
 # Browsers limit URLs to 2 MB, and servers to 8 to 64 KB.
 MAX_LINE_BYTES = 65_536
 MAX_SHOWN_CHARS = 200
-# Prepended to a text to make sure that it is an invalid URL.
+# Prepended to a string to make sure that it is an invalid URL.
 INVALID_PREFIX = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -60,15 +60,17 @@ def enqueue(source: tuple[str, ...], *, as_json: bool, **arguments: Any) -> None
     settings = command_settings()
     with Aragog(settings) as client, _bar(console) as progress:
         lines = LineReader(source, progress)
-        results = client.enqueue_all(with_contact(lines, settings), on_wait=_waiter(), **arguments)
+        results = client.enqueue_all(
+            require_contact(lines, settings), on_wait=_wait_reporter(), **arguments
+        )
         try:
-            for result, where in zip(results, lines.places(), strict=False):
+            for result, line_source in zip(results, lines.line_sources(), strict=False):
                 counts[result.status] += 1
                 if as_json:
-                    shown = replace(result, input=result.input.removeprefix(INVALID_PREFIX))
-                    echo_json(to_json(shown, BUILT_IN))
+                    shown_result = replace(result, input=result.input.removeprefix(INVALID_PREFIX))
+                    echo_json(to_json(shown_result, BUILT_IN))
                 if result.status not in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING):
-                    _report(progress, result, where)
+                    _report(progress, result, line_source)
         finally:  # even after Ctrl-C or a lost broker, show how many were enqueued
             progress.stop()
             if counts or sys.exception() is None:
@@ -86,8 +88,8 @@ def summary(counts: Mapping[EnqueueStatus, int]) -> str:
     return ", ".join(f"{counts.get(status, 0)} {status.value}" for status in statuses)
 
 
-def _waiter() -> Callable[[SlowDown], None]:
-    """Return a callback that reports, only once, that new URLs have to wait."""
+def _wait_reporter() -> Callable[[SlowDown], None]:
+    """Return a callback that reports once that new URLs have to wait."""
     reported = False
 
     def on_wait(refusal: SlowDown) -> None:
@@ -99,7 +101,7 @@ def _waiter() -> Callable[[SlowDown], None]:
     return on_wait
 
 
-def with_contact(urls: Iterable[str], settings: Settings) -> Iterator[str]:
+def require_contact(urls: Iterable[str], settings: Settings) -> Iterator[str]:
     """
     Yield the lines unchanged, including invalid URLs, which are reported with their result.
 
@@ -123,17 +125,17 @@ def _check_contact(settings: Settings, url: str) -> None:
         if not is_demo(settings):
             raise
         raise ConfigError(
-            f"{url}: the demo is running in {settings.data_dir} and only fetches its own web; "
+            f"{url}: the demo is running in {settings.data_dir} and only fetches its own sites; "
             "stop it with Ctrl-C or `aragog down`, set fetch.user_agent, and run `aragog run FILE`"
         ) from error
 
 
-class Where(NamedTuple):
+class LineSource(NamedTuple):
     """The source of a line."""
 
     source: str
     number: int
-    """The line's number, starting at 1; 0 for a URL given as an argument."""
+    """The line's number, from 1, or 0 for a URL given as an argument."""
     reason: str | None = None
     """Why the line cannot be a URL, or None if it may be one."""
 
@@ -141,14 +143,14 @@ class Where(NamedTuple):
         return f"{self.source}:{self.number}: " if self.number else ""
 
 
-def result_line(result: EnqueueResult, where: Where) -> str:
+def result_line(result: EnqueueResult, line_source: LineSource) -> str:
     """Return a line of output about an invalid line of input."""
     input_text = repr(result.input.removeprefix(INVALID_PREFIX)[:MAX_SHOWN_CHARS])[:MAX_SHOWN_CHARS]
-    return f"{where}{where.reason or result.reason}: {input_text}"
+    return f"{line_source}{line_source.reason or result.reason}: {input_text}"
 
 
-def _report(progress: Progress, result: EnqueueResult, where: Where) -> None:
-    line = result_line(result, where)
+def _report(progress: Progress, result: EnqueueResult, line_source: LineSource) -> None:
+    line = result_line(result, line_source)
     if progress.disable:
         echo(line, err=True)
     else:
@@ -157,7 +159,8 @@ def _report(progress: Progress, result: EnqueueResult, where: Where) -> None:
 
 class LineReader:
     """
-    Yields the lines of all sources; `places` yields the source of each line, in the same order.
+    Yields the lines of all sources. `line_sources` yields the source of each line, in the same
+    order.
 
     Blank lines and lines that start with `#` are skipped. A line longer than 64 KiB is truncated,
     which makes it invalid, so that endless input cannot fill the memory.
@@ -169,21 +172,21 @@ class LineReader:
     def __init__(self, sources: Sequence[str], progress: Progress) -> None:
         self._sources = sources
         self._progress = progress
-        self._places: list[Where] = []
+        self._line_sources: list[LineSource] = []
         problems = [problem for source in sources if (problem := _unreadable(source))]
         if problems:
             raise BadInput("\n".join(problems))
 
-    def places(self) -> Iterator[Where]:
-        """Yield the source of each line, in order; read one after the line's result."""
+    def line_sources(self) -> Iterator[LineSource]:
+        """Yield the source of each line, in order. Read a source after its line's result."""
         index = 0
         while True:
-            if index == len(self._places):
+            if index == len(self._line_sources):
                 return
-            yield self._places[index]
+            yield self._line_sources[index]
             index += 1
             if index >= 5000:  # forget the sources of reported lines, which would fill the memory
-                del self._places[:index]
+                del self._line_sources[:index]
                 index = 0
 
     def __iter__(self) -> Iterator[str]:
@@ -191,7 +194,7 @@ class LineReader:
             if source == "-":
                 yield from self._read(sys.stdin.buffer, "-", None)
             elif "://" in source:
-                self._places.append(Where(source, 0))
+                self._line_sources.append(LineSource(source, 0))
                 yield source
             else:
                 yield from self._file(Path(source))
@@ -214,8 +217,8 @@ class LineReader:
                 unreported_bytes = 0
             line = raw.removeprefix(BOM_UTF8).strip() if number == 1 else raw.strip()
             if line and not line.startswith(b"#"):
-                text, reason = _text(line)
-                self._places.append(Where(name, number, reason))
+                text, reason = _decode_line(line)
+                self._line_sources.append(LineSource(name, number, reason))
                 yield text
         self._progress.advance(task, unreported_bytes)
 
@@ -224,14 +227,14 @@ def _unreadable(source: str) -> str | None:
     """Return why a source cannot be used, or None."""
     path = Path(source)
     if not source.strip():
-        return "a SOURCE is empty: pass a URL, a file, or - for standard input"
+        return "a SOURCE is empty; pass a URL, a file, or - for standard input"
     if source == "-" or "://" in source:
         return None
     if "\0" in source or not os.access(path, os.F_OK):
-        return f"{source}: neither a file nor a URL (URLs start with http:// or https://)"
+        return f"{source} is neither a file nor a URL (URLs start with http:// or https://)"
     if path.is_dir():
-        return f"{source}: is a folder; pass a file with one URL per line"
-    return None if os.access(path, os.R_OK) else f"{source}: cannot be read; check its permissions"
+        return f"{source} is a folder; pass a file with one URL per line"
+    return None if os.access(path, os.R_OK) else f"{source} cannot be read; check its permissions"
 
 
 def _raw_lines(file: IO[bytes]) -> Iterator[bytes]:
@@ -242,12 +245,12 @@ def _raw_lines(file: IO[bytes]) -> Iterator[bytes]:
             line = file.readline(MAX_LINE_BYTES)
 
 
-def _text(line: bytes) -> tuple[str, str | None]:
+def _decode_line(line: bytes) -> tuple[str, str | None]:
     """
-    Return the line as text, and why it cannot be a URL (or None). If it cannot, the text is not a
+    Return the line as a string, and why it cannot be a URL, or None. If it cannot, the string is no
     URL either.
 
-    Only UTF-8 is decoded: guessing another encoding could result in a different URL.
+    Only UTF-8 is decoded, because guessing another encoding could result in a different URL.
     """
     if len(line) >= MAX_LINE_BYTES - 2:
         return INVALID_PREFIX + line[:MAX_SHOWN_CHARS].decode("latin-1"), "longer than 64 KiB"

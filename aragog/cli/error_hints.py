@@ -21,7 +21,7 @@ from aragog.settings.in_use import running_pid
 
 def remedy(error: Exception) -> str | None:
     """
-    Return a line with the setting, its value and the next step; None if the error
+    Return a line with the setting, its value and the next step, or None if the error already
     contains them.
     """
     if not isinstance(error, TRANSIENT) or isinstance(
@@ -64,7 +64,7 @@ def _is_full(error: Exception) -> bool:
 
 
 def _full_redis_hint(settings: Settings) -> str | None:
-    """Return the hint for a full private server; errors of other servers contain their own."""
+    """Return the hint for a full private server. Errors of other servers contain their own."""
     if settings.private_redis:
         return (
             "the private redis-server is full, and nothing was lost: wait until the workers catch "

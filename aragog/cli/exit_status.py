@@ -8,7 +8,9 @@ from __future__ import annotations
 
 DONE = 0
 FAILED = 1
-"""Something failed here: invalid settings, a server that does not respond, an unhealthy part."""
+"""
+Something failed here: invalid settings, a server that does not respond, an unhealthy component.
+"""
 UNUSABLE = 2
 """The call is invalid: an unknown option, file or value; or there is nothing to do."""
 WAITING = 3

@@ -17,7 +17,7 @@ from aragog.cli.data_folder import command_settings
 from aragog.cli.terminal import echo_json, print_table, printable
 from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url
-from aragog.dashboard.waiting import waits
+from aragog.dashboard.waiting import waiting_counts
 from aragog.errors import BrokerUnavailable
 from aragog.observability.formatting import format_duration
 from aragog.settings import Settings
@@ -40,8 +40,8 @@ def explain(url: str, *, as_json: bool) -> None:
     for section in explanation.sections:
         table.add_row(Text(section.title, "underline"), "")
         for line in section.lines:
-            dim = Text(f"  {printable(line.note)}" if line.note else "", "dim")
-            table.add_row(f"  {line.name}", Text(printable(line.text)) + dim)
+            note = Text(f"  {printable(line.note)}" if line.note else "", "dim")
+            table.add_row(f"  {line.name}", Text(printable(line.text)) + note)
         if section.problem:
             table.add_row("  unknown", section.problem)
     print_table(table)
@@ -54,10 +54,12 @@ def status(*, as_json: bool) -> None:
     settings = command_settings()
     with Aragog(settings) as client:
         counts = {"in_flight": client.in_flight(), **client.counters()}
-    fresh = _freshness(settings)
-    waits = _waits(settings)
+    freshness_by_type = _freshness(settings)
+    waits = _wait_counts(settings)
     if as_json:
-        by_type = {page_type: asdict(freshness) for page_type, freshness in fresh.items()}
+        by_type = {
+            page_type: asdict(freshness) for page_type, freshness in freshness_by_type.items()
+        }
         echo_json({**counts, "freshness": by_type, "waits_for": waits})
         return
     table = Table(box=None, show_header=False, pad_edge=False)
@@ -68,15 +70,15 @@ def status(*, as_json: bool) -> None:
     for name, number in waits.items():
         table.add_row(f"wait for {name}", f"{number:,}")
     print_table(table)
-    if fresh:
-        print_table(_fresh_table(fresh))
+    if freshness_by_type:
+        print_table(_freshness_table(freshness_by_type))
 
 
-def _waits(settings: Settings) -> dict[str, int]:
+def _wait_counts(settings: Settings) -> dict[str, int]:
     """Return what URLs are waiting for, from a sample; empty if the broker is not pinlater."""
     try:
         with closing(components(settings)) as opened:
-            return waits(opened)
+            return waiting_counts(opened)
     except BrokerUnavailable:
         return {}
 
@@ -89,11 +91,11 @@ def _freshness(settings: Settings) -> dict[str, Freshness]:
         return store.maintenance.freshness()
 
 
-def _fresh_table(fresh: dict[str, Freshness]) -> Table:
+def _freshness_table(freshness_by_type: dict[str, Freshness]) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in ("type", "sampled", "age p50", "age p95", "refreshed on time"):
         table.add_column(name, justify="left" if name == "type" else "right")
-    for page_type, freshness in fresh.items():
+    for page_type, freshness in freshness_by_type.items():
         ages = (
             format_duration(1000 * age_s) for age_s in (freshness.age_p50_s, freshness.age_p95_s)
         )

@@ -22,7 +22,7 @@ from aragog.cli.addons import ChangeReceiver
 from aragog.cli.arguments import CHANGES_PURPOSE, Host, Owner, Utf8Text, WebAddress, as_json_lines
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import ABSENT
-from aragog.cli.operation_json import answer_of, json_of
+from aragog.cli.operation_json import call_operation, result_json
 from aragog.cli.show import store
 from aragog.cli.terminal import echo, echo_json, note, one_line, print_table
 from aragog.client import Aragog
@@ -98,7 +98,7 @@ def changes(
             return
         for page in _change_pages(opened, cursor, selection, follow=follow):
             for change in page.changes:
-                _print_change(change, json_of(opened, change), as_json=as_json)
+                _print_change(change, result_json(opened, change), as_json=as_json)
             sys.stdout.flush()
 
 
@@ -108,7 +108,7 @@ def _change_pages(
     """Yield pages of the feed after a cursor; endless with `follow`, including empty pages."""
     position = opened.feed.end() if cursor == "now" else cursor
     while True:
-        page = answer_of(
+        page = call_operation(
             opened, change_feed.changes, cursor=position, limit=MAX_ITEMS, owner=selection["owner"],
             host=selection["host"], purpose=selection["purpose"], items=selection["items"],
             key=selection["key"],
@@ -148,7 +148,7 @@ def _send_changes(
     """
     count = 0
     for page in _change_pages(opened, receiver.position() or cursor, selection, follow=follow):
-        changes_json = [json_of(opened, change) for change in page.changes]
+        changes_json = [result_json(opened, change) for change in page.changes]
         while True:
             try:
                 receiver.send(changes_json, page.cursor or "")

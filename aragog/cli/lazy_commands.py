@@ -11,7 +11,11 @@ import click
 
 
 class LazyCommand(NamedTuple):
-    """Where a command is defined, and its first help line, so that `--help` imports no command."""
+    """
+    Where a command is defined, and its first help line.
+
+    `--help` therefore imports no command.
+    """
 
     module: str
     attribute: str

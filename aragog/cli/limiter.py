@@ -70,10 +70,9 @@ def list_nodes(*, as_json: bool) -> None:
 def _summary(report: RingReport) -> str:
     if not report.moving:
         return f"epoch {report.epoch}"
-    lost = f"; given up: {', '.join(report.lost)}" if report.lost else ""
-    return (
-        f"epoch {report.epoch}: domains are moving; `aragog limiter finish` resumes the move{lost}"
-    )
+    lost_text = f"; given up: {', '.join(report.lost)}" if report.lost else ""
+    text = f"epoch {report.epoch}: domains are moving; `aragog limiter finish` resumes the move"
+    return text + lost_text
 
 
 @limiter_command.command()

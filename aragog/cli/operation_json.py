@@ -1,4 +1,4 @@
-"""Run API operations on the store in the settings, with results as the JSON of the HTTP API."""
+"""Runs API operations on the store in the settings, and converts results to the HTTP API's JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from aragog.api.json_values import to_json
 from aragog.api.operations.operation import Caller, Operation, Parts
-from aragog.api.operations.options import checked
+from aragog.api.operations.options import validate_options
 from aragog.api.operations.page_texts import PageTexts
 from aragog.api.operations.steps import run_steps
 from aragog.cli.data_folder import command_settings
@@ -18,20 +18,22 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def answer_of(store: UrlStore, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+def call_operation(
+    store: UrlStore, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs
+) -> R:
     """
     Return the result of an operation on an open store.
 
     Raises:
         BadInput: an option is invalid.
     """
-    request = checked(operation.request(*args, **kwargs))
+    request = validate_options(operation.request(*args, **kwargs))
     with closing(PageTexts(command_settings().pipeline, deadline_s=60)) as texts:
-        answer: Any = operation.run(Caller(Parts(store=store, texts=texts)), request)
-        result: R = run_steps(answer) if isinstance(answer, Generator) else answer
+        outcome: Any = operation.run(Caller(Parts(store=store, texts=texts)), request)
+        result: R = run_steps(outcome) if isinstance(outcome, Generator) else outcome
         return result
 
 
-def json_of(store: UrlStore, answer: Any) -> Any:
-    """Return a result, or a part of one, as JSON like the HTTP API."""
-    return to_json(answer, store.formats)
+def result_json(store: UrlStore, result: Any) -> Any:
+    """Return a result, or a part of one, as the HTTP API's JSON."""
+    return to_json(result, store.formats)

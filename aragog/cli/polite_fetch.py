@@ -1,5 +1,5 @@
 """
-Fetch single pages for a command, without a system: `aragog try`, `aragog new`.
+Fetches individual pages for a command, without a system: `aragog try`, `aragog new`.
 
 As in every fetch, robots.txt and the SSRF filter are obeyed, and requests to a host keep an
 interval. The slots of a running system are not used.
@@ -48,7 +48,7 @@ def fetch_all(urls: Iterable[str], settings: Settings) -> Iterator[Outcome]:
     with (
         Fetcher(settings.fetch, signer=signer, egress=egress) as fetcher,
         Fetcher(
-            for_robots(settings.fetch), sharing=fetcher, signer=signer, start_is_enough=True
+            for_robots(settings.fetch), sharing=fetcher, signer=signer, truncate_oversized=True
         ) as robots,
     ):
         gate = _RobotsGate(robots, settings)
@@ -84,14 +84,14 @@ class _RobotsGate(_IntervalGate):
 
     def refusal(self, url: str) -> str | None:
         """Return why robots.txt forbids a URL, or None if it is allowed."""
-        rules = self._rules_of(origin(url))
+        rules = self._rules_for(origin(url))
         return None if rules.allows(self._agent, url) else rules.explain(self._agent, url)
 
     def admit(self, url: str, given: str) -> Admission:
         reason = self.refusal(url) or self.refusal(given)
         return Go() if reason is None else Deny(reason, RefusalCause.ROBOTS)
 
-    def _rules_of(self, origin_url: str) -> RobotsRules:
+    def _rules_for(self, origin_url: str) -> RobotsRules:
         if origin_url not in self._rules:
             outcome = self._robots.fetch(f"{origin_url}/robots.txt", gate=_RobotsFileGate(self))
             body = outcome.body if isinstance(outcome, Fetched) else b""

@@ -17,7 +17,7 @@ def progress_display(*columns: ProgressColumn) -> Progress:
 
 
 @contextmanager
-def counting(description: str) -> Iterator[Callable[[int], None]]:
+def counting_display(description: str) -> Iterator[Callable[[int], None]]:
     """On a terminal, show a line on standard error that counts up."""
     columns = (SpinnerColumn(), TextColumn("{task.description} {task.completed:,}"))
     with progress_display(*columns, TimeElapsedColumn()) as progress:

@@ -93,10 +93,7 @@ def _labeled(counts: Counter[str]) -> dict[str, int]:
 def _batch_runner(
     *, tasks: bool
 ) -> Iterator[Callable[[list[tuple[str, ...]]], Iterator[Counter[str]]]]:
-    """
-    Yield a function that processes batches: in the workers, or in local processes,
-    one per core.
-    """
+    """Yield a function that processes batches, in the workers or in one local process per core."""
     if tasks:
         with Aragog() as client:
             yield partial(_send, client)

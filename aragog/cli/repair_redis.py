@@ -31,7 +31,7 @@ def repair_redis(*, set_aside: bool, yes: bool) -> None:
     snapshot.
     """
     settings = load_settings()
-    files = AppendOnlyFiles(_folder_of(settings))
+    files = AppendOnlyFiles(_redis_folder(settings))
     if set_aside:
         if not files.folder.is_dir() and not files.are_lost():
             raise ConfigError(f"data_dir: there is no {files.folder}")
@@ -47,7 +47,7 @@ def repair_redis(*, set_aside: bool, yes: bool) -> None:
         note(f"no problems found in {files.folder}")
 
 
-def _folder_of(settings: Settings) -> Path:
+def _redis_folder(settings: Settings) -> Path:
     data_dir = settings.data_dir.absolute()
     if not settings.private_redis:
         raise ConfigError("redis.url: is your own server; repair it with its own tools")

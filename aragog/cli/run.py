@@ -15,12 +15,12 @@ from rich.progress import Progress
 from aragog.cli.arguments import FieldNames, enqueue_options
 from aragog.cli.chosen_extractors import extractor_option, use_extractors
 from aragog.cli.data_folder import command_settings
-from aragog.cli.enqueue import LineReader, Where
+from aragog.cli.enqueue import LineReader, LineSource
 from aragog.cli.exit_status import SIGNALED
 from aragog.cli.run_crawl import Crawl, RunResult, program
-from aragog.cli.run_options import RunOptions, changes_of, crawl_name, output_of
+from aragog.cli.run_options import RunOptions, changes_path, crawl_name, open_output
 from aragog.cli.terminal import SafeConsole, warn
-from aragog.cli.up import Stopped, open_log, report_restarts, running, with_demo_web
+from aragog.cli.up import Stopped, open_log, report_restarts, running, with_demo_sites
 from aragog.crawl.pipeline.crawl_records import check_name
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.errors import ConfigError
@@ -91,7 +91,7 @@ def run(
     """
     Start the system, fetch the URLs of FILE (one per line), show progress and a summary.
 
-    Without FILE, it crawls a small demo web that aragog serves on this machine, which needs no
+    Without FILE, it crawls a few small demo sites that aragog serves on this machine, which need no
     network. If the system is already running, the command uses it. It waits only for its own URLs.
     The exit status is 0 if every URL has an outcome, 2 if there were no URLs, 3 if some are still
     waiting, and 4 if some lines were not URLs. If it is stopped early, it is 130 (Ctrl-C) or 143,
@@ -100,10 +100,10 @@ def run(
     """
     UrlFilter(include, exclude)  # rejects an invalid pattern before anything starts
     use_extractors(extractor)
-    run_output = output_of(output, append, fields, items)
+    run_output = open_output(output, append, fields, items)
     name = crawl or crawl_name(file, depth, include, exclude)
     check_name(name)
-    changes_file = changes_of(changes, refresh=refresh)
+    changes_file = changes_path(changes, refresh=refresh)
     options = RunOptions(
         depth, include, exclude, refresh, priority, run_output, name, refresh, changes_file
     )
@@ -113,11 +113,11 @@ def run(
         _run_demo(replace(options, depth=depth or 1, refresh=True), keep=keep, console=console)
         return
     lines = LineReader([file], Progress(disable=True))
-    with with_demo_web(command_settings(), console) as settings:
+    with with_demo_sites(command_settings(), console) as settings:
         running_crawl = Crawl(
             settings=settings,
             urls=lines,
-            places=lines.places(),
+            line_sources=lines.line_sources(),
             options=options,
             console=console,
         )
@@ -127,7 +127,7 @@ def run(
 
 def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
     """
-    Crawl the demo web with separate settings, and with free ports if the default ones are in use.
+    Crawl the demo sites with separate settings, and with free ports if the default ones are in use.
 
     Some of its URLs are supposed to be refused or to fail.
 
@@ -141,7 +141,7 @@ def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
             "cannot start there; pass a FILE of URLs, or run `aragog down` first"
         )
     urls = seeds()
-    console.print(f"the demo web: {len(urls)} URLs, served by this machine", highlight=False)
+    console.print(f"the demo sites: {len(urls)} URLs, served by this machine", highlight=False)
     with open_log(data_dir / "logs" / "demo.log", data_dir) as log, demo.web(log) as variables:
         demo.mark(data_dir)
         os.environ.update(variables)
@@ -149,7 +149,7 @@ def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
         crawl = Crawl(
             settings=load_settings(),
             urls=urls,
-            places=repeat(Where("demo", 0)),
+            line_sources=repeat(LineSource("demo", 0)),
             options=options,
             console=console,
         )
@@ -161,7 +161,8 @@ def _run_on_system(crawl: Crawl, *, keep: bool) -> RunResult:
     Crawl on the running system, or start a system, which keeps running afterward if `keep`.
 
     Raises:
-        SystemExit: a signal stopped the run while URLs waited; 128 plus its number, as in shells.
+        SystemExit: a signal stopped the run while URLs waited. The status is 128 plus its number,
+            as in shells.
     """
     settings, console, stopped = crawl.settings, crawl.console, Stopped()
     if running_pid(settings.data_dir.absolute() / "run"):
@@ -169,8 +170,8 @@ def _run_on_system(crawl: Crawl, *, keep: bool) -> RunResult:
     else:
         if not keep:
             system.check(settings, ports=False)
-        front = system.FRONT_PROCESSES if keep else ("beat",)
-        with running(settings, console, front=front) as supervisor:
+        frontends = system.FRONTENDS if keep else ("beat",)
+        with running(settings, console, frontends=frontends) as supervisor:
             start_servers_at_s = math.inf if keep else time.monotonic() + SERVERS_AFTER_S
 
             def tick() -> bool:
@@ -178,7 +179,7 @@ def _run_on_system(crawl: Crawl, *, keep: bool) -> RunResult:
                 report_restarts(supervisor, console)
                 if time.monotonic() > start_servers_at_s:
                     start_servers_at_s = math.inf
-                    for problem in system.start_free_front(supervisor, settings):
+                    for problem in system.start_frontends_with_free_ports(supervisor, settings):
                         warn(console, problem)
                 return not stopped
 
@@ -189,5 +190,5 @@ def _run_on_system(crawl: Crawl, *, keep: bool) -> RunResult:
                     time.sleep(0.5)
             console.print(f"stopping; `{program()} up` starts it again", highlight=False)
     if stopped and not result.finished:
-        raise SystemExit(SIGNALED + stopped.by)
+        raise SystemExit(SIGNALED + stopped.signal_number)
     return result

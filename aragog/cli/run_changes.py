@@ -1,5 +1,5 @@
 """
-Report the changes that `aragog run --refresh` found: which pages are new, changed or gone.
+Reports the pages that `aragog run --refresh` found to be new, changed or gone.
 
 It first enqueues the crawl's stored pages that no page links to any more, because only a fetch can
 show that they are gone. Then it compares all pages with the time up to which an earlier run has
@@ -42,13 +42,13 @@ class RunChanges:
     The changes of a run's crawl.
 
     Args:
-        settings: of the system.
-        store: the store with the crawl's pages.
+        settings: the system's settings.
+        store: contains the crawl's pages.
         record: the crawl's record after the run has started it.
     """
 
     def __init__(self, settings: Settings, store: UrlStore, record: CrawlRecord) -> None:
-        shared = SharedState.of(settings)
+        shared = SharedState.from_settings(settings)
         self._registry, self._counts = shared.crawls, shared.crawl_counts
         self._store = store
         self._until_ms = 0
@@ -93,14 +93,14 @@ class RunChanges:
         return count
 
     def finish(self) -> None:
-        """Record that changes were reported up to the last call to `report`, or else up to now."""
+        """Record that changes were reported up to the last call of `report`, or else up to now."""
         until_ms = self._until_ms or self._now_ms()
         with suppress(BadInput):  # the crawl was deleted in the meantime
             self._registry.note(self._record, told_ms=until_ms)
 
     def report(self, file: Path | None) -> None:
         """
-        Print the counts and up to 20 URLs of each kind; write all changes to a file.
+        Print the counts and up to 20 URLs of each kind, and write all changes to a file.
 
         Raises:
             ConfigError: the file cannot be written.

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from aragog.bootstrap.redis_services import lines_of
 from aragog.bootstrap.stores import url_store
-from aragog.cli.enqueue import Where, result_line, summary, with_contact
+from aragog.cli.enqueue import LineSource, require_contact, result_line, summary
 from aragog.cli.exit_status import BAD_LINES, DONE, UNUSABLE, WAITING
 from aragog.cli.run_changes import RunChanges
 from aragog.cli.run_options import RunOptions
@@ -31,7 +31,7 @@ from aragog.cli.run_report import (
     print_outcomes,
     print_problems,
 )
-from aragog.cli.run_tracker import Ending, RequeueOptions, RunTracker
+from aragog.cli.run_tracker import FinalState, RequeueOptions, RunTracker
 from aragog.cli.terminal import note, warn
 from aragog.cli.up import addresses
 from aragog.client import Aragog
@@ -74,7 +74,7 @@ class Crawl:
 
     settings: Settings
     urls: Iterable[str]
-    places: Iterable[Where]
+    line_sources: Iterable[LineSource]
     """The source of each URL, for messages about invalid URLs."""
     options: RunOptions
     console: Console
@@ -133,7 +133,7 @@ class Crawl:
         """
         if not tracker.is_done or not self.options.reports_changes:
             return 0
-        wait = partial(_wait_for_room, tick, self.console)
+        wait = partial(_wait_for_capacity, tick, self.console)
         return changes.enqueue_unlinked(client, tracker, wait, priority=self.options.priority)
 
     def _wrap_tick(self, store: UrlStore, tick: Callable[[], bool]) -> Callable[[], bool]:
@@ -149,7 +149,7 @@ class Crawl:
 
     def _start(self) -> CrawlRecord:
         """Start the run's crawl, or continue it."""
-        registry, name = SharedState.of(self.settings).crawls, self.options.crawl
+        registry, name = SharedState.from_settings(self.settings).crawls, self.options.crawl
         options = {"depth": self.options.depth, "priority": self.options.priority}
         if name in registry.read().records:  # omitted options keep their values
             defaults = {"depth": 0, "priority": PRIORITY_DEFAULT}
@@ -166,7 +166,7 @@ class Crawl:
         by_status: Counter[EnqueueStatus] = Counter()
         first: list[str] = []
         is_complete = False
-        results = zip(self._results(client, tracker, tick), self.places, strict=False)
+        results = zip(self._results(client, tracker, tick), self.line_sources, strict=False)
         for number, (result, source) in enumerate(results, 1):
             by_status[result.status] += 1
             self._track(result, source, tracker, shown=by_status[result.status])
@@ -186,9 +186,9 @@ class Crawl:
     ) -> Iterable[EnqueueResult]:
         """Yield the result of each URL as soon as it is known."""
         return client.enqueue_all(
-            with_contact(self.urls, self.settings),
+            require_contact(self.urls, self.settings),
             **self._options(tracker),
-            on_wait=partial(_wait_for_room, tick, self.console),
+            on_wait=partial(_wait_for_capacity, tick, self.console),
         )
 
     def _enqueue_again(
@@ -210,21 +210,21 @@ class Crawl:
         }
 
     def _track(
-        self, result: EnqueueResult, source: Where, tracker: RunTracker, *, shown: int
+        self, result: EnqueueResult, source: LineSource, tracker: RunTracker, *, shown: int
     ) -> None:
-        """Track a URL that was accepted; report a URL that was not."""
+        """Track a URL that was accepted, or report one that was not."""
         if result.url and result.reason is None:
             was_in_flight = result.status is EnqueueStatus.WAITING
             tracker.add(result.url, depth=self.options.depth, was_in_flight=was_in_flight)
             return
-        tracker.refuse()
+        tracker.count_rejected()
         if shown <= MAX_INVALID_SHOWN:
             warn(self.console, result_line(result, source))
 
     def _causes(self, tracker: RunTracker) -> Callable[[], Counter[str]]:
         """
-        Return a function that counts what URLs are waiting for; without pinlater, its result is
-        empty.
+        Return a function that counts what URLs are waiting for. Without pinlater, it counts
+        nothing.
         """
         broker = self.settings.resolved().broker
         if kind_of(broker.url) != "pinlater":
@@ -242,7 +242,7 @@ class Crawl:
     def _report(self, store: UrlStore, tracker: RunTracker, first: Sequence[str]) -> None:
         """Print the problems, an example of a stored page, and commands to read the pages."""
         console, name = self.console, program()
-        count = tracker.endings[Ending.REFUSED] + tracker.endings[Ending.FAILED]
+        count = tracker.final_states[FinalState.REFUSED] + tracker.final_states[FinalState.FAILED]
         print_problems(list(tracker.problems.values()), count, self.settings, console)
         print_outcomes(tracker.outcomes, console)
         if not tracker.is_done:
@@ -266,7 +266,7 @@ def _show_best(store: UrlStore, urls: Sequence[str], console: Console) -> str | 
     return record.canonical_url
 
 
-def _wait_for_room(tick: Callable[[], bool], console: Console, refusal: SlowDown) -> None:
+def _wait_for_capacity(tick: Callable[[], bool], console: Console, refusal: SlowDown) -> None:
     """Wait before the next attempt. Raises `refusal` if the run is stopped."""
     if not tick():
         raise refusal

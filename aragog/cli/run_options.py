@@ -36,9 +36,9 @@ class RunOptions:
     """The file to which the changes are written."""
 
 
-def changes_of(file: str | None, *, refresh: bool) -> Path | None:
+def changes_path(file: str | None, *, refresh: bool) -> Path | None:
     """
-    Return the file of `--changes`.
+    Return the path that `--changes` names.
 
     Raises:
         UsageError: the run does not refresh pages, so it cannot find changes.
@@ -50,11 +50,11 @@ def changes_of(file: str | None, *, refresh: bool) -> Path | None:
         raise click.UsageError("--changes needs --refresh")
     path = Path(file)
     if not os.access(path.absolute().parent, os.W_OK):
-        raise ConfigError(f"{file}: its folder does not exist or cannot be written")
+        raise ConfigError(f"the folder of {file} does not exist or cannot be written")
     return path
 
 
-def output_of(
+def open_output(
     output: str | None,
     append: str | None,
     fields: tuple[str, ...] | None,
@@ -78,7 +78,7 @@ def output_of(
 
 
 def crawl_name(file: str | None, depth: int, include: Sequence[str], exclude: Sequence[str]) -> str:
-    """Return the crawl name for a run with these arguments; a repeated run has the same name."""
+    """Return the crawl name for a run with these arguments. A repeated run has the same name."""
     if file is None:
         return "demo"
     file_path = str(Path(file).absolute()) if file != "-" else file

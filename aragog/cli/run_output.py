@@ -30,7 +30,7 @@ from aragog.api.operations.text_processes import PageTextUnavailable
 from aragog.cli.arguments import absent_fields
 from aragog.cli.reextract import reextract_pages
 from aragog.cli.run_texts import RunTexts
-from aragog.crawl.stages.reextract import Versions, outdated, text_version
+from aragog.crawl.stages.reextract import Versions, outdated_urls, text_version
 from aragog.errors import ALL, BadInput, ConfigError, CorruptContent, TakenDown
 from aragog.observability.formatting import pluralize
 from aragog.pages.items import SiteKinds, load_kinds
@@ -39,8 +39,8 @@ from aragog.pages.rules_version import rules_versions
 from aragog.runtime.extras import require
 from aragog.settings import Settings
 from aragog.settings.extractor_names import SITE, prefix_of
-from aragog.transfer.item_rows import PAGE, ItemRows
-from aragog.transfer.rows import NOT_APPENDABLE, append_rows, kind_of, urls_of, write_rows
+from aragog.transfer.item_rows import PAGE_COLUMN, ItemRows
+from aragog.transfer.rows import NON_APPENDABLE, append_rows, file_format, read_urls, write_rows
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 UNREADABLE = (
     OSError, EOFError, ValueError, csv.Error, sqlite3.Error, zlib.error, zstandard.ZstdError,
 )  # fmt: skip
-"""Errors when reading a file that no run has written."""
+"""Errors that reading a file can raise if no run wrote it."""
 
 
 class EarlierOutput(NamedTuple):
@@ -73,7 +73,7 @@ def read_earlier(file: Path, column: str = "url") -> EarlierOutput:
     if not file.exists():
         return EarlierOutput(0, frozenset())
     try:
-        urls = list(urls_of(file, column))
+        urls = list(read_urls(file, column))
     except (*ALL, *UNREADABLE):
         return EarlierOutput(None)
     known_urls = frozenset(url for url in urls if url is not None)
@@ -82,9 +82,9 @@ def read_earlier(file: Path, column: str = "url") -> EarlierOutput:
 
 def free_name(file: Path, exists: Callable[[Path], bool] = Path.exists) -> Path:
     """Return the first unused name next to a file: `pages-2.jsonl.gz` for `pages.jsonl.gz`."""
-    stem, ending = file.name.partition(".")[0], "".join(file.suffixes)
+    stem, suffix = file.name.partition(".")[0], "".join(file.suffixes)
     number = 2
-    while exists(candidate := file.with_name(f"{stem}-{number}{ending}")):
+    while exists(candidate := file.with_name(f"{stem}-{number}{suffix}")):
         number += 1
     return candidate
 
@@ -101,7 +101,7 @@ class RunOutput:
             that would lose records of stored pages.
         fields: names of fields, in the order of the columns. None: the fields of the rules and
             extractors in `settings`, or all fields if there are none.
-        settings: of the system that fetches the pages.
+        settings: the settings of the system that fetches the pages.
         items: write rows of these kinds of items; () for all kinds. None: write rows of pages,
             unless `settings` have only kinds of items and no other rules or extractors.
         append: append the records to the file instead, whatever it contains.
@@ -110,7 +110,7 @@ class RunOutput:
         BadInput: the file has no known suffix, or its format cannot be appended to.
         ConfigError: its folder cannot be written, or pyarrow is missing.
         ContentUnavailable: its bucket does not respond.
-        Unsupported: a main text is requested, and the extra `text` is not installed.
+        Unsupported: main text is requested, and the extra `text` is not installed.
     """
 
     def __init__(
@@ -127,11 +127,11 @@ class RunOutput:
         self._display_name = str(file)
         self._file = Path(self._display_name.rpartition("/")[2] if _is_s3(file) else file)
         self._append = append
-        if kind_of(self._file) in NOT_APPENDABLE and append:
-            raise BadInput(f"{file}: cannot be appended to; use .jsonl, .csv or .sqlite")
+        if file_format(self._file) in NON_APPENDABLE and append:
+            raise BadInput(f"{file} cannot be appended to; use .jsonl, .csv or .sqlite")
         self._s3 = _s3_file(self._display_name, settings) if _is_s3(file) else None
         if self._s3 is None and not os.access(self._file.absolute().parent, os.W_OK):
-            raise ConfigError(f"{file}: its folder does not exist or cannot be written")
+            raise ConfigError(f"the folder of {file} does not exist or cannot be written")
         extractors = map(prefix_of, settings.pipeline.extractors)
         rules = (SITE,) if _has_rules(settings) else ()
         self._prefixes = (*rules, *extractors)
@@ -165,14 +165,14 @@ class RunOutput:
         """
         Add the page of a canonical URL, unless it was added before.
 
-        With a store, this starts to find the page's main texts during the run.
+        With a store, this starts to extract the page's main text during the run.
         """
         if store is not None and url not in self._urls:
             self._texts.begin(store, url)
         self._urls[url] = None
 
     def continue_texts(self, store: UrlStore) -> None:
-        """Continue finding main texts during the run; called often."""
+        """Continue to extract main text during the run. Called often."""
         self._texts.start_queued(store)
 
     def write(self, store: UrlStore) -> str:
@@ -218,14 +218,16 @@ class RunOutput:
         """Re-extract pages that were read with other rules; returns a description."""
         if not self._versions.rules.whole:
             return ""
-        earlier = None if self._append else read_earlier(file, PAGE if self._items else "url").urls
+        earlier = (
+            None if self._append else read_earlier(file, PAGE_COLUMN if self._items else "url").urls
+        )
         urls = list(dict.fromkeys([*self._urls, *(earlier or ())]))
-        outdated_urls = [
+        urls_to_reextract = [
             url
             for start in range(0, len(urls), BATCH_SIZE)
-            for url in outdated(store, urls[start : start + BATCH_SIZE], self._versions)
+            for url in outdated_urls(store, urls[start : start + BATCH_SIZE], self._versions)
         ]
-        counts = reextract_pages(outdated_urls)
+        counts = reextract_pages(urls_to_reextract)
         count = counts["changed"] + counts["read"]
         return (
             f"; {pluralize(count, 'page')} extracted again with the current rules" if count else ""
@@ -234,7 +236,7 @@ class RunOutput:
     def _replace(self, store: UrlStore, file: Path, names: Sequence[str]) -> tuple[int, Path]:
         """Write the file or one next to it; returns the number of rows, and the file's path."""
         part = file.with_name(f".{os.getpid()}-{file.name}")
-        earlier = read_earlier(file, PAGE if self._items else "url")
+        earlier = read_earlier(file, PAGE_COLUMN if self._items else "url")
         others = sorted((earlier.urls or frozenset()) - self._urls.keys())
         try:
             count = write_rows(partial(self._rows, store, others), part, names)
@@ -245,10 +247,7 @@ class RunOutput:
         return count, target
 
     def _target(self, file: Path, earlier: EarlierOutput, count: int) -> Path:
-        """
-        Return the file to replace, or a new file next to it if replacing it would
-        lose records.
-        """
+        """Return the file to replace, or a new file next to it if records would be lost."""
         if earlier.urls is not None or (earlier.records is not None and count >= earlier.records):
             return file
         s3 = self._s3
@@ -256,16 +255,18 @@ class RunOutput:
 
     def _rows(self, store: UrlStore, others: Sequence[str]) -> Iterator[dict[str, Any]]:
         if self._items:
-            yield from self._items.of_pages(store, list(dict.fromkeys([*self._urls, *others])))
+            yield from self._items.rows_of_pages(store, list(dict.fromkeys([*self._urls, *others])))
             return
         for record in _records(store, self._urls):
             yield self._row(store, record)
-        written = set(self._urls)  # two URLs in the existing file may lead to the same page now
+        written_urls = set(
+            self._urls
+        )  # two URLs in the existing file may lead to the same page now
         for record in _records(store, others):
-            if record.content_key is not None and record.canonical_url not in written:
-                written.add(record.canonical_url)
+            if record.content_key is not None and record.canonical_url not in written_urls:
+                written_urls.add(record.canonical_url)
                 yield self._row(store, record)
-        self.kept = len(written) - len(self._urls)
+        self.kept = len(written_urls) - len(self._urls)
 
     def _row(self, store: UrlStore, record: Record) -> dict[str, Any]:
         page_values = {
@@ -273,7 +274,7 @@ class RunOutput:
             "fetched_at_ms": record.facts.get("fetched_at_ms"),
         }
         if self._names is not None:
-            record.fields.update(self._found_texts(store, record))
+            record.fields.update(self._extracted_texts(store, record))
             row = {
                 name: page_values.get(name) or self._value(store, record, name)
                 for name in self._names
@@ -291,8 +292,8 @@ class RunOutput:
                 )
         return row
 
-    def _found_texts(self, store: UrlStore, record: Record) -> Mapping[str, bytes]:
-        """Return the requested main texts; empty for a page without a text or content."""
+    def _extracted_texts(self, store: UrlStore, record: Record) -> Mapping[str, bytes]:
+        """Return the requested forms of the main text. Empty for a page without text or content."""
         missing = tuple(name for name in self._text_names if name not in record.fields)
         if not missing or record.content_key is None:
             return {}
@@ -325,8 +326,11 @@ def _item_rows(
 
 
 def _item_columns(kinds: SiteKinds) -> set[str]:
-    """Return the columns that rows of items may have; those of items from functions are unknown."""
-    return {PAGE, *(column for name in kinds.names for column in kinds.columns_with_files(name))}
+    """Return the columns that rows of items may have. Those of items from functions are unknown."""
+    return {
+        PAGE_COLUMN,
+        *(column for name in kinds.names for column in kinds.columns_with_files(name)),
+    }
 
 
 def _has_rules(settings: Settings) -> bool:
@@ -355,6 +359,6 @@ def _records(store: UrlStore, urls: Iterable[str]) -> Iterator[Record]:
 
 
 def _text_names(fields: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the main texts among these names, with their prefix or without."""
+    """Return the fields with main text among these names, which may lack their prefix."""
     requested = fields or ()
     return tuple(n for n in FIELDS.values() if n in requested or n.partition(".")[2] in requested)

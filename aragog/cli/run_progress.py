@@ -25,7 +25,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from aragog.cli.run_tracker import Ending, EnqueueAgain, RunTracker
+from aragog.cli.run_tracker import EnqueueAgain, FinalState, RunTracker
 from aragog.crawl.pipeline.waiting_urls import ROBOTS, SLOT, sample
 from aragog.crawl.politeness.lines import Lines
 from aragog.errors import BrokerUnavailable
@@ -44,11 +44,11 @@ class Snapshot:
     total: int
     """Number of the run's URLs known so far, including followed links."""
     in_flight: int
-    endings: Mapping[Ending, int]
+    final_states: Mapping[FinalState, int]
     """Number of URLs that are done but not stored, by outcome."""
     elapsed_s: float
     causes: Counter[str] = field(default_factory=Counter)
-    """What URLs in flight are waiting for; URLs not counted here are being processed."""
+    """What URLs in flight are waiting for. URLs not counted here are being processed."""
     held: int = 0
     """Number of links held back until more pages of their kind were fetched."""
 
@@ -64,7 +64,7 @@ class Snapshot:
 
     def line(self) -> str:
         """Return the progress as one line of plain text."""
-        parts = [f"{self.endings.get(ending, 0)} {ending}" for ending in Ending]
+        parts = [f"{self.final_states.get(state, 0)} {state}" for state in FinalState]
         parts += [f"{self.held} links held"] if self.held else []
         causes = f" ({self.waiting()})" if self.causes else ""
         return (
@@ -81,7 +81,9 @@ class Snapshot:
 
     def outcomes(self) -> str:
         """Describe the outcomes of URLs that were not stored."""
-        return ", ".join(f"{n} {ending}" for ending in Ending if (n := self.endings.get(ending)))
+        return ", ".join(
+            f"{n} {state}" for state in FinalState if (n := self.final_states.get(state))
+        )
 
 
 class Bar:
@@ -142,8 +144,8 @@ def watch(
 
 def _snapshot(tracker: RunTracker, started_s: float) -> Snapshot:
     elapsed_s = time.monotonic() - started_s
-    endings, held = tracker.endings.copy(), tracker.held
-    return Snapshot(tracker.total, tracker.in_flight, endings, elapsed_s, held=held)
+    final_states, held = tracker.final_states.copy(), tracker.held
+    return Snapshot(tracker.total, tracker.in_flight, final_states, elapsed_s, held=held)
 
 
 def _poll(

@@ -26,7 +26,7 @@ from aragog.cli.run_output import RunOutput
 from aragog.cli.run_tracker import NotStored, RunTracker
 from aragog.cli.terminal import echo, one_line, printable, warn
 from aragog.crawl.fetcher.ssrf import SsrfFilter
-from aragog.crawl.fetcher.user_agent import why_anonymous
+from aragog.crawl.fetcher.user_agent import missing_contact_reason
 from aragog.crawl.politeness.blocked_hosts import SETTING as BLOCKED_HOSTS
 from aragog.crawl.politeness.blocked_hosts import BlockedHosts
 from aragog.crawl.politeness.overrides import Overrides
@@ -70,11 +70,11 @@ def print_problems(
     Args:
         problems: the first problems of the run.
         count: the total number of problems.
-        settings: of the system that fetched the URLs.
+        settings: the settings of the system that fetched the URLs.
         console: the console for the run's output.
     """
     rows = [
-        (problem.url, problem.outcome, problem.reason, setting_of(problem, settings))
+        (problem.url, problem.outcome, problem.reason, settings_to_change(problem, settings))
         for problem in problems[:MAX_SHOWN]
     ]
     more_text = f"and {count - len(rows):,} more URLs that were not stored"
@@ -108,9 +108,9 @@ def completeness(output: RunOutput, tracker: RunTracker) -> str:
     Two URLs of one page have one record. Files are counted separately: `; 38 of 40 files (2 gone
     404)`.
     """
-    urls = tracker.total + tracker.not_accepted - tracker.files - tracker.files_without.total()
+    urls = tracker.total + tracker.rejected - tracker.files - tracker.missing_files.total()
     without: Counter[str] = Counter(tracker.outcomes)
-    without["not accepted"] = tracker.not_accepted
+    without["not accepted"] = tracker.rejected
     without["still waiting"] = tracker.in_flight
     run_pages = output.pages if output.has_items else output.records - output.kept
     without["same page as another URL"] = urls - run_pages - without.total()
@@ -128,19 +128,19 @@ def completeness(output: RunOutput, tracker: RunTracker) -> str:
 
 
 def files_text(tracker: RunTracker) -> str:
-    """Describe how many of the items' files are stored; "" if there were none."""
-    without = tracker.files_without
-    count = tracker.files + without.total()
-    reasons = ", ".join(f"{number:,} {name}" for name, number in without.most_common())
+    """Describe how many of the items' files are stored, or return "" if there were none."""
+    missing = tracker.missing_files
+    count = tracker.files + missing.total()
+    reasons = ", ".join(f"{number:,} {name}" for name, number in missing.most_common())
     if not count:
         return ""
     return f"{tracker.files:,} of {count:,} files" + (f" ({reasons})" if reasons else "")
 
 
-def setting_of(problem: NotStored, settings: Settings) -> str:
+def settings_to_change(problem: NotStored, settings: Settings) -> str:
     """
-    Return the settings that would let a URL be fetched, separated by commas; "" if
-    there are none.
+    Return the settings that would let a URL be fetched, separated by commas, or "" if there are
+    none.
     """
     if problem.outcome == OutcomeKind.BLOCKED:
         return ", ".join(_blocking_settings(problem, settings))
@@ -162,14 +162,15 @@ def _blocking_settings(problem: NotStored, settings: Settings) -> list[str]:
         case RefusalCause.URL | RefusalCause.ADDRESS:
             return _ssrf_settings(url, settings)
         case _:  # the record is from a version that stored no cause
-            by_contact = ["fetch.user_agent"] if why_anonymous(settings.fetch, url) else []
+            by_contact = ["fetch.user_agent"] if missing_contact_reason(settings.fetch, url) else []
             return by_contact or _operator_setting(url, settings) or _ssrf_settings(url, settings)
 
 
 def _operator_setting(url: str, settings: Settings) -> list[str]:
     """
-    Return the setting by which an operator blocks a URL's host; none if it is a
-    live override.
+    Return the setting with which an operator blocks a URL's host.
+
+    Empty if a live override does.
     """
     if _is_overridden(url, settings.politeness.overrides_file):
         return ["politeness.overrides_file"]
@@ -181,14 +182,14 @@ def _ssrf_settings(url: str, settings: Settings) -> list[str]:
     """Return the settings that would have to change for the SSRF filter to permit a URL."""
     parts = urlsplit(url)
     port = parts.port or _PORTS.get(parts.scheme, 0)
-    other_port = port not in settings.fetch.allowed_ports
+    is_other_port = port not in settings.fetch.allowed_ports
     with_port = dataclasses.replace(settings.fetch, allowed_ports=(port,))
-    needed = ["fetch.allowed_ports"] if other_port else []
+    settings_to_change = ["fetch.allowed_ports"] if is_other_port else []
     # A host name that resolves to a local address does not look local.
-    is_local = not other_port or SsrfFilter(with_port).vet_url(url) is not None
+    is_local = not is_other_port or SsrfFilter(with_port).vet_url(url) is not None
     if is_local and _may_be_allowed(with_port, url):
-        needed.append("fetch.allowed_networks")
-    return needed
+        settings_to_change.append("fetch.allowed_networks")
+    return settings_to_change
 
 
 def _is_overridden(url: str, overrides_file: Path | None) -> bool:
@@ -209,8 +210,8 @@ def _may_be_allowed(fetch: FetchSettings, url: str) -> bool:
 
 def best_record(store: UrlStore, urls: Iterable[str]) -> Record | None:
     """
-    Return the page with the most fields among the first `MAX_CANDIDATES` URLs; None if
-    none is stored.
+    Return the page with the most fields among the first `MAX_CANDIDATES` URLs, or None if none is
+    stored.
     """
     records = [
         store.get(url, info=True) for url, _ in zip(urls, range(MAX_CANDIDATES), strict=False)
@@ -226,14 +227,16 @@ def card(store: UrlStore, record: Record) -> Panel:
     table.add_column(overflow="fold")
     table.add_column(style="dim")
     now_ms = time.time() * 1000
-    for name in _order(record)[:MAX_ROWS]:
-        value = _text(orjson.loads(orjson.dumps(store.formats.to_json(name, record.fields[name]))))
+    for name in _shown_fields(record)[:MAX_ROWS]:
+        value = _value_text(
+            orjson.loads(orjson.dumps(store.formats.to_json(name, record.fields[name])))
+        )
         info = record.info.get(name)
         table.add_row(name, Text(printable(to_one_line(value, MAX_CHARS))), _source(info, now_ms))
     return Panel(table, title=Text(printable(to_one_line(record.canonical_url, 100))), expand=False)
 
 
-def _order(record: Record) -> list[str]:
+def _shown_fields(record: Record) -> list[str]:
     leading = [name for name in FIRST_FIELDS if name in record.fields]
     others = sorted(record.fields.keys() - set(leading) - set(HIDDEN_FIELDS))
     return leading + [name for name in others if not name.endswith("_groups")]
@@ -247,9 +250,11 @@ def _source(info: FieldInfo | None, now_ms: float) -> str:
     return f"{printable(syntax)}, {format_duration(now_ms - info.at_ms)} ago"
 
 
-def _text(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, dict):
-        return _text(value.get("url", ", ".join(f"{k} {_text(v)}" for k, v in value.items())))
+        return _value_text(
+            value.get("url", ", ".join(f"{k} {_value_text(v)}" for k, v in value.items()))
+        )
     if isinstance(value, list):
-        return ", ".join(map(_text, value))
+        return ", ".join(map(_value_text, value))
     return str(value)

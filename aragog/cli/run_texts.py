@@ -1,10 +1,10 @@
 """
-Find the main texts for a run's output file while its other pages are still being fetched.
+Extract the main text for a run's output file while its other pages are still being fetched.
 
-Finding a text takes more CPU time than fetching its page, but a run spends most of its time waiting
-for sites. The extraction of texts is therefore started when their pages are stored, a few at a
-time, up to a memory limit. The others are started while the file is written, ahead of the rows that
-need them.
+Extracting a text takes more CPU time than fetching its page, but a run spends most of its time
+waiting for sites. The extraction of texts is therefore started when their pages are stored, a few
+at a time, up to a memory limit. The others are started while the file is written, ahead of the rows
+that need them.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from aragog.urlstore.store import UrlStore
 
 MAX_BYTES = 64 << 20
 MAX_RUNNING = 2 * MAX_PROCESSES
-"""How many texts are started at once, so that each process always has another one waiting."""
+"""Number of texts that are started at once, so that each process always has another one waiting."""
 
 Fields = Mapping[str, bytes]
 
 
 class RunTexts:
     """
-    Finds the texts of a run's pages. Not thread-safe; close it, or let it end with the process.
+    Extracts the text of a run's pages. Not thread-safe. Close it, or let it end with the process.
 
     Args:
         settings: how texts are found, and the limits per page.
@@ -57,13 +57,13 @@ class RunTexts:
         """Total size of texts that were found but not used yet."""
 
     def begin(self, store: UrlStore, url: str) -> None:
-        """Queue a page, whose texts are then found during the run."""
+        """Queue a page, whose text is then extracted during the run."""
         if self._names:
             self._queued.append(url)
             self.start_queued(store)
 
     def start_queued(self, store: UrlStore) -> None:
-        """Start queued texts as far as the limits allow; called often."""
+        """Start queued texts as far as the limits allow. Called often."""
         while self._queued and self._running < MAX_RUNNING and self._bytes < self._max_bytes:
             url = self._queued.popleft()
             if url not in self._futures:

@@ -35,25 +35,25 @@ from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
 SLICE_SIZE = 500
-"""How many URLs' states are read at the same time."""
+"""Number of URLs whose states are read at the same time."""
 MAX_CHECKED_URLS = 20_000
 """Maximum number of URLs in flight that one call to `update` checks."""
 MAX_CALLS_PER_ROUND = 8
 """
-How many calls check every URL in flight at least once, if there are at most
+Number of calls within which every URL in flight is checked, if there are at most
 MAX_CALLS_PER_ROUND * MAX_CHECKED_URLS.
 """
 MIN_DONE_SHARE = 0.1
 """
-If a smaller fraction of a slice is done, `update` may stop: the next slices are
-hardly better.
+If a smaller fraction of a slice is done, `update` may stop, because the next slices are hardly
+better.
 """
 MAX_PROBLEMS = 1000
 ENQUEUE_SIZE = 1000
-"""How many URLs are enqueued again together: as many as the enqueuer sends together."""
+"""Number of URLs that are enqueued again in one call: as many as one message has."""
 
 
-class Ending(StrEnum):
+class FinalState(StrEnum):
     """How a URL of the run ended."""
 
     STORED = "stored"
@@ -63,7 +63,7 @@ class Ending(StrEnum):
     FAILED = "failed"
 
 
-USABLE = (Ending.STORED, Ending.NOT_MODIFIED, Ending.ALREADY_STORED)
+USABLE = (FinalState.STORED, FinalState.NOT_MODIFIED, FinalState.ALREADY_STORED)
 
 
 class NotStored(NamedTuple):
@@ -71,15 +71,15 @@ class NotStored(NamedTuple):
 
     url: str
     outcome: str
-    """The outcome in the store; "" if there is no record."""
+    """The outcome in the store, or "" if there is no record."""
     reason: str
     cause: str | None = None
     """
-    What blocked the URL, a `RefusalCause`; None for other outcomes and records of
-    old versions.
+    What blocked the URL, as a `RefusalCause`. None for other outcomes and for records of old
+    versions.
     """
     ended_at: str | None = None
-    """The URL at which the fetch ended after redirects; None without a redirect."""
+    """The URL at which the fetch ended after redirects, or None without a redirect."""
     is_file: bool = False
     """True if the URL is an item's file."""
 
@@ -102,7 +102,7 @@ class RunTracker:
     This takes about 100 bytes for each URL of the run, and 120 more while the URL is in flight.
 
     Args:
-        settings: of the system that fetches the URLs.
+        settings: the settings of the system that fetches the URLs.
         store: the store with their outcomes.
         on_stored: called with the canonical URL of each URL that is stored.
         refresh: the run also fetches stored pages again.
@@ -119,7 +119,7 @@ class RunTracker:
         crawl: int = 0,
     ) -> None:
         settings = settings.resolved()
-        shared = SharedState.of(settings)
+        shared = SharedState.from_settings(settings)
         self._nodes, self._in_flight = shared.nodes, shared.in_flight
         self._counts, self._crawl = shared.crawl_counts, crawl
         self._followed = FollowedUrls(self._nodes.first, prefix=settings.redis.prefix)
@@ -127,11 +127,11 @@ class RunTracker:
         self._store, self._on_stored, self._refresh = store, on_stored, refresh
         self.began_ms = int(time.time() * 1000)
         self._in_flight_urls: deque[str] = deque()
-        self._ended: list[str] = []
+        self._done_urls: list[str] = []
         """URLs whose outcome has not been read yet."""
         self._depths: dict[int, int] = {}
         """
-        How deep the run follows a URL, by the URL's hash; `~depth` once its outcome
+        How deep the run follows a URL, by the URL's hash. Becomes `~depth` once the URL's outcome
         is counted.
         """
         self._in_other_crawls: dict[str, int] = {}
@@ -146,13 +146,13 @@ class RunTracker:
         """Number of the crawl's held links, which may still be followed."""
         self.total = 0
         """Number of different URLs that were added."""
-        self.not_accepted = 0
-        self.endings: Counter[Ending] = Counter()
+        self.rejected = 0
+        self.final_states: Counter[FinalState] = Counter()
         self.outcomes: Counter[str] = Counter()
         """Number of URLs not stored, by outcome, with its status if it has one."""
         self.files = 0
         """Number of items' files that are stored."""
-        self.files_without: Counter[str] = Counter()
+        self.missing_files: Counter[str] = Counter()
         """Number of items' files that are not stored, by outcome."""
         self.problems: dict[str, NotStored] = {}
         """The first `MAX_PROBLEMS` URLs that were not stored."""
@@ -160,7 +160,7 @@ class RunTracker:
     @property
     def in_flight(self) -> int:
         """Number of URLs that are not done, or whose outcome has not been read yet."""
-        return len(self._in_flight_urls) + len(self._ended) + len(self._to_requeue)
+        return len(self._in_flight_urls) + len(self._done_urls) + len(self._to_requeue)
 
     @property
     def is_done(self) -> bool:
@@ -170,12 +170,12 @@ class RunTracker:
     @property
     def stored_count(self) -> int:
         """Number of URLs that are done and stored."""
-        return sum(self.endings[ending] for ending in USABLE)
+        return sum(self.final_states[state] for state in USABLE)
 
     @property
     def not_stored_count(self) -> int:
         """Number of URLs that were not accepted, or are done and not stored."""
-        return self.not_accepted + self.endings.total() - self.stored_count
+        return self.rejected + self.final_states.total() - self.stored_count
 
     def add(self, url: str, *, depth: int = 0, was_in_flight: bool = False) -> None:
         """
@@ -199,13 +199,13 @@ class RunTracker:
         """True if a normalized URL was added."""
         return hash(url) in self._depths
 
-    def refuse(self) -> None:
+    def count_rejected(self) -> None:
         """Count a URL that was not accepted."""
-        self.not_accepted += 1
+        self.rejected += 1
 
     def update(self, enqueue_again: EnqueueAgain) -> None:
         """
-        Find URLs that are done and read their outcomes; does nothing while a server is down.
+        Find URLs that are done and read their outcomes. Does nothing while a server is down.
 
         A call continues as long as it finds many URLs that are done, and the next call starts where
         it stopped. Calls `enqueue_again` with URLs that the run has to enqueue again.
@@ -214,42 +214,42 @@ class RunTracker:
             in_flight_count = len(self._in_flight_urls)
             for checked in range(0, min(in_flight_count, MAX_CHECKED_URLS), SLICE_SIZE):
                 urls = list(islice(self._in_flight_urls, SLICE_SIZE))
-                in_flight = self._in_flight.among(urls)
+                in_flight = self._in_flight.intersection(urls)
                 for url in urls:
                     self._in_flight_urls.popleft()
-                    (self._in_flight_urls if url in in_flight else self._ended).append(url)
-                few_done = len(in_flight) > (1 - MIN_DONE_SHARE) * len(urls)
-                if few_done and (checked + SLICE_SIZE) * MAX_CALLS_PER_ROUND >= in_flight_count:
+                    (self._in_flight_urls if url in in_flight else self._done_urls).append(url)
+                are_few_done = len(in_flight) > (1 - MIN_DONE_SHARE) * len(urls)
+                if are_few_done and (checked + SLICE_SIZE) * MAX_CALLS_PER_ROUND >= in_flight_count:
                     break
             # Read the held links first: a page's links are held before the page is done, and listed
             # here before they are released, so none is missed.
             if self._crawl:
-                self.held = self._counts.of([self._crawl]).held
+                self.held = self._counts.totals([self._crawl]).held
             # Workers list the links that they follow before the page with the links is done.
             for followed in self._followed.take(self.request_id):
                 self.add(followed.url, depth=followed.depth, was_in_flight=followed.was_in_flight)
-            while self._ended:
-                self._read(self._ended[:SLICE_SIZE])
-                del self._ended[:SLICE_SIZE]
+            while self._done_urls:
+                self._read(self._done_urls[:SLICE_SIZE])
+                del self._done_urls[:SLICE_SIZE]
             self._enqueue_again(enqueue_again)
 
     def _read(self, urls: Sequence[str]) -> None:
         for url, record in zip(urls, self._store.get_many(urls, ()), strict=True):
-            ending = self._ending(record)
+            state = self._final_state(record)
             depth = self._in_other_crawls.pop(url, None)
-            if depth is not None and (options := self._requeue_options(url, record, ending, depth)):
+            if depth is not None and (options := self._requeue_options(url, record, state, depth)):
                 self._to_requeue.append((url, options))
             elif (known_depth := self._depths[hash(url)]) >= 0:
                 self._depths[hash(url)] = ~known_depth
-                self._count(url, record, ending)
+                self._count(url, record, state)
 
     def _requeue_options(
-        self, url: str, record: Record | None, ending: Ending, depth: int
+        self, url: str, record: Record | None, state: FinalState, depth: int
     ) -> RequeueOptions | None:
         """Return how to re-enqueue a URL that was in flight for another crawl, or None."""
         if record is not None and record.facts.get(FILE):
             return None
-        if self._refresh and ending is Ending.ALREADY_STORED:
+        if self._refresh and state is FinalState.ALREADY_STORED:
             return RequeueOptions(depth, refresh=True)
         is_stored = record is not None and record.content_key is not None
         has_followed_urls = depth or self._kinds.has_followed_urls(url)
@@ -269,17 +269,17 @@ class RunTracker:
                 if result.status is EnqueueStatus.WAITING:
                     self._in_other_crawls[url] = options.depth
 
-    def _count(self, url: str, record: Record | None, ending: Ending) -> None:
+    def _count(self, url: str, record: Record | None, state: FinalState) -> None:
         facts = record.facts if record else {}
-        self.endings[ending] += 1
+        self.final_states[state] += 1
         is_file = bool(facts.get(FILE))
-        if ending in USABLE:
+        if state in USABLE:
             self.files += is_file
             if self._on_stored is not None and record is not None and not is_file:
                 self._on_stored(record.canonical_url)
             return
         outcome = str(facts.get("outcome") or "")
-        outcomes = self.files_without if is_file else self.outcomes
+        outcomes = self.missing_files if is_file else self.outcomes
         outcomes[f"{outcome or 'no record'} {facts.get('status') or ''}".rstrip()] += 1
         if len(self.problems) < MAX_PROBLEMS:
             reason = str(facts.get("reason") or "") if record else "no record"
@@ -288,22 +288,22 @@ class RunTracker:
                 url, outcome, reason, cause and str(cause), ended_at and str(ended_at), is_file
             )
 
-    def _ending(self, record: Record | None) -> Ending:
+    def _final_state(self, record: Record | None) -> FinalState:
         facts = record.facts if record else {}
         outcome = facts.get("outcome")
         tried_at_ms = max(
             int(facts.get(name) or 0) for name in ("fetched_at_ms", "attempted_at_ms")
         )
         if tried_at_ms < self.began_ms and record is not None and record.content_key:
-            return Ending.ALREADY_STORED
+            return FinalState.ALREADY_STORED
         if outcome in (OutcomeKind.REFUSED, OutcomeKind.BLOCKED):
-            return Ending.REFUSED
+            return FinalState.REFUSED
         if outcome not in (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED):
-            return Ending.FAILED
-        return Ending.NOT_MODIFIED if outcome == OutcomeKind.NOT_MODIFIED else Ending.STORED
+            return FinalState.FAILED
+        return FinalState.NOT_MODIFIED if outcome == OutcomeKind.NOT_MODIFIED else FinalState.STORED
 
     def close(self) -> None:
-        """End the run; it does not wait for links that workers follow after this."""
+        """End the run. It does not wait for links that workers follow after this."""
         with suppress(*TRANSIENT):
             self._followed.end(self.request_id)
         self._nodes.close()

@@ -28,7 +28,7 @@ from aragog.bootstrap.api import ThriftServices, hedged_reads, other_parts
 from aragog.bootstrap.api import listen as listen_thrift
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.redis_services import metric_totals
-from aragog.bootstrap.stores import served_store
+from aragog.bootstrap.stores import serving_store
 from aragog.cli.arguments import FiniteRange, Name
 from aragog.cli.exit_status import DONE
 from aragog.cli.terminal import echo
@@ -62,7 +62,7 @@ def serve_command(fd: int | None, thrift_fd: int | None) -> None:
     processes = settings.serving.processes
     sock, thrifts = listen(settings.serving), listen_thrift(settings.serving, processes)
     if processes > 1:
-        sys.exit(_share(sock, thrifts, processes))
+        sys.exit(_run_processes(sock, thrifts, processes))
     _serve(settings, sock, thrifts[0] if thrifts else None)
 
 
@@ -78,12 +78,12 @@ def _configure_logs(settings: LogSettings) -> None:
 
 def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None) -> None:
     name_service("api")
-    store, serving = served_store(settings), _serving(settings)
+    store, serving = serving_store(settings), _serving_settings(settings)
     store.bodies.connect()
     prometheus_client.REGISTRY.register(MetricsCollector(components(settings)))
     with (
         contextlib.closing(store),
-        _hedged(settings, store) as hedged,
+        _open_hedged_reads(settings, store) as hedged,
         Aragog(settings) as producer,
         contextlib.closing(MetricShipper(metric_totals(settings).add).start()),
         other_parts(settings, store, producer, hedged.read if hedged else None) as others,
@@ -113,11 +113,8 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
             os._exit(DONE)
 
 
-def _serving(settings: Settings) -> ServingSettings:
-    """
-    Return the servers' settings, with the host of `identity.agent` if they serve
-    the public keys.
-    """
+def _serving_settings(settings: Settings) -> ServingSettings:
+    """Return the servers' settings, with `identity.agent`'s host if they serve the public keys."""
     serving = settings.serving
     if not settings.identity.serve:
         return serving
@@ -126,8 +123,8 @@ def _serving(settings: Settings) -> ServingSettings:
 
 
 @contextlib.contextmanager
-def _hedged(settings: Settings, store: UrlStore) -> Iterator[HedgedReads | None]:
-    """Yield reads of the store and its standby, with their metrics; None if there is no standby."""
+def _open_hedged_reads(settings: Settings, store: UrlStore) -> Iterator[HedgedReads | None]:
+    """Yield hedged reads of the store and its standby, or None if there is no standby."""
     hedged = hedged_reads(settings, store)
     if hedged is not None:
         prometheus_client.REGISTRY.register(HedgingMetrics(hedged))
@@ -138,10 +135,11 @@ def _hedged(settings: Settings, store: UrlStore) -> Iterator[HedgedReads | None]
             hedged.close()
 
 
-def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) -> int:
+def _run_processes(sock: socket.socket, thrifts: list[socket.socket], processes: int) -> int:
     """
-    Run several processes on one socket; if one ends, all end, and the supervisor
-    restarts them.
+    Run several processes on one socket.
+
+    If one ends, all end, and the supervisor restarts them.
     """
     command = [sys.executable, "-m", "aragog.cli", "serve", "--fd", str(sock.fileno())]
     listeners_by_process = [thrifts[n : n + 1] for n in range(processes)]

@@ -21,7 +21,7 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, PURPOSE, Duration, FieldNames, check_fields
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import ABSENT
-from aragog.cli.operation_json import answer_of, json_of
+from aragog.cli.operation_json import call_operation, result_json
 from aragog.cli.terminal import echo, echo_json, one_line, print_table, write_body
 from aragog.errors import ConfigError
 from aragog.fetch_record.outcome import FetchRecord
@@ -110,10 +110,10 @@ def show(
     with store() as opened:
         if max_age_s is None and wait_s is None:
             _check_purpose(opened, url, purpose)
-            result = answer_of(
+            result = call_operation(
                 opened, reading.get, url, fields, facts=True, include=EXTRAS, purpose=purpose
             )
-            record, reason = json_of(opened, result), None
+            record, reason = result_json(opened, result), None
         else:
             page = _fetch_first(url, fields, purpose, max_age_s, wait_s or 0)
             result, record, reason = page.record, fresh_json(page, opened.formats), page.reason
@@ -216,12 +216,12 @@ def links(
 
     def read(opened: UrlStore, part: int, cursor: str | None) -> tuple[Sequence[Any], str | None]:
         if same_content:
-            same_pages = answer_of(
+            same_pages = call_operation(
                 opened, like.same_content, url, part, cursor, within=within, purpose=purpose
             )
             return same_pages.pages, same_pages.cursor
         operation = reading.inlinks if inwards else reading.outlinks
-        page = answer_of(opened, operation, url, part, cursor, purpose=purpose)
+        page = call_operation(opened, operation, url, part, cursor, purpose=purpose)
         return page.links, page.cursor
 
     with store() as opened:
@@ -229,7 +229,7 @@ def links(
         while remaining > 0:
             items, cursor = read(opened, min(remaining, MAX_ITEMS), cursor)
             for item in items:
-                echo_json(json_of(opened, item)) if as_json else echo(_format_link(item))
+                echo_json(result_json(opened, item)) if as_json else echo(_format_link(item))
             remaining -= len(items)
             if cursor is None:
                 break
@@ -265,7 +265,7 @@ def content(url: str, form: str, at: datetime | None, purpose: str | None) -> No
     at_ms = None if at is None else int(at.replace(tzinfo=UTC).timestamp() * 1000)
     with store() as opened:
         _check_purpose(opened, url, purpose)
-        page_content = answer_of(
+        page_content = call_operation(
             opened, reading.content_part, url, form=form, purpose=purpose, at_ms=at_ms
         )
         record = opened.get(url, []) if page_content is None else None

@@ -22,7 +22,7 @@ def templates() -> None:
 
 
 def _store() -> TrapStore:
-    return SharedState.of(command_settings()).traps
+    return SharedState.from_settings(command_settings()).traps
 
 
 @templates.command("list")

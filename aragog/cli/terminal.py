@@ -50,8 +50,8 @@ def printable(text: str) -> str:
 
 def one_line(text: str) -> str:
     """
-    Like `printable`, but on one line, so that untrusted text cannot start a new
-    line of output.
+    Return the same as `printable`, but on one line, so that untrusted text cannot start a new line
+    of output.
     """
     return _UNSAFE_OR_BREAK.sub(_escape, text)
 
@@ -67,7 +67,7 @@ def echo(text: str, *, err: bool = False) -> None:
 
 
 def note(text: str, *, err: bool = False) -> None:
-    """Print what a command does or did, for people; prints nothing with `--quiet`."""
+    """Print what a command does or did, for users. Prints nothing with `--quiet`."""
     if not verbosity.quiet:
         echo(text, err=err)
 
@@ -88,7 +88,7 @@ def write_body(body: bytes) -> None:
 
 
 class SafeConsole(Console):
-    """A rich console that makes every string printable before it renders it, also in tables."""
+    """A rich console that makes every string printable before it renders it, even in tables."""
 
     def __init__(self, *, stderr: bool = False, summary: bool = False) -> None:
         """With `summary`, `--quiet` suppresses the output, as it does on standard error."""
@@ -116,8 +116,9 @@ def warn(console: Console, text: str) -> None:
 
 def print_table(table: Table) -> None:
     """
-    Print a table. Cells are not parsed as markup; a narrow terminal wraps them
-    without truncating.
+    Print a table.
+
+    Cells are not parsed as markup. A narrow terminal wraps them without truncating.
     """
     for column in table.columns:
         column.overflow = "fold"

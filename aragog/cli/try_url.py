@@ -82,9 +82,9 @@ def try_url(
         reason = f"{outcome.outcome}: {outcome.reason or outcome.status or ''}"
         echo(one_line(f"aragog: {url}: {reason.rstrip(': ')}"), err=True)
         sys.exit(ABSENT)
-    tried = _TriedPage.of(outcome, settings)
+    tried = _TriedPage.analyze(outcome, settings)
     if html is not None:
-        _write(html, colored_page(tried.page, tried.hits))
+        _write_html(html, colored_page(tried.page, tried.hits))
     if as_json:
         echo_json(tried.as_dict(), indent=True)
         return
@@ -93,12 +93,12 @@ def try_url(
         code.interact(banner=BANNER, local=dict(tried.names()), exitmsg="")
 
 
-def _write(file: Path, text: str) -> None:
+def _write_html(file: Path, text: str) -> None:
     try:
         file.write_text(text)
     except OSError as error:
         raise ConfigError(f"{file}: cannot be written: {error.strerror}") from error
-    note(f"wrote {file}: open it in a browser", err=True)
+    note(f"wrote {file}; open it in a browser", err=True)
 
 
 BANNER = """\
@@ -125,7 +125,7 @@ class _TriedPage:
     """Kinds of items of this host whose `pages` patterns do not match the URL."""
 
     @classmethod
-    def of(cls, outcome: Fetched, settings: Settings) -> _TriedPage:
+    def analyze(cls, outcome: Fetched, settings: Settings) -> _TriedPage:
         """Analyze a fetched page in the same way as the pipeline."""
         started_s = time.perf_counter()
         page = documents.parse(
@@ -166,10 +166,7 @@ class _TriedPage:
         return {n: self.formats.to_value(n, v) for n, v in without_items}
 
     def items(self) -> dict[str, Any]:
-        """
-        Return the items of each kind, the dropped items, and the pages that
-        continue this page.
-        """
+        """Return each kind's items and dropped items, and the pages that continue this page."""
         return {
             name: {
                 "items": [dict(item.values) for item in found.items],
@@ -181,7 +178,7 @@ class _TriedPage:
         }
 
     def timing(self) -> dict[str, float]:
-        """Return the milliseconds of each part of the fetch, and of the analysis."""
+        """Return the duration of each step of the fetch, and of the analysis, in ms."""
         record = self.outcome
         parts = {
             "dns_ms": record.dns_ms,
@@ -215,10 +212,7 @@ class _TriedPage:
         }
 
     def table(self) -> Table:
-        """
-        Return everything as a table for a terminal, with long values and link lists
-        truncated.
-        """
+        """Return everything as a table for a terminal, which truncates long values and lists."""
         table = Table(box=None, show_header=False, pad_edge=False)
         table.add_column(style="bold")
         table.add_column(overflow="fold")

@@ -36,16 +36,16 @@ class Stopped:
     """True after SIGINT or SIGTERM was received."""
 
     def __init__(self) -> None:
-        self.by = 0
+        self.signal_number = 0
         """The number of the received signal; 0 if none was received."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._on_signal)
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
-        self.by = number
+        self.signal_number = number
 
     def __bool__(self) -> bool:
-        return bool(self.by)
+        return bool(self.signal_number)
 
 
 @click.command()
@@ -62,8 +62,8 @@ def up(*, detach: bool) -> None:
         return
     console = SafeConsole(summary=True)
     stopped = Stopped()
-    with with_demo_web(settings, console) as settings, running(settings, console) as supervisor:
-        _wait_until_served(supervisor, settings, console, stopped)
+    with with_demo_sites(settings, console) as settings, running(settings, console) as supervisor:
+        _wait_until_listening(supervisor, settings, console, stopped)
         supervisor.ready()
         console.print(addresses(settings), markup=False, highlight=False, soft_wrap=True)
         _report_agent(settings)
@@ -81,7 +81,7 @@ def _report_agent(settings: Settings) -> None:
         echo(f"aragog: fetch.user_agent: {fetch.user_agent!r} {reason}", err=True)
 
 
-def _wait_until_served(
+def _wait_until_listening(
     supervisor: Supervisor, settings: Settings, console: Console, stopped: Stopped
 ) -> None:
     """Wait until the printed addresses respond, for at most a minute."""
@@ -104,7 +104,7 @@ def _detach(settings: Settings) -> None:
             f"data_dir: aragog is already running in {data_dir} (process {pid}); stop it with "
             "`aragog down`"
         )
-    system.check_room(data_dir)
+    system.check_disk_space(data_dir)
     system.check(settings)
     out = open_log(log, data_dir)
     start = out.tell()
@@ -157,9 +157,9 @@ def down() -> None:
 
 
 @contextmanager
-def with_demo_web(settings: Settings, console: Console) -> Iterator[Settings]:
+def with_demo_sites(settings: Settings, console: Console) -> Iterator[Settings]:
     """
-    Serve the demo web if URLs of this data folder belong to it, and yield the settings.
+    Serve the demo sites if URLs of this data folder belong to them, and yield the settings.
 
     Child processes read the same settings, because the changes are in this process's environment.
     """
@@ -171,7 +171,9 @@ def with_demo_web(settings: Settings, console: Console) -> Iterator[Settings]:
         open_log(data_dir / "logs" / "demo.log", data_dir) as log,
         demo.web_for(settings.fetch.host_map, log) as variables,
     ):
-        text = f"also serving the demo web, for its URLs; {data_dir / demo.MARK_FILE} says why"
+        text = (
+            f"also serving the demo sites, for its URLs; {data_dir / demo.MARK_FILE} explains why"
+        )
         console.print(text, highlight=False, markup=False, soft_wrap=True)
         os.environ.update(variables)
         yield load_settings()
@@ -179,16 +181,16 @@ def with_demo_web(settings: Settings, console: Console) -> Iterator[Settings]:
 
 @contextmanager
 def running(
-    settings: Settings, console: Console, *, front: Sequence[str] = system.FRONT_PROCESSES
+    settings: Settings, console: Console, *, frontends: Sequence[str] = system.FRONTENDS
 ) -> Iterator[Supervisor]:
-    """Run the system with the processes `front` (`system.start`) until the block ends."""
+    """Run the system with the components `frontends` (`system.start`) until the block ends."""
     environ = system.environment(settings)
     create_key(settings.data_dir.absolute() / "run", os.environ)
     supervisor = Supervisor(settings.data_dir.absolute(), environ, system.PRELOAD, settings.logs)
     supervisor.acquire()
     try:
         with console.status("starting") if console.is_terminal else _no_status():
-            system.start(supervisor, settings, front=front)
+            system.start(supervisor, settings, frontends=frontends)
         yield supervisor
     finally:
         supervisor.stop()
@@ -208,18 +210,15 @@ def report_restarts(supervisor: Supervisor, console: Console) -> None:
 
 def _flower_link(settings: Settings, flower: str) -> str:
     """
-    Return the link that enables Flower's buttons in a browser; "" if Flower has a
-    login instead.
+    Return the link that enables Flower's buttons in a browser, or "" if Flower has a login
+    instead.
     """
     key = read_key(settings.data_dir.absolute() / "run")
     return f"buttons: {link(flower, key, os.environ)}\n" if key and has("flower") else ""
 
 
 def addresses(settings: Settings) -> str:
-    """
-    Return the addresses of Flower and the API, and the broker's URL for producers'
-    Celery apps.
-    """
+    """Return the addresses of Flower and the API, and the broker's URL for Celery producers."""
     serving = settings.serving
     flower = f"http://{serving.flower_host}:{serving.flower_port}"
     return (

@@ -1,13 +1,13 @@
 """
-The Python API for other programs: enqueue URLs (`Aragog`), read and write the store (`connect`).
+The Python API for other programs, which enqueue URLs (`Aragog`) or use the store (`connect`).
 
     from aragog.client import connect
 
     with connect("thrift://127.0.0.1:8101", token="aragog_...") as client:
         record = client.get("http://shop.example/p/1", ["product.price"])
 
-Names are imported on first use: a program that only enqueues does not load the store's clients (0.1
-s of CPU time).
+Names are imported on first use, so a program that only enqueues does not load the store's clients
+(0.1 s of CPU time).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# Imported now: importing that module later would replace the function of the same name.
+# Imported now, because importing that module later would replace the function of the same name.
 from aragog.client.connect import connect, connect_async
 
 if TYPE_CHECKING:

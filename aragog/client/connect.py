@@ -32,9 +32,9 @@ def connect(
     field_formats: Mapping[str, str] | None = None,
 ) -> Client:
     """
-    Return a client for `aragog serve`; connections are opened on demand.
+    Return a client for `aragog serve`. Connections are opened on demand.
 
-    `aragog.bootstrap.api.open_client` reads and writes a store without a server.
+    To read and write a store without a server, use `aragog.bootstrap.api.open_client`.
 
     Args:
         address: `thrift://host:port`, `thrifts://…` for TLS, `http://…` or `https://…`.
@@ -42,7 +42,7 @@ def connect(
         deadline_s: time limit for each call, including retries.
         pool_size: number of connections to keep open.
         tls: for `thrifts`, the certificates to trust; the system's if None.
-        field_formats: the server's `store.field_formats`, used to decode values; over HTTP they
+        field_formats: the server's `store.field_formats`, used to decode values. Over HTTP, they
             also determine how JSON values become bytes.
 
     Raises:
@@ -52,13 +52,13 @@ def connect(
     from aragog.client.store_client import Client  # noqa: PLC0415 - programs that only enqueue do not need it
 
     if token is not None and not _TOKEN.fullmatch(token):
-        raise ConfigError("client token: must be printable ASCII without spaces")
+        raise ConfigError("client token must be printable ASCII without spaces")
     try:
         parts = urlsplit(address)
         _ = parts.port
     except ValueError:  # the message may contain a password
         raise ConfigError(
-            f"client address {without_password(address)!r}: has an invalid host or port"
+            f"client address {without_password(address)!r} has an invalid host or port"
         ) from None
     backend: Backend
     if parts.scheme in ("thrift", "thrifts"):
@@ -73,7 +73,7 @@ def connect(
         )
     else:
         raise ConfigError(
-            f"client address {without_password(address)!r}: must start with thrift://, "
+            f"client address {without_password(address)!r} must start with thrift://, "
             "thrifts://, http:// or https://"
         )
     return Client(backend, deadline_s=deadline_s)
@@ -95,7 +95,7 @@ def _thrift_backend(
 
 
 class ConnectOptions(TypedDict, total=False):
-    """The options of `connect` that are the same for asyncio."""
+    """The options of `connect` that `connect_async` also has."""
 
     token: str | None
     deadline_s: float
@@ -106,7 +106,7 @@ class ConnectOptions(TypedDict, total=False):
 def connect_async(
     address: str, *, pool_size: int = POOL_SIZE, **options: Unpack[ConnectOptions]
 ) -> AsyncClient:
-    """`connect` for asyncio; `pool_size` is also the number of concurrent calls."""
+    """Like `connect`, for asyncio. `pool_size` is also the number of concurrent calls."""
     from aragog.client.async_client import AsyncClient  # noqa: PLC0415 - programs that only enqueue do not need it
 
     client = connect(address, pool_size=pool_size, **options)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from aragog.api.operations.operation import Caller, Operation, Parts
-from aragog.api.operations.options import checked
+from aragog.api.operations.options import validate_options
 from aragog.api.operations.steps import run_steps
 from aragog.errors import (
     BAD_INPUT,
@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 @contextmanager
 def _client_errors() -> Iterator[None]:
-    """Convert errors of libraries to those that clients of a server would raise."""
+    """Convert library errors to the errors that a client of a server would raise."""
     try:
         yield
     except (AragogError, InvalidUrl):
@@ -40,10 +40,10 @@ def _client_errors() -> Iterator[None]:
 
 class DirectBackend:
     """
-    See `Backend`. `limit_s` is not enforced; each call is limited by the engine's own timeouts.
+    See `Backend`. `limit_s` is not enforced. Only the engine's own timeouts limit a call.
 
     Args:
-        parts: what operations use; not closed here.
+        parts: the services that operations use. The caller closes them.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -57,8 +57,8 @@ class DirectBackend:
         limit_s: float,  # noqa: ARG002 - see the class
     ) -> R:
         with _client_errors():
-            answer = operation.run(self._caller, checked(request))
-            result: R = run_steps(answer) if isinstance(answer, Generator) else answer
+            response = operation.run(self._caller, validate_options(request))
+            result: R = run_steps(response) if isinstance(response, Generator) else response
             return result
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """
-Calls over HTTP/JSON, with requests.
+Calls over HTTP and JSON, with the library `requests`.
 
-The timeout limits a request as a whole. The standard adapter of requests would apply it to each
+The timeout limits a request as a whole. The standard adapter of `requests` would apply it to each
 read of the response.
 """
 
@@ -18,11 +18,18 @@ from urllib3.exceptions import HTTPError
 from urllib3.util import Timeout
 
 from aragog.api.error_table import OVER_QUOTA, TAKEN_DOWN, VALUE_TAKEN
-from aragog.api.json_values import STORED, answer_of, fresh_of, members_of, record_of, to_query
+from aragog.api.json_values import (
+    STORED,
+    fresh_of,
+    members_of,
+    record_of,
+    response_from_json,
+    to_query,
+)
 from aragog.api.operations import crawling, reading, writing
 from aragog.api.operations.crawling import GetFreshRequest
 from aragog.api.operations.operation import HttpRoute, Operation
-from aragog.api.operations.options import checked
+from aragog.api.operations.options import validate_options
 from aragog.api.operations.page_texts import ORIGINAL
 from aragog.api.operations.reading import ContentRequest, GetManyRequest, GetRequest
 from aragog.api.operations.values import ContentPart, FetchedPage, PageRecord
@@ -60,9 +67,9 @@ class HttpBackend:
     """
     See `Backend`.
 
-    Values are sent as base64, so their exact bytes arrive. Values in responses are decoded by their
-    formats: JSON may be escaped differently, and a field whose format is unknown here is read as
-    text.
+    Values are sent as base64, so their exact bytes arrive. Values in responses are decoded
+    according to their formats, so JSON may be escaped differently, and a field whose format is
+    unknown to this client is read as text.
 
     Args:
         address: the server's address, such as `http://127.0.0.1:8100`.
@@ -91,16 +98,16 @@ class HttpBackend:
             "content_part": self._content,
             "delete_fields": self._delete_fields,
         }
-        """Operations with a special HTTP form, not just their options as JSON."""
+        """Operations whose HTTP requests are more than their options as JSON."""
 
     def call(self, operation: Operation[Any, R], request: Any, *, limit_s: float) -> R:
         special_call = self._special_calls.get(operation.name)
-        answer: R
+        result: R
         if special_call is not None:
-            answer = special_call(request, limit_s)  # type: ignore[operator]
-            return answer
-        answer = self._call_generic(operation, request, limit_s)
-        return answer
+            result = special_call(request, limit_s)  # type: ignore[operator]
+            return result
+        result = self._call_generic(operation, request, limit_s)
+        return result
 
     def close(self) -> None:
         self._session.close()
@@ -111,16 +118,18 @@ class HttpBackend:
             return None
         raw = parse(response.body)
         raw = raw[route.member] if route.member else raw
-        return answer_of(operation.answer, raw, self._formats, getattr(request, "field", ""))
+        return response_from_json(
+            operation.response_type, raw, self._formats, getattr(request, "field", "")
+        )
 
     def _send(
         self, operation: Operation[Any, Any], request: Any, limit_s: float
     ) -> tuple[_Response, HttpRoute]:
-        """Send a request; returns the response and the route that was used."""
+        """Send a request, and return the response and the route that was used."""
         if operation.http is None:
             raise BadInput(f"{operation.name}: cannot be called over HTTP; use Thrift")
         route = next(r for r in reversed(operation.routes) if _matches_fixed_options(r, request))
-        members = members_of(request) if route.has_body else to_query(request, route.given)
+        members = members_of(request) if route.has_body else to_query(request, route.selected_by)
         path, headers, body = _fill_path(route, members), _condition(request), None
         params: dict[str, Any] = {**members, **route.selects}
         if route.has_body:
@@ -182,7 +191,7 @@ class HttpBackend:
         return [records[url] for url in request.urls]
 
     def _content(self, request: ContentRequest, limit_s: float) -> ContentPart | None:
-        headers, begin = {}, checked(request).offset_bytes
+        headers, begin = {}, validate_options(request).offset_bytes
         if begin or request.limit_bytes is not None:
             end = "" if request.limit_bytes is None else begin + request.limit_bytes - 1
             headers["Range"] = f"bytes={begin}-{end}"
@@ -207,8 +216,8 @@ class HttpBackend:
 
     def _delete_fields(self, request: DeleteFieldsRequest, limit_s: float) -> str:
         """
-        Delete fields with a write that sets none, because DELETE cannot carry a version or many
-        names.
+        Delete fields with a write that sets no fields, because DELETE cannot carry a version or
+        many names.
         """
         write = PutRequest(request.url, {}, if_version=request.if_version, deleted=request.names)
         version: str = self._call_generic(writing.put, write, limit_s)
@@ -239,7 +248,7 @@ class HttpBackend:
         params: Mapping[str, str] | None = None,
         missing: bool = False,
     ) -> _Response:
-        """Send a request; returns a successful response, or 404 or 416 if `missing` allows that."""
+        """Send a request, and return a successful response or, if `missing`, a 404 or 416."""
         if limit_s <= 0:
             raise ServiceUnavailable(self._display_address, _NO_RESPONSE)
         try:
@@ -261,8 +270,8 @@ class HttpBackend:
 
 def _fill_path(route: HttpRoute, members: dict[str, Any]) -> str:
     """
-    Return the path with its placeholders filled in; the options used are removed
-    from `members`.
+    Return the path with its placeholders filled in. The options used are
+    removed from `members`.
     """
     parts = route.path.split("/")
     for index, part in enumerate(parts):
@@ -272,7 +281,7 @@ def _fill_path(route: HttpRoute, members: dict[str, Any]) -> str:
 
 
 def _matches_fixed_options(route: HttpRoute, request: Any) -> bool:
-    """True if a route's fixed options match the request."""
+    """Return True if a route's fixed options match the request."""
     return all(getattr(request, name) == value for name, value in route.fixed.items())
 
 
@@ -301,8 +310,8 @@ def _body(response: requests.Response) -> bytes:
 
 def _members(body: bytes) -> Mapping[str, Any]:
     """
-    Return the members of a problem; empty if the response does not come from an
-    aragog server.
+    Return the members of a problem, or none if the response does not come from
+    an aragog server.
     """
     try:
         members = orjson.loads(body)

@@ -1,8 +1,8 @@
 """
 An adapter for requests that enforces `Timeout(total=…)` until the end of the response's body.
 
-urllib3 gives each read of a response the time that was left when its headers were requested. A
-server that occasionally sends a byte could therefore block a call forever.
+urllib3 allows each read of a response the time that was left when its headers were requested. So a
+server that sends a byte now and then could block a call forever.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _with_deadline(connection_class: Any) -> Any:
     """Return a urllib3 connection class, plain or TLS, with a deadline for reading responses."""
 
     def request(self: Any, *args: Any, **options: Any) -> None:
-        if self.sock is not None:  # reused: the socket still has the previous response's timeout
+        if self.sock is not None:  # a reused socket still has the previous response's timeout
             self.sock.settimeout(self.timeout)
         connection_class.request(self, *args, **options)
 

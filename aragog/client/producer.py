@@ -1,5 +1,5 @@
 """
-The producer: enqueue URLs, one or ten million, and get a status for each.
+The producer, which enqueues URLs, one or ten million, and returns a status for each.
 
     from aragog.client import Aragog
 
@@ -45,17 +45,17 @@ class Backlog:
     """The load of the system, so that producers can slow down before their URLs are refused."""
 
     in_flight: int
-    """URLs that were accepted and are neither stored nor given up yet."""
+    """The number of URLs that were accepted but are neither stored nor given up on yet."""
     memory_share: float
     """
-    Used fraction of the `maxmemory` of the decisive server: the fullest of `redis.url` and
-    `redis.nodes`, or the emptiest shard of the broker if that is fuller. From 0.8 on, `SlowDown` is
-    raised.
+    The fraction of `maxmemory` in use on the server that limits enqueueing. This is the fullest of
+    `redis.url` and `redis.nodes`, or the broker's emptiest shard if that is fuller. From 0.8 on,
+    `SlowDown` is raised.
     """
     fetching_waits: bool
     """
-    True if pages are fetched faster than they are stored; newly enqueued URLs then
-    wait longer.
+    True if fetching is paused because pages are fetched faster than they are stored. Newly
+    enqueued URLs then wait longer.
     """
 
 
@@ -76,7 +76,7 @@ class PatientArguments(EnqueueArguments):
 
 class Aragog:
     """
-    A producer's connection. Thread-safe; create a new one after a fork.
+    A producer's connection. It is thread-safe. Create a new one after a fork.
 
     >>> with Aragog(settings) as client:
     ...     for result in client.enqueue(["http://Shop.example:80/", "mailto:kim@shop.example"]):
@@ -85,15 +85,15 @@ class Aragog:
     invalid None
 
     Args:
-        settings: if None, those of the system running in the data folder; if none is running, the
-            file and the environment (`process_settings`).
+        settings: None means the settings of the system running in the data folder or, if none is
+            running, those in the file and the environment (`process_settings`).
     """
 
     def __init__(self, settings: Settings | None = None) -> None:
         self._settings = (settings or process_settings()).resolved()
         install_site_rules(self._settings)
         broker = self._settings.broker
-        self._shared = shared = SharedState.of(self._settings)
+        self._shared = shared = SharedState.from_settings(self._settings)
         self._app = Celery("aragog-producer", set_as_current=False)
         self._app.conf.update(
             celery_settings(
@@ -128,7 +128,7 @@ class Aragog:
 
         Raises:
             BrokerUnavailable: some URLs may not be enqueued; call again with all of them.
-            SlowDown: as above, because a server is nearly full; see `backlog`.
+            SlowDown: the same, because a server is nearly full; see `backlog`.
             BadInput: an option is invalid.
         """
         return list(self._enqueuer.enqueue(urls, arguments.options()))
@@ -138,7 +138,8 @@ class Aragog:
         self, urls: Iterable[str], arguments: PatientArguments
     ) -> Iterator[EnqueueResult]:
         """
-        Like `enqueue`, in constant memory: returns an iterator that processes 1,000 URLs at a time.
+        Like `enqueue`, but in constant memory. Returns an iterator that processes 1,000 URLs at a
+        time.
 
         With `on_wait`, it waits instead of raising `SlowDown`: it calls `on_wait`, waits for
         `retry_after_s`, and repeats this until there is free memory.
@@ -155,7 +156,7 @@ class Aragog:
 
         Raises:
             InvalidUrl: one of them is not a URL; nothing was sent.
-            BrokerUnavailable: some may be watched; call again with all of them.
+            BrokerUnavailable: perhaps only some are watched; call again with all of them.
         """
         self._send_watches(urls, owner, watch=True)
 
@@ -177,13 +178,13 @@ class Aragog:
             )
 
     def in_flight(self) -> int:
-        """Return how many URLs were accepted and are neither stored nor given up yet."""
+        """Return how many URLs were accepted but are neither stored nor given up on yet."""
         return self._shared.in_flight.count()
 
     def backlog(self) -> Backlog:
         """
-        Return the load of the system: URLs in flight, Redis memory usage, and whether fetching is
-        waiting.
+        Return the system's load: URLs in flight, Redis memory usage, and whether fetching is
+        paused.
 
         Raises:
             TransientError: Redis does not respond.
@@ -192,7 +193,7 @@ class Aragog:
         return Backlog(self.in_flight(), self._admission.usage().share, state.closed)
 
     def counters(self) -> dict[str, int]:
-        """Return event counts so far, by name: enqueued, fetched, refused, failed, stored, …"""
+        """Return how often each event occurred: enqueued, fetched, refused, failed, stored, …"""
         return self._shared.counters.read()
 
     def close(self) -> None:
@@ -214,7 +215,7 @@ class Aragog:
 
 
 def _shards(broker: BrokerSettings) -> dict[str, redis.Redis]:
-    """Return clients of a pinlater broker's Redis servers, by a human-readable name."""
+    """Return clients for a pinlater broker's Redis servers, by display name."""
     if kind_of(broker.url) != "pinlater":
         return {}
     return {

@@ -1,9 +1,9 @@
 """
-Read and write the UrlStore: one client for Thrift, HTTP, and the store itself.
+A client that reads and writes the UrlStore, over Thrift, over HTTP, or directly.
 
-Its methods are the operations of the table (`aragog.api.operations.table`), with their options as
-arguments. The client validates URLs, splits long lists, retries temporary failures, and enforces
-the deadline. A `Backend` sends the individual requests.
+Its methods are the operations in `aragog.api.operations.table`, with their options as arguments.
+The client validates URLs, splits long lists, retries temporary failures, and enforces the deadline.
+A `Backend` sends the individual requests.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Backend(Protocol):
     """
     Sends individual requests, each within `limit_s` seconds. Thread-safe.
 
-    `call` raises BadInput, VersionConflict, AccessDenied, TransientError if a retry may work, and
-    PermanentError for damaged data.
+    `call` raises BadInput, VersionConflict and AccessDenied. It raises TransientError if a retry
+    may work, and PermanentError if data is damaged.
     """
 
     def call(self, operation: Operation[Any, R], request: Any, *, limit_s: float) -> R:
@@ -66,8 +66,8 @@ class Backend(Protocol):
         """Close the connections."""
 
 
-def _calls(operation: Operation[P, R]) -> Callable[Concatenate[Client, P], R]:
-    """Return a client method that calls this operation, with its options as arguments."""
+def _client_method(operation: Operation[P, R]) -> Callable[Concatenate[Client, P], R]:
+    """Return a client method that calls this operation and takes its options as arguments."""
 
     def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.call(operation, *args, **kwargs)
@@ -88,7 +88,7 @@ def documented(method: T, operation: Operation[Any, Any]) -> T:
 
 class Client(AbstractContextManager["Client"]):
     """
-    Reads and writes the UrlStore. Thread-safe; create a new one after a fork.
+    Reads and writes the UrlStore. It is thread-safe. Create a new one after a fork.
 
     Every method accepts any spelling of a URL and raises
 
@@ -109,7 +109,7 @@ class Client(AbstractContextManager["Client"]):
     Args:
         backend: sends the requests.
         deadline_s: time limit for each call, including retries. Without a server it only ends the
-            retries: a call that has reached the store takes as long as the store's own limits
+            retries. A call that has reached the store then takes as long as the store's own limits
             (`store.hbase_timeout_ms`, `content.s3_read_timeout_s`) allow. A waiting call may take
             `wait_ms` or `max_wait_ms` plus 5 s.
     """
@@ -118,75 +118,75 @@ class Client(AbstractContextManager["Client"]):
         self._backend = backend
         self._deadline_s = deadline_s
 
-    get = _calls(reading.get)
-    get_many = _calls(reading.get_many)
-    outlinks = _calls(reading.outlinks)
-    inlinks = _calls(reading.inlinks)
-    count_inlinks = _calls(reading.count_inlinks)
-    aliases = _calls(reading.aliases)
-    history = _calls(reading.history)
-    field_sizes = _calls(field_sizes.field_sizes)
-    same_content = _calls(same_content.same_content)
-    items = _calls(item_reads.items)
-    item_history = _calls(item_reads.item_history)
-    content_part = _calls(reading.content_part)
-    watchers = _calls(reading.watchers)
-    changes = _calls(change_feed.changes)
-    put = _calls(writing.put)
-    delete_fields = _calls(writing.delete_fields)
-    remove = _calls(writing.remove)
-    add_links = _calls(writing.add_links)
-    remove_links = _calls(writing.remove_links)
-    watch = _calls(writing.watch)
-    unwatch = _calls(writing.unwatch)
-    enqueue = _calls(crawling.enqueue)
-    batch_progress = _calls(crawling.batch_progress)
-    fetch = _calls(crawling.fetch)
-    get_fresh = _calls(crawling.get_fresh)
-    explain = _calls(crawling.explain)
-    start_crawl = _calls(crawl_start.start_crawl)
-    list_crawls = _calls(crawls.list_crawls)
-    get_crawl = _calls(crawls.get_crawl)
-    crawl_report = _calls(crawls.crawl_report)
-    set_crawl_state = _calls(crawls.set_crawl_state)
-    try_scope = _calls(crawls.try_scope)
-    delete_crawl = _calls(crawls.delete_crawl)
-    cancel_urls = _calls(url_cancellation.cancel_urls)
-    list_templates = _calls(link_templates.list_templates)
-    decide_template = _calls(link_templates.decide_template)
-    enqueue_jobs = _calls(job_queues.enqueue_jobs)
-    dequeue_jobs = _calls(job_queues.dequeue_jobs)
-    ack_jobs = _calls(job_queues.ack_jobs)
-    nack_jobs = _calls(job_queues.nack_jobs)
-    extend_jobs = _calls(job_queues.extend_jobs)
-    list_queues = _calls(job_administration.list_queues)
-    queue_state = _calls(job_administration.queue_state)
-    list_jobs = _calls(job_administration.list_jobs)
-    retry_jobs = _calls(job_administration.retry_jobs)
-    delete_jobs = _calls(job_administration.delete_jobs)
-    configure_queue = _calls(job_administration.configure_queue)
-    get_node = _calls(graph_nodes.get_node)
-    get_nodes = _calls(graph_nodes.get_nodes)
-    scan_nodes = _calls(graph_nodes.scan_nodes)
-    put_node = _calls(graph_nodes.put_node)
-    remove_node = _calls(graph_nodes.remove_node)
-    lookup = _calls(graph_nodes.lookup)
-    lookup_unique = _calls(graph_nodes.lookup_unique)
-    put_edge = _calls(graph_edges.put_edge)
-    remove_edge = _calls(graph_edges.remove_edge)
-    get_edge = _calls(graph_edges.get_edge)
-    edges = _calls(graph_edges.edges)
-    count_edges = _calls(graph_edges.count_edges)
-    mutate = _calls(graph_edges.mutate)
-    take_edges = _calls(graph_lists.take_edges)
-    trim_edges = _calls(graph_lists.trim_edges)
-    edges_by_prefix = _calls(graph_lists.edges_by_prefix)
-    node_properties = _calls(graph_lists.node_properties)
-    lookup_prefix = _calls(graph_lists.lookup_prefix)
-    take_down = _calls(administration.take_down)
-    lift_takedown = _calls(administration.lift_takedown)
-    takedowns = _calls(administration.takedowns)
-    token_view = _calls(administration.token_view)
+    get = _client_method(reading.get)
+    get_many = _client_method(reading.get_many)
+    outlinks = _client_method(reading.outlinks)
+    inlinks = _client_method(reading.inlinks)
+    count_inlinks = _client_method(reading.count_inlinks)
+    aliases = _client_method(reading.aliases)
+    history = _client_method(reading.history)
+    field_sizes = _client_method(field_sizes.field_sizes)
+    same_content = _client_method(same_content.same_content)
+    items = _client_method(item_reads.items)
+    item_history = _client_method(item_reads.item_history)
+    content_part = _client_method(reading.content_part)
+    watchers = _client_method(reading.watchers)
+    changes = _client_method(change_feed.changes)
+    put = _client_method(writing.put)
+    delete_fields = _client_method(writing.delete_fields)
+    remove = _client_method(writing.remove)
+    add_links = _client_method(writing.add_links)
+    remove_links = _client_method(writing.remove_links)
+    watch = _client_method(writing.watch)
+    unwatch = _client_method(writing.unwatch)
+    enqueue = _client_method(crawling.enqueue)
+    batch_progress = _client_method(crawling.batch_progress)
+    fetch = _client_method(crawling.fetch)
+    get_fresh = _client_method(crawling.get_fresh)
+    explain = _client_method(crawling.explain)
+    start_crawl = _client_method(crawl_start.start_crawl)
+    list_crawls = _client_method(crawls.list_crawls)
+    get_crawl = _client_method(crawls.get_crawl)
+    crawl_report = _client_method(crawls.crawl_report)
+    set_crawl_state = _client_method(crawls.set_crawl_state)
+    try_scope = _client_method(crawls.try_scope)
+    delete_crawl = _client_method(crawls.delete_crawl)
+    cancel_urls = _client_method(url_cancellation.cancel_urls)
+    list_templates = _client_method(link_templates.list_templates)
+    decide_template = _client_method(link_templates.decide_template)
+    enqueue_jobs = _client_method(job_queues.enqueue_jobs)
+    dequeue_jobs = _client_method(job_queues.dequeue_jobs)
+    ack_jobs = _client_method(job_queues.ack_jobs)
+    nack_jobs = _client_method(job_queues.nack_jobs)
+    extend_jobs = _client_method(job_queues.extend_jobs)
+    list_queues = _client_method(job_administration.list_queues)
+    queue_state = _client_method(job_administration.queue_state)
+    list_jobs = _client_method(job_administration.list_jobs)
+    retry_jobs = _client_method(job_administration.retry_jobs)
+    delete_jobs = _client_method(job_administration.delete_jobs)
+    configure_queue = _client_method(job_administration.configure_queue)
+    get_node = _client_method(graph_nodes.get_node)
+    get_nodes = _client_method(graph_nodes.get_nodes)
+    scan_nodes = _client_method(graph_nodes.scan_nodes)
+    put_node = _client_method(graph_nodes.put_node)
+    remove_node = _client_method(graph_nodes.remove_node)
+    lookup = _client_method(graph_nodes.lookup)
+    lookup_unique = _client_method(graph_nodes.lookup_unique)
+    put_edge = _client_method(graph_edges.put_edge)
+    remove_edge = _client_method(graph_edges.remove_edge)
+    get_edge = _client_method(graph_edges.get_edge)
+    edges = _client_method(graph_edges.edges)
+    count_edges = _client_method(graph_edges.count_edges)
+    mutate = _client_method(graph_edges.mutate)
+    take_edges = _client_method(graph_lists.take_edges)
+    trim_edges = _client_method(graph_lists.trim_edges)
+    edges_by_prefix = _client_method(graph_lists.edges_by_prefix)
+    node_properties = _client_method(graph_lists.node_properties)
+    lookup_prefix = _client_method(graph_lists.lookup_prefix)
+    take_down = _client_method(administration.take_down)
+    lift_takedown = _client_method(administration.lift_takedown)
+    takedowns = _client_method(administration.takedowns)
+    token_view = _client_method(administration.token_view)
 
     def content(
         self,
@@ -199,9 +199,9 @@ class Client(AbstractContextManager["Client"]):
         """
         Return the page's content as it was fetched, or None if nothing is stored.
 
-        With the form `text` or `markdown`, it is the page's main text in UTF-8. With a purpose
-        (`search`, `ai-input` or `ai-train`), it is None if the site refuses this purpose. With a
-        time, it is the body that the page had then, if it was kept (`content.keep_versions`).
+        With the form `text` or `markdown`, returns the page's main text in UTF-8. With a purpose
+        (`search`, `ai-input` or `ai-train`), returns None if the site refuses this purpose. With
+        `at_ms`, returns the body that the page had then, if it was kept (`content.keep_versions`).
         """
         body = b""
         while True:
@@ -217,8 +217,8 @@ class Client(AbstractContextManager["Client"]):
     def call(self, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Call an operation with its options."""
         request = _prepare(operation, operation.request(*args, **kwargs))
-        answer: R = self._call_in_parts(operation, request)
-        return answer
+        response: R = self._call_in_parts(operation, request)
+        return response
 
     def close(self) -> None:
         """Close the connections."""
@@ -229,21 +229,21 @@ class Client(AbstractContextManager["Client"]):
 
     def _call_in_parts(self, operation: Operation[Any, Any], request: Any) -> Any:
         """Return the response to a request whose list may be too long for one request."""
-        name = operation.in_parts
+        name = operation.split_option
         if name is None:
-            return self._answer(operation, request)
-        items, answers = getattr(request, name), []
+            return self._call_with_retries(operation, request)
+        items, responses = getattr(request, name), []
         for start in range(0, len(items), MAX_ITEMS):
             part = replace(request, **{name: items[start : start + MAX_ITEMS]})
-            answers.append(answer := self._answer(operation, part))
-            if isinstance(answer, EnqueuedUrls) and answer.batch is not None:
-                request = replace(request, batch=answer.batch)
-        if operation.answer is EnqueuedUrls:
-            results = tuple(result for answer in answers for result in answer)
+            responses.append(response := self._call_with_retries(operation, part))
+            if isinstance(response, EnqueuedUrls) and response.batch is not None:
+                request = replace(request, batch=response.batch)
+        if operation.response_type is EnqueuedUrls:
+            results = tuple(result for response in responses for result in response)
             return EnqueuedUrls(results, request.batch)
-        return [item for answer in answers for item in answer]
+        return [item for response in responses for item in response]
 
-    def _answer(self, operation: Operation[Any, Any], request: Any) -> Any:
+    def _call_with_retries(self, operation: Operation[Any, Any], request: Any) -> Any:
         deadline_s = self._deadline_s
         if operation.waits:
             wait_ms: int = getattr(request, "max_wait_ms", 0) or getattr(request, "wait_ms", 0)

@@ -1,4 +1,4 @@
-"""Calls over Thrift: encode arguments, and decode replies to values and errors."""
+"""Calls over Thrift. Encodes arguments, and decodes replies to values and errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from aragog.api.error_table import OVER_QUOTA
 from aragog.api.operations.operation import Operation
 from aragog.api.operations.reading import GetManyRequest, GetRequest, HistoryRequest
 from aragog.api.operations.values import PageRecord
-from aragog.api.thrift_values import answer_of, arguments_of, record_of
+from aragog.api.thrift_values import arguments_of, record_of, response_from_struct
 from aragog.client.thrift_connections import ThriftConnection, ThriftConnectionPool
 from aragog.errors import (
     AccessDenied,
@@ -46,18 +46,20 @@ def encode_struct(value: Any) -> bytes:
     return data
 
 
-def value_of(result: Any, reply: TCyMemoryBuffer, arguments: Mapping[str, Any], where: str) -> Any:
+def result_from_reply(
+    result: Any, reply: TCyMemoryBuffer, arguments: Mapping[str, Any], where: str
+) -> Any:
     """
-    Return the result of a call; None for NotFound.
+    Return the result of a call, or None for NotFound.
 
     Args:
         result: an empty result struct for the call.
-        reply: the message.
+        reply: the reply message.
         arguments: the arguments that were sent.
         where: the server, for error messages.
 
     Raises:
-        AragogError: the server raised an exception of the contract, or could not decode the call.
+        AragogError: the server raised a Thrift exception, or could not decode the call.
     """
     protocol = TCyBinaryProtocol(reply)
     _, message_kind, _ = protocol.read_message_begin()
@@ -75,7 +77,7 @@ def value_of(result: Any, reply: TCyMemoryBuffer, arguments: Mapping[str, Any], 
 
 
 def _convert_error(raised: Any, arguments: Mapping[str, Any], where: str) -> AragogError:
-    """Return the AragogError for an exception of the contract."""
+    """Return the AragogError for a Thrift exception."""
     match type(raised).__name__:
         case "BadInput":
             return BadInput(raised.message)
@@ -100,8 +102,8 @@ def _convert_error(raised: Any, arguments: Mapping[str, Any], where: str) -> Ara
             return PermanentError(f"{where}: {raised.message}")
 
 
-def refuse(result: Any) -> None:
-    """Raise the error of one URL in a batch."""
+def raise_item_error(result: Any) -> None:
+    """Raise the error that the server returned for one URL of a batch."""
     if result.status == idl.ItemStatus.DAMAGED:
         raise PermanentError(result.message)
     raise BadInput(result.message)
@@ -109,8 +111,8 @@ def refuse(result: Any) -> None:
 
 def without_fields(record: PageRecord | TakenDown | None) -> PageRecord | TakenDown | None:
     """
-    Remove the fields for a caller who requested none; in the contract, an empty
-    list means all.
+    Remove the fields for a caller who requested none. In Thrift, an empty list
+    means all fields.
     """
     if isinstance(record, PageRecord):
         record.fields.clear()
@@ -142,25 +144,25 @@ class ThriftBackend:
         self._pool = ThriftConnectionPool((host, port), tls, pool_size, self._authenticate)
 
     def call(self, operation: Operation[Any, R], request: Any, *, limit_s: float) -> R:
-        answer: Any
+        response: Any
         if isinstance(request, GetRequest) and not request.include:
             batch_request = GetManyRequest(
                 [request.url], request.fields, facts=request.facts, purpose=request.purpose
             )
-            answer = self._get_many(batch_request, limit_s)[0]
-            if isinstance(answer, TakenDown):
-                raise answer
+            response = self._get_many(batch_request, limit_s)[0]
+            if isinstance(response, TakenDown):
+                raise response
         elif isinstance(request, GetManyRequest):
-            answer = self._get_many(request, limit_s)
+            response = self._get_many(request, limit_s)
         else:
-            answer = self._call_generic(operation, request, limit_s)
+            response = self._call_generic(operation, request, limit_s)
             if (
                 isinstance(request, GetRequest)
                 and request.fields is not None
                 and not request.fields
             ):
-                answer = without_fields(answer)
-        result: R = answer
+                response = without_fields(response)
+        result: R = response
         return result
 
     def close(self) -> None:
@@ -175,10 +177,10 @@ class ThriftBackend:
         if not operation.waits:
             arguments.options.deadline_ms = _ms(limit_s)
         value = self._call(service, method, time.monotonic() + limit_s, arguments)
-        answer = answer_of(operation.answer, value, self._formats)
+        response = response_from_struct(operation.response_type, value, self._formats)
         if isinstance(request, HistoryRequest):
-            return [replace(past, field=request.field) for past in answer]
-        return answer
+            return [replace(past, field=request.field) for past in response]
+        return response
 
     def _get_many(
         self, request: GetManyRequest, limit_s: float
@@ -204,7 +206,7 @@ class ThriftBackend:
                 elif result.status == idl.ItemStatus.TAKEN_DOWN:
                     records[url] = TakenDown(url)
                 else:
-                    refuse(result)
+                    raise_item_error(result)
             if len(postponed) == len(remaining):
                 raise BadInput(f"{remaining[0]}: {results[0].message}")
             remaining = postponed
@@ -214,8 +216,8 @@ class ThriftBackend:
 
     def _call(self, service: str, method: str, until_s: float, arguments: Any) -> Any:
         """
-        Make a call and return its result; None for NotFound. A connection is only reused after a
-        complete reply.
+        Make a call and return its result, or None for NotFound. The connection is only reused after
+        a complete reply.
         """
         request = encode_struct(arguments)
         connection = None
@@ -228,13 +230,13 @@ class ThriftBackend:
             raise ServiceUnavailable(self._where, str(error) or "no response in time") from error
         self._pool.put_back(connection)
         result = getattr(getattr(idl, service), f"{method}_result")()
-        return value_of(result, reply, vars(arguments), self._where)
+        return result_from_reply(result, reply, vars(arguments), self._where)
 
     def _authenticate(self, connection: ThriftConnection, until_s: float) -> None:
         if self._token is not None:
             request = encode_struct(idl.UrlStore.authenticate_args(self._token))
             reply = connection.exchange(b"authenticate", request, until_s)
-            value_of(idl.UrlStore.authenticate_result(), reply, {}, self._where)
+            result_from_reply(idl.UrlStore.authenticate_result(), reply, {}, self._where)
 
 
 def _ms(limit_s: float) -> int:

@@ -1,4 +1,4 @@
-"""Reusable connections of the Thrift client."""
+"""The Thrift client's reusable connections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from struct import Struct
 from thriftpy2.transport.memory import TCyMemoryBuffer  # type: ignore[attr-defined]
 
 IDLE_S = 45.0
-"""Connections that were idle for longer are not reused; the server closes them after 75 s."""
+"""Connections that were idle for longer are not reused, because the server closes them after 75
+s."""
 MAX_BYTES = 64 << 20
 _CALL = 1
 _I32 = Struct(">i")
@@ -27,8 +28,8 @@ class ThriftConnectionPool:
         address: host and port.
         tls: the TLS context, or None for plain TCP.
         size: number of idle connections to keep.
-        on_open: called with each new connection before its first use; if it raises, the connection
-            is closed.
+        on_open: called with each new connection, and the deadline, before the connection's first
+            use. If it raises, the connection is closed.
     """
 
     def __init__(
@@ -44,8 +45,10 @@ class ThriftConnectionPool:
 
     def take(self, until_s: float) -> ThriftConnection:
         """
-        Return an idle connection, or a new one. Raises OSError, EOFError, and what
-        `opened` raises.
+        Return an idle connection, or a new one.
+
+        Raises:
+            OSError, EOFError: the connection failed. Errors of `on_open` are raised as they are.
         """
         with self._lock:
             while self._idle:
@@ -62,7 +65,7 @@ class ThriftConnectionPool:
         return connection
 
     def put_back(self, connection: ThriftConnection) -> None:
-        """Keep a connection whose last reply was read completely."""
+        """Keep a connection whose most recent reply was read completely."""
         with self._lock:
             if len(self._idle) < self._size:
                 self._idle.append(connection)
@@ -70,7 +73,7 @@ class ThriftConnectionPool:
         connection.close()
 
     def close(self) -> None:
-        """Close the idle connections; later ones are not kept."""
+        """Close the idle connections. Connections that are put back later are closed as well."""
         with self._lock:
             idle, self._idle, self._size = self._idle, [], 0
         for connection in idle:
@@ -97,7 +100,7 @@ class ThriftConnection:
         self.used_s = time.monotonic()
 
     def exchange(self, name: bytes, arguments: bytes, until_s: float) -> TCyMemoryBuffer:
-        """Send a call and return its reply. Raises OSError, EOFError."""
+        """Send a call and return its reply. Raises OSError or EOFError if the connection fails."""
         self._number += 1
         number = _I32.pack(self._number)
         head = _I32.pack(-0x7FFF0000 | _CALL) + _I32.pack(len(name)) + name + number
@@ -114,7 +117,7 @@ class ThriftConnection:
         return TCyMemoryBuffer(reply)
 
     def is_quiet(self) -> bool:
-        """False if the server has closed the connection."""
+        """Return False if the server has closed the connection or sent unexpected data."""
         self._sock.setblocking(False)
         try:
             self._sock.recv(1)

@@ -1,12 +1,13 @@
 """
-Everything that happens to a URL: permission, the request, the response and what follows from it.
+Everything that happens to a URL, from the permission to request it to what follows from the
+response.
 
 Public:
 
     stages        one file per step between two queues: enqueue, fetch, robots, render,
                   canonicalize, store
     pipeline      what carries a URL: messages, queues, spool, in-flight set, crawl log
-    politeness    whether and when a site may be requested: rates, lines, permits, robots.txt
+    politeness    whether and when a page may be requested: rates, permits, robots.txt
     fetcher       fetches one URL politely and returns an outcome
     traps         URL templates that yield nothing new, and the budgets of the others
     rendering     pages that need JavaScript

@@ -26,7 +26,11 @@ _LOGIN_VARIABLES = ("FLOWER_BASIC_AUTH", "FLOWER_AUTH", "FLOWER_UNAUTHENTICATED_
 
 
 def create_key(run_dir: Path, environ: Mapping[str, str]) -> str:
-    """Create a system's key once, readable by its owner only. Returns "" if a login is set."""
+    """
+    Return the system's key, creating it if necessary in a file that only its owner can read.
+
+    Returns "" if a login is configured.
+    """
     if any(environ.get(name) for name in _LOGIN_VARIABLES):
         return ""
     path = run_dir / FILE

@@ -30,10 +30,10 @@ from pinlater.admin import Admin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Components:
-    """The parts of one system that the dashboard reads. All are thread-safe."""
+    """The components of one system that the dashboard reads. All are thread-safe."""
 
     user_agent: str
-    """The crawler's name for robots.txt."""
+    """The crawler's name in robots.txt."""
     preferences: PreferencesSettings
     """The purposes of the crawl."""
     extractors: tuple[str, ...]
@@ -49,7 +49,7 @@ class Components:
     traps: TrapStore
     ssrf_filter: SsrfFilter
     egress: EgressRules
-    failing_ways: FailingRoutes
+    failing_routes: FailingRoutes
     robots: RobotsCache
     outcomes: OutcomeLog
     overrides: Callable[[], Overrides]
@@ -65,7 +65,7 @@ class Components:
     """The queues, or None if the broker is not pinlater, because other brokers do not report
     them."""
     servers: Callable[[], Mapping[str, redis.Redis]]
-    """Returns each Redis server once, by `host:port` or path, including limiter nodes added
-    later."""
+    """Returns a client for each Redis server, by `host:port` or path, including limiter nodes that
+    were added later."""
     folder: Path | None
     """The folder with the embedded store's files, or None if the store is on a server."""

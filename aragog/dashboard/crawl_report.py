@@ -34,7 +34,7 @@ def plain_status(status: CrawlStatus) -> dict[str, Any]:
     options = {name: value for name, value in record.items() if name not in _HIDDEN_FIELDS}
     return {
         **options,
-        "state": status.shown_state,
+        "state": status.display_state,
         "enqueued": counts.enqueued,
         "waiting": counts.waiting,
         "repeated": counts.repeated,
@@ -130,7 +130,7 @@ def _largest(domains: Mapping[str, Counter[str]]) -> list[tuple[str, Counter[str
 def _facts(report: CrawlReport) -> list[tuple[str, str]]:
     status = report.status
     counts, record = status.counts, status.record
-    facts = [("state", f"{status.shown_state} {record.reason}".strip())]
+    facts = [("state", f"{status.display_state} {record.reason}".strip())]
     if record.created_at_ms:
         facts.append(("started", format_time(record.created_at_ms)))
     if record.next_round_ms and not record.has_ended:
@@ -150,7 +150,7 @@ def _facts(report: CrawlReport) -> list[tuple[str, str]]:
     return [*facts, *((name, f"{number:,}") for name, number in numbers.items())]
 
 
-def as_markdown(report: CrawlReport) -> str:
+def report_markdown(report: CrawlReport) -> str:
     """Return the report as Markdown."""
     lines = [f"# {report.status.record.name}", "", *_table(("", ""), _facts(report))]
     for section in sections(report):
@@ -165,8 +165,8 @@ def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [line(titles), line(["---"] * len(titles)), *map(line, rows)]
 
 
-def as_html(report: CrawlReport) -> str:
-    """Return the report as one HTML file with plots. It loads no other files."""
+def report_html(report: CrawlReport) -> str:
+    """Return the report as a self-contained HTML file with plots."""
     name = escape(report.status.record.name)
     parts = [_html_table(("", ""), _facts(report))]
     if report.hours:

@@ -1,4 +1,4 @@
-"""The rows of the domain page, with the main cause that slows each domain down."""
+"""The rows of the domain page, each with the main reason why the domain is slow or stopped."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ MIN_PAUSE_MS = 1000
 
 @dataclass(frozen=True, slots=True)
 class DomainRow:
-    """One domain, as numbers and as text for people."""
+    """One domain, as numbers and as display text."""
 
     domain: str
     qps: float
     """The current rate, including Crawl-delay and backoff."""
     backlog_ms: int
-    """How long its waiting URLs take at this rate, both in its line and in the queues."""
+    """How long its waiting URLs will take at this rate, including those in the job queues."""
     slots_ahead: int
     """The approximate number of planned requests."""
     waiting: int
-    """The approximate number of its waiting URLs, both in its line and in the queues."""
+    """The approximate number of its waiting URLs, including those in the job queues."""
     next_slot_at_ms: int | None
     robots: str
     robots_age_ms: int | None
     outcomes: str
-    """The last outcomes, counted by kind, such as `8 Fetched, 2 Busy`."""
+    """The most recent outcomes, counted by kind, such as `8 Fetched, 2 Busy`."""
     outcomes_age_ms: int | None
     errors_in_a_row: int
     backoff_factor: float
     latency_factor: float
-    """How many times slower its rate is because it responds more slowly than usual."""
+    """The factor by which its rate is reduced because it responds more slowly than usual."""
     max_concurrent: int | None
     override: str
     """The domain's overrides."""
@@ -54,7 +54,7 @@ class DomainRow:
     refused_at_ms: int | None
     """When it last refused us."""
     cause: str
-    """The main cause that slows it down or stops it, or an empty string."""
+    """The main reason why it is slow or stopped, or an empty string."""
     robots_unreachable: bool = False
     """True if its robots.txt is unreachable, so no page is fetched."""
 
@@ -79,7 +79,7 @@ class DomainRow:
 
 @dataclass(frozen=True, slots=True)
 class DomainFacts:
-    """What all parts of the system know about one domain."""
+    """What all components of the system know about one domain."""
 
     report: DomainReport
     qps: float
@@ -90,7 +90,7 @@ class DomainFacts:
     blocked: str | None
     taken_down: bool
     queued: int = 0
-    """The approximate number of its URLs in the queues, without those in its line."""
+    """The approximate number of its URLs in the job queues, without those waiting for a slot."""
 
 
 def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
@@ -100,7 +100,7 @@ def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
     This takes one round trip per limiter node, three to Redis, and one or two to the store.
 
     Raises:
-        TransientError: a part of the system does not respond.
+        TransientError: a component of the system does not respond.
         ConfigError: the overrides file is invalid.
     """
     limiter, overrides = components.limiter(), components.overrides()
@@ -122,7 +122,7 @@ def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
             robots=robots[key],
             override=overrides.find(key),
             outcomes=outcomes.get(key),
-            blocked=overrides.blocked(key),
+            blocked=overrides.blocking_setting(key),
             taken_down=roots[key] in taken_down,
             queued=queued.get(key, 0),
         )
@@ -145,7 +145,7 @@ def paces(keys: Sequence[str], components: Components) -> dict[str, Pace]:
 
 
 def _robots(keys: Sequence[str], components: Components) -> dict[str, CachedRules]:
-    """Return the rules of each key's own origins, or else of its domain's newest origin."""
+    """Return the rules of each key's own origins, or else those of its domain's newest origin."""
     domains = [key for key in keys if key == registered_domain(key)]
     newest = components.robots.last_stored_origins(domains)
     origins = {key: [f"https://{key}", f"http://{key}"] for key in keys}
@@ -161,7 +161,7 @@ def _robots(keys: Sequence[str], components: Components) -> dict[str, CachedRule
 
 
 def domain_row(facts: DomainFacts, now_ms: int) -> DomainRow:
-    """Return a row of the domain page. Pure."""
+    """Return a row of the domain page."""
     report, outcomes = facts.report, facts.outcomes
     fetched_at_ms = facts.robots.fetched_at_ms
     backlog_ms = report.backlog_ms + round(facts.queued * 1000 / facts.qps)
@@ -190,7 +190,7 @@ def domain_row(facts: DomainFacts, now_ms: int) -> DomainRow:
 
 
 def cause(facts: DomainFacts, now_ms: int) -> str:
-    """Return the main cause that slows the domain down or stops it, or an empty string. Pure."""
+    """Return the main reason why the domain is slow or stopped, or an empty string."""
     report, robots = facts.report, facts.robots
     if facts.taken_down:
         return "taken down"
@@ -227,7 +227,7 @@ def cause(facts: DomainFacts, now_ms: int) -> str:
 
 
 def latency_text(report: DomainReport) -> str:
-    """Return by how much latency slows the domain down, and why, as text. Pure."""
+    """Return a sentence on how much the domain's latency slows it down, and why."""
     latency = format_duration(report.latency_ms or 0)
     usual = format_duration(report.usual_latency_ms or 0)
     return f"{report.latency_factor:.3g} times: its responses take {latency}, usually {usual}"
@@ -244,7 +244,7 @@ def _refusal_text(outcomes: LastOutcomes) -> str:
 def _robots_text(cached: CachedRules) -> str:
     if cached.rules is None:
         return "not known"
-    status = "no answer" if cached.status is None else str(cached.status)
+    status = "no response" if cached.status is None else str(cached.status)
     stale = ", stale" if cached.state is RulesState.STALE else ""
     return f"{status}{stale}"
 

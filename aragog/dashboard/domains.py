@@ -1,7 +1,7 @@
 """
-Lists all domains in pages and changes their rates, for Flower and `aragog domain`.
+Lists all domains, page by page, and changes their rates, for Flower and `aragog domain`.
 
-The list contains the domains that have stored URLs, and those that only the limiter knows. It
+The list contains the domains that have stored URLs, and those that only the limiter knows about. It
 has two parts. First come the domains that rank in the chosen sort order, for example those with
 a backlog; their number is limited. Then come all others, ordered by their labels from right to left
 (`com.example`), like the store's host index.
@@ -28,51 +28,58 @@ from urlspelling.hosts import and_parents
 
 PAGE = 50
 MAX_RANKED_DOMAINS = 1000
-# A search offers to continue after it has read this many domains, or for this long.
+# A search stops and returns a cursor after reading this many domains, or for this long.
 MAX_READ = 20_000
 MAX_READ_S = 1.0
 # A cursor is `ranked:` with an offset, or `name:` with the reversed labels to continue after.
 _RANKED, _NAME = "ranked:", "name:"
-# Both sort between the labels of a host and those of hosts below it or its siblings.
+# Both sort after a host's own labels. `!` sorts before its subdomains, and `/` sorts after them.
 _PAST_HOST, _PAST_DOMAIN = "!", "/"
 
 
-def _by_backlog(components: Components) -> list[str]:
-    """Return the domains with queued URLs, either in their lines or in the queues."""
-    in_line = {
-        report.key: report.waiting for report in components.limiter().busiest(MAX_RANKED_DOMAINS)
+def _domains_by_backlog(components: Components) -> list[str]:
+    """Return the domains whose URLs are waiting for a slot or in the job queues."""
+    queued = {
+        report.key: report.waiting
+        for report in components.limiter().busiest_domains(MAX_RANKED_DOMAINS)
     }
     with contextlib.suppress(BrokerUnavailable):
         for key, count in queued_by_domain(components).items():
-            in_line[key] = in_line.get(key, 0) + count
-    return sorted(in_line, key=lambda key: (-in_line[key], key))[:MAX_RANKED_DOMAINS]
+            queued[key] = queued.get(key, 0) + count
+    return sorted(queued, key=lambda key: (-queued[key], key))[:MAX_RANKED_DOMAINS]
 
 
-def _by_errors(components: Components) -> list[str]:
-    return [report.key for report in components.limiter().failing(MAX_RANKED_DOMAINS)]
+def _domains_by_errors(components: Components) -> list[str]:
+    return [report.key for report in components.limiter().failing_domains(MAX_RANKED_DOMAINS)]
 
 
-def _by_rate(components: Components) -> list[str]:
-    """Return the domains with an override or a backoff: stopped ones first, then the slowest."""
+def _domains_by_rate(components: Components) -> list[str]:
+    """
+    Return the domains with an override or a backoff. Stopped ones come first,
+    then the slowest.
+    """
     limiter = components.limiter()
-    keys = {*_overridden(components), *_by_errors(components)}
+    keys = {*_overridden_domains(components), *_domains_by_errors(components)}
     reports = limiter.describe(sorted(keys))
     ranked = sorted(reports, key=lambda key: (not reports[key].stopped, reports[key].qps, key))
     return ranked[:MAX_RANKED_DOMAINS]
 
 
-def _by_refusal(components: Components) -> list[str]:
-    return components.outcomes.refusing(MAX_RANKED_DOMAINS)
+def _refusing_domains(components: Components) -> list[str]:
+    return components.outcomes.refusing_domains(MAX_RANKED_DOMAINS)
 
 
 SORTS: dict[str, Callable[[Components], Sequence[str]]] = {
-    "backlog": _by_backlog,
-    "errors": _by_errors,
-    "rate": _by_rate,
-    "refusing": _by_refusal,
+    "backlog": _domains_by_backlog,
+    "errors": _domains_by_errors,
+    "rate": _domains_by_rate,
+    "refusing": _refusing_domains,
     "name": lambda _: (),
 }
-"""Sort order to the domains that come first. The others follow by name."""
+"""
+Maps each sort order to the function that returns the domains that come first. The others follow
+by name.
+"""
 
 
 def find_domains(
@@ -85,8 +92,8 @@ def find_domains(
     The cost of a page does not depend on the number of domains.
 
     Raises:
-        BadInput: unknown sort order, or an invalid cursor.
-        TransientError: a part does not respond.
+        BadInput: the sort order is unknown, or the cursor is invalid.
+        TransientError: a component does not respond.
     """
     if sort not in SORTS:
         raise BadInput(f"sort: must be one of {', '.join(SORTS)}, got {sort!r}")
@@ -100,7 +107,11 @@ def find_domains(
 
 def _list(components: Components) -> DomainList:
     limiter, table = components.limiter(), components.overrides().table()
-    domains = {*_overridden(components), *_by_backlog(components), *_by_errors(components)}
+    domains = {
+        *_overridden_domains(components),
+        *_domains_by_backlog(components),
+        *_domains_by_errors(components),
+    }
     parents_of_overrides = {
         domain
         for name in table
@@ -114,7 +125,7 @@ def _list(components: Components) -> DomainList:
     )
 
 
-def _overridden(components: Components) -> list[str]:
+def _overridden_domains(components: Components) -> list[str]:
     """Return the names of overrides that apply to a whole limiter key."""
     table = components.overrides().table()
     return [name for name, override in table.items() if override.scope == "domain"]
@@ -125,7 +136,7 @@ def limiter_key(text: str, components: Components) -> str:
     Return the limiter key of a host or URL that a user typed.
 
     Raises:
-        BadInput: neither a host nor a URL.
+        BadInput: the text is neither a host nor a URL.
     """
     try:
         url = normalize(text if "://" in text else f"http://{text}/")
@@ -160,8 +171,8 @@ def change_domain(
     """
     Change the settings of a domain, and return its limiter key.
 
-    `rate` sets `qps` (None restores the default rate), `quiet` sets quiet hours in the form `FORM`
-    (None removes them), and `stop` and `resume` need no value.
+    `rate` sets `qps` (None restores the default rate), `quiet` sets quiet hours, written as
+    described by `quiet_hours.FORM` (None removes them), and `stop` and `resume` need no value.
 
     Raises:
         BadInput: the domain, action, rate or hours are invalid.
@@ -206,11 +217,11 @@ class DomainList:
     The limiter keys of all known domains, in pages.
 
     Args:
-        walk: starts an iteration over the store's hosts.
+        walk: starts an iteration over the store's hosts after the given reversed labels.
         key_of: returns the limiter key of a host.
         known: keys in the limiter or the overrides, which may have no stored URL.
-        divided: returns True if an override may give hosts below a key different keys.
-        stopwatch_s: measures how long a search has been reading.
+        may_split_key: returns True if an override may split a key's subdomains over several keys.
+        stopwatch_s: a monotonic clock that measures how long a search has been reading.
         page_size: number of domains per page.
         max_read: maximum number of domains that one page of a search reads, within `MAX_READ_S`.
     """
@@ -220,7 +231,7 @@ class DomainList:
         walk: Callable[[str], HostSource],
         key_of: Callable[[str], str],
         known: Iterable[str],
-        divided: Callable[[str], bool],
+        may_split_key: Callable[[str], bool],
         stopwatch_s: Callable[[], float] = time.monotonic,
         *,
         page_size: int = PAGE,
@@ -229,13 +240,13 @@ class DomainList:
         self._walk = walk
         self._key_of = key_of
         self._known = sorted(set(known), key=reversed_host)
-        self._may_be_divided = divided
+        self._may_split_key = may_split_key
         self._stopwatch_s = stopwatch_s
         self._size, self._max_read = page_size, max_read
 
     def page(self, ranked: Sequence[str], search: str, cursor: str | None) -> DomainPage:
         """
-        Return a page of domains whose name contains `search`, starting with `ranked`.
+        Return a page of domains whose names contain `search`, starting with `ranked`.
 
         Raises:
             BadInput: the cursor is invalid.
@@ -250,7 +261,7 @@ class DomainList:
                 return DomainPage(result, f"{_RANKED}{offset + self._size}")
             cursor = _NAME
         if not cursor.startswith(_NAME):
-            raise BadInput(f"cursor: {cursor!r} does not continue this list")
+            raise BadInput(f"cursor: {cursor!r} is not a valid cursor for this list")
         seen, until_s = set(ranked), self._stopwatch_s() + MAX_READ_S
         for read, (key, position) in enumerate(self._domain_positions(cursor.removeprefix(_NAME))):
             cursor = _NAME + position
@@ -261,10 +272,13 @@ class DomainList:
         return DomainPage(result, None)
 
     def _domain_positions(self, after: str) -> Iterator[tuple[str, str]]:
-        """Yield (key, position after it) for all domains after a position, without duplicates."""
+        """
+        Yield (key, position just after it) for all domains after a position,
+        without duplicates.
+        """
         keys = [key for key in self._known if reversed_host(key) + _PAST_HOST > after]
         known = set(self._known)
-        for key, position in self._stored(after):
+        for key, position in self._stored_domains(after):
             while keys and reversed_host(keys[0]) < position:
                 yield keys[0], reversed_host(keys.pop(0)) + _PAST_HOST
             if key not in known:
@@ -272,20 +286,22 @@ class DomainList:
         for key in keys:
             yield key, reversed_host(key) + _PAST_HOST
 
-    def _stored(self, after: str) -> Iterator[tuple[str, str]]:
-        """Yield (key, position after it) for the domains in the store."""
-        walk, listed = self._walk(after), set[str]()
+    def _stored_domains(self, after: str) -> Iterator[tuple[str, str]]:
+        """Yield (key, position just after it) for the domains in the store."""
+        walk, listed_keys = self._walk(after), set[str]()
         while (label := walk.first()) is not None:
             key = self._key_of(reversed_host(label))
             is_subdomain = label != reversed_host(key)
-            covers_domain = is_subdomain and not self._may_be_divided(key)
+            covers_domain = is_subdomain and not self._may_split_key(key)
             position = reversed_host(key) + _PAST_DOMAIN if covers_domain else label + _PAST_HOST
-            if key not in listed and not (is_subdomain and self._before(key, after)):
+            if key not in listed_keys and not (
+                is_subdomain and self._was_listed_before(key, after)
+            ):
                 yield key, position
-            listed.add(key)
+            listed_keys.add(key)
             walk.skip_to(position)
 
-    def _before(self, key: str, after: str) -> bool:
+    def _was_listed_before(self, key: str, after: str) -> bool:
         """Return True if a host of the key was already listed before this position."""
         start = reversed_host(key)
         if not start < after:
@@ -301,5 +317,5 @@ class DomainList:
 def _offset(cursor: str) -> int:
     digits = cursor.removeprefix(_RANKED)
     if not digits.isdecimal() or len(digits) > 9:
-        raise BadInput(f"cursor: {cursor!r} does not continue this list")
+        raise BadInput(f"cursor: {cursor!r} is not a valid cursor for this list")
     return int(digits)

@@ -1,8 +1,8 @@
 """
 Explains a URL, from its normalization to its next refresh, for `aragog explain` and Flower.
 
-It only reads. Each section comes from one part of the system. If a part does not respond, its
-section reports that, and the other sections are not affected.
+It only reads. Each section comes from one component of the system. If a component does not respond,
+its section reports that, and the other sections are not affected.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from aragog.dashboard.domain_rows import MIN_PAUSE_MS, domain_rows, latency_text
 from aragog.dashboard.waiting import queued_by_domain
 from aragog.errors import ALL
 from aragog.observability.formatting import format_duration, format_time_and_distance, to_one_line
-from aragog.pages.preferences import PURPOSES, packed, refusal, verdict
+from aragog.pages.preferences import PURPOSES, pack_statements, refusal, verdict
 from aragog.urlstore.field_age import age_text
 from aragog.urlstore.records import Record
 from aragog.urlstore.signal_reasons import signal_lines
@@ -30,7 +30,7 @@ MAX_ALIASES = 20
 MAX_OUTLINKS = 6000
 # Facts shown first; the others follow by name.
 FIRST_FACTS = ("outcome", "status", "reason", "fetched_at_ms", "redirects", "final_url", "attempts")
-# Facts that are times, shown relative to now.
+# Facts that are timestamps, shown relative to now.
 _TIME_SUFFIX = "_at_ms"
 
 
@@ -59,7 +59,7 @@ def _section(
     lines: list[Line] = []
     problem = None
     try:
-        # Keep the lines that were produced before the error.
+        # `extend` keeps the lines that were produced before an error.
         lines.extend(
             Line(to_one_line(line.name), to_one_line(line.text, 2000), to_one_line(line.note))
             for line in explain_section(url, components)
@@ -90,7 +90,7 @@ def _egress(url: str, components: Components) -> Iterator[Line]:
     for condition, conditional in rules.conditional_routes(url):
         yield Line(condition, ", else ".join(conditional.names), conditional.reason)
         names |= {*conditional.names}
-    for row in components.failing_ways.read():
+    for row in components.failing_routes.read():
         if row.way in names:
             retry_text = f"tried again {format_time_and_distance(row.retry_at_ms, now_ms)}"
             yield Line(f"{row.way} fails", f"on {row.machine}: {row.reason}", retry_text)
@@ -100,18 +100,16 @@ def _operator(url: str, components: Components) -> Iterator[Line]:
     """Yield the operator's decisions about the URL, its host and its domain."""
     taken_down = url in components.store().takedowns.refused([url])
     yield Line("taken down", "yes: it is neither fetched nor stored" if taken_down else "no")
-    yield Line("blocked", components.overrides().blocked(host(url)) or "no")
+    yield Line("blocked", components.overrides().blocking_setting(host(url)) or "no")
 
 
 def _robots(url: str, components: Components) -> Iterator[Line]:
     cached, now_ms = components.robots.get(origin(url)), components.clock.now_ms()
     if cached.rules is None:
-        yield Line(
-            "robots.txt", f"of {origin(url)} is not known yet; it is fetched before the URL is"
-        )
+        yield Line("robots.txt", f"of {origin(url)} is not known yet; it is fetched before the URL")
         return
     yield Line("robots.txt", cached.rules.explain(components.user_agent, url))
-    status = "no answer" if cached.status is None else f"status {cached.status}"
+    status = "no response" if cached.status is None else f"status {cached.status}"
     yield Line("rules", f"{cached.state.value}, from {status}")
     if cached.fetched_at_ms is not None:
         yield Line("fetched", format_time_and_distance(cached.fetched_at_ms, now_ms))
@@ -122,11 +120,11 @@ def _robots(url: str, components: Components) -> Iterator[Line]:
         yield Line("Crawl-delay", f"{delay_s:g} s")
     for line in cached.rules.timed_lines(components.user_agent):
         yield Line("at times", line)
-    opens_in_s = cached.rules.opens_in_s(components.user_agent, now_ms / 1000)
-    if opens_in_s:
+    visit_wait_s = cached.rules.visit_wait_s(components.user_agent, now_ms / 1000)
+    if visit_wait_s:
         yield Line(
             "Visit-time",
-            f"begins in {format_duration(opens_in_s * 1000)}: its pages wait until then",
+            f"begins in {format_duration(visit_wait_s * 1000)}: its pages wait until then",
         )
 
 
@@ -136,16 +134,14 @@ def _preferences(url: str, components: Components) -> Iterator[Line]:
     statements = rules.statements(components.user_agent, url, drafts) if rules else []
     record = components.store().get(url, ())
     stored = record.facts.get("page_preferences") if record else None
-    texts = (packed(statements), stored)
+    texts = (pack_statements(statements), stored)
     for purpose in PURPOSES:
         allowed, line = verdict(texts, purpose)
         text = {True: "allowed", False: "not allowed", None: "nothing is said"}[allowed]
         if allowed is not False and (unknown := refusal(texts, purpose)):
             text = f"not given out, because {unknown}"
-        own_purpose = (
-            " (this crawl is for it)" if purpose in components.preferences.purposes else ""
-        )
-        yield Line(f"for {purpose}", text + own_purpose, line)
+        crawl_note = " (this crawl is for it)" if purpose in components.preferences.purposes else ""
+        yield Line(f"for {purpose}", text + crawl_note, line)
     for line in "\n".join(text for text in texts if isinstance(text, str) and text).splitlines():
         yield Line("statement", line)
 
@@ -185,14 +181,14 @@ def _slot(url: str, components: Components) -> Iterator[Line]:
 
 
 def _backlog(report: DomainReport, queued: int, qps: float) -> Iterator[Line]:
-    """Yield the number of the domain's queued URLs, and how long they take in total."""
+    """Yield how many of the domain's URLs are waiting, and how long they will take in total."""
     if report.waiting:
         yield Line("in its line", f"{report.waiting:,} URLs")
     if queued:
         yield Line("in the queues", f"about {queued:,} URLs", "estimated from a sample")
     if report.waiting or queued:
         total = report.waiting + queued
-        # The limiter's own number covers only the line.
+        # The limiter's own number covers only the URLs that wait for a slot.
         ms = report.backlog_ms + (queued * 1000 / qps if qps else 0)
         yield Line("in all", f"{total:,} URLs, {format_duration(ms)} at this rate")
 
@@ -226,7 +222,7 @@ def _queue(url: str, components: Components) -> Iterator[Line]:
 
 
 def _waits_for(url: str, components: Components) -> str:
-    """Return the first condition, in pipeline order, that a URL in flight waits for."""
+    """Return the first condition, in pipeline order, that an in-flight URL is waiting for."""
     key = components.limiter().key_for(url)
     row = domain_rows([key], components)[0]
     cached = components.robots.get(origin(url))
@@ -245,7 +241,7 @@ def _waits_for(url: str, components: Components) -> str:
     return "a worker, or the delay before its next attempt"
 
 
-def _stored(url: str, components: Components) -> Iterator[Line]:
+def _store(url: str, components: Components) -> Iterator[Line]:
     store, now_ms = components.store(), components.clock.now_ms()
     record = store.get(url, ())
     if pages := store.aliases.conflicting_pages(url):
@@ -334,7 +330,7 @@ _SECTIONS: tuple[tuple[str, Callable[[str, Components], Iterator[Line]]], ...] =
     ("preferences", _preferences),
     ("slot", _slot),
     ("queue", _queue),
-    ("store", _stored),
+    ("store", _store),
     ("fields", _fields),
     ("links", _links),
 )

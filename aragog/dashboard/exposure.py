@@ -1,8 +1,8 @@
 """
-Restricts access to Flower: checks Host headers, and requires a login beyond loopback.
+Restricts access to Flower by checking Host headers and requiring a login beyond loopback.
 
-Flower has neither check. A web page could point its own host name at Flower's loopback address (DNS
-rebinding), read everything that Flower shows, and pause queues if Flower's API needs no login.
+Flower itself checks neither. A web page could point its own host name at Flower's loopback address
+(DNS rebinding), read everything that Flower shows, and pause queues if Flower's API needs no login.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def check_flower_exposure(host: str, environ: Mapping[str, str]) -> None:
 
 def guard_address(default_host: str) -> None:
     """
-    Make Flower listen on `default_host` if no address is given. By default it listens on all.
+    Make Flower listen on `default_host` instead of all addresses if none is given.
 
     Flower exits with an error if it would listen beyond loopback without a login.
     """

@@ -35,11 +35,11 @@ def install(
 
     Args:
         components: the data sources of the pages and metrics.
-        refresh: enqueues a URL to be fetched now. Returns why it was refused, or "".
+        refresh: enqueues a URL so that it is fetched now. Returns why it was refused, or "".
         allowed_hosts: names that Flower accepts in the Host header, in addition to localhost and IP
             addresses.
         host: where Flower listens if no address is given.
-        crawls: returns the crawl control, always the same object. None: the system has no crawls.
+        crawls: returns the crawl control, always the same object. None if the system has no crawls.
         key: the key that enables the buttons (`buttons_key`). If empty, they need a login.
 
     Returns:

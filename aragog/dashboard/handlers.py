@@ -1,5 +1,5 @@
 """
-aragog's own pages in Flower: URLs, domains and crawls. Operators can change domains and crawls.
+aragog's own pages in Flower, for URLs, domains and crawls. Operators can change domains and crawls.
 
 Reads run in threads, so a slow server never blocks Flower's event loop. Templates escape all
 values, because content from the web is untrusted.
@@ -24,7 +24,7 @@ from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.crawl.traps.host_templates import decide
 from aragog.dashboard.buttons_key import COOKIE, COOKIE_DAYS
 from aragog.dashboard.components import Components
-from aragog.dashboard.crawl_report import as_html, plain_report, plain_status, sections
+from aragog.dashboard.crawl_report import plain_report, plain_status, report_html, sections
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.domains import change_domain, find_domains, limiter_key, live_overrides
 from aragog.dashboard.explanation import explain_url
@@ -54,7 +54,7 @@ class DashboardPage(FlowerPage):
 
 
 class UrlPage(DashboardPage):
-    """A URL in any spelling: its card, its explanation and its links. A button fetches it now."""
+    """Shows a URL's card, explanation and links. A button fetches the URL now."""
 
     tab = "aragog-url"
     _refresh: Refresh
@@ -124,7 +124,7 @@ def stored_page(url: str, components: Components) -> StoredPage | None:
 
 
 class DomainsPage(DashboardPage):
-    """All domains, or one domain with its history. Buttons set its rate, stop and resume it."""
+    """Shows all domains, or one with its history. Buttons set its rate, and stop or resume it."""
 
     tab = "aragog-domains"
 
@@ -179,7 +179,7 @@ class DomainsPage(DashboardPage):
 
 
 class CrawlsPage(DashboardPage):
-    """All crawls, or the report on one. Buttons pause, resume and cancel it."""
+    """Shows all crawls, or the report on one. Buttons pause, resume and cancel it."""
 
     tab = "aragog-crawls"
     _control: Callable[[], CrawlControl]
@@ -220,7 +220,7 @@ class CrawlsPage(DashboardPage):
         report, problem = await self.read(lambda: self._control().report(name))
         if report is not None and self.query("format") == "html":
             self.set_header("Content-Disposition", f'attachment; filename="{name}.html"')
-            self.write(as_html(report))
+            self.write(report_html(report))
         elif self.as_json:
             self.show("", report and plain_report(report), problem)
         else:

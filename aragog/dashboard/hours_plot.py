@@ -1,4 +1,4 @@
-"""A plot of a crawl's outcomes per hour. Pure."""
+"""A plot of a crawl's outcomes per hour."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PlotBar(NamedTuple):
 
 
 class PlotLabel(NamedTuple):
-    """A text below a plot. `anchor` tells which end of the text is at `x`."""
+    """A label below a plot. `anchor` says which end of its text is at `x`."""
 
     x: str
     text: str
@@ -50,7 +50,7 @@ class HoursPlot(NamedTuple):
     bars: tuple[PlotBar, ...]
     labels: tuple[PlotLabel, ...]
     summary: str
-    """The text for screen readers."""
+    """A description for screen readers."""
     box: str = f"0 0 {WIDTH} {HEIGHT + 20}"
 
     def svg(self) -> str:
@@ -69,7 +69,7 @@ def bar(x: float, y: float, width: float, height: float, color: str, title: str)
 
 
 def hours_plot(hours: Mapping[int, Counter[str]]) -> HoursPlot:
-    """Return the plot of outcomes by hour since 1970. It shows at least one hour."""
+    """Return the plot of outcomes, which are keyed by hours since 1970; at least one is needed."""
     first, last = min(hours), max(hours)
     max_count = max(counts.total() for counts in hours.values())
     bars = (*_bars(hours, first, WIDTH / (last - first + 1), max_count), *_legend_bars())
@@ -78,7 +78,7 @@ def hours_plot(hours: Mapping[int, Counter[str]]) -> HoursPlot:
         PlotLabel(str(WIDTH), format_time((last + 1) * HOUR_MS), "end"),
         *(PlotLabel(f"{left + 12:.0f}", name, "start") for left, _, name in _LEGEND),
     )
-    return HoursPlot(bars, labels, f"URLs an hour, at most {max_count}")
+    return HoursPlot(bars, labels, f"URLs per hour, at most {max_count}")
 
 
 def _bars(

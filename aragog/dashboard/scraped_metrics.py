@@ -1,12 +1,11 @@
 """
 Prometheus metrics that are collected at scrape time: counts, queues, domains, lag, memory.
 
-All parts are read in parallel, each by at most one read at a time, and a scrape waits at most
+All components are read in parallel, each by at most one read at a time, and a scrape waits at most
 `SCRAPE_TIMEOUT_S` for them. A slower read continues in the background. The scrape then shows the
-part's previous values if they are at most `MAX_AGE_S` old, because a busy machine is slow, not
-down.
-`aragog_part_up` is 0 for a part that failed or has not responded for that long, and absent until
-the first response.
+component's previous values if they are at most `MAX_AGE_S` old, because a busy machine is slow, not
+down. `aragog_part_up` is 0 for a component that failed or has not responded for that long, and
+absent until the first response.
 """
 
 from __future__ import annotations
@@ -39,17 +38,17 @@ from pinlater.models import EVENTS, LATENESS_BOUNDS_MS, JobState, QueueStatus
 
 SCRAPE_TIMEOUT_S = 1.0
 MAX_AGE_S = 60.0
-"""How long a part's last values are shown if it responds late."""
+"""How long a component's previous values are shown while it responds late."""
 
 
-class MetricsPart:
+class ComponentMetrics:
     """
-    The metrics of one part: the read in progress and the last good values. Thread-safe.
+    One component's metrics: the read in progress, and the most recent good values. Thread-safe.
 
     Args:
         read: returns the metrics.
         clock: measures the age of the metrics.
-        window_s: how long the last good metrics are shown while newer ones are late.
+        window_s: how long the most recent good metrics are shown while newer ones are late.
     """
 
     def __init__(self, read: Callable[[], list[Metric]], clock: Clock, window_s: float) -> None:
@@ -84,7 +83,7 @@ class MetricsPart:
             self._good, self._failed, self._unanswered_since_s = metrics, False, None
 
     def state_and_metrics(self) -> tuple[bool | None, list[Metric]]:
-        """Return the state of the part (up, down, or None if unknown), and the metrics to show."""
+        """Return whether the component is up (None if unknown), and the metrics to show."""
         with self._lock:
             since_s = self._unanswered_since_s
             late_s = 0.0 if since_s is None else self._clock.monotonic_s() - since_s
@@ -107,9 +106,9 @@ class MetricsCollector(Collector):
     The metrics of one system. Register one in each process. Scrapes may run in many threads.
 
     Args:
-        components: the parts to read.
+        components: the components to read.
         wait_s: the maximum duration of a scrape.
-        window_s: how long the last good metrics of a late part are shown.
+        window_s: how long a late component's most recent good metrics are shown.
     """
 
     def __init__(
@@ -121,23 +120,25 @@ class MetricsCollector(Collector):
     ) -> None:
         self._wait_s = wait_s
         self._threads = ThreadPoolExecutor(len(READERS), thread_name_prefix="metrics")
-        self._parts = {
-            name: MetricsPart(partial(_metrics_of, read, components), components.clock, window_s)
+        self._components = {
+            name: ComponentMetrics(partial(_read_all, read, components), components.clock, window_s)
             for name, read in READERS
         }
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing, because registration must not read any part."""
+        """Return nothing, because registration must not read any component."""
         return []
 
     def collect(self) -> Iterator[Metric]:
         up = GaugeMetricFamily(
-            "aragog_part_up", "1: this part responded within the last minute.", labels=["part"]
+            "aragog_part_up",
+            "1: this component responded within the last minute.",
+            labels=["part"],
         )
-        futures = [part.start_read(self._threads) for part in self._parts.values()]
+        futures = [component.start_read(self._threads) for component in self._components.values()]
         wait(futures, self._wait_s)
-        for name, part in self._parts.items():
-            is_up, metrics = part.state_and_metrics()
+        for name, component in self._components.items():
+            is_up, metrics = component.state_and_metrics()
             if is_up is not None:
                 up.add_metric([name], is_up)
             yield from metrics
@@ -148,21 +149,21 @@ class MetricsCollector(Collector):
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _metrics_of(
+def _read_all(
     read: Callable[[Components], Iterator[Metric]], components: Components
 ) -> list[Metric]:
     return list(read(components))
 
 
 MAX_DOMAINS = 20
-# A sample is read again at most this often. A sample that is too slow is in the next scrape.
+# The store is sampled at most this often. A sample that takes too long appears in the next scrape.
 FRESHNESS_CACHE_S = 30.0
 # A broker shared by many applications may have any number of queues. This limits a scrape.
 MAX_QUEUES = 100
 
 
 def _from_zero(names: Iterable[str], counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the counts, with 0 for missing ones, because rates need a series that starts at 0."""
+    """Return the counts, with 0 for missing ones, because a rate needs a series from 0 on."""
     return {**dict.fromkeys(names, 0), **counts}
 
 
@@ -184,7 +185,7 @@ def _urls(components: Components) -> Iterator[Metric]:
     yield events
 
 
-def _measured(components: Components) -> Iterator[Metric]:
+def _measurements(components: Components) -> Iterator[Metric]:
     """Yield the measurements of all processes (`aragog.observability.instruments`)."""
     sums = components.totals.read()
     for instrument in INSTRUMENTS:
@@ -193,11 +194,13 @@ def _measured(components: Components) -> Iterator[Metric]:
 
 def _outages(components: Components) -> Iterator[Metric]:
     out = GaugeMetricFamily(
-        "aragog_part_outage", "1: tasks wait because this part does not respond.", labels=["part"]
+        "aragog_part_outage",
+        "1: tasks wait because this component does not respond.",
+        labels=["part"],
     )
     failures = CounterMetricFamily(
         "aragog_part_failures",
-        "Task runs that failed because a part did not respond.",
+        "Task runs that failed because a component did not respond.",
         labels=["part"],
     )
     for part, (is_out, count) in components.outages.read(components.clock.now_ms()).items():
@@ -206,11 +209,11 @@ def _outages(components: Components) -> Iterator[Metric]:
     yield from (out, failures)
 
 
-def _failing_ways(components: Components) -> Iterator[Metric]:
+def _failing_routes(components: Components) -> Iterator[Metric]:
     failing = GaugeMetricFamily(
         "aragog_egress_failing", "Machines on which an egress route fails.", labels=["way"]
     )
-    counts = Counter(row.way for row in components.failing_ways.read())
+    counts = Counter(row.way for row in components.failing_routes.read())
     for name in sorted(components.egress.names):
         failing.add_metric([name], counts[name])
     yield failing
@@ -227,7 +230,7 @@ def _spool(components: Components) -> Iterator[Metric]:
         value=components.spool.bounds().max_bytes,
     )
     yield GaugeMetricFamily(
-        "aragog_fetching_waits", "1: fetches wait for room in the spool.", value=state.closed
+        "aragog_fetching_waits", "1: fetches wait for space in the spool.", value=state.closed
     )
 
 
@@ -302,19 +305,19 @@ def _shards(components: Components) -> Iterator[Metric]:
 def _domains(components: Components) -> Iterator[Metric]:
     backlog = GaugeMetricFamily(
         "aragog_domain_backlog_seconds",
-        f"How long the URLs in the lines of domains take, the {MAX_DOMAINS} longest.",
+        f"How long a domain's URLs that wait for slots will take, for the {MAX_DOMAINS} longest.",
         labels=["domain"],
     )
     slowed = GaugeMetricFamily(
         "aragog_domain_backoff_factor", "How many times slower than its rate.", labels=["domain"]
     )
-    for report in components.limiter().busiest(MAX_DOMAINS):
+    for report in components.limiter().busiest_domains(MAX_DOMAINS):
         backlog.add_metric([report.key], report.backlog_ms / 1000)
         slowed.add_metric([report.key], report.backoff_factor)
     yield from (backlog, slowed)
 
 
-def _refusing(components: Components) -> Iterator[Metric]:
+def _refusing_domains(components: Components) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "aragog_domains_refusing",
         "Domains whose last ten or more responses were all 401, 402, 403, 429 or 451.",
@@ -322,10 +325,10 @@ def _refusing(components: Components) -> Iterator[Metric]:
     )
     since = GaugeMetricFamily(
         "aragog_domain_refusing_seconds",
-        f"How long a domain has refused us, for the {MAX_DOMAINS} with the latest refusals.",
+        f"How long a domain has refused us, for the {MAX_DOMAINS} with the most recent refusals.",
         labels=["domain"],
     )
-    keys = components.outcomes.refusing(MAX_DOMAINS)
+    keys = components.outcomes.refusing_domains(MAX_DOMAINS)
     for key, outcomes in components.outcomes.read(keys).items():
         since.add_metric([key], (outcomes.refused_at_ms - outcomes.refused_since_ms) / 1000)
     yield since
@@ -350,7 +353,7 @@ def _freshness(components: Components) -> Iterator[Metric]:
     """Yield freshness by type, from a sample of the store."""
     age = GaugeMetricFamily(
         "aragog_field_age_seconds",
-        "Time since a fetch last confirmed the served fields, from a sample of pages.",
+        "Time since a fetch last confirmed the fields, from a sample of pages.",
         labels=["type", "quantile"],
     )
     on_time = GaugeMetricFamily(
@@ -389,7 +392,7 @@ def _memory(components: Components) -> Iterator[Metric]:
     max_bytes = GaugeMetricFamily(
         "aragog_redis_max_bytes", "maxmemory; missing where there is none.", labels=["server"]
     )
-    up = GaugeMetricFamily("aragog_redis_up", "1: it answers.", labels=["server"])
+    up = GaugeMetricFamily("aragog_redis_up", "1: it responds.", labels=["server"])
     for name, client in components.servers().items():
         try:
             info = client.info("memory")
@@ -405,15 +408,15 @@ def _memory(components: Components) -> Iterator[Metric]:
 
 READERS: tuple[tuple[str, Callable[[Components], Iterator[Metric]]], ...] = (
     ("urls", _urls),
-    ("totals", _measured),
+    ("totals", _measurements),
     ("outages", _outages),
-    ("egress", _failing_ways),
+    ("egress", _failing_routes),
     ("spool", _spool),
     ("crawl_log", crawl_log_metrics),
     ("queues", _queues),
     ("shards", _shards),
     ("domains", _domains),
-    ("refusing", _refusing),
+    ("refusing", _refusing_domains),
     ("store", _store),
     ("freshness", _freshness),
     ("disk", _disk),

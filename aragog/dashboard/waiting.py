@@ -17,14 +17,14 @@ from urlspelling.domain import origin
 MAX_SITES = 5
 """Maximum number of sites listed in a note."""
 MAX_LINES = 1000
-"""How many of the longest lines are checked for origins whose robots.txt is unreachable."""
+"""How many of the longest waiting lines are checked for origins with an unreachable robots.txt."""
 
 
-def waits(components: Components) -> dict[str, int]:
+def waiting_counts(components: Components) -> dict[str, int]:
     """
-    Return roughly how many URLs wait for a slot, a retry, robots.txt and a worker.
+    Return roughly how many URLs wait for a slot, a retry, robots.txt and a worker, by cause.
 
-    Empty without pinlater.
+    The result is empty without pinlater.
 
     Raises:
         BrokerUnavailable: Redis or the broker does not respond.
@@ -34,17 +34,17 @@ def waits(components: Components) -> dict[str, int]:
     lines, counts = components.limiter().lines, defaultdict[str, float](float)
     counts[ROBOTS] = lines.waiting_for_rules() if lines else 0
     counts[SLOT] = lines.total() - counts[ROBOTS] if lines else 0
-    for waiting in _explained(sample(components.admin), components):
+    for waiting in _with_robots_causes(sample(components.admin), components):
         counts[waiting.cause] += waiting.weight
     return {cause: round(counts[cause]) for cause in (SLOT, RETRY, ROBOTS, TURN)}
 
 
 def queued_by_domain(components: Components) -> dict[str, int]:
     """
-    Return roughly how many of each domain's URLs wait for robots.txt or in the queues.
+    Return roughly how many of each domain's URLs wait in the job queues or for robots.txt.
 
-    The largest number comes first. URLs waiting for a slot are not included. Empty without
-    pinlater.
+    The largest number comes first. URLs waiting for a slot are not included. The result is empty
+    without pinlater.
 
     Raises:
         BrokerUnavailable: the broker does not respond.
@@ -66,13 +66,14 @@ def queue_notes(components: Components) -> list[str]:
     """
     Return sentences about what the URLs in the queues are waiting for.
 
-    Empty if none are waiting, or without pinlater. The queues alone cannot show this: if a site's
-    robots.txt is unreachable, its URLs become due again and again, as if no worker took them.
+    The result is empty if none are waiting, or without pinlater. The queues alone cannot show this:
+    if a site's robots.txt is unreachable, its URLs become due again and again, as if no worker took
+    them.
 
     Raises:
         BrokerUnavailable: Redis or the broker does not respond.
     """
-    waiting = {cause: count for cause, count in waits(components).items() if count}
+    waiting = {cause: count for cause, count in waiting_counts(components).items() if count}
     if not waiting:
         return []
     counts_text = ", ".join(f"{count:,} for {cause}" for cause, count in waiting.items())
@@ -89,11 +90,11 @@ def queue_notes(components: Components) -> list[str]:
 
 
 def _waiting_for_rules(components: Components) -> list[tuple[str, int]]:
-    """Return roughly how many URLs of each origin wait for robots.txt, largest number first."""
+    """Return how many of each origin's URLs wait for robots.txt (estimated), largest first."""
     if components.admin is None:
         return []
     counts = defaultdict[str, float](float)
-    for waiting in _explained(sample(components.admin), components):
+    for waiting in _with_robots_causes(sample(components.admin), components):
         if waiting.cause == ROBOTS and waiting.url:
             counts[origin(waiting.url)] += waiting.weight
     lines = components.limiter().lines
@@ -104,10 +105,10 @@ def _waiting_for_rules(components: Components) -> list[tuple[str, int]]:
     return [(key.partition("://")[2], round(count)) for key, count in by_count]
 
 
-def _explained(sampled: Iterable[WaitingUrl], components: Components) -> list[WaitingUrl]:
+def _with_robots_causes(sampled: Iterable[WaitingUrl], components: Components) -> list[WaitingUrl]:
     """
-    Return the sample.
-    Retries of sites whose robots.txt is unreachable count as waiting for it.
+    Return the sample, with retries counted as waiting for robots.txt if the
+    site's is unreachable.
     """
     waiting_urls = list(sampled)
     origins = {origin(waiting.url) for waiting in waiting_urls if waiting.url}

@@ -19,7 +19,7 @@ def known_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unknown_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all other values, to write them back with the record."""
+    """Return all other values, so that they can be written back with the record."""
     names = _names(kind)
     return {name: value for name, value in values.items() if name not in names}
 

@@ -14,7 +14,7 @@ adds it to the Thrift contract. Each outcome is a record with the additional fie
     Withheld      401, 402, 403, 451: the page exists, but the origin does not send it to us
     Gone          404, 410 and other 4xx that mean that there is no page
     Busy          429 or 503: try again at `retry_at_ms`
-    Unreachable   error of DNS, connection, TLS or HTTP, a timeout, or another 5xx
+    Unreachable   a DNS, connection, TLS or HTTP error, a timeout, or another 5xx
     TooLarge      a size limit was exceeded before any usable content was read
     Unreadable    the content type or encoding is not supported
 
@@ -47,7 +47,7 @@ class Hop:
     target: str
     """The redirect target, normalized."""
     latency_ms: float | None = None
-    """From sending the request to receiving the whole response head."""
+    """From sending the request to receiving all response headers."""
     headers: Headers = ()
     """The headers of the redirect, in order, with names as sent."""
 
@@ -134,7 +134,7 @@ class FetchRecord:
     final_url: str = ""
     """The URL of the last response, normalized. Equals `url` without redirects."""
     fetched_at_ms: int = 0
-    """When the fetch started, by the worker's clock."""
+    """When the fetch started, on the worker's clock."""
     status: int | None = None
     """Status of the last response. None without a usable response."""
     reason: str | None = None
@@ -150,7 +150,7 @@ class FetchRecord:
     connection."""
     connect_ms: float | None = None
     first_byte_ms: float | None = None
-    """From sending the last request to receiving the whole response head."""
+    """From sending the last request to receiving all response headers."""
     total_ms: float = 0.0
     """Duration of the whole fetch, including redirects and the waits for their slots.
 
@@ -211,8 +211,8 @@ class FetchRecord:
 
     def plain(self) -> dict[str, Any]:
         """Return the record as JSON values for `read`, including fields from a newer version."""
-        own = {name: getattr(self, name) for name in RECORD_FIELDS}
-        return {**self._unknown, **own}
+        known = {name: getattr(self, name) for name in RECORD_FIELDS}
+        return {**self._unknown, **known}
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> FetchRecord:
@@ -237,7 +237,7 @@ class FetchRecord:
 RECORD_FIELDS = tuple(part.name for part in fields(FetchRecord) if part.name != "_unknown")
 
 
-class SingleValue(NamedTuple):
+class ScalarField(NamedTuple):
     """The type of a scalar field of `FetchRecord`."""
 
     type: type[str | int | float | bool]
@@ -245,18 +245,18 @@ class SingleValue(NamedTuple):
     """True if the value may be None."""
 
 
-def _single_values() -> dict[str, SingleValue]:
+def _scalar_fields() -> dict[str, ScalarField]:
     """Return the types of the scalar fields by name, in order."""
     result = {}
     for name, hint in get_type_hints(FetchRecord).items():
         parts = get_args(hint) or (hint,)
         kind = str if parts[0] is OutcomeKind else parts[0]
         if name in RECORD_FIELDS and kind in (str, int, float, bool):
-            result[name] = SingleValue(kind, NoneType in parts)
+            result[name] = ScalarField(kind, NoneType in parts)
     return result
 
 
-SINGLE_VALUES = _single_values()
+SCALAR_FIELDS = _scalar_fields()
 
 
 def _pairs(raw: Iterable[Iterable[str]] | None) -> Headers:
@@ -301,23 +301,20 @@ class Deferred(FetchRecord):
     """
     The request to `final_url` was not sent, but can be sent later.
 
-    Nothing at all was sent to the origin, except for a `Redirected`.
+    Only for a `Redirected`, earlier requests were sent.
     """
 
     outcome: OutcomeKind = OutcomeKind.DEFERRED
     cause: DeferralCause
     retry_at_ms: int | None = None
-    """When to try again: by the limiter's clock for SLOT and VISIT_TIME, by the worker's clock for
+    """When to try again: on the limiter's clock for SLOT and VISIT_TIME, on the worker's clock for
     EGRESS and SIGN_IN."""
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirected(Deferred):
-    """
-    The origin redirected, but the request to `target` was not sent. `hops` ends at the redirect to
-    it.
-    """
+    """The origin redirected, but the request to `target`, the last redirect's, was not sent."""
 
     outcome: OutcomeKind = OutcomeKind.REDIRECTED
     target: str

@@ -1,4 +1,4 @@
-"""Format times and untrusted text for people. Pure; all times are UTC."""
+"""Format times, in UTC, and untrusted text for display."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def format_time_and_distance(ms: int, now_ms: int) -> str:
 
 
 def format_distance(ms: int, now_ms: int) -> str:
-    """Return the distance of a time from now: `in 3 min` or `5 s ago`."""
+    """Return how far a time is from now, such as `in 3 min` or `5 s ago`."""
     away_ms = ms - now_ms
     return f"in {format_duration(away_ms)}" if away_ms > 0 else f"{format_duration(-away_ms)} ago"
 
@@ -62,5 +62,5 @@ def format_duration(ms: float) -> str:
 
 
 def pluralize(count: int, thing: str) -> str:
-    """Return a number of things: `1 item`, `2,000 items`."""
+    """Return a count with its noun, such as `1 item` or `2,000 items`."""
     return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

@@ -1,5 +1,5 @@
 """
-The measurements of this process: durations and counts that hot paths record.
+The measurements of this process, which are durations and counts that hot paths record.
 
 Labels are names from the code, never data from a website or a client, so the number of series is
 bounded. `aragog.crawl.pipeline.metric_totals` adds up all processes, and
@@ -8,8 +8,8 @@ that are read on request, such as the number of waiting URLs, are in
 `aragog.dashboard.scraped_metrics`. The counts of the API are in `aragog.api.server.http.observed`
 and `aragog.api.server.thrift.metrics`.
 
-prometheus_client's own types are not used: recording a value takes them twice as long, and every
-worker would import them with an HTTP server that it does not need (docs/adr/0053).
+prometheus_client's own types are not used, because they take twice as long to record a value, and
+every worker would import them along with an HTTP server that it does not need (docs/adr/0053).
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ SUM = "sum"
 
 
 class Measurement(NamedTuple):
-    """One number of an instrument."""
+    """Identifies one number of an instrument."""
 
     instrument: str
     label: str
-    """The label's value; "" for an instrument without a label."""
+    """The label's value, or "" if the instrument has no label."""
     part: str
-    """For a histogram, the number of a bucket, starting at 0, or `SUM`; "" for a counter."""
+    """For a histogram, a bucket's index, starting at 0, or `SUM`. For a counter, ""."""
 
 
 class Observations:
@@ -57,7 +57,7 @@ class Observations:
             self._sum += value
 
     def read(self) -> dict[str, float]:
-        """Return the numbers that are not 0, by `Measurement.part`."""
+        """Return the non-zero numbers, by `Measurement.part`."""
         with self._lock:
             counts: dict[str, float] = {str(n): c for n, c in enumerate(self._counts) if c}
             return counts | {SUM: self._sum} if counts else {}
@@ -88,7 +88,7 @@ class Histogram:
 
     Args:
         name: the metric's name in Prometheus.
-        description: one sentence.
+        description: one sentence on what is measured.
         bounds: the upper bounds of the buckets, ascending.
         label: the name of the label.
     """
@@ -100,7 +100,7 @@ class Histogram:
         self.children: dict[str, Observations] = {}
 
     def labels(self, label: str = "") -> Observations:
-        """Return the observations for a value of the label; always the same object."""
+        """Return the observations for a label value. This is always the same object."""
         child = self.children.get(label)
         return child or self.children.setdefault(label, Observations(self.bounds))
 
@@ -110,7 +110,7 @@ class Counter:
     Counts events, with one label.
 
     Args:
-        name, description, label: as for `Histogram`.
+        name, description, label: see `Histogram`.
         values: label values that Prometheus shows as 0 before their first event.
     """
 
@@ -122,7 +122,7 @@ class Counter:
         self.children: dict[str, Count] = {}
 
     def labels(self, label: str = "") -> Count:
-        """Return the count for a value of the label; always the same object."""
+        """Return the count for a label value. This is always the same object."""
         child = self.children.get(label)
         return child or self.children.setdefault(label, Count())
 
@@ -199,23 +199,23 @@ REFRESH_URLS = Counter(
 )
 CHANGE_SIGNALS = Counter(
     "aragog_change_signals",
-    "Changes of stored pages that sitemaps and feeds name: named (the page's refresh was brought "
-    "forward), ignored (the host is not believed), confirmed and refuted by the next fetch; and "
-    "unnamed: changes of listed pages that a fetch by the clock found.",
+    "Changes to stored pages that sitemaps and feeds report: named (the page's refresh was brought "
+    "forward), ignored (the host's reports are not reliable), confirmed and refuted (by the next "
+    "fetch), and unnamed (a scheduled fetch found an unreported change to a listed page).",
     "event",
     ("named", "ignored", "confirmed", "refuted", "unnamed"),
 )
 SOURCE_READINGS = Counter(
     "aragog_source_readings",
-    "Requests for sitemaps and feeds: brought (it named changes of stored pages), nothing, "
-    "unchanged (a 304, or the same bytes).",
+    "Requests for sitemaps and feeds, by what they reported: brought (changes to stored pages), "
+    "nothing (no such changes), unchanged (a 304, or the same bytes).",
     "result",
     ("brought", "nothing", "unchanged"),
 )
 READ_CACHE_READS = Counter(
     "aragog_read_cache_reads",
-    "Records that plain reads of the API looked for in the cache of its process "
-    "(serving.read_cache_s), by whether they were in it.",
+    "Records that plain API reads looked up in their process's cache (serving.read_cache_s), by "
+    "whether the cache had them.",
     "result",
     ("hit", "miss"),
 )

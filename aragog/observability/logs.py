@@ -1,7 +1,7 @@
 """
-Logs: as text, or as JSON with one object per line, including lines about single URLs.
+Logs as text, or as JSON with one object per line, including lines about individual URLs.
 
-A line about a URL has the URL's request ID, so a search for the id shows what happened to the URL
+A line about a URL has the URL's request ID, so a search for the ID shows what happened to the URL
 from enqueue to store. These lines have the level INFO; set `logs.level` to see them.
 """
 
@@ -16,9 +16,9 @@ import orjson
 
 from aragog.settings import LogSettings
 
-TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-# The attributes of every record; all others were passed as `extra`.
-_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "data"}
+TEXT_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+# The attributes that every log record has. All others were passed as `extra`.
+_STANDARD_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "data"}
 
 
 class JsonFormatter(logging.Formatter):
@@ -33,7 +33,9 @@ class JsonFormatter(logging.Formatter):
             "message": record.getMessage(),
             "process": os.getpid(),
         }
-        line |= {name: value for name, value in vars(record).items() if name not in _OWN}
+        line |= {
+            name: value for name, value in vars(record).items() if name not in _STANDARD_ATTRIBUTES
+        }
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         return orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
@@ -47,8 +49,8 @@ def format_handlers(logger: logging.Logger, settings: LogSettings) -> None:
 
 
 def configure(settings: LogSettings) -> None:
-    """Log to standard error according to the settings, including warnings of libraries."""
-    logging.basicConfig(level=settings.level, format=TEXT)
+    """Log to standard error according to the settings, including libraries' warnings."""
+    logging.basicConfig(level=settings.level, format=TEXT_FORMAT)
     logging.captureWarnings(capture=True)
     format_handlers(logging.getLogger(), settings)
 
@@ -61,8 +63,8 @@ def log_url(log: logging.Logger, event: str, url: str, request_id: str, **facts:
         log: the logger of the stage.
         event: what happened, such as "fetched".
         url: the normalized URL that was enqueued.
-        request_id: the URL's request id.
-        facts: further values; values that are None are left out.
+        request_id: the URL's request ID.
+        facts: further values to log. Values that are None are left out.
     """
     if not log.isEnabledFor(logging.INFO):
         return

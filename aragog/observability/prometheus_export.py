@@ -15,11 +15,11 @@ def family(
     instrument: Histogram | Counter, numbers: Mapping[Measurement, float] | None = None
 ) -> Metric:
     """
-    Return an instrument as a family.
+    Return an instrument as a metric family.
 
     Args:
         instrument: defines the family's name, label and buckets.
-        numbers: the numbers of all processes; None for those of this process.
+        numbers: the numbers to export; None means those of this process.
     """
     cells = read_measurements([instrument]) if numbers is None else numbers
     labels = [instrument.label] if instrument.label else []
@@ -44,6 +44,9 @@ def family(
 
 
 def buckets(bounds: Iterable[float], reached: Iterable[float]) -> list[tuple[str, float]]:
-    """Return cumulative buckets: how many values are within each bound, and within infinity."""
+    """
+    Return cumulative buckets: how many values are within each bound, and how
+    many there are in all.
+    """
     names = [floatToGoString(bound) for bound in (*bounds, float("inf"))]  # type: ignore[no-untyped-call]
     return list(zip(names, reached, strict=True))

@@ -43,6 +43,7 @@ MAX_VALUE_BYTES = 64 * 1024
 MAX_ITEMS_BYTES = 1_000_000
 """Maximum size of the items of one kind. `richpins.items` checks it."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_NAME_RULE = "use lower-case letters, digits and underscores"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class Extracted:
     """The result of an extractor."""
 
     fields: Mapping[str, Any] = field(default_factory=dict)
-    """Name, without the extractor's prefix, to any JSON value."""
+    """Any JSON value by name. The names do not have the extractor's prefix."""
     page_type: str | None = None
     """The page's type if the Rich Pin has none. It must be the extractor's name."""
 
@@ -105,8 +106,8 @@ class Extractors(dict[str, Extractor]):
 
 def load_all(names: tuple[str, ...], rules: Rules) -> Extractors:
     """
-    Return all extractors: those with these names, for rules of single sites, and for kinds of
-    items.
+    Return all extractors: those with these names, one for the field rules of individual sites, and
+    one for kinds of items.
 
     Args:
         names: the setting `pipeline.extractors`.
@@ -122,20 +123,20 @@ def load_all(names: tuple[str, ...], rules: Rules) -> Extractors:
         (host, tuple((name, rule) for name, rule in table.items() if isinstance(rule, str)))
         for host, table in rules.items()
     )
-    extractors = {**load(names), SITE: _by_rules(as_tuples)}
+    extractors = {**load(names), SITE: _rules_extractor(as_tuples)}
     kinds = load_kinds(rules)
-    items = {ITEMS: _by_kinds(kinds)} if kinds else {}
+    items = {ITEMS: _items_extractor(kinds)} if kinds else {}
     return Extractors({**extractors, **items}, versions)
 
 
 @lru_cache(maxsize=16)
-def _by_rules(rules: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]) -> Extractor:
+def _rules_extractor(rules: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]) -> Extractor:
     site_rules = SiteRules({host: dict(table) for host, table in rules})
     return lambda page: site_rules.values(page.document)
 
 
-def _by_kinds(kinds: SiteKinds) -> Extractor:
-    return kinds.found
+def _items_extractor(kinds: SiteKinds) -> Extractor:
+    return kinds.items_on
 
 
 def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[str, Extractor]:
@@ -146,27 +147,27 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
         ConfigError: a name is not a valid prefix, no installed package declares it, or it cannot be
             imported.
     """
-    declared = {point.name: point for point in points}
+    declared_points = {point.name: point for point in points}
     result: dict[str, Extractor] = {}
     for name in names:
         if prefix_of(name) in (SITE, ITEMS):
             raise ConfigError(
-                f"pipeline.extractors: {name!r}: {prefix_of(name)} is the prefix of what `extract` "
-                "has; give the function another name"
+                f"pipeline.extractors: {name!r}: {prefix_of(name)} is the prefix of the "
+                "fields in `extract`; give the function another name"
             )
         if is_file_name(name):
             result[prefix_of(name)] = _load_function(name)
             continue
         if not _NAME.fullmatch(name):
-            raise ConfigError(f"pipeline.extractors: {name!r} is not a name of small letters")
-        if name not in declared:
-            available = ", ".join(sorted(declared)) or "none"
+            raise ConfigError(f"pipeline.extractors: {name!r} is not a valid name; {_NAME_RULE}")
+        if name not in declared_points:
+            available = ", ".join(sorted(declared_points)) or "none"
             raise ConfigError(
                 f"pipeline.extractors: no installed package declares {name!r} under {GROUP}; "
                 f"declared: {available}"
             )
         try:
-            result[name] = declared[name].load()
+            result[name] = declared_points[name].load()
         except Exception as error:
             raise ConfigError(f"pipeline.extractors: {name!r} cannot be loaded: {error}") from error
     return result
@@ -176,7 +177,9 @@ def _load_function(name: str) -> Extractor:
     """Load a function from a file. Its name must be a valid prefix."""
     function = name.rpartition(":")[2]
     if not _NAME.fullmatch(function):
-        raise ConfigError(f"pipeline.extractors: {name!r}: {function!r} has not only small letters")
+        raise ConfigError(
+            f"pipeline.extractors: {name!r}: {function!r} is not a valid name; {_NAME_RULE}"
+        )
     try:
         function_object: Extractor = load_from_file(name)
     except ConfigError as error:
@@ -231,7 +234,7 @@ def to_fields(name: str, extracted: object) -> dict[str, bytes]:
 def _fields(name: str, values: Mapping[str, Any]) -> Iterable[tuple[str, bytes]]:
     for key, value in values.items():
         if not _NAME.fullmatch(key):
-            raise InvalidField(f"{name}.{key}", "use small letters, digits and underscores")
+            raise InvalidField(f"{name}.{key}", _NAME_RULE)
         if value is None:
             continue
         try:

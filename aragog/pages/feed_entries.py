@@ -2,7 +2,8 @@
 Reads the entries of sitemaps, RSS and Atom files, whose XML may be broken. No I/O.
 
 An error in the XML may lose an entry but never changes one. A URL is used only if its element has
-an end tag and contains no other element, and if its text is unambiguous (`tolerant_xml.text_of`).
+an end tag and contains no other element, and if its text is unambiguous
+(`tolerant_xml.decode_text`).
 Namespaces matter: an `image:loc` is never a `loc`, in whatever order they appear.
 """
 
@@ -12,12 +13,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from aragog.pages.sitemap_dates import DateSpan, span_of
-from aragog.pages.tolerant_xml import TokenKind, TokenReader, attributes_of, text_of
+from aragog.pages.sitemap_dates import DateSpan, parse_date_span
+from aragog.pages.tolerant_xml import TokenKind, TokenReader, decode_text, parse_attributes
 from urlspelling import InvalidUrl, normalize
 
 MAX_ELEMENTS = 2_000_000
-"""Twice the number in a file with 50,000 URLs and 20 translations each."""
+"""Twice the number in a file with 50,000 URLs that have 20 translations each."""
 MAX_DEPTH = 100
 # sitemaps.org limits URLs to 2,048 characters. Escaping makes them longer.
 LINE_BYTES = 8192
@@ -110,7 +111,10 @@ class _EntryBeingRead:
         return ListedEntry(
             self.kind == "sitemap",
             tuple(self.locations) if self.kind in _KIND_BY_ROOT.values() else (self._page(),),
-            next((span for name in _DATES if (span := span_of(self.dates.get(name, "")))), None),
+            next(
+                (span for name in _DATES if (span := parse_date_span(self.dates.get(name, "")))),
+                None,
+            ),
             tuple(self.alternates),
         )
 
@@ -200,13 +204,13 @@ class _EntryReader:
         if inherits and name in parent.children:
             return parent.children[name]
         if not inherits:
-            attributes = attributes_of(raw, self._charset)
+            attributes = parse_attributes(raw, self._charset)
             scope = scope | {
                 key.partition(":")[2]: uri
                 for key, uri in attributes.items()
                 if key == "xmlns" or key.startswith("xmlns:")
             }
-            base = _joined(base, attributes.get("xml:base")) or base
+            base = _resolve(base, attributes.get("xml:base")) or base
         prefix, _, local = name.decode("latin-1").rpartition(":")
         element = _OpenElement(name, local, scope.get(prefix, prefix), scope, base)
         if inherits and self._cached_count < _MAX_CACHED_ELEMENTS:
@@ -258,7 +262,7 @@ class _EntryReader:
         self._text, self._text_bytes, self._is_ambiguous = [], 0, False
         self._is_permalink = True
         if b"isPermaLink" in raw:
-            attributes = attributes_of(raw, self._charset)
+            attributes = parse_attributes(raw, self._charset)
             self._is_permalink = attributes.get("isPermaLink", "").strip().lower() == "true"
 
     def _keep(self, data: bytes, *, is_cdata: bool) -> None:
@@ -289,14 +293,14 @@ class _EntryReader:
             self._pass_on()
         elif len(self._stack) == entry.depth + 1 and self._text is not None:
             text = (
-                None if self._text_bytes > LINE_BYTES or self._is_ambiguous else self._text_read()
+                None if self._text_bytes > LINE_BYTES or self._is_ambiguous else self._read_text()
             )
             self._text = None
             self._tokens.keep_texts = False
             self._keep_text(entry, element, text)
 
-    def _text_read(self) -> str | None:
-        text = text_of(self._text or (), self._charset)
+    def _read_text(self) -> str | None:
+        text = decode_text(self._text or (), self._charset)
         return None if text is None else text.strip()
 
     def _keep_text(self, entry: _EntryBeingRead, element: _OpenElement, text: str | None) -> None:
@@ -307,9 +311,9 @@ class _EntryReader:
             entry.dates.setdefault(element.local, text or "")
         elif element.local in ("guid", "id"):
             if self._is_permalink and text and text.lower().startswith(_ABSOLUTE):
-                entry.guid = entry.guid or _joined(element.base, text)
+                entry.guid = entry.guid or _resolve(element.base, text)
         elif len(entry.locations) < _MAX_LOCATIONS and (text or element.local == "loc"):
-            entry.locations.append(_located(element.base, text or ""))
+            entry.locations.append(_location_url(element.base, text or ""))
         if entry.has_no_element:
             self._pass_on()
 
@@ -318,20 +322,21 @@ class _EntryReader:
         if element.local == "id":
             self._want_text(raw)
         elif element.local == "content" and b"src" in raw:
-            entry.content = _joined(element.base, attributes_of(raw, self._charset).get("src"))
+            source = parse_attributes(raw, self._charset).get("src")
+            entry.content = _resolve(element.base, source)
         elif element.local == "link":
             self._link(entry, element, raw)
 
     def _link(self, entry: _EntryBeingRead, element: _OpenElement, raw: bytes) -> None:
         """Store an Atom `link` (RFC 4287 section 4.2.7)."""
-        attributes = attributes_of(raw, self._charset)
+        attributes = parse_attributes(raw, self._charset)
         if attributes.get("rel", "alternate").strip().lower() not in _ALTERNATE:
             return
         entry.has_alternate = True
         href = attributes.get("href")
         if href == "" and element.base != self._outside.base:
             href = element.base  # RFC 3986 section 5.2.2: an empty reference means the entry's base
-        url = _joined(element.base, href)
+        url = _resolve(element.base, href)
         if url and len(entry.links) < _MAX_LOCATIONS:
             media_type = attributes.get("type", "").partition(";")[0].strip().lower()
             entry.links.append((media_type in _PAGES, url))
@@ -340,8 +345,8 @@ class _EntryReader:
         """Store an `xhtml:link` to a translation, up to the file's limit."""
         if b"hreflang" not in raw or self._remaining_alternates <= 0:
             return
-        attributes = attributes_of(raw, self._charset)
-        url = _joined(element.base, attributes.get("href"))
+        attributes = parse_attributes(raw, self._charset)
+        url = _resolve(element.base, attributes.get("href"))
         language = attributes.get("hreflang", "").strip()[:_LANGUAGE_CHARS]
         if url and language and attributes.get("rel", "").lower() == "alternate":
             entry.alternates.append((language, url))
@@ -358,12 +363,12 @@ class _EntryReader:
             self._is_stopped = True
 
 
-def _located(base: str, text: str) -> str | None:
+def _location_url(base: str, text: str) -> str | None:
     """Return the normalized URL of a location. None unless it is absolute or a path on the host."""
-    return _joined(base, text) if text.lower().startswith((*_ABSOLUTE, "/")) else None
+    return _resolve(base, text) if text.lower().startswith((*_ABSOLUTE, "/")) else None
 
 
-def _joined(base: str, reference: str | None) -> str | None:
+def _resolve(base: str, reference: str | None) -> str | None:
     if not reference or len(reference) > LINE_BYTES:
         return None
     try:

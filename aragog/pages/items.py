@@ -1,5 +1,5 @@
 """
-The kinds of items that sites define, from the tables in `extract` that aren't field rules. Pure.
+The kinds of items that sites define: the tables in `extract` that aren't field rules.
 
     [extract."shop.example".cards]
     pages = "*/c/*"
@@ -17,13 +17,13 @@ longer host name wins. `richpins.items` documents the keys. `python` names a cla
 `richpins.items.item`, or a function that takes an `ExtractorPage` and returns dicts or dataclasses.
 It can be in a file or in an installed module.
 
-A page stores the items of a kind in one field, `items.cards`, which is JSON:
+A page stores all items of a kind in one field, `items.cards`, which is JSON:
 
     {"v": 1, "site": "shop.example", "items": [{"key": "L-1", "values": {…}}, …],
      "dropped": {"price: nothing found": 2}, "follow": ["https://shop.example/c/lamps?page=2"],
      "link": "url", "parents": {"category": ["cards", "category"]}, "files": ["image"]}
 
-All members but the first three are left out when they are empty. `link` names the field with the
+Members other than the first three are left out when they are empty. `link` names the field with the
 URL of the item's own page, if items on that page inherit values; those items list the values in
 `parents`. `files` names the fields whose URLs point to files that belong to the item.
 """
@@ -43,8 +43,8 @@ from aragog.settings.extractor_names import ITEMS, is_file_name
 from urlspelling.domain import host
 from urlspelling.hosts import and_parents
 
-# The rules for kinds import the page parser, which takes 50 ms of CPU. Every reader of the store
-# needs this module, but only needs the parser if there are kinds.
+# Rules for kinds need the page parser, whose import takes 50 ms of CPU. Every reader of the store
+# imports this module, but it needs the parser only if there are kinds.
 if TYPE_CHECKING:
     from richpins.field_types import FieldType
     from richpins.items import FoundItems, Item, ItemKind
@@ -69,7 +69,7 @@ class PageItems:
     """The items of one kind, as a page stores them."""
 
     site: str
-    """The host of the rules. The same key means the same item on all its pages."""
+    """The host that the rules are for. The same key means the same item on all its pages."""
     items: tuple[Item, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
     unreadable: Mapping[str, int] = field(default_factory=dict)
@@ -101,8 +101,8 @@ class PageItems:
     @classmethod
     def read(cls, stored: bytes | None) -> PageItems:
         """
-        Read the items from a field's bytes.
-        Empty if there are none or their version is unknown.
+        Read the items from a field's bytes. Returns none if the field is missing, its version is
+        unknown, or its JSON is invalid.
         """
         try:
             wire = orjson.loads(stored or b"{}")
@@ -146,8 +146,8 @@ def field_of(kind: str) -> str:
     return f"{ITEMS}.{kind}"
 
 
-def kind_in(name: str) -> str | None:
-    """Return the kind whose items a field holds, or None if it isn't a field of items."""
+def kind_from_field(name: str) -> str | None:
+    """Return the kind whose items a field holds, or None if it holds no items."""
     prefix, _, kind = name.partition(".")
     return kind if prefix == ITEMS and kind else None
 
@@ -171,7 +171,7 @@ class SiteKinds:
             kinds = {kind: rules for kind, rules in table.items() if not isinstance(rules, str)}
             if kinds:
                 problems += self._add(name, kinds, load)
-        problems += self._problems_of_parents()
+        problems += self._parent_problems()
         if problems:
             raise ConfigError(*problems)
 
@@ -184,7 +184,7 @@ class SiteKinds:
         problems: list[str] = []
         for kind, rules in kinds.items():
             try:
-                found = SiteKind(site, _kind(kind, rules, load))
+                found = SiteKind(site, _parse_kind(kind, rules, load))
                 self._by_host.setdefault(site, {})[kind] = found
             except InvalidKind as error:
                 problems += [f"extract: {name}: {kind}: {line}" for line in error.problems]
@@ -222,7 +222,7 @@ class SiteKinds:
         kinds = (site_kind.kind for site_kind in self.of(url).values())
         return any(kind.follow or kind.files for kind in kinds)
 
-    def found(self, page: Any) -> dict[str, Any]:
+    def items_on(self, page: Any) -> dict[str, Any]:
         """
         Return the items on a page (an `ExtractorPage`) by kind, in their stored form.
 
@@ -239,10 +239,10 @@ class SiteKinds:
         for name, site_kind in kinds.items():
             items = find(site_kind.kind, page.document, page)
             if items:
-                result[name] = self._as_file_or_page(site_kind, items).stored()
+                result[name] = self._page_items(site_kind, items).stored()
         return result
 
-    def _as_file_or_page(self, site_kind: SiteKind, found: FoundItems) -> PageItems:
+    def _page_items(self, site_kind: SiteKind, found: FoundItems) -> PageItems:
         kind = site_kind.kind
         link = (kind.link or "") if self.inherited_fields(kind.name) else ""
         return PageItems(
@@ -285,28 +285,30 @@ class SiteKinds:
         return any(site_kind.kind.name in kinds and not site_kind.kind.fields for site_kind in self)
 
     def inherited_fields(self, kind: str) -> frozenset[str]:
-        """Return the fields of a kind whose values items on linked pages inherit."""
+        """Return those fields of a kind that items on linked pages inherit."""
         parents = [parent for site_kind in self for parent in site_kind.kind.parents.values()]
         return frozenset(name for parent_kind, name in parents if parent_kind == kind)
 
-    def _problems_of_parents(self) -> Iterator[str]:
+    def _parent_problems(self) -> Iterator[str]:
         """Yield a message for each inherited value that no kind provides."""
         for site_kind in self:
             where = f"extract: {site_kind.site}: {site_kind.kind.name}"
             for name, (parent_kind, parent_field) in site_kind.kind.parents.items():
-                givers = [other.kind for other in self if other.kind.name == parent_kind]
-                if not any(giver.link and _has(giver, parent_field) for giver in givers):
+                providers = [other.kind for other in self if other.kind.name == parent_kind]
+                if not any(
+                    provider.link and _has_field(provider, parent_field) for provider in providers
+                ):
                     yield (
                         f"{where}: fields.{name}.from_parent: there is no kind {parent_kind} that "
                         f"has a field {parent_field} and a link"
                     )
 
 
-def _has(kind: ItemKind, name: str) -> bool:
+def _has_field(kind: ItemKind, name: str) -> bool:
     return kind.function is not None or any(field.name == name for field in kind.fields)
 
 
-def _kind(name: str, rules: Any, load: Load) -> ItemKind:
+def _parse_kind(name: str, rules: Any, load: Load) -> ItemKind:
     from richpins.items import InvalidKind, kind_of  # noqa: PLC0415 - see above
 
     if not isinstance(rules, Mapping):
@@ -337,15 +339,15 @@ def load_kinds(tables: Mapping[str, Mapping[str, Any]]) -> SiteKinds:
         name: {kind: rules for kind, rules in table.items() if not isinstance(rules, str)}
         for name, table in tables.items()
     }
-    return _loaded(orjson.dumps(with_kinds, default=str, option=orjson.OPT_NON_STR_KEYS))
+    return _build_kinds(orjson.dumps(with_kinds, default=str, option=orjson.OPT_NON_STR_KEYS))
 
 
 @lru_cache(maxsize=16)
-def _loaded(tables: bytes) -> SiteKinds:
-    return SiteKinds(orjson.loads(tables), _named)
+def _build_kinds(tables: bytes) -> SiteKinds:
+    return SiteKinds(orjson.loads(tables), _load_object)
 
 
-def _named(name: str) -> Any:
+def _load_object(name: str) -> Any:
     """Load a class or function from a file or module: `shop.py:Lamp` or `shop.items:Lamp`."""
     from aragog.pages.extractors import load_from_file  # noqa: PLC0415 - it imports this module
 

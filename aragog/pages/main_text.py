@@ -1,5 +1,5 @@
 """
-The main texts that a crawl stores for a page, and the functions that find them. No I/O.
+Finds the main text of a page, which a crawl stores in several forms. No I/O.
 
 The main text is an article, a recipe or a page of documentation, without menus, teasers and
 comments. The setting `pipeline.text_finder` selects the finder: `trafilatura` (the extra `text`),
@@ -38,7 +38,7 @@ MAX_BYTES = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class TextFinder:
-    """A function that finds main texts, and its version."""
+    """A function that extracts main text, and its version."""
 
     find: Callable[[Document, str], str]
     """Returns a page's text in the given form, or ""."""
@@ -70,14 +70,14 @@ def load(name: str) -> TextFinder:
 
 def load_from(points: Iterable[EntryPoint], name: str) -> TextFinder:
     """Return the finder with this name among the entry points. Errors as for `load`."""
-    declared = {point.name: point for point in points}
-    if name not in declared:
-        others = ", ".join(sorted({TRAFILATURA, *declared}))
+    declared_points = {point.name: point for point in points}
+    if name not in declared_points:
+        others = ", ".join(sorted({TRAFILATURA, *declared_points}))
         raise ConfigError(
             f"pipeline.text_finder: no installed package declares {name!r} under {GROUP}; "
             f"declared: {others}"
         )
-    point = declared[name]
+    point = declared_points[name]
     try:
         find = point.load()
     except Exception as error:
@@ -102,7 +102,7 @@ def to_fields(page: Document, finder: TextFinder, forms: Iterable[str]) -> dict[
     for form in forms:
         value = orjson.dumps(finder.find(page, form).encode("utf-8", "replace").decode())
         if len(value) > MAX_BYTES:
-            raise TextTooLong(f"{FIELDS[form]}: has {len(value)} bytes, at most {MAX_BYTES}")
+            raise TextTooLong(f"{FIELDS[form]} has {len(value)} bytes; the limit is {MAX_BYTES}")
         if value != b'""':
             fields[FIELDS[form]] = value
     return fields

@@ -1,5 +1,5 @@
 """
-What a site states about the permitted uses of its pages, and the effect of that. Pure.
+What a site states about the permitted uses of its pages, and what follows from it.
 
 The purposes are `search`, `ai-input` (a model uses the page for an answer) and `ai-train`. A
 statement allows (y) or refuses (n) one of them and names its source. Other statements, such as a
@@ -29,7 +29,7 @@ DRAFTS = (AIPREF, SIGNALS)
 MAX_STATEMENTS = 40
 _MAX_CHARS = 200
 _LABELS = {"train-ai": AI_TRAIN, "search": SEARCH}
-_ANSWERS = {"yes": "y", "no": "n"}
+_VALUES = {"yes": "y", "no": "n"}
 _RSL = "application/rsl+xml"
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 
@@ -82,14 +82,14 @@ def content_signal(text: str, where: str) -> list[UseStatement]:
     statements = []
     for part in text.lower().split(","):
         name, _, value = (side.strip() for side in part.partition("="))
-        if name in PURPOSES and value in _ANSWERS:
-            statements.append(UseStatement(name, _ANSWERS[value], where))
+        if name in PURPOSES and value in _VALUES:
+            statements.append(UseStatement(name, _VALUES[value], where))
         elif name == "use" and _NAME.fullmatch(value):
             statements.append(UseStatement("use", value, where))
     return statements
 
 
-def of_headers(headers: Headers, drafts: Collection[str]) -> list[UseStatement]:
+def header_statements(headers: Headers, drafts: Collection[str]) -> list[UseStatement]:
     """Return the statements in response headers, except X-Robots-Tag."""
     lists: dict[str, list[str]] = {}
     for name, value in headers:
@@ -107,18 +107,18 @@ def of_headers(headers: Headers, drafts: Collection[str]) -> list[UseStatement]:
     reservations = [value.strip() for value in joined.split(",")]
     policies = [value.strip() for value in lists.get("tdm-policy", ())]
     statements += _tdm(reservations, policies, "header")
-    return statements + _licenses_of_links(lists.get("link", ()))
+    return statements + _header_licenses(lists.get("link", ()))
 
 
-def of_metas(metas: Iterable[tuple[str, str]]) -> list[UseStatement]:
+def meta_statements(metas: Iterable[tuple[str, str]]) -> list[UseStatement]:
     """Return the TDMRep statements of meta elements, passed as (name, content)."""
-    named = [(name.strip().lower(), content) for name, content in metas]
-    reservations = [content.strip() for name, content in named if name == "tdm-reservation"]
-    policies = [content.strip() for name, content in named if name == "tdm-policy"]
+    pairs = [(name.strip().lower(), content) for name, content in metas]
+    reservations = [content.strip() for name, content in pairs if name == "tdm-reservation"]
+    policies = [content.strip() for name, content in pairs if name == "tdm-policy"]
     return _tdm(reservations, policies, "meta")
 
 
-def of_tdm_rule(reservation: str, policy: str, where: str) -> list[UseStatement]:
+def tdm_rule_statements(reservation: str, policy: str, where: str) -> list[UseStatement]:
     """
     Return the TDMRep statements of a rule in a site's file.
 
@@ -127,7 +127,7 @@ def of_tdm_rule(reservation: str, policy: str, where: str) -> list[UseStatement]
     return _tdm([reservation], [policy] if reservation == "1" else [], where)
 
 
-def of_license_links(links: Iterable[tuple[str, str, str]]) -> list[UseStatement]:
+def license_link_statements(links: Iterable[tuple[str, str, str]]) -> list[UseStatement]:
     """Return the RSL licenses of link elements, passed as (rel, type, href)."""
     return [
         UseStatement("license", _short(href.strip()), f"link rel=license type={_RSL}")
@@ -136,22 +136,24 @@ def of_license_links(links: Iterable[tuple[str, str, str]]) -> list[UseStatement
     ]
 
 
-def of_robots(robots: PageRobots, where: str) -> list[UseStatement]:
+def robots_statements(robots: PageRobots, where: str) -> list[UseStatement]:
     """Return the statements of a page's robots directives. `where` names the source."""
-    said: list[tuple[str, str]] = []
+    refusals: list[tuple[str, str]] = []
     if robots.noindex:
-        said.append((SEARCH, "noindex"))
+        refusals.append((SEARCH, "noindex"))
     if robots.nosnippet:
-        said.append((AI_INPUT, "nosnippet"))
+        refusals.append((AI_INPUT, "nosnippet"))
     if robots.max_snippet == 0:
-        said.append((AI_INPUT, "max-snippet:0"))
+        refusals.append((AI_INPUT, "max-snippet:0"))
     if robots.noai:
-        said += [(AI_INPUT, "noai"), (AI_TRAIN, "noai")]
-    statements = [UseStatement(purpose, "n", f"{where}: {name}") for purpose, name in said]
-    return statements + [UseStatement("robots", other, where) for other in _others(robots)]
+        refusals += [(AI_INPUT, "noai"), (AI_TRAIN, "noai")]
+    statements = [UseStatement(purpose, "n", f"{where}: {name}") for purpose, name in refusals]
+    return statements + [
+        UseStatement("robots", other, where) for other in _other_directives(robots)
+    ]
 
 
-def _others(robots: PageRobots) -> list[str]:
+def _other_directives(robots: PageRobots) -> list[str]:
     """Return the directives that have no effect on the purposes."""
     flags = ("nofollow", "noarchive", "noimageindex", "noimageai", "notranslate")
     names = [name for name in flags if getattr(robots, name)]
@@ -178,11 +180,11 @@ def _tdm(reservations: Sequence[str], policies: Sequence[str], kind: str) -> lis
     return statements + [UseStatement("tdm-policy", _short(url), where) for url in policies if url]
 
 
-def _licenses_of_links(values: Iterable[str]) -> list[UseStatement]:
+def _header_licenses(values: Iterable[str]) -> list[UseStatement]:
     statements = []
     for target, parameters in link_targets(values):
-        named = {name: value.strip().lower() for name, value in reversed(parameters)}
-        if "license" in named.get("rel", "").split() and named.get("type") == _RSL:
+        by_name = {name: value.strip().lower() for name, value in reversed(parameters)}
+        if "license" in by_name.get("rel", "").split() and by_name.get("type") == _RSL:
             where = f"header Link: rel=license type={_RSL}"
             statements.append(UseStatement("license", _short(target.strip()), where))
         if len(statements) >= MAX_STATEMENTS:
@@ -197,7 +199,7 @@ def refused_purpose(
     return next((s for s in statements if s.value == "n" and s.purpose in purposes), None)
 
 
-def packed(statements: Iterable[UseStatement]) -> str:
+def pack_statements(statements: Iterable[UseStatement]) -> str:
     """
     Return the statements as text, one per line.
 
@@ -205,18 +207,18 @@ def packed(statements: Iterable[UseStatement]) -> str:
     `MAX_STATEMENTS` are kept, and those without an effect are dropped first.
     """
     kept = {(s.purpose, s.value): s for s in reversed(list(statements))}
-    lines = sorted(kept.values(), key=_weight)
+    lines = sorted(kept.values(), key=_rank)
     return "\n".join(str(s).replace("\n", " ") for s in lines[:MAX_STATEMENTS])
 
 
-def refused_in(texts: Iterable[object], purposes: Iterable[str]) -> str | None:
-    """Return the line that refuses one of the purposes, or None. The texts are `packed`."""
+def refusing_line(texts: Iterable[object], purposes: Iterable[str]) -> str | None:
+    """Return the line that refuses one of the purposes, or None. The texts are packed."""
     texts = list(texts)
     verdicts = (verdict(texts, purpose) for purpose in purposes)
     return next((line for allowed, line in verdicts if allowed is False), None)
 
 
-def stricter(before: str | None, later: str) -> str:
+def merge_statements(before: str | None, later: str) -> str:
     """
     Merge packed statements. The result allows nothing that either text refuses.
 
@@ -224,13 +226,13 @@ def stricter(before: str | None, later: str) -> str:
     """
     lines = [*later.split("\n"), *(before or "").split("\n")]
     line_by_statement = {line.partition(" ")[0]: line for line in reversed(lines) if line}
-    ordered = sorted(line_by_statement, key=_order)
-    return "\n".join(line_by_statement[said] for said in ordered[:MAX_STATEMENTS])
+    ordered = sorted(line_by_statement, key=_sort_key)
+    return "\n".join(line_by_statement[statement] for statement in ordered[:MAX_STATEMENTS])
 
 
-def _order(said: str) -> tuple[bool, bool, str]:
+def _sort_key(statement: str) -> tuple[bool, bool, str]:
     """Sort key: refusals first, then other purposes, then statements without an effect."""
-    name, _, value = said.partition("=")
+    name, _, value = statement.partition("=")
     return value != "n", name in ("license", "robots", "tdm-policy", "use"), name
 
 
@@ -242,7 +244,7 @@ def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
     covers it.
 
     Args:
-        texts: facts with `packed` statements. Values that are not text are ignored.
+        texts: facts with packed statements. Values that are not strings are ignored.
         purpose: one of `PURPOSES`.
     """
     lines = _lines(texts)
@@ -258,7 +260,7 @@ def refusal(texts: Iterable[object], purpose: str) -> str | None:
     Return why packed statements do not allow a purpose, or None if they do.
 
     The reason is the line that refuses the purpose, or the name of a file of the site that was not
-    read. A purpose that nothing mentions is allowed, if all of these files were read.
+    read. If all of these files were read, a purpose that no statement mentions is allowed.
 
     Args:
         texts: as for `verdict`.
@@ -269,9 +271,9 @@ def refusal(texts: Iterable[object], purpose: str) -> str | None:
     if allowed is False:
         return line
     if _contains_note(texts, ROBOTS_UNREAD):
-        return "it is unknown: the robots.txt of its site was not read"
+        return "it is unknown: its site's robots.txt was not read"
     if purpose in MODELS and not _contains_note(texts, TDM_FILE_READ):
-        return f"it is unknown: the {TDM_FILE_READ.where} of its site was not read"
+        return f"it is unknown: its site's {TDM_FILE_READ.where} was not read"
     return None
 
 
@@ -284,7 +286,7 @@ def _lines(texts: Iterable[object]) -> list[str]:
     return [line for text in texts if isinstance(text, str) for line in text.split("\n")]
 
 
-def _weight(statement: UseStatement) -> tuple[bool, bool, str]:
+def _rank(statement: UseStatement) -> tuple[bool, bool, str]:
     return statement.value != "n", statement.purpose not in _DECISIVE, statement.purpose
 
 

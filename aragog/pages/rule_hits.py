@@ -1,4 +1,4 @@
-"""Finds the values that each rule matches on a page, and highlights the matches. Pure."""
+"""Finds the values that each rule matches on a page, and highlights the matches."""
 
 from __future__ import annotations
 
@@ -129,7 +129,11 @@ def colored_page(document: Document, hits: PageHits) -> str:
 
 
 def _elements(hit: RuleHit, tree: LexborHTMLParser) -> Iterator[LexborNode]:
-    """Yield a rule's elements: all for a kind or a list, otherwise the first one of each item."""
+    """
+    Yield the elements that a rule selects.
+
+    These are all of them for a kind or a list, otherwise only the first one of each item.
+    """
     if hit.css is None:
         return
     if hit.within is not None:

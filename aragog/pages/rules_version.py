@@ -1,11 +1,11 @@
 """
 The version of the rules and the code that extract a page's fields.
 
-These are the host's rules in `extract`, and the extractors. The version is stored with the page, as
-`page.rules_version`, to detect changed rules. Pages with an earlier version are extracted again
-from their stored content (`aragog reextract` and `aragog run -O`). The version is a hash of the
-settings and of the Python files that they name. For an installed package, only its name is hashed.
-After an upgrade of the package, run `aragog reextract --all`.
+A page's fields depend on its host's rules in `extract` and on the extractors. Their version is
+stored with the page, as `page.rules_version`, to detect changes. Pages with an earlier version are
+extracted again from their stored content (`aragog reextract` and `aragog run -O`). The version is a
+hash of the settings and of the Python files that they name. For an installed package, only its name
+is hashed. After an upgrade of the package, run `aragog reextract --all`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DIGITS = 16
 
 class RulesVersions:
     """
-    The versions of the rules of all hosts.
+    The version of each host's rules.
 
     Args:
         extractors: `pipeline.extractors`.
@@ -50,8 +50,8 @@ class RulesVersions:
 
     def of(self, url: str) -> str:
         """
-        Return the version for a normalized URL's page.
-        Empty if it has no rules and no extractor.
+        Return the version for a normalized URL's page, or an empty string if it has no rules and
+        there is no extractor.
         """
         with suppress(InvalidUrl):
             names = [name for name in and_parents(host(url)) if name in self._by_host]

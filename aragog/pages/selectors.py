@@ -1,5 +1,5 @@
 """
-Fields of single sites, defined in the settings by CSS selectors and XPath. No I/O.
+Fields of individual sites, which CSS selectors and XPath define in the settings. No I/O.
 
     [extract."books.example"]
     price = "css:.price_color::text"
@@ -8,8 +8,8 @@ Fields of single sites, defined in the settings by CSS selectors and XPath. No I
     tags = "css-all:.tag"
 
 A rule applies to its host and all hosts below it. If two rules define the same field, the one with
-the longer host name wins. `richpins.selectors` documents the rules. Tables among them are kinds of
-items; see `aragog.pages.items`.
+the longer host name wins. `richpins.selectors` documents the rules. Tables define kinds of items;
+see `aragog.pages.items`.
 
 The prefix of the fields is `site`, as in `site.price`.
 """
@@ -32,7 +32,7 @@ from urlspelling.hosts import and_parents
 _FIELD = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 Rules = Mapping[str, Mapping[str, Any]]
-"""Host to field to rule, as in the settings. A value that is not a string is a kind of items."""
+"""Rules by host and field, as in the settings. A value that is not a string is a kind of items."""
 
 
 def rule_types(rules: Rules) -> dict[str, FieldType]:
@@ -43,7 +43,7 @@ def rule_types(rules: Rules) -> dict[str, FieldType]:
     """
     types: dict[str, FieldType] = {}
     for table in rules.values():
-        for name, rule in _texts(table):
+        for name, rule in _field_rules(table):
             rule_type = value_type(rule)
             is_same = types.setdefault(f"{SITE}.{name}", rule_type) == rule_type
             types[f"{SITE}.{name}"] = rule_type if is_same else ANY
@@ -91,7 +91,7 @@ class SiteRules:
         return {name: selector.value(page) for name, selector in selectors.items()}
 
 
-def _texts(table: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+def _field_rules(table: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     """Return a host's rules for fields of pages, without its kinds of items."""
     return ((name, rule) for name, rule in table.items() if isinstance(rule, str))
 
@@ -120,10 +120,10 @@ def host_of_rules(name: str, problems: list[str]) -> str:
 def _selectors(
     name: str, table: Mapping[str, Any], problems: list[str]
 ) -> Iterable[tuple[str, Selector]]:
-    for field, rule in _texts(table):
+    for field, rule in _field_rules(table):
         if not _FIELD.fullmatch(field):
             problems.append(
-                f"extract: {name}: {field!r}: use small letters, digits and underscores"
+                f"extract: {name}: {field!r}: use lower-case letters, digits and underscores"
             )
             continue
         try:

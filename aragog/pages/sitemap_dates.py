@@ -1,4 +1,4 @@
-"""The dates in sitemaps and feeds, as time spans. Pure."""
+"""Parses the dates in sitemaps and feeds into time spans."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DateSpan(NamedTuple):
     """The last millisecond of the day, month or year. The same as the start for an instant."""
 
 
-def span_of(text: str) -> DateSpan | None:
+def parse_date_span(text: str) -> DateSpan | None:
     """
     Parse a W3C date (`2024`, `2024-05`, `2024-05-01T12:00+02:00`) or an RFC 5322 date.
 
@@ -53,14 +53,14 @@ def span_of(text: str) -> DateSpan | None:
 
 def instant_ms(text: str) -> int | None:
     """Return the first millisecond of a date since the epoch, or None for other text."""
-    span = span_of(text)
+    span = parse_date_span(text)
     return None if span is None else span.start_ms
 
 
 def _end_ms(when: dt.datetime, *, part_count: int) -> int:
     """
-    Return the last millisecond of a date.
-    `part_count` is how many parts it has (year, month, day).
+    Return the last millisecond of a date. `part_count` is 1 for a year, 2 for a month, 3 for a day,
+    and more for a time.
     """
     if part_count > 3:
         return _ms(when)

@@ -2,9 +2,9 @@
 Parses sitemaps: urlset, index, plain text, RSS and Atom, with or without gzip. No I/O.
 
 Follows sitemaps.org (50,000 URLs and 50 MB per file). Broken files are common. For these, the
-parser returns all unambiguous entries and sets `complete` to False. The encoding is that of the
-byte order mark, the Content-Type header or the XML declaration, in this order; otherwise UTF-8
-(RFC 7303). A declared encoding that does not fit the bytes is ignored.
+parser returns all unambiguous entries and sets `complete` to False. The encoding is taken from
+the byte order mark, the Content-Type header or the XML declaration, in this order; otherwise it is
+UTF-8 (RFC 7303). A declared encoding that the bytes contradict is ignored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from itertools import chain
 
 from aragog.pages.feed_entries import LINE_BYTES, ListedEntry, read_entries
 from aragog.pages.sitemap_dates import DateSpan
-from aragog.pages.tolerant_xml import text_of
+from aragog.pages.tolerant_xml import decode_text
 from richpins import encodings
 from urlspelling import InvalidUrl, normalize
 
@@ -40,15 +40,15 @@ class SitemapUrl:
     alternates: tuple[tuple[str, str], ...] = ()
     """Language and normalized URL of each translation that the entry lists.
 
-    They are only evidence, not pages of the sitemap. At most 100,000 per file."""
+    They are hints, not pages that the sitemap lists. At most 100,000 are kept per file."""
 
     def changed_since(self, seen_at_ms: int, now_ms: int) -> bool:
         """
         Return True if the page may have changed after it was last seen.
 
-        A date without a time counts as its first moment until the period is over, and then as its
-        last one. So a page is fetched at most twice for one date. An instant in the future does not
-        count.
+        A date without a time counts as the start of that day, month or year until it is over, and
+        then as its end. So a page is fetched at most twice for one date. A time in the future is
+        ignored.
         """
         at_ms = self.lastmod_ms
         if self.lastmod_end_ms is not None and self.lastmod_end_ms <= now_ms:
@@ -220,21 +220,18 @@ def _charset(first: bytes, content_type: str | None) -> str:
         return "utf-16le"
     if re.match(rb"\0[^\0]\0[^\0]", first):
         return "utf-16be"
-    declared = encodings.from_header(content_type)
-    if declared in (None, "utf-16le", "utf-16be"):  # the bytes are not UTF-16
-        declared = encodings.from_xml_declaration(
+    declared_charset = encodings.from_header(content_type)
+    if declared_charset in (None, "utf-16le", "utf-16be"):  # the bytes are not UTF-16
+        declared_charset = encodings.from_xml_declaration(
             first[: encodings.PRESCAN_BYTES].lstrip(_BLANK_BYTES)
         )
-    if declared is None or encodings.is_surely_utf8(first, declared):
+    if declared_charset is None or encodings.is_surely_utf8(first, declared_charset):
         return "utf-8"
-    return declared
+    return declared_charset
 
 
 def _reencode(pieces: Iterable[bytes], charset: str) -> Iterator[bytes]:
-    """
-    Yield the chunks as UTF-8.
-    Undecodable bytes become U+FFFD, which makes their entry invalid.
-    """
+    """Yield the chunks as UTF-8. Undecodable bytes become U+FFFD and make their entry invalid."""
     decoder = codecs.getincrementaldecoder(encodings.codec_of(charset))("replace")
     for piece in pieces:
         yield decoder.decode(piece).encode("utf-8", "replace")
@@ -256,20 +253,20 @@ def _read_lines(pieces: Iterable[bytes], base: str, charset: str, entries: Entry
     for piece in pieces:
         *lines, rest = (rest + piece.replace(b"\r", b"\n")).split(b"\n")
         for line in lines:
-            _line(line, base, charset, entries)
+            _read_line(line, base, charset, entries)
         if entries.cut:
             return False
         if len(rest) > PIECE_BYTES:
             rest = rest[:PIECE_BYTES]
-    _line(rest, base, charset, entries)
+    _read_line(rest, base, charset, entries)
     return True
 
 
-def _line(line: bytes, base: str, charset: str, entries: EntryCollector) -> None:
+def _read_line(line: bytes, base: str, charset: str, entries: EntryCollector) -> None:
     if not line.strip():
         return
     # A text file has no entity references.
-    text = text_of([(line, True)], charset) if len(line) <= LINE_BYTES else None
+    text = decode_text([(line, True)], charset) if len(line) <= LINE_BYTES else None
     url = None
     if text is not None and text.strip().lower().startswith(("http://", "https://")):
         try:

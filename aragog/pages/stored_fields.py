@@ -1,4 +1,4 @@
-"""The types of the fields that a crawl stores for a page: the Rich Pin and the main texts."""
+"""The types of the fields that a crawl stores for a page: the Rich Pin and the main text."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Structured Field Values for HTTP: dictionaries and strings (RFC 9651, 3.2, 3.3.3 and 4). Pure.
+Structured Field Values for HTTP: dictionaries and strings (RFC 9651, 3.2, 3.3.3 and 4).
 
 The parser accepts exactly what the RFC allows, because a field with any error must be ignored
 completely. Values that aragog does not use are validated and kept as text.
@@ -31,15 +31,15 @@ class FieldToken(str):
     __slots__ = ()
 
 
-Bare = FieldToken | str | int | float | bool
+BareItem = FieldToken | str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
     """A dictionary value: an item, or the items of an inner list, with parameters."""
 
-    value: Bare | tuple[Member, ...]
-    parameters: Mapping[str, Bare] = field(default_factory=dict)
+    value: BareItem | tuple[Member, ...]
+    parameters: Mapping[str, BareItem] = field(default_factory=dict)
     text: str = ""
     """The value with its parameters, as written."""
 
@@ -68,16 +68,16 @@ def dictionary_members(text: str) -> list[tuple[str, Member]]:
     reader = _DictionaryReader(text[:MAX_CHARS])
     reader.skip(_SPACE)
     members: list[tuple[str, Member]] = []
-    while not reader.ended():
+    while not reader.is_at_end():
         key = reader.take(_KEY.match, "a key")
-        members.append((key, reader.member() if reader.next_is("=") else reader.flag()))
+        members.append((key, reader.member() if reader.take_if("=") else reader.flag()))
         reader.skip(_TABS)
-        if reader.ended():
+        if reader.is_at_end():
             break
-        if not reader.next_is(","):
+        if not reader.take_if(","):
             reader.fail("a comma")
         reader.skip(_TABS)
-        if reader.ended():
+        if reader.is_at_end():
             reader.fail("a member after the comma")
     return members
 
@@ -95,13 +95,13 @@ def string_text(text: str) -> str:
 
 
 class _DictionaryReader:
-    """A reader with a position in the text of a field. Ignores trailing spaces."""
+    """Reads a dictionary from left to right. Ignores trailing spaces."""
 
     def __init__(self, text: str) -> None:
         self._text = text.rstrip(" ")
         self._position = 0
 
-    def ended(self) -> bool:
+    def is_at_end(self) -> bool:
         return self._position >= len(self._text)
 
     def fail(self, expected: str) -> NoReturn:
@@ -118,7 +118,7 @@ class _DictionaryReader:
         self._position = match.end()
         return match.group()
 
-    def next_is(self, character: str) -> bool:
+    def take_if(self, character: str) -> bool:
         if self._text[self._position : self._position + 1] != character:
             return False
         self._position += 1
@@ -131,7 +131,9 @@ class _DictionaryReader:
 
     def member(self) -> Member:
         start = self._position
-        value: Bare | tuple[Member, ...] = self._inner_list() if self.next_is("(") else self._bare()
+        value: BareItem | tuple[Member, ...] = (
+            self._inner_list() if self.take_if("(") else self._bare_item()
+        )
         parameters = self._parameters()
         return Member(value, parameters, self._text[start : self._position])
 
@@ -139,24 +141,24 @@ class _DictionaryReader:
         items: list[Member] = []
         while True:
             self.skip(_SPACE)
-            if self.next_is(")"):
+            if self.take_if(")"):
                 return tuple(items)
             if items and self._text[self._position - 1] != " ":
                 self.fail("a space between items")
-            start, value = self._position, self._bare()
+            start, value = self._position, self._bare_item()
             parameters = self._parameters()
             items.append(Member(value, parameters, self._text[start : self._position]))
 
-    def _parameters(self) -> dict[str, Bare]:
-        parameters: dict[str, Bare] = {}
-        while self.next_is(";"):
+    def _parameters(self) -> dict[str, BareItem]:
+        parameters: dict[str, BareItem] = {}
+        while self.take_if(";"):
             self.skip(_SPACE)
             key = self.take(_KEY.match, "the name of a parameter")
             parameters.pop(key, None)
-            parameters[key] = self._bare() if self.next_is("=") else True
+            parameters[key] = self._bare_item() if self.take_if("=") else True
         return parameters
 
-    def _bare(self) -> Bare:
+    def _bare_item(self) -> BareItem:
         first = self._text[self._position : self._position + 1]
         if first == '"':
             return re.sub(r"\\(.)", r"\1", self.take(_STRING.match, "a string")[1:-1])

@@ -3,9 +3,9 @@ Reads XML that may not be well-formed. Yields tags and text from bytes, in chunk
 
 A parser in recovery mode changes what it reads. For example, libxml2 drops references after any
 error, so `?a=1&amp;b=2` becomes `?a=1b=2`. This reader has no state that an error could corrupt. It
-splits the bytes at tags and decodes text only when it is needed. `text_of` then returns the
+splits the bytes at tags and decodes text only when it is needed. `decode_text` then returns the
 decoded text, or None if it is ambiguous. Comments, declarations and processing instructions are
-skipped. It only knows XML's five entities and HTML's letter entities, so entities cannot expand.
+skipped. The only known entities are XML's five and HTML's for letters, so entities cannot expand.
 
 It works on bytes of any encoding in which letters, digits, `<`, `>`, `&` and quotes are ASCII bytes
 that never occur inside other characters. The caller converts other encodings (UTF-16).
@@ -112,10 +112,10 @@ class TokenReader:
                     )
                 continue
             if self._end_marker:
-                part = self._skip_open()
+                part = self._skip_open_section()
                 if part and self._end_marker == _CDATA_END and self.keep_texts:
                     yield TokenKind.CDATA, part, b""
-                if not self._close_open():
+                if not self._close_section():
                     return
                 continue
             start = buffer.find(b"<", self._position)
@@ -123,7 +123,7 @@ class TokenReader:
             if end > self._position and self.keep_texts:
                 yield TokenKind.TEXT, buffer[self._position : end], b""
             if end == self._position:
-                kind = self._markup(final=final)
+                kind = self._skip_markup(final=final)
                 if kind is None:
                     return
                 if kind is TokenKind.FAULT:
@@ -131,7 +131,7 @@ class TokenReader:
             else:
                 self._position = end
 
-    def _skip_open(self) -> bytes:
+    def _skip_open_section(self) -> bytes:
         """Skip the open section as far as it is in the buffer, and return the skipped bytes."""
         start, end = self._position, self._buffer.find(self._end_marker, self._position)
         self._position = (
@@ -139,7 +139,7 @@ class TokenReader:
         )
         return self._buffer[start : self._position]
 
-    def _close_open(self) -> bool:
+    def _close_section(self) -> bool:
         """Skip the end marker of the open section. Return False if it is not in the buffer yet."""
         if not self._buffer.startswith(self._end_marker, self._position):
             return False
@@ -147,7 +147,7 @@ class TokenReader:
         self._end_marker = b""
         return True
 
-    def _markup(self, *, final: bool) -> TokenKind | None:
+    def _skip_markup(self, *, final: bool) -> TokenKind | None:
         """
         Skip the `<` at the current position, which does not start a complete tag.
 
@@ -161,14 +161,14 @@ class TokenReader:
                 self._position, self._end_marker = at + len(opening), end
                 return TokenKind.TEXT
         if buffer.startswith(b"<!", at):
-            return self._declaration(final=final)
+            return self._skip_declaration(final=final)
         if _TAG_START.match(buffer, at) and buffer.find(b"<", at + 1) < 0:
             return None  # it ends in the next chunk, or the file is truncated here
         self.damaged = True
         self._position = at + 1
         return TokenKind.FAULT
 
-    def _declaration(self, *, final: bool) -> TokenKind | None:
+    def _skip_declaration(self, *, final: bool) -> TokenKind | None:
         # Each match scans to the end of the buffer, and no valid file has more than one DOCTYPE.
         is_within_limit = self._declarations < _MAX_DECLARATIONS
         match = _DECLARATION.match(self._buffer, self._position) if is_within_limit else None
@@ -199,11 +199,11 @@ def _without_tiny_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
     yield b"".join(parts)
 
 
-def attributes_of(raw: bytes, charset: str) -> dict[str, str]:
+def parse_attributes(raw: bytes, charset: str) -> dict[str, str]:
     """Return a tag's attributes by name, without those whose value is ambiguous."""
     attributes: dict[str, str] = {}
     for name, double, single in _ATTRIBUTE.findall(raw):
-        value = text_of([(double or single, False)], charset)
+        value = decode_text([(double or single, False)], charset)
         if value is not None:
             attributes.setdefault(name.decode("latin-1"), value)
     return attributes
@@ -217,7 +217,7 @@ _INVALID_CHARACTER = re.compile(
 )
 
 
-def text_of(parts: Sequence[tuple[bytes, bool]], charset: str) -> str | None:
+def decode_text(parts: Sequence[tuple[bytes, bool]], charset: str) -> str | None:
     """
     Return the decoded text, or None if it is ambiguous.
 
@@ -262,7 +262,7 @@ def _expand_references(text: str) -> str | None:
         name, is_ambiguous = match.groups()
         if name is None and not is_ambiguous:
             continue  # a bare ampersand
-        character = _character_of(name) if name else None
+        character = _decode_reference(name) if name else None
         if character is None:
             return None
         parts += [text[at : match.start()], character]
@@ -276,7 +276,7 @@ def _html_letter(name: str) -> str | None:
     return letter if len(letter) == 1 and letter.isalpha() else None
 
 
-def _character_of(name: str) -> str | None:
+def _decode_reference(name: str) -> str | None:
     if not name.startswith("#"):
         return _XML_ENTITIES.get(name) or _html_letter(name)
     digits, base = (name[2:], 16) if name[1] == "x" else (name[1:], 10)

@@ -1,4 +1,4 @@
-"""Formats guessed rules as a settings file. Pure."""
+"""Formats guessed rules as a settings file."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def _value(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote a text for TOML. TOML has the same escapes as JSON, except for DEL."""
+    """Quote a string for TOML. TOML has the same escapes as JSON, except for DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

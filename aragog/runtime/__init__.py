@@ -1,12 +1,12 @@
 """
-Basics that every process needs.
+Basic modules that every process needs.
 
 Public:
 
-    allocator      limits the freed memory that malloc keeps
+    allocator      limits on the freed memory that malloc keeps
     clock          reading the time and sleeping
     environment    values of environment variables
-    extras         which optional dependencies are installed
+    extras         checks for optional dependencies
     hosts          checks of Host headers and local addresses
     green_threads  many network waits in one thread
     open_files     the limit on open files

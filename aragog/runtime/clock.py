@@ -1,9 +1,9 @@
 """
-Clocks: the interface through which code reads the time and sleeps.
+Clocks, through which code reads the time and sleeps.
 
 Pure functions take `now_ms` as an argument; adapters use a `Clock`. Wall-clock times are integers
 in milliseconds since the epoch, named `…_at_ms`. Names of durations end with their unit.
-`ManualClock` is for tests: its `sleep_s` advances the time instead of waiting.
+`ManualClock` is for tests. Its `sleep_s` advances the time instead of waiting.
 """
 
 from __future__ import annotations

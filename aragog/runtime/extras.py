@@ -52,11 +52,11 @@ def install_command(extra: str) -> str:
 
 def require(extra: str, reason: str, *, module: str | None = None) -> None:
     """
-    Check that an extra is installed, before its packages are imported.
+    Check that an extra is installed. Call this before importing its packages.
 
     Args:
-        extra: its name in pyproject.toml.
-        reason: the feature that needs it.
+        extra: the name of the extra in pyproject.toml.
+        reason: the feature that needs the extra, for the message.
         module: a module of the extra to look for, if `MODULE_OF` does not list the extra.
 
     Raises:

@@ -1,12 +1,12 @@
 """
-Green threads: many network waits in one thread of the operating system.
+Green threads, which run many network waits in one thread of the operating system.
 
 A fetching worker has hundreds of requests in progress. With one thread per request, switching
 between threads took a fifth of its CPU time. `GreenPool.batch` instead runs calls as greenlets in
 the thread that submits them. A call yields whenever it waits through this module: for a socket
 (`wait_readable`, `wait_writable`), for a time (`GreenClock.sleep_s`), or for another thread
 (`GreenEvent`). Code that holds a `threading.Lock` must not wait in any of these ways. Outside of a
-batch, these functions block the thread as usual, so the same code works in both cases.
+batch, these functions block the thread as usual, so the same code works inside and outside of one.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _clock = SystemClock()
 _numbers = count()
 _this_thread = threading.local()
 MAX_EXPIRED_TIMERS = 1_000
-"""How many timers of finished waits may accumulate before they are removed."""
+"""How many timers whose waits are over may accumulate before they are removed."""
 
 
 class _GreenWait:
-    """One wait of one green thread. An event or its timer ends it, once."""
+    """One wait of one green thread. Either an event or a timer ends it."""
 
     __slots__ = ("green", "hub", "is_over")
 
@@ -47,7 +47,7 @@ class _GreenWait:
         self.is_over = False
 
     def end(self, *, happened: bool) -> None:
-        """Let the green thread continue. Must be called in the thread that it runs in."""
+        """Resume the green thread. This must be called in the thread that it runs in."""
         if not self.is_over:
             self.is_over = True
             self.hub.ready.append((self.green, happened))
@@ -59,13 +59,13 @@ class _GreenWait:
 
 class _Hub:
     """
-    Schedules the green threads of one thread: first those that are ready, then those whose wait
-    ended.
+    Schedules the green threads of one thread. Those that are ready run before those whose wait has
+    just ended.
     """
 
     def __init__(self) -> None:
         self.running_calls = 0
-        """How many calls are still running."""
+        """The number of calls that are still running."""
         self.ready: deque[tuple[greenlet, object]] = deque()
         self._green = greenlet(self._run)
         self._poll = select.epoll()
@@ -82,7 +82,7 @@ class _Hub:
 
     @property
     def dead(self) -> bool:
-        """True if a signal handler raised an exception, which loses all green threads."""
+        """True if a signal handler raised an exception, which ends the hub and its threads."""
         return bool(self._green.dead)
 
     def start(self, function: Callable[[], None]) -> None:
@@ -164,12 +164,12 @@ def _busy_hub() -> _Hub | None:
 
 
 def wait_readable(sock: socket.socket, seconds: float) -> None:
-    """Return when the socket has data or is closed. Raises TimeoutError after `seconds`."""
+    """Wait until the socket has data or is closed. Raises TimeoutError after `seconds`."""
     _wait_for_socket(sock, select.EPOLLIN, seconds)
 
 
 def wait_writable(sock: socket.socket, seconds: float) -> None:
-    """Return when the socket accepts data or is closed. Raises TimeoutError after `seconds`."""
+    """Wait until the socket accepts data or is closed. Raises TimeoutError after `seconds`."""
     _wait_for_socket(sock, select.EPOLLOUT, seconds)
 
 
@@ -199,7 +199,7 @@ class GreenClock(SystemClock):
 
 
 class GreenEvent:
-    """Like `threading.Event`, but with a single waiter, which may be a green thread."""
+    """Like `threading.Event`, but with only one waiter, which may be a green thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -216,7 +216,7 @@ class GreenEvent:
             wait.hub.end_from_any_thread(wait)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Return True if the event was set within `seconds`; None waits without a limit."""
+        """Return True if the event was set within `seconds`. None waits without a limit."""
         hub = _busy_hub()
         with self._lock:
             if self._is_set:
@@ -250,13 +250,13 @@ class GreenCall(Generic[T]):
             self._waiter.end(happened=True)
 
     def finish(self) -> None:
-        """Wait for the call to end. Must be called in the thread of its batch."""
+        """Wait for the call to end. This must be called in the thread of its batch."""
         if not self.is_over:
             self._waiter = _GreenWait(_this_thread.hub)
             self._waiter.wait_at_most(None)
 
     def result(self) -> T:
-        """Wait for the call. Returns its result or raises its exception."""
+        """Wait for the call to end, and return its result or raise its exception."""
         self.finish()
         if self._error is not None:
             raise self._error
@@ -265,16 +265,16 @@ class GreenCall(Generic[T]):
 
 class GreenPool:
     """
-    Limits how many calls of all batches run concurrently in one process.
+    Limits how many calls run concurrently in one process, across all batches.
 
     Args:
         size: the limit. Further calls wait in order of arrival.
-        for_urgent: how many urgent calls may run in addition.
+        urgent_extra: how many urgent calls may run beyond the limit.
     """
 
-    def __init__(self, size: int, for_urgent: int = 0) -> None:
+    def __init__(self, size: int, urgent_extra: int = 0) -> None:
         self._free = size
-        self._for_urgent = for_urgent
+        self._urgent_extra = urgent_extra
         self._lock = threading.Lock()
         self._waiters: deque[GreenEvent] = deque()
         self._urgent_waiters: deque[GreenEvent] = deque()
@@ -284,9 +284,9 @@ class GreenPool:
         return GreenBatch(self)
 
     def acquire(self, *, urgent: bool = False) -> None:
-        """Take a slot of the pool, waiting until one is free."""
+        """Wait for a free slot of the pool, and take it."""
         with self._lock:
-            if self._free > (-self._for_urgent if urgent else 0):
+            if self._free > (-self._urgent_extra if urgent else 0):
                 self._free -= 1
                 return
             turn = GreenEvent()
@@ -321,7 +321,7 @@ class GreenBatch:
     def submit_urgent(
         self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> GreenCall[T]:
-        """Submit an urgent call, which does not wait for other calls."""
+        """Submit an urgent call, which does not wait for calls that are not urgent."""
         return self._begin(lambda: function(*args, **kwargs), urgent=True)
 
     def _begin(self, function: Callable[[], T], *, urgent: bool) -> GreenCall[T]:

@@ -1,5 +1,5 @@
 """
-Checks of Host headers, which protect local servers from DNS rebinding. Pure.
+Checks of Host headers, which protect local servers from DNS rebinding.
 
 A web page can make its own name resolve to a loopback address (DNS rebinding) and then read an API
 that trusts local clients. Such requests have the page's name in their Host header, so a local

@@ -1,7 +1,7 @@
 """
-Makes modules importable by the names that the documentation of version 0.1 uses.
+Makes modules importable under the names that the documentation of version 0.1 uses.
 
-For one release, an import by an old name still works and emits a warning that states the new name.
+For one release, an import under an old name still works and emits a warning with the new name.
 Both names refer to the same module object, so classes are identical and settings with an old class
 path work.
 """

@@ -1,9 +1,9 @@
 """
-The limit on open files of a process: raises it, and sizes pools to fit it.
+Raises a process's limit on open files, and chooses pool sizes that keep within the limit.
 
 Each connection, socket and SQLite connection takes one or two descriptors. If a process exceeds the
-limit, nothing that opens a descriptor works: connecting, reading a script, accepting a client. So
-each role first raises its soft limit, and then sizes its pools by the limit that it got.
+limit, it can neither connect, read a script nor accept a client. So each role first raises its soft
+limit, and then sizes its pools according to the limit that it got.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import resource
 from pathlib import Path
 
 REQUESTED_LIMIT = 16_384
-"""The limit to request. A higher one is not needed, and some libraries scan all descriptors."""
+"""The limit to request. It is not higher because some libraries scan all possible descriptors."""
 UNLIMITED = 1 << 20
 MIN_THREADS = 2
 MIN_SOCKETS = 8
-# The divisors of the limit: threads and clients may each use half of it, a pool of sockets a tenth.
+# Divisors of the limit: threads and clients may each use half of it, and a socket pool a tenth.
 THREADS_SHARE = CLIENTS_SHARE = 2
 SOCKETS_SHARE = 10
 SUFFICIENT_LIMIT = 4096
-"""From this limit on, the default settings are not reduced."""
+"""With this limit or more, the pools have the sizes in the default settings."""
 
 
 def limit() -> int:
@@ -31,7 +31,7 @@ def limit() -> int:
 
 
 def limit_of(pid: int) -> int | None:
-    """Return how many files another process may have open; None if unknown (not on Linux)."""
+    """Return how many files another process may have open, or None if that is unknown."""
     try:
         text = Path(f"/proc/{pid}/limits").read_text("ascii")
     except OSError:

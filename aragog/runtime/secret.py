@@ -1,9 +1,9 @@
 """
 Strings that must not be printed: passwords, tokens, and URLs that may contain them.
 
-Both types are subclasses of `str`, so libraries accept them. Python masks them whenever it prints
-them (`repr`, `str`, f-strings, `%s`), in logs, tracebacks and error messages. `reveal` returns the
-original text for the code that sends it.
+Both types are subclasses of `str`, so libraries accept them. They print as a mask (with `repr`,
+`str`, f-strings and `%s`), so logs, tracebacks and error messages do not contain them. `reveal`
+returns the original string for the code that sends it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class Secret(str):
     __slots__ = ()
 
     def __new__(cls, text: str = "") -> Self:
-        # Without `reveal`, `str(text)` of another secret would be its mask.
+        # Without `reveal`, a copy of another secret would contain its mask.
         return super().__new__(cls, reveal(text))
 
     @property
     def masked(self) -> str:
-        """The masked text."""
+        """The string to print instead."""
         return MASK if len(self) else ""
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class Secret(str):
 
 
 class SecretUrl(Secret):
-    """A URL that may contain a password. Printed without it."""
+    """A URL that may contain a password. It is printed without the password."""
 
     __slots__ = ()
 
@@ -53,14 +53,14 @@ class SecretUrl(Secret):
 
 
 def reveal(text: str) -> str:
-    """Return the original text as a plain string."""
+    """Return the original as a plain string."""
     return str.__str__(text)
 
 
 def without_password(url: str) -> str:
     """
     Return `url` with its secrets masked. Accepts URLs, PostgreSQL `key=value` strings, and
-    malformed text.
+    malformed strings.
 
     For a well-formed URL, the result contains the scheme, hosts, ports, path, and the values of
     options that are known to be harmless. Everything before the last `@` counts as credentials,
@@ -124,7 +124,7 @@ _HARMLESS = frozenset({
     "sslcert", "sslmode", "sslrootcert", "target_session_attrs", "tcp_user_timeout", "timeout",
     "virtual_host",
 })  # fmt: skip
-"""Options of URLs whose values are not secret."""
+"""URL options whose values are not secret."""
 
 
 def _options(query: str) -> str:
@@ -146,13 +146,13 @@ NO_URL = SecretUrl()
 
 def mask(section: object, **values: Any) -> None:
     """
-    Replace fields of a frozen dataclass, such as a section of the settings, with
-    masked values.
+    Replace fields of a frozen dataclass, such as a settings section, with
+    values of secret types.
     """
     for name, value in values.items():
         object.__setattr__(section, name, value)
 
 
-def secret_urls(texts: tuple[str, ...]) -> tuple[SecretUrl, ...]:
-    """Mark URLs as possibly containing passwords."""
-    return tuple(SecretUrl(text) for text in texts)
+def secret_urls(strings: tuple[str, ...]) -> tuple[SecretUrl, ...]:
+    """Return the strings as URLs that may contain passwords."""
+    return tuple(SecretUrl(text) for text in strings)

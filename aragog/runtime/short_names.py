@@ -1,11 +1,11 @@
 """
-Makes aragog's tasks and workers importable by short names.
+Makes aragog's tasks and workers importable under short names.
 
 In a checkout, the folders `tasks/` and `workers/` and the modules `celeryconfig.py` and
 `beat_schedule.py` are at the top, where users of Celery expect them. The package contains symbolic
 links to them, and its own code imports `aragog.tasks.fetch` and so on. When one of them is imported
-by its short name, as in `celery -A workers`, it calls `share`, so that both names refer to one
-module object, named by its long name.
+under its short name, as in `celery -A workers`, it calls `share`, so that both names refer to one
+module object, which has the long name.
 
 A wheel installs only the top-level name `aragog`, because a project may have its own `workers.py`
 or `tasks.py` (docs/adr/0031). There, `offer` makes a short name importable unless something else
@@ -71,7 +71,7 @@ def share(name: str) -> None:
     Make the short name `name` and its submodules refer to the modules below `aragog`.
 
     A module calls this with its own `__name__`. If that is the short name, the rest of the module
-    then runs in a namespace that is discarded. Does nothing for a long name.
+    then runs in a namespace that is discarded. If it is the long name, this does nothing.
     """
     if name.startswith("aragog."):
         return

@@ -25,10 +25,10 @@ def fits(path: str | os.PathLike[str]) -> bool:
 
 def short_folder(below_bytes: int, shared: Sequence[str] = SHARED_FOLDERS) -> Path:
     """
-    Return a folder for temporary files, short enough for a socket path with `below_bytes` more
-    bytes.
+    Return a folder for temporary files that is short enough for a socket path with `below_bytes`
+    more bytes.
 
-    This is TMPDIR if it is short enough, or else the first writable folder of `shared`. Processes
+    This is TMPDIR if it is short enough, or else the first suitable folder of `shared`. Processes
     with the same environment get the same folder.
 
     Raises:

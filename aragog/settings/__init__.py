@@ -18,7 +18,7 @@ from aragog.settings.crawling import (
     WorkerSettings,
 )
 from aragog.settings.egress import EgressRule, EgressSettings, WaySettings
-from aragog.settings.loading import load_settings, names_set, settings_file, settings_of
+from aragog.settings.loading import configured_names, load_settings, settings_file, settings_of
 from aragog.settings.servers import (
     BrokerSettings,
     ContentSettings,
@@ -58,9 +58,9 @@ __all__ = [
     "WaySettings",
     "WebhookSettings",
     "WorkerSettings",
+    "configured_names",
     "duration_s",
     "load_settings",
-    "names_set",
     "plain",
     "settings_file",
     "settings_of",

@@ -55,7 +55,7 @@ TOKEN_ENTRY = re.compile(
 # The memory that a small crawl needs for its jobs, slots and robots rules.
 MIN_REDIS_BYTES = 33_554_432
 
-OFF_AT_ZERO = {"keep_versions", "max_connections_per_address", "read_cache_s"}
+MAY_BE_ZERO = {"keep_versions", "max_connections_per_address", "read_cache_s"}
 
 # The limiter stores the factor as a percentage in two bytes, so it cannot be much larger.
 MAX_LATENCY_SLOWDOWN = 100
@@ -87,7 +87,7 @@ def problems_of(settings: Settings) -> list[str]:
 
 def _number_problems(settings: Settings) -> Iterator[str]:
     for section, name, value in _numbers(settings):
-        may_be_zero = name.endswith("_port") or name in OFF_AT_ZERO
+        may_be_zero = name.endswith("_port") or name in MAY_BE_ZERO
         if value < 0 or (value == 0 and not may_be_zero):
             yield f"{section}.{name}: must be above 0, got {value}"
         if name.endswith("_port") and value > 65_535:
@@ -133,7 +133,7 @@ def _identity_problems(identity: IdentitySettings, fetch: FetchSettings) -> Iter
     if not {"@authority", "@target-uri"} & set(identity.components):
         yield "identity.components: must have @authority or @target-uri"
     if len(set(identity.components)) < len(identity.components):
-        yield "identity.components: has a component twice"
+        yield "identity.components: contains a component twice"
     for network in identity.networks:
         try:
             ipaddress.ip_network(network)
@@ -324,7 +324,7 @@ def _redis_problems(settings: Settings) -> Iterator[str]:
     for setting, url in urls:
         if not is_usable(url):
             yield (
-                f"{setting}: {without_password(url)!r} is not a Redis URL; write "
+                f"{setting}: {without_password(url)!r} is not a Redis URL; use "
                 "redis://host:port/db, unix:///path or sentinel://host:port/service, "
                 "and in a password / as %2F, # as %23, ? as %3F, @ as %40"
             )

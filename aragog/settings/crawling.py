@@ -1,4 +1,4 @@
-"""How and when pages are fetched: politeness, HTTP, the pipeline, its workers, refreshes."""
+"""Settings for how and when pages are fetched."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PolitenessSettings:
     """Redis servers of the limiter when it is first used. Empty: `redis.url`. Later, change them
     with `aragog limiter`; this setting then only provides passwords."""
     overrides_file: Path | None = None
-    """TOML file with the rates of single domains. Changes apply within 5 s."""
+    """TOML file with the rates of individual domains. Changes apply within 5 s."""
     compare_with_reppy: float = 0.01
     """Share of fetched robots.txt files that reppy also reads, if it is installed. Differences are
     counted (`robots_different`) and kept in `robots-differences` in the data folder."""
@@ -33,7 +33,7 @@ class PolitenessSettings:
     horizon_s: float = 86_400.0
     """Maximum pause of a domain (Retry-After)."""
     slot_window_ms: int = 1000
-    """A job that is later than this for its slot gets a new one."""
+    """A job that misses its slot by more than this gets a new one."""
     crawl_delay_cap_s: float = 30.0
     """Maximum `Crawl-delay` that is applied."""
     obey_visit_time: bool = True
@@ -42,9 +42,9 @@ class PolitenessSettings:
     """If a domain takes twice as long as usual to respond, it gets half as many requests, and so on
     up to this factor. Intervals never grow beyond 10 s. 1: latency does not change the rate."""
     robots_fresh_s: float = 86_400.0
-    """Older rules are refreshed in the background (RFC 9309 asks for 24 h)."""
+    """Rules older than this are refreshed in the background (RFC 9309 recommends at most 24 h)."""
     robots_usable_s: float = 604_800.0
-    """Older rules are not used."""
+    """Rules older than this are not used."""
     robots_error_s: float = 600.0
     """After an error, robots.txt is requested again after this time."""
     robots_domain_max_bytes: int = 16_777_216
@@ -71,9 +71,9 @@ class FetchSettings:
     connect_timeout_s: float = 5.0
     """Limit for opening one connection, including TLS."""
     read_timeout_s: float = 10.0
-    """Limit between two reads."""
+    """Maximum time between two reads."""
     min_bytes_per_s: int = 100
-    """Minimum rate of a body after its first 5 s."""
+    """Minimum transfer rate of a body after its first 5 s."""
     max_wire_bytes: int = 10_485_760
     """Maximum size of a body as it is sent, including chunk headers."""
     max_body_bytes: int = 20_971_520
@@ -103,8 +103,8 @@ class FetchSettings:
     allowed_networks: tuple[str, ...] = ()
     """Private networks that a fetch may connect to, such as `127.0.0.0/8`."""
     host_map: Mapping[str, str] = field(default_factory=dict)
-    """Host name, or `*.suffix`, to `address:port`, like curl's --resolve, for tests and the demo.
-    The address is then allowed for that name only."""
+    """Maps a host name, or `*.suffix`, to `address:port`, like curl's --resolve, for tests and the
+    demo. The address is then allowed for that name only."""
     proxy: SecretUrl = NO_URL
     """Proxy for URLs that no rule of `egress` matches: `http://`, `socks5://` or `socks5h://`, with
     its login (docs/fetching.md#egress-routes)."""
@@ -112,20 +112,20 @@ class FetchSettings:
     """Additional headers that are sent to every host. Do not put secrets here; see
     `origin_headers`."""
     origin_headers: Mapping[str, Secret] = field(default_factory=dict)
-    """Headers for one origin, such as an Authorization header: origin (`https://example.com`) to
-    `Name: value`, one per line. They are not sent to other origins, nor after a redirect from
-    another origin."""
+    """Headers for individual origins, such as an Authorization header. Maps an origin
+    (`https://example.com`) to `Name: value`, one per line. They are not sent to other origins, nor
+    after a redirect from another origin."""
     basic_auth: Mapping[str, Secret] = field(default_factory=dict)
-    """Origin to `user:password`. It is sent to that origin only. A host without a scheme means
-    `https://`."""
+    """Maps an origin to `user:password`, which is sent to that origin only. A host without a scheme
+    means `https://`."""
     sign_in: Mapping[str, SignInSettings] = field(default_factory=dict)
-    """Origin to how crawls sign in there, for your own sites (docs/fetching.md#sign-in)."""
+    """Maps an origin to how crawls sign in there, for your own sites (docs/fetching.md#sign-in)."""
     cookies: bool = False
     """Keep cookies during the redirects of one fetch."""
     verify_tls: bool = True
     """Reject invalid certificates."""
     http2_hosts: tuple[str, ...] = ()
-    """Hosts and domains to which HTTP/2 is offered, including all hosts below them; `*` means all.
+    """Hosts and domains that are offered HTTP/2, including all hosts below them; `*` means all.
     The server chooses the version. Empty: HTTP/1.1 only. Needs the `http2` extra."""
     concurrency: int = 128
     """Concurrent requests of one worker process."""
@@ -166,7 +166,7 @@ class RenderingSettings:
 
 @dataclass(frozen=True, slots=True)
 class PreferencesSettings:
-    """What this crawl is for, and how aragog obeys what sites say about that (docs/standing.md)."""
+    """What this crawl is for, and how aragog obeys sites' preferences for it (docs/standing.md)."""
 
     purposes: tuple[str, ...] = ()
     """Purposes of this crawl: `search`, `ai-input`, `ai-train`. If a site does not allow one of
@@ -177,7 +177,6 @@ class PreferencesSettings:
     `content-signals` (Content-Signal)."""
     obey_unavailable_after: bool = True
     """Delete a stored page when its `unavailable_after` has passed."""
-
     read_tdm_file: bool = False
     """Read /.well-known/tdmrep.json even if this crawl is not for `ai-input` or `ai-train`, so that
     readers can later ask for pages for these purposes. Costs one request per origin and day. Crawls
@@ -185,7 +184,7 @@ class PreferencesSettings:
 
     @property
     def asks_tdm_file(self) -> bool:
-        """True if sites are asked for tdmrep.json, which is about the use of pages by models."""
+        """True if tdmrep.json is requested. It says whether models may use a site's pages."""
         return self.read_tdm_file or not {"ai-input", "ai-train"}.isdisjoint(self.purposes)
 
 
@@ -211,11 +210,11 @@ class IdentitySettings:
     contact: str = ""
     """Mail address or web page for the page about the crawler."""
     description: str = ""
-    """What the crawler does, in one or two sentences for that page."""
+    """What the crawler does, in one or two sentences for the page about the crawler."""
     networks: tuple[str, ...] = ()
     """Networks that requests come from, such as `203.0.113.0/28`, for the address list
-    (draft-illyes-webbotauth-jafar). The addresses of `egress.ways` are added to it. If both are
-    empty, no list is published."""
+    (draft-illyes-webbotauth-jafar). The addresses in `egress.ways` are added to the list. If both
+    are empty, no list is published."""
     serve: bool = False
     """Let `aragog serve` publish the public keys (at the path of `identity.agent`), the page about
     the crawler (/bot.html) and the address list (/addresses.json) without a token. A proxy for that
@@ -234,35 +233,36 @@ class PipelineSettings:
     of the memory of the Redis machine; at most 128 MiB."""
     spool_ttl_s: float = 3600.0
     """How long a body is kept. On `pinlater://`, this applies to bodies that no waiting job needs
-    (at most 300 s). If the body of a URL has expired, the URL is fetched again and loses an
+    (at most 300 s). If a URL's body has expired, the URL is fetched again, which counts as an
     attempt."""
     max_attempts: int = 5
-    """Attempts to fetch one URL if the failure is temporary."""
+    """Maximum number of attempts to fetch one URL if its failures are temporary."""
     retry_first_s: float = 30.0
-    """Delay before the second attempt. It doubles for each further one, with jitter."""
+    """Delay before the second attempt. It doubles for each further attempt, with jitter."""
     max_links_per_page: int = 1000
     """Maximum number of outlinks stored per page."""
     max_files_per_page: int = 100
-    """Maximum number of files of items that are fetched for one page (docs/own-fields.md#items)."""
+    """Maximum number of item files that are fetched for one page (docs/own-fields.md#items)."""
     recognize_traps: bool = False
-    """Stop following links to pages that bring nothing new, such as an endless calendar
-    (docs/crawls.md). Some links wait until such a group of pages has been tested."""
+    """Stop following links to pages that have nothing new, such as an endless calendar
+    (docs/crawls.md). Some links wait until a sample of such pages has been fetched."""
     page_max_cpu_s: float = 10.0
-    """CPU time for the analysis of one page. A page that needs more is stored as Unreadable."""
+    """CPU limit for analyzing one page. A page that needs more is stored as Unreadable."""
     page_max_memory_bytes: int = 1_073_741_824
-    """Additional memory for the analysis of one page."""
+    """Limit on additional memory for analyzing one page."""
     sitemap_max_files: int = 50_000
-    """Maximum number of sitemaps of one site that are fetched for one call to `enqueue`."""
+    """Maximum number of a site's sitemaps that are fetched for one call to `enqueue`."""
     sitemap_max_urls: int = 10_000_000
-    """Maximum number of URLs in these sitemaps together. The rest is left out and logged."""
+    """Maximum total number of URLs in these sitemaps. The rest is left out and logged."""
     extractors: tuple[str, ...] = ()
-    """Your own extractors to run on each page, by entry point (docs/extending.md)."""
+    """Your own extractors to run on each page, named by entry point (docs/extending.md)."""
     store_text: tuple[str, ...] = ()
     """Forms of the main text to store as fields: `text` (`page.text`), `markdown`
     (`page.markdown`). Each costs 25 ms of CPU per page. Empty: the text is computed when somebody
     reads it."""
     text_finder: str = "trafilatura"
-    """What finds main texts: `trafilatura`, or an entry point (docs/extending.md#main-text)."""
+    """Extractor of the main text: `trafilatura`, or an entry point
+    (docs/extending.md#main-text)."""
     page_ready_task: str = ""
     """Name of your own Celery task that receives each batch of stored pages (docs/extending.md)."""
     page_ready_queue: str = "page-ready"
@@ -272,13 +272,13 @@ class PipelineSettings:
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
     """
-    Threads or processes of one worker of each role. `python -m aragog.workers ROLE --concurrency
-    N` overrides this.
+    The number of threads or processes of one worker of each role. `python -m aragog.workers ROLE
+    --concurrency N` overrides it.
     """
 
     fetch: int = 32
-    """Threads, each with one batch. Together they send up to `fetch.concurrency` requests at a
-    time. A busy process uses fewer of them."""
+    """Threads, each with one batch. Together they have up to `fetch.concurrency` requests in
+    progress. A busy process uses fewer threads."""
     robots: int = 8
     """Threads for robots.txt in each `fetch` process, in addition to those for pages. On brokers
     other than pinlater, in each `upkeep` process."""
@@ -310,15 +310,17 @@ class RefreshSettings:
     batch: int = 500
     """Number of due URLs that are claimed at a time."""
     gone_confirmations: int = 3
-    """404 or 410 responses, at increasing intervals, before a page is no longer refreshed."""
+    """Number of 404 or 410 responses, at increasing intervals, after which a page is no longer
+    refreshed."""
     intervals: Mapping[str, str] = field(default_factory=dict)
-    """Type or field to its usual interval, such as `recipe = "30d"`. Units are s, m, h and d."""
+    """Maps a type or field to its usual interval, such as `recipe = "30d"`. Units are s, m, h and
+    d."""
     withheld_intervals: Mapping[str, str] = field(default_factory=dict)
-    """Status to the time before a page that the site withholds is requested again, such as `403 =
-    "14d"`. It doubles each further time, up to `max_interval_s`. Defaults: 30 days for 401, 402 and
-    451, and 7 days for 403."""
+    """Maps a status to the time after which a page that the site withholds with it is requested
+    again, such as `403 = "14d"`. The time doubles after each further such response, up to
+    `max_interval_s`. Defaults: 30 days for 401, 402 and 451, and 7 days for 403."""
     effort: float = 1.0
-    """How much freshness is worth. Twice the value makes intervals about 1.4 times shorter."""
+    """How much freshness is worth. Doubling this makes intervals about 1.4 times shorter."""
     unwatched: bool = True
     """Also refresh URLs that never had a watcher. URLs whose last watch ended are never
     refreshed."""

@@ -18,7 +18,7 @@ _ORIGIN = re.compile(
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
-# Headers with credentials (RFC 9110, 6265). They must only be sent to the origin they belong to.
+# Headers with credentials (RFC 9110 and 6265), which must only be sent to their own origin.
 PRIVATE_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
 # Headers that agree to the price of a page (Cloudflare's pay per crawl). They are refused, because
 # aragog never pays.
@@ -57,12 +57,12 @@ def credential_problems(
                 f'fetch.origin_headers = {{ "https://example.com" = "{name}: ..." }}'
             )
         elif not (_HEADER_NAME.fullmatch(name) and value.isprintable()):
-            yield f"fetch.headers: {name!r}: is not a valid HTTP header; check its name and value"
+            yield f"fetch.headers: {name!r} is not a valid HTTP header; check its name and value"
     for setting, table in (("basic_auth", basic_auth), ("origin_headers", origin_headers)):
         for number, key in enumerate(table, 1):
             if origin_of(key) is None:
                 yield (
-                    f"fetch.{setting}: key {number} is not an origin; write https://host or "
+                    f"fetch.{setting}: key {number} is not an origin; use https://host or "
                     "http://host:port (its value is not shown)"
                 )
     for key, login in basic_auth.items():

@@ -24,14 +24,14 @@ class WaySettings:
     """An egress route: set `addresses` for direct requests, or `proxy`."""
 
     addresses: tuple[str, ...] = ()
-    """IP addresses of this machine from which requests are sent, at most one for IPv4 and one for
+    """This machine's IP addresses that requests are sent from, at most one for IPv4 and one for
     IPv6. `aragog serve` publishes them with `identity.networks`."""
     proxy: str = ""
     """`http://host:port`, `socks5://host:port` or `socks5h://host:port`, without a login. With
     `socks5h`, the proxy resolves names. You can use `{session}`, `{host}`, `{domain}` and
     `{crawl}`."""
     login: str = ""
-    """Where `user:password` for the proxy is: `env:NAME` or `file:PATH`. You can use the same
+    """Where to find `user:password` for the proxy: `env:NAME` or `file:PATH`. You can use the same
     placeholders in it."""
     resolve_at_proxy: bool = False
     """Send host names to an HTTP proxy instead of checked addresses."""
@@ -42,8 +42,8 @@ class WaySettings:
 @dataclass(frozen=True, slots=True)
 class EgressRule:
     """
-    The egress routes for a URL that meets all conditions. A condition is met if one of its entries
-    matches.
+    Selects the egress routes for URLs that meet all of its conditions. A condition is met if one of
+    its entries matches.
     """
 
     ways: tuple[str, ...] = ()
@@ -57,8 +57,8 @@ class EgressRule:
     crawls: tuple[str, ...] = ()
     """Names of crawls."""
     after: tuple[int, ...] = ()
-    """403 or 429: use this rule only for the attempt after such a response, which has its own slot.
-    For that attempt, rules with `after` are checked first."""
+    """403 or 429: use this rule only for the attempt that follows such a response. That attempt has
+    its own slot, and rules with `after` are checked first for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class EgressSettings:
     """
 
     ways: Mapping[str, WaySettings] = field(default_factory=dict)
-    """Name to an egress route. `direct` and `proxy` (`fetch.proxy`) need no entry."""
+    """Egress routes by name. `direct` and `proxy` (`fetch.proxy`) need no entry."""
     rules: tuple[EgressRule, ...] = ()
     """Rules, in the order in which they are checked."""
 
@@ -105,7 +105,7 @@ def _address_problems(prefix: str, way: WaySettings) -> Iterator[str]:
         except ValueError:
             yield f"{prefix}.addresses: {text!r} is not an IP address"
     if len(set(families)) < len(families):
-        yield f"{prefix}.addresses: at most one IPv4 and one IPv6 address; add another way"
+        yield f"{prefix}.addresses: must be at most one IPv4 and one IPv6 address; add another way"
 
 
 def _proxy_problems(prefix: str, way: WaySettings) -> Iterator[str]:

@@ -1,5 +1,5 @@
 """
-The names in `pipeline.extractors`: entry points, or functions in files. Pure.
+The names in `pipeline.extractors`, which are entry points or functions in files.
 
 This module imports no parser, for programs that only decode fields.
 """
@@ -7,7 +7,7 @@ This module imports no parser, for programs that only decode fields.
 from __future__ import annotations
 
 SITE = "site"
-"""The prefix of the fields that rules for single sites extract."""
+"""The prefix of the fields that rules for individual sites extract."""
 
 
 ITEMS = "items"

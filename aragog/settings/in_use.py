@@ -1,12 +1,12 @@
 """
-The effective settings of a data folder: those of the system that runs there, if any.
+The effective settings of a data folder. If a system runs there, these are its settings.
 
-A system is often started with variables that are not set in another terminal, and the demo always
-is. A process with other settings would contradict the running system: it would use another rate,
-another agent in robots.txt, or another store. So the supervisor records its settings in
-`run/settings.json`. Commands, producers and workers that are started in the same data folder use
-them while the system runs. The file contains passwords if the settings do. Like its folder, it is
-readable only by its owner.
+A system is often started with environment variables that are not set in another terminal, and the
+demo always is. A process with other settings would contradict the running system. For example, it
+would use another rate, another agent in robots.txt, or another store. So the supervisor records its
+settings in `run/settings.json`. Commands, producers and workers that are started in the same data
+folder use them while the system runs. The file contains passwords if the settings do. Like its
+folder, it is readable only by its owner.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from typing import Any
 
 import orjson
 
-from aragog.settings.loading import load_settings, names_set, settings_file, settings_of
+from aragog.settings.loading import configured_names, load_settings, settings_file, settings_of
 from aragog.settings.settings import Settings
 
 # The only setting that running processes read again when the settings file changes.
 RELOADED_SETTING = "politeness.blocked_hosts"
 EXTENDED_SETTING = "fetch.host_map"
-"""In a data folder with pages of the demo web, `aragog up` adds the demo's hosts to this
+"""In a data folder with pages of the demo sites, `aragog up` adds these sites' hosts to this
 setting."""
 PROCESS_SECTIONS = ("logs.", "serving.", "workers.")
 """Settings that only concern the process itself."""
@@ -63,13 +63,14 @@ class SettingsInUse:
     settings: Settings
     """The settings of the running system. If none runs, this process's own settings."""
     running: int | None = None
-    """The process ID of the running system. None if none runs, or if it recorded no settings."""
+    """The process ID of the running system. None if none runs or it recorded no settings."""
     differing: tuple[str, ...] = ()
-    """Settings that this process's file or environment sets, and that differ from `settings`."""
+    """Names of settings that this process's file or environment sets to values other than those in
+    `settings`."""
 
     def difference(self, subject: str) -> str:
         """
-        Return a message about the settings of `subject` that have no effect, and how to
+        Return a message that names the settings of `subject` that have no effect, and says how to
         apply them.
         """
         data_dir, names = self.settings.data_dir, ", ".join(self.differing)
@@ -84,8 +85,7 @@ def process_settings() -> Settings:
     Return the effective settings of the data folder, for a producer, worker or server.
 
     Its own `logs`, `serving` and `workers` are used, because they only concern the process itself.
-    Other
-    settings of this process that differ are logged once as a warning.
+    If other settings of this process differ, a warning that names them is logged once.
 
     Raises:
         ConfigError: the settings of this process, or of the running system, are invalid.
@@ -125,7 +125,7 @@ def settings_in_use(environ: Mapping[str, str] | None = None) -> SettingsInUse:
     if record is None:
         return SettingsInUse(own_settings)
     running, own_settings = settings_of(record["settings"]), with_absolute_paths(own_settings)
-    names = names_set(environ=environ)
+    names = configured_names(environ=environ)
     file = settings_file(environ)
     if record["settings_file"] == (str(file) if file else None) and RELOADED_SETTING in names:
         running = _with_value(running, RELOADED_SETTING, _value(own_settings, RELOADED_SETTING))
@@ -133,9 +133,9 @@ def settings_in_use(environ: Mapping[str, str] | None = None) -> SettingsInUse:
     return SettingsInUse(running, pid, tuple(differing))
 
 
-def _is_in_effect(name: str, own: Settings, running: Settings) -> bool:
-    """Return True if this setting of `own` is in effect in the running system too."""
-    own_value, running_value = _value(own, name), _value(running, name)
+def _is_in_effect(name: str, own_settings: Settings, running: Settings) -> bool:
+    """Return True if the running system uses the value that this setting has in `own_settings`."""
+    own_value, running_value = _value(own_settings, name), _value(running, name)
     if name == EXTENDED_SETTING and own_value:
         return bool(own_value.items() <= running_value.items())
     return bool(own_value == running_value)

@@ -13,14 +13,14 @@ from aragog.errors import ConfigError
 from aragog.runtime.environment import variable, without_line_end
 from aragog.settings.checks import problems_of
 from aragog.settings.settings import Settings
-from aragog.settings.values import FromEnvironment, build
+from aragog.settings.values import EnvironmentValue, build
 
 ENV_PREFIX = "ARAGOG_"
 SETTINGS_FILE = "aragog.toml"
 
 # Variables with the prefix that are not settings: the path of the settings file, variables of the
 # tests, and the token of `aragog mcp`.
-NOT_SETTINGS = ("ARAGOG_SETTINGS", "ARAGOG_TEST_", "ARAGOG_CACHE", "ARAGOG_TOKEN")
+NON_SETTING_VARIABLES = ("ARAGOG_SETTINGS", "ARAGOG_TEST_", "ARAGOG_CACHE", "ARAGOG_TOKEN")
 TABLES = ("extract",)
 """Settings that are tables themselves rather than sections."""
 
@@ -30,11 +30,11 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     Load the settings from a TOML file and the environment. The environment takes precedence.
 
     Args:
-        path: the file. None: `$ARAGOG_SETTINGS`, or else `aragog.toml` if it exists.
+        path: the file. None means `$ARAGOG_SETTINGS`, or else `aragog.toml` if it exists.
         environ: None means `os.environ`.
 
     Raises:
-        ConfigError: one line for each unknown key, wrong type and invalid value.
+        ConfigError: a key is unknown, or a value is invalid. There is one line for each.
     """
     environ = os.environ if environ is None else environ
     problems: list[str] = []
@@ -50,7 +50,8 @@ def settings_of(values: Mapping[str, Any], problems: Sequence[str] = ()) -> Sett
         problems: errors that were found while reading the table.
 
     Raises:
-        ConfigError: one line for each of `problems`, each unknown key and each invalid value.
+        ConfigError: there are `problems`, unknown keys or invalid values. There is one line for
+            each.
     """
     all_problems = list(problems)
     settings = build(Settings, values, "", all_problems)
@@ -61,8 +62,10 @@ def settings_of(values: Mapping[str, Any], problems: Sequence[str] = ()) -> Sett
     return typing.cast("Settings", settings)
 
 
-def names_set(path: Path | None = None, environ: Mapping[str, str] | None = None) -> list[str]:
-    """Return the names, such as `fetch.user_agent`, that are set in the file or the environment."""
+def configured_names(
+    path: Path | None = None, environ: Mapping[str, str] | None = None
+) -> list[str]:
+    """Return the names of the settings in the file or the environment, like `fetch.user_agent`."""
     names = []
     for section, value in _values(path, os.environ if environ is None else environ, []).items():
         keys = value if isinstance(value, dict) and section not in TABLES else None
@@ -101,10 +104,10 @@ def _read_file(
 
 def _overlay(values: dict[str, Any], environ: Mapping[str, str], problems: list[str]) -> None:
     for name, text in environ.items():
-        if not name.startswith(ENV_PREFIX) or name.startswith(NOT_SETTINGS):
+        if not name.startswith(ENV_PREFIX) or name.startswith(NON_SETTING_VARIABLES):
             continue
         section, _, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
-        value = FromEnvironment(without_line_end(text), name)
+        value = EnvironmentValue(without_line_end(text), name)
         if not key:
             values[section] = value
             continue

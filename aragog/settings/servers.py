@@ -1,4 +1,4 @@
-"""Servers and storage: jobs and shared state, pages, the crawl log and logs."""
+"""Settings for servers and storage: jobs, shared state, pages, the crawl log and logs."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class BrokerSettings:
     """Redis server for broadcasts, events and replies. Only with `pinlater+postgresql://`. Empty:
     `redis.url`."""
     claim_timeout_s: float = 60.0
-    """Seconds after which the job of a killed worker runs again."""
+    """Seconds after which a killed worker's job runs again."""
     result_backend: SecretUrl = NO_URL
-    """Where the results of tasks are stored, such as `redis://host:port/db`. Set it if your
-    programs wait for results (`AsyncResult.get`); without it, waiting is an error."""
+    """Where task results are stored, such as `redis://host:port/db`. Set it if your programs wait
+    for results (`AsyncResult.get`); without it, waiting is an error."""
 
     def __post_init__(self) -> None:
         mask(
@@ -89,7 +89,7 @@ class StoreSettings:
     hbase_timeout_ms: int = 5000
     """Limit for one call to a gateway. A slower call closes its connection."""
     hbase_pool_size: int = 8
-    """Connections per process, over all gateways."""
+    """Connections per process, across all gateways."""
     hbase_compression: Literal["NONE", "SNAPPY", "GZ", "LZ4", "ZSTD"] = "SNAPPY"
     """Compression of new tables."""
     max_field_name_bytes: int = 200
@@ -106,7 +106,7 @@ class StoreSettings:
     """Which inlinks are kept: `all`, only those from other registered domains (`external`), or
     `none`."""
     compactions: int = 4
-    """How many compactions of links may run at the same time, over all processes: 1 to 64. One
+    """How many link compactions may run at the same time across all processes, from 1 to 64. One
     takes about 0.4 ms per page. Keep this below the number of `upkeep` worker processes, so that
     other upkeep is not delayed."""
     history: tuple[str, ...] = ("product.price", "product.availability")
@@ -118,8 +118,8 @@ class StoreSettings:
     field costs one more read and row. After a change, run `aragog store repair` to index stored
     pages."""
     unique: tuple[str, ...] = ()
-    """Your own fields whose value may belong to one page only. A `put` with a value of another page
-    is refused. Extracted fields cannot be unique. After a change, run `aragog store repair`, which
+    """Your own fields whose value may belong to one page only. A `put` with another page's value is
+    refused. Extracted fields cannot be unique. After a change, run `aragog store repair`, which
     also reports duplicates."""
     graphs: tuple[str, ...] = ()
     """Names of your own graphs (docs/extending.md#your-own-graphs): up to 20 lower-case letters,
@@ -130,20 +130,21 @@ class StoreSettings:
     graph_unique: tuple[str, ...] = ()
     """`graph:property`: the same, but each value may belong to one node only."""
     graph_counted: tuple[str, ...] = ()
-    """`graph:type`: types of edges whose number is stored with each node. After a change, run
-    `aragog store repair-graph`."""
-    graph_ordered: tuple[str, ...] = ()
-    """`graph:type`: types of edges that sort by an order in addition to their score. After a
+    """`graph:type`: edge types that are counted, with the count stored at each node. After a
     change, run `aragog store repair-graph`."""
+    graph_ordered: tuple[str, ...] = ()
+    """`graph:type`: edge types that sort by an order in addition to their score. After a change,
+    run `aragog store repair-graph`."""
     graph_packed: tuple[str, ...] = ()
-    """`graph:type`: types of edges that are stored in one cell of up to 1 MiB for each source, and
-    listed there only. On HBase, taking edges costs a fifth as much. Such a type cannot be in
-    `graph_counted`. After a change, run `aragog store repair-graph` before any other call."""
+    """`graph:type`: edge types that are stored in one cell of up to 1 MiB for each source node, and
+    can be listed only from there. On HBase, taking such edges costs a fifth as much. Such a type
+    cannot be in `graph_counted`. After a change, run `aragog store repair-graph` before any other
+    call."""
     graph_sorted: tuple[str, ...] = ()
     """`graph:property`: properties whose values you can search by prefix. After a change, run
     `aragog store repair-graph`."""
     field_formats: Mapping[str, str] = field(default_factory=dict)
-    """Field, or `prefix.*`, to its format: `text` (default), `integer`, `decimal`, `json` or
+    """Maps a field, or `prefix.*`, to its format: `text` (default), `integer`, `decimal`, `json` or
     `bytes`. Extracted fields are `json` (docs/http.md)."""
 
     def __post_init__(self) -> None:
@@ -151,7 +152,7 @@ class StoreSettings:
 
     @property
     def is_embedded(self) -> bool:
-        """True if the tables are in this process. A read then takes microseconds and no network."""
+        """True if the tables are in this process, where a read takes microseconds."""
         return self.engine in {"sqlite", "memory"}
 
 
@@ -169,13 +170,13 @@ class ContentSettings:
     """Compression of the records in packs: `zstd`, or `gzip` for programs that cannot read zstd,
     such as pywb."""
     pack_bytes: int = 8_388_608
-    """A pack is written when it has this size."""
+    """A pack is written when it reaches this size."""
     pack_wait_s: float = 2.0
     """A pack is also written this long after its first page, and at once for a page that somebody
     waits for or if no other URL is in flight."""
     dictionaries: bool = True
-    """Rewrite packs of few hosts with a compression dictionary per host, which saves a quarter to a
-    half of the bytes. Only with zstd."""
+    """Rewrite packs that have few hosts with a compression dictionary per host, which saves a
+    quarter to a half of the bytes. Only with zstd."""
     takedown_hours: float = 24.0
     """Content that was taken down or removed is unreadable at once. After this time, none of its
     bytes is left in the folder or bucket, including old versions of objects."""
@@ -189,15 +190,15 @@ class ContentSettings:
     s3_prefix: str = ""
     """Prefix of every key."""
     s3_endpoint: str = ""
-    """URL of the S3 server. Empty: AWS. boto3 finds the credentials in its usual places."""
+    """URL of the S3 server. Empty: AWS. boto3 looks for the credentials in its usual places."""
     s3_region: str = ""
     """Empty: from the environment."""
     s3_connect_timeout_s: float = 5.0
     """Limit for opening one connection to S3."""
     s3_read_timeout_s: float = 20.0
-    """Limit between two reads of one response from S3."""
+    """Maximum time between two reads of one response from S3."""
     s3_attempts: int = 5
-    """Attempts per operation. The delay between them doubles up to 20 s, with jitter."""
+    """Maximum attempts per operation. The delay between them doubles up to 20 s, with jitter."""
     s3_parallel: int = 8
     """Concurrent writes per process."""
     s3_multipart_bytes: int = 8_388_608
@@ -208,7 +209,7 @@ class ContentSettings:
 
     @property
     def sends_checksums(self) -> bool:
-        """`s3_checksums`, or its default for the endpoint."""
+        """The value of `s3_checksums`, or its default for the endpoint."""
         return not self.s3_endpoint if self.s3_checksums is None else self.s3_checksums
 
 
@@ -225,7 +226,8 @@ class CrawlLogSettings:
     s3_prefix: str = "crawl-log/"
     """Prefix of every key."""
     span_s: int = 300
-    """Time that one file covers. Until then, rows wait in Redis, about 500 bytes each."""
+    """Time span that one file covers. Until it is written, its rows wait in Redis, about 500 bytes
+    each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +239,7 @@ class LogSettings:
     format: Literal["console", "json"] = "console"
     """`console`, or `json` for one object per line."""
     max_bytes: int = 52_428_800
-    """The standalone system rotates a log that is larger."""
+    """The standalone system rotates a log that is larger than this."""
     kept: int = 3
     """Rotated logs to keep per process. `fetch.log.1` is the newest."""
 
@@ -253,8 +255,8 @@ class TracingSettings:
     enabled: bool = False
     """Send spans of URLs, as OTLP over HTTP. Needs the `otel` extra."""
     sample_ratio: float = 0.01
-    """Share of URLs that are traced, up to 1. If the caller has a trace, its sampling decision
-    is used instead."""
+    """Share of URLs that are traced, up to 1. If the caller has a trace, the caller's sampling
+    decision is used instead."""
 
 
 @dataclass(frozen=True, slots=True)

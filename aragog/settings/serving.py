@@ -1,4 +1,4 @@
-"""The API, Thrift, Flower and webhooks."""
+"""Settings for the API, Thrift, Flower and webhooks."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class ServingSettings:
     thrift_port: int = 8101
     """Port of the Thrift services (docs/thrift.md). 0: no Thrift."""
     standby_gateways: tuple[str, ...] = ()
-    """`host:port` of gateways of a replica of the HBase store. Reads that fail are also sent
+    """`host:port` of the gateways of an HBase replica of the store. Reads that fail are also sent
     there, and so are slow ones, up to 2% of all reads (docs/thrift.md)."""
     standby_dsn: SecretUrl = NO_URL
-    """The same for PostgreSQL: URL of a replica."""
+    """URL of a PostgreSQL replica of the store, which is used in the same way."""
     standby_max_lag_s: float = 10.0
     """A PostgreSQL replica that lags more than this is not read."""
     flower_host: str = "127.0.0.1"
@@ -40,12 +40,13 @@ class ServingSettings:
     """Hashed tokens: `name:scopes:sha256`, with scopes joined by `+`, and optionally `:rate` in
     requests/s. `aragog token` creates them. Empty: no token is required, on loopback only."""
     field_writers: Mapping[str, str] = field(default_factory=dict)
-    """Field, or `prefix.*`, to the names of the tokens that may write and delete it, joined by `+`
-    (docs/http.md). Every token with scope write may write fields without an entry."""
+    """Maps a field, or `prefix.*`, to the names of the tokens that may write and delete it, joined
+    by `+` (docs/http.md). Fields without an entry may be written by every token with scope
+    write."""
     quotas: Mapping[str, str] = field(default_factory=dict)
-    """Token to its limits: `urls_a_day=N`, `waiting_urls=N`, `bytes_a_day=N`, and `weight=W`, its
-    share of a domain's slots relative to other tokens (docs/crawls.md). It must be the same on all
-    machines."""
+    """Maps a token to its limits: `urls_a_day=N`, `waiting_urls=N`, `bytes_a_day=N`, and
+    `weight=W`, its share of a domain's slots relative to other tokens (docs/crawls.md). The setting
+    must be the same on all machines."""
     tls_cert_file: Path | None = None
     """PEM file with the certificate and its chain. With it, HTTP and Thrift accept only TLS."""
     tls_key_file: Path | None = None
@@ -59,8 +60,8 @@ class ServingSettings:
     threads: int = 16
     """Threads per process for the store."""
     read_cache_s: float = 0.0
-    """How old plain reads of records may be. Each process caches what it has read for this time. It
-    sees its own writes at once. 0: no cache (docs/thrift.md)."""
+    """How long each process caches the records that it has read, so that plain reads may be this
+    old. A process sees its own writes at once. 0: no cache (docs/thrift.md)."""
     read_cache_bytes: int = 67_108_864
     """Memory of that cache per process."""
     content_threads: int = 8
@@ -69,7 +70,7 @@ class ServingSettings:
     """Concurrent calls of one kind (store, content, broker, fetch) per process. Further requests
     get 503."""
     max_waiting: int = 1000
-    """Requests per process that wait for a fetch. Further ones get what is stored."""
+    """Maximum requests per process that wait for a fetch. Further ones get what is stored."""
     max_connections: int = 1024
     """Open connections per process, separately for HTTP and Thrift. A further connection replaces
     the one that has been idle for the longest time, or is refused if all are busy."""
@@ -106,10 +107,10 @@ class WebhookSettings:
     """Webhooks that report changes (docs/refresh.md#webhooks)."""
 
     allowed_hosts: tuple[str, ...] = ()
-    """Hosts that the SSRF filter does not check, such as those in your own network."""
+    """Hosts that the SSRF filter does not check, such as hosts in your own network."""
     timeout_s: float = 10.0
     """Limit for one POST."""
     first_retry_s: float = 10.0
-    """Delay before the second attempt. It doubles for each further one, up to 6 h."""
+    """Delay before the second attempt. It doubles for each further attempt, up to 6 h."""
     max_attempts: int = 16
-    """Attempts per delivery. 16 attempts take more than a day."""
+    """Maximum attempts per delivery. 16 attempts take more than a day."""

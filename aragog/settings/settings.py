@@ -42,7 +42,7 @@ _REMEDY = "set ARAGOG_DATA_DIR to a shorter path (which then contains the socket
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings. Immutable. Functions only receive the section that they use."""
+    """All settings, in an immutable object. Functions only receive the section that they use."""
 
     data_dir: Path = Path("var")
     """Folder for all data of the standalone system."""
@@ -51,7 +51,7 @@ class Settings:
     be the same on all machines."""
     extract: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Your own fields: for each host, field names with a CSS or XPath rule (docs/own-fields.md).
-    They are stored as `site.FIELD`. A table instead of a rule describes a kind of items."""
+    They are stored as `site.FIELD`. A table in place of a rule describes an item kind."""
     broker: BrokerSettings = field(default_factory=BrokerSettings)
     redis: RedisSettings = field(default_factory=RedisSettings)
     politeness: PolitenessSettings = field(default_factory=PolitenessSettings)
@@ -89,7 +89,7 @@ class Settings:
 
     @property
     def postgres_socket(self) -> Path:
-        """The Unix socket of the private PostgreSQL server. Its place is chosen as for Redis."""
+        """The Unix socket of the private PostgreSQL server. See `redis_socket` for its folder."""
         return self._socket("postgres", ".s.PGSQL.5432")
 
     @property

@@ -19,9 +19,9 @@ class SignInSettings:
     form: str = ""
     """Path of the page with the form, such as `/login`."""
     fields: Mapping[str, Secret] = field(default_factory=dict)
-    """Name of a form field to where its value is: `env:NAME`, `file:PATH`, or `text:VALUE` if it is
-    not secret. The first form that has all these fields is used. Its other fields keep the values
-    of the page."""
+    """Maps each form field to the place of its value: `env:NAME`, `file:PATH`, or `text:VALUE` if
+    it is not secret. The first form that has all these fields is used. Its other fields keep the
+    values that they have in the page."""
     crawls: tuple[str, ...] = ()
     """Names of the crawls that sign in. Empty: every fetch of the origin."""
     least_s: float = 60.0
@@ -35,7 +35,7 @@ def sign_in_problems(table: Mapping[str, SignInSettings]) -> Iterator[str]:
     """Yield one line for each invalid value. The lines contain no secrets."""
     for number, (key, sign_in) in enumerate(table.items(), 1):
         if origin_of(key) is None:
-            yield f"fetch.sign_in: key {number} is not an origin; write https://host"
+            yield f"fetch.sign_in: key {number} is not an origin; use https://host"
             continue
         prefix = f"fetch.sign_in.{origin_of(key)}"
         if not sign_in.form.startswith("/") or sign_in.form.startswith("//"):

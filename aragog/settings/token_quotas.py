@@ -1,4 +1,4 @@
-"""Quotas of tokens, in the form of `serving.quotas`: `urls_a_day=100000 waiting_urls=5000`."""
+"""Token quotas, written as in `serving.quotas`, such as `urls_a_day=100000 waiting_urls=5000`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MIN_WEIGHT, MAX_WEIGHT = 0.01, 100.0
 
 @dataclass(frozen=True, slots=True)
 class TokenQuota:
-    """Limits of one token. None: no limit."""
+    """Limits of one token. None means that there is no limit."""
 
     urls_a_day: int | None = None
     """URLs that it may enqueue per day (UTC), including links that its crawls follow."""
@@ -33,7 +33,7 @@ class TokenQuota:
         Parse a quota.
 
         Raises:
-            ValueError: not a quota. The message names the problem.
+            ValueError: the text is not a quota. The message names the problem.
         """
         values = dict(_pair(part) for part in text.split())
         names = [field.name for field in fields(cls)]
@@ -62,6 +62,6 @@ def _number(text: str, kind: type[int | float]) -> float:
     return value
 
 
-def read_quotas(texts: Mapping[str, str]) -> dict[str, TokenQuota]:
+def read_quotas(strings: Mapping[str, str]) -> dict[str, TokenQuota]:
     """Return the quotas by token. Raises `ValueError` like `TokenQuota.read`."""
-    return {token: TokenQuota.read(text) for token, text in texts.items()}
+    return {token: TokenQuota.read(text) for token, text in strings.items()}

@@ -19,8 +19,8 @@ DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
-class FromEnvironment(str):
-    """An unconverted value from the environment, with the name of its variable."""
+class EnvironmentValue(str):
+    """An unconverted value of an environment variable, with the variable's name."""
 
     __slots__ = ("name",)
     name: str
@@ -51,7 +51,7 @@ def build(cls: type[Any], values: Mapping[str, Any], prefix: str, problems: list
                 )
             else:
                 problems.append(
-                    f"{prefix}{key}: is a section, got one value; set one of its keys, such as "
+                    f"{prefix}{key}: is a section, not a value; set one of its keys, such as "
                     f"{prefix}{key}.{dataclasses.fields(hint)[0].name}"
                 )
             continue
@@ -68,13 +68,13 @@ def build(cls: type[Any], values: Mapping[str, Any], prefix: str, problems: list
 
 
 def _section_in(hint: Any) -> type[Any] | None:
-    """Return the section class of the entries of a table or a list, or None for other types."""
+    """Return the dataclass that a table's or list's entries are built as; None for other types."""
     inner = [part for part in typing.get_args(hint) if dataclasses.is_dataclass(part)]
     return typing.cast("type[Any]", inner[0]) if inner else None
 
 
 def _build_each(cls: type[Any], value: Any, prefix: str, problems: list[str]) -> Any:
-    """Build the sections in a table or list of tables. Raises ValueError for other values."""
+    """Build the sections from a table or list of tables. Raises ValueError for other values."""
     if isinstance(value, Mapping) and all(isinstance(table, Mapping) for table in value.values()):
         return {
             key: build(cls, table, f"{prefix}.{key}.", problems) for key, table in value.items()
@@ -82,14 +82,15 @@ def _build_each(cls: type[Any], value: Any, prefix: str, problems: list[str]) ->
     if isinstance(value, list) and all(isinstance(table, Mapping) for table in value):
         numbered_tables = enumerate(value, 1)
         return tuple(build(cls, table, f"{prefix}[{n}].", problems) for n, table in numbered_tables)
-    raise ValueError("tables, in the settings file")
+    raise ValueError("tables in the settings file")
 
 
 def plain(value: Any) -> Any:
     """
-    Return settings, or a part of them, as tables, lists and scalars that `build` can read.
+    Return settings, or one section, as tables, lists and scalars that `build` can read.
 
-    Secrets are in plain text. Fields that are None, which is always their default, are left out.
+    Secrets are in plain text. Fields that are None are left out, because None is always their
+    default.
     """
     if dataclasses.is_dataclass(value):
         items = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value))
@@ -104,7 +105,7 @@ def plain(value: Any) -> Any:
 
 
 def _suggestion(key: str, names: set[str], prefix: str) -> str:
-    """Return a hint with the most similar setting, or ""."""
+    """Return a hint that names the most similar setting, or ""."""
     matches = difflib.get_close_matches(key, names, n=1)
     return f"; did you mean {prefix}{matches[0]}?" if matches else ""
 
@@ -117,7 +118,7 @@ def _is_secret(hint: Any) -> bool:
 
 
 def _convert(value: Any, hint: Any) -> Any:
-    """Convert `value` to the type `hint`. The message of the ValueError says what it must be."""
+    """Convert `value` to the type `hint`. If that fails, the ValueError says what it must be."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         inner = next(a for a in args if a is not type(None))
@@ -139,7 +140,7 @@ def _convert(value: Any, hint: Any) -> Any:
         return value
     if origin is not None and issubclass(origin, Mapping) and typing.get_origin(args[1]):
         if not isinstance(value, dict):
-            raise ValueError("a table of tables, in the settings file")
+            raise ValueError("a table of tables in the settings file")
         return {key: _convert(table, args[1]) for key, table in value.items()}
     if origin is not None and issubclass(origin, Mapping):
         pairs = _pairs(value) if isinstance(value, str) else value
@@ -154,12 +155,12 @@ def _convert_scalar(value: Any, hint: Any) -> Any:
         if isinstance(value, bool):
             return value
         booleans = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-        if isinstance(value, FromEnvironment) and value.lower() in booleans:
+        if isinstance(value, EnvironmentValue) and value.lower() in booleans:
             return booleans[value.lower()]
         raise ValueError("true or false")
     if hint in (int, float):
         is_number = isinstance(value, int if hint is int else (int, float))
-        if not isinstance(value, bool) and (is_number or isinstance(value, FromEnvironment)):
+        if not isinstance(value, bool) and (is_number or isinstance(value, EnvironmentValue)):
             with suppress(ValueError, OverflowError):
                 converted = hint(value)
                 if math.isfinite(converted):
@@ -182,16 +183,16 @@ def _pairs(text: str) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in parts}
 
 
-def _split(text: str) -> list[FromEnvironment]:
+def _split(text: str) -> list[EnvironmentValue]:
     """Split a comma-separated value."""
     name = getattr(text, "name", "")
-    return [FromEnvironment(part.strip(), name) for part in text.split(",") if part.strip()]
+    return [EnvironmentValue(part.strip(), name) for part in text.split(",") if part.strip()]
 
 
 def duration_s(text: str) -> float:
     """
-    Return the seconds for a text such as `90s`, `6h` or `1.5d`.
-    Raises ValueError for other texts.
+    Return the number of seconds in a string such as `90s`, `6h` or `1.5d`.
+    Raises ValueError for anything else.
     """
     match = DURATION.fullmatch(text)
     if match is None:

@@ -1,8 +1,8 @@
 """
-The demo web of a data folder, and the settings that direct a crawl to it.
+The demo sites of a data folder, and the settings that direct a crawl to them.
 
-URLs of the demo web stay in the data folder after the demo: some are still queued, others are
-refreshed later. A file marks such a folder, and every system that runs there serves the demo web.
+URLs of the demo sites stay in the data folder after the demo: some are still queued, others are
+refreshed later. A file marks such a folder, and every system that runs there serves the demo sites.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ HOSTS = "*.test"
 UNKNOWN_HOSTS, CLOSED_PORT = "*.test.invalid", "127.0.0.1:1"
 """Hosts in the demo's links that do not exist, and the addresses they resolve to."""
 USER_AGENT = "aragog-demo/1.0"
-"""It has no contact, so only the demo web and other loopback servers are fetched."""
+"""It has no contact, so only the demo sites and other loopback servers are fetched."""
 BACKLOG = 128
 MARK_FILE = "demo-web"
 _MARK_TEXT = """\
-The URLs of this folder include those of aragog's demo web, *.test. While this file exists, any
-aragog running here serves the demo web on loopback. Delete this file to stop that.
+The URLs of this folder include those of aragog's demo sites, *.test. While this file exists, any
+aragog running here serves the demo sites on loopback. Delete this file to stop that.
 """
 
 
 def mark(data_dir: Path) -> None:
-    """Record that the URLs of an existing data folder include those of the demo web."""
+    """Record that the URLs of an existing data folder include those of the demo sites."""
     (data_dir / MARK_FILE).write_text(_MARK_TEXT)
 
 
 def is_marked(data_dir: Path) -> bool:
-    """True if the URLs in the data folder include those of the demo web."""
+    """True if the URLs in the data folder include those of the demo sites."""
     return (data_dir / MARK_FILE).exists()
 
 
@@ -49,7 +49,7 @@ def is_demo(settings: Settings) -> bool:
 @contextmanager
 def web(log: IO[bytes] | int = subprocess.DEVNULL) -> Iterator[dict[str, str]]:
     """
-    Serve the demo web in a process; yields the environment that limits the crawl to it.
+    Serve the demo sites in a process; yields the environment that limits the crawl to them.
 
     Args:
         log: receives its errors; never the terminal, which shows the crawl's progress.
@@ -69,7 +69,7 @@ def web_for(
     host_map: Mapping[str, str], log: IO[bytes] | int = subprocess.DEVNULL
 ) -> Iterator[dict[str, str]]:
     """
-    Serve the demo web for a crawl with its own settings; yields their `fetch.host_map`.
+    Serve the demo sites for a crawl with its own settings; yields their `fetch.host_map`.
 
     Args:
         host_map: the entries of those settings, which are kept.
@@ -83,7 +83,7 @@ def web_for(
 
 @contextmanager
 def _origin(log: IO[bytes] | int) -> Iterator[str]:
-    """Run the demo web's server, and yield its address and port."""
+    """Run the demo sites' server, and yield its address and port."""
     # The server inherits a listening socket: no other program can take its port before it runs, and
     # early connections wait for it.
     with create_server(("127.0.0.1", 0), backlog=BACKLOG) as listening:

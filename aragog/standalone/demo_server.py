@@ -1,5 +1,5 @@
 """
-The demo web's server: `python -m aragog.standalone.demo_server [PORT]`, on 127.0.0.1.
+The demo sites' server: `python -m aragog.standalone.demo_server [PORT]`, on 127.0.0.1.
 
 Without a port, its standard input must be a listening socket.
 
@@ -22,7 +22,7 @@ RETRY_AFTER_S = 2
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Handles GET requests to the demo web."""
+    """Handles GET requests to the demo sites."""
 
     protocol_version = "HTTP/1.1"
     pages: ClassVar[Web] = web()

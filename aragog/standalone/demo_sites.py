@@ -1,5 +1,5 @@
 """
-The pages of the demo web, as host -> path -> response. Pure; generated from word lists.
+The pages of the demo sites, as host -> path -> response. Pure; generated from word lists.
 
 Host names are reserved names under `.test` (RFC 2606), which do not resolve; the settings map them
 to loopback.
@@ -85,7 +85,7 @@ FILLER = (
 
 
 def web() -> Web:
-    """Return the whole demo web."""
+    """Return all demo sites."""
     return {
         "www.shop.test": _shop(),
         "kitchen.test": _kitchen(),

@@ -63,7 +63,10 @@ class Child:
     name: str
     argv: Sequence[str]
     group: int = 0
-    """Higher groups stop earlier: 0 servers, 1 workers, 2 processes that enqueue or serve."""
+    """
+    Higher groups stop earlier. 0 is for servers, 1 for workers, 2 for processes that enqueue or
+    serve.
+    """
     stop_within_s: float = 10.0
     """Time between SIGTERM and SIGKILL."""
     process: Process | None = None

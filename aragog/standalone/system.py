@@ -4,8 +4,8 @@ The standalone system: its processes with their command lines and environment.
     redis     the private redis-server (only if redis.url or broker.url is empty)
     postgres  the private PostgreSQL (only if store.engine is postgres and store.dsn is empty)
     fetch, canonicalize, store   Celery workers, one per role
-    upkeep    a worker for tasks that beat starts; beat, the schedule, is one of its threads, and
-              on pinlater it also delivers to webhooks
+    upkeep    a worker for tasks that beat starts; beat, the scheduler, runs as one of its threads.
+              With pinlater, this worker also delivers to webhooks
     webhooks  a worker that delivers to webhooks (only on other brokers)
     render    a worker that renders pages (only if rendering.hosts lists hosts)
     http      the HTTP API, and the Thrift services
@@ -38,10 +38,12 @@ from aragog.standalone.supervisor import Child, Supervisor
 from pinlater.brokers import kind_of
 from pinlater.worker_names import worker_name
 
-SERVERS, WORKERS, SERVING = 0, 1, 2
-# A warm shutdown waits for the current batch: slots, deadline, and a margin.
+# Groups of processes (`Child.group`), in the order of their start. They stop in reverse order.
+DATABASE_GROUP, WORKER_GROUP, FRONTEND_GROUP = 0, 1, 2
+# A warm shutdown waits for the current batch: for its slots and the fetch deadline. The rest is a
+# safety margin.
 WORKER_STOP_TIMEOUT_S = 45.0
-FRONT_PROCESSES = ("beat", "http", *(["flower"] if has("flower") else []))
+FRONTENDS = ("beat", "http", *(["flower"] if has("flower") else []))
 MAX_RESTARTS = 5
 MIN_FREE_BYTES = 64 * 1024
 """Space for settings, locks, logs and Redis' first append; with less, no process could work."""
@@ -53,8 +55,8 @@ def worker_roles(settings: Settings, *, beat: bool = True) -> dict[str, tuple[st
     """
     Return the worker processes that these settings need, each with its roles.
 
-    An idle process takes 25 MB, so `upkeep` has the roles of three if its threads can be shared
-    between queues (`aragog.workers.roles`). Without `beat`, scheduled tasks are not sent.
+    An idle process takes 25 MB, so `upkeep` does the work of three processes if its threads can be
+    shared between queues (`aragog.workers.roles`). Without `beat`, no scheduled task is sent.
     """
     names = ["fetch", "upkeep", "canonicalize", "store", "webhooks"]
     names += ["render"] if settings.rendering.hosts else []
@@ -116,9 +118,9 @@ def _in_use(settings: Settings) -> Iterator[tuple[ListenAddress, str]]:
                 yield address, str(error.strerror)
 
 
-def check_room(data_dir: Path) -> None:
+def check_disk_space(data_dir: Path) -> None:
     """
-    Check that the disk has space for a start; a missing folder is created later.
+    Check that the disk has enough space to start; a missing folder is created later.
 
     Raises:
         ConfigError: the disk or the user's quota is full.
@@ -164,21 +166,21 @@ def _check_in_process(settings: Settings) -> None:
 
 
 def start(
-    supervisor: Supervisor, settings: Settings, *, front: Sequence[str] = FRONT_PROCESSES
+    supervisor: Supervisor, settings: Settings, *, frontends: Sequence[str] = FRONTENDS
 ) -> None:
     """
     Start every process, the redis-server first, and return once the redis-server responds.
 
-    The supervisor must already hold the data folder (`acquire`). `front` lists the parts that
-    enqueue or serve: processes, and beat, which is a thread of upkeep. The ports of processes that
-    are not in `front` are not checked; see `start_front`.
+    The supervisor must already hold the data folder (`acquire`). `frontends` names the components
+    that enqueue URLs or serve requests. Each is a process, except beat, which is a thread of
+    upkeep. Ports are only checked if `frontends` contains the HTTP API; see `start_frontends`.
 
     Raises:
         ConfigError: a port is in use, or the redis-server does not start.
     """
     data_dir = settings.data_dir.absolute()
-    check_room(data_dir)
-    if "http" in front:
+    check_disk_space(data_dir)
+    if "http" in frontends:
         check(settings)
     record_settings(settings)
     if settings.private_redis:
@@ -191,30 +193,33 @@ def start(
         )
         _create_folder(server.folder, "ARAGOG_DATA_DIR to a writable folder")
         server.check_files()
-        child = supervisor.start(Child("redis", server.command(), SERVERS, 20.0))
+        child = supervisor.start(Child("redis", server.command(), DATABASE_GROUP, 20.0))
         server.process = child.process
         server.wait_until_ready(60.0)
     if settings.private_postgres:
         _start_postgres(supervisor, settings)
     release = release_command if kind_of(settings.resolved().broker.url) == "pinlater" else None
-    for name, roles in worker_roles(settings, beat="beat" in front).items():
+    for name, roles in worker_roles(settings, beat="beat" in frontends).items():
         command = worker_command(*roles)
         if "beat" in roles:
             command += ["--schedule", str(schedule_file(data_dir))]
-        supervisor.start(Child(name, command, WORKERS, WORKER_STOP_TIMEOUT_S, after_kill=release))
-    start_front(supervisor, settings, front)
+        supervisor.start(
+            Child(name, command, WORKER_GROUP, WORKER_STOP_TIMEOUT_S, after_kill=release)
+        )
+    start_frontends(supervisor, settings, frontends)
 
 
-def start_free_front(supervisor: Supervisor, settings: Settings) -> list[str]:
+def start_frontends_with_free_ports(supervisor: Supervisor, settings: Settings) -> list[str]:
     """
-    Start the API and Flower, except those whose port is in use; returns what uses their ports.
+    Start the API and Flower if their ports are free; returns a message for each port in use.
 
-    For a system that is useful without them: other programs may have taken the ports since it
-    started.
+    Used when the system is still useful without them. Another program may have taken a port since
+    the system started.
     """
     in_use = dict(_in_use(settings))
     blocked = {"flower" if one.name == "Flower" else "http" for one in in_use}
-    start_front(supervisor, settings, [name for name in FRONT_PROCESSES if name not in blocked])
+    free = [name for name in FRONTENDS if name not in blocked]
+    start_frontends(supervisor, settings, free)
     return [
         f"{address.name} was not started: serving.{address.setting}: port {address.port} on "
         f"{address.host} is in use ({reason})"
@@ -222,17 +227,17 @@ def start_free_front(supervisor: Supervisor, settings: Settings) -> list[str]:
     ]
 
 
-def start_front(
-    supervisor: Supervisor, settings: Settings, front: Sequence[str] = FRONT_PROCESSES
+def start_frontends(
+    supervisor: Supervisor, settings: Settings, frontends: Sequence[str] = FRONTENDS
 ) -> None:
-    """Start the processes in `front` that serve: the API and Flower."""
+    """Start the API and Flower, if `frontends` contains them."""
     commands = {
         "http": [sys.executable, "-P", "-m", "aragog.cli", "serve"],
         "flower": flower_command(settings),
     }
-    for name in front:
+    for name in frontends:
         if name in commands:
-            supervisor.start(Child(name, commands[name], SERVING))
+            supervisor.start(Child(name, commands[name], FRONTEND_GROUP))
 
 
 def _start_postgres(supervisor: Supervisor, settings: Settings) -> None:
@@ -247,7 +252,7 @@ def _start_postgres(supervisor: Supervisor, settings: Settings) -> None:
     server = PostgresServer(settings.data_dir.absolute() / "postgres", socket_folder=socket_folder)
     _create_folder(server.folder, "ARAGOG_DATA_DIR to a writable folder")
     server.prepare()
-    child = Child("postgres", server.command(), SERVERS, 20.0, stop_signal=signal.SIGINT)
+    child = Child("postgres", server.command(), DATABASE_GROUP, 20.0, stop_signal=signal.SIGINT)
     supervisor.start(child)
     server.log = child.log
 
@@ -272,7 +277,7 @@ class ListenAddress(NamedTuple):
     """An address on which a server of the system listens."""
 
     name: str
-    """The server's name for people."""
+    """The server's display name."""
     setting: str
     """The setting for its port, in the section `serving`."""
     host: str

@@ -1,5 +1,5 @@
 """
-Store pages of web archives as if aragog had fetched them at their capture time.
+Stores pages from web archives as if aragog had fetched them at their capture time.
 
 Each page is analyzed like one that was just fetched: fields, links, canonical URL, permitted uses.
 Nothing is fetched, and no worker has to run. Links are stored but not followed.
@@ -48,7 +48,7 @@ class ArchiveReport:
     """The result of an import."""
 
     last_number: int
-    """The last record processed; a restart continues after it."""
+    """Number of the last record that was processed. A restart resumes after it."""
     written: int
     """Pages that were stored."""
     stale: int
@@ -57,7 +57,7 @@ class ArchiveReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _ReadPage:
+class _AnalyzedPage:
     result: FetchResult
     analysis: PageAnalysis
     packed: PackedBody
@@ -87,10 +87,10 @@ def import_archive(
     last_number = written = stale = problems = 0
     records = iter(archived)
     while batch := list(islice(records, BATCH_SIZE)):
-        pages_by_url: dict[str, _ReadPage] = {}
+        pages_by_url: dict[str, _AnalyzedPage] = {}
         for number, page in batch:
-            analyzed = page if isinstance(page, BadRecord) else _read(page, store, settings)
-            if not isinstance(analyzed, _ReadPage):
+            analyzed = page if isinstance(page, BadRecord) else _analyze(page, store, settings)
+            if not isinstance(analyzed, _AnalyzedPage):
                 problems += 1
                 on_problem(number, str(analyzed))
                 continue
@@ -99,18 +99,18 @@ def import_archive(
             if earlier is None or earlier.fetched_at_ms <= analyzed.fetched_at_ms:
                 pages_by_url[url] = analyzed
         now_ms = store.clock.now_ms()
-        stored = store.write_pages(list(_writes(pages_by_url.values(), store, settings)))
+        stored = store.write_pages(list(_page_writes(pages_by_url.values(), store, settings)))
         store.crawls.add(
-            IMPORTED, {analyzed.canonical_url: now_ms for analyzed in stored if not analyzed.stale}
+            IMPORTED, {result.canonical_url: now_ms for result in stored if not result.stale}
         )
-        stale += sum(analyzed.stale for analyzed in stored)
-        written += sum(not analyzed.stale for analyzed in stored)
+        stale += sum(result.stale for result in stored)
+        written += sum(not result.stale for result in stored)
         last_number = batch[-1][0]
         on_progress(last_number)
     return ArchiveReport(last_number, written, stale, problems)
 
 
-def _read(page: ArchivedPage, store: UrlStore, settings: Settings) -> _ReadPage | str:
+def _analyze(page: ArchivedPage, store: UrlStore, settings: Settings) -> _AnalyzedPage | str:
     """Return the analyzed page, or the reason why it cannot be stored."""
     try:
         store.clock.instant(page.fetch.fetched_at_ms, "WARC-Date")
@@ -135,21 +135,21 @@ def _read(page: ArchivedPage, store: UrlStore, settings: Settings) -> _ReadPage 
         return f"{fetch.url}: {error}"
     if reason := reservation_reason(result, analysis, settings.preferences):
         return f"{fetch.url}: {reason}"
-    return _ReadPage(_without_robots_txt(result), analysis, packed)
+    return _AnalyzedPage(_without_robots_txt(result), analysis, packed)
 
 
 def _without_robots_txt(result: FetchResult) -> FetchResult:
     """Mark a result as fetched without requesting robots.txt."""
-    note = preferences.packed([preferences.ROBOTS_UNREAD])
+    note = preferences.pack_statements([preferences.ROBOTS_UNREAD])
     return replace(result, fetch=replace(result.fetch, robots_preferences=note))
 
 
-def _writes(
-    read: Collection[_ReadPage], store: UrlStore, settings: Settings
+def _page_writes(
+    pages: Collection[_AnalyzedPage], store: UrlStore, settings: Settings
 ) -> Iterator[PageWrite]:
-    urls = set().union(*(candidates(one.analysis.evidence) for one in read))
+    urls = set().union(*(candidates(one.analysis.evidence) for one in pages))
     known_pages = known_chains(urls, store.pages.known)
-    for one in read:
+    for one in pages:
         decision = decide_canonical(one.analysis.evidence, known_pages)
         update = page_write(one.result, one.analysis, decision, settings)
         yield with_body(update, one.packed.blob if update.token else None)

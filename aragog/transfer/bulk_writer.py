@@ -71,21 +71,23 @@ class BulkWriter:
         without_alias = [numbered for numbered in valid if numbered[2].canonical_url is None]
         written = self._write_plain(without_alias, now_ms, on_problem)
         for number, url, record in valid:
-            written += self._write_rest(number, url, record, on_problem)
-        senders = [sender for *_, record in valid if (sender := _sender(record))]
-        self._store.takedowns.recheck([*senders, *(url for _, url, _ in valid)], before)
+            written += self._write_alias_and_links(number, url, record, on_problem)
+        sources = [source for *_, record in valid if (source := _source_url(record))]
+        self._store.takedowns.recheck([*sources, *(url for _, url, _ in valid)], before)
         return written
 
     def _not_taken_down(
-        self, sound: Sequence[tuple[int, str, UrlRecord]], on_problem: OnProblem
+        self, records: Sequence[tuple[int, str, UrlRecord]], on_problem: OnProblem
     ) -> list[tuple[int, str, UrlRecord]]:
-        """Drop records whose page came from a URL that was taken down; one multi-get."""
-        senders = {number: sender for number, _, record in sound if (sender := _sender(record))}
-        refused = self._store.takedowns.refused(senders.values()) if senders else set()
-        for number, sender in senders.items():
-            if sender in refused:
-                on_problem(number, f"its page was fetched from {sender}, which was taken down")
-        return [entry for entry in sound if senders.get(entry[0]) not in refused]
+        """Drop records whose page was fetched from a URL that was taken down; one multi-get."""
+        sources = {
+            number: source for number, _, record in records if (source := _source_url(record))
+        }
+        refused = self._store.takedowns.refused(sources.values()) if sources else set()
+        for number, source in sources.items():
+            if source in refused:
+                on_problem(number, f"its page was fetched from {source}, which was taken down")
+        return [entry for entry in records if sources.get(entry[0]) not in refused]
 
     def _check(self, number: int, record: UrlRecord, on_problem: OnProblem) -> str | None:
         """Return the normalized URL, or None if the record was reported as a problem."""
@@ -121,10 +123,10 @@ class BulkWriter:
                 index.append(host_put(self._zen, canonical, now_ms))
                 if in_sample(canonical):
                     index.append(sample_put(self._zen, canonical, now_ms))
-            if (sender := _sender(record)) and sender != canonical:
+            if (source := _source_url(record)) and source != canonical:
                 at_ms = max([record.at_ms.get(name, now_ms) for name in record.fields] or [now_ms])
-                index.append(sender_put(self._zen, canonical, sender, at_ms))
-            puts.append((number, self._puts(canonical, rows, record, now_ms)))
+                index.append(sender_put(self._zen, canonical, source, at_ms))
+            puts.append((number, self._node_mutations(canonical, rows, record, now_ms)))
             if record.due_at_ms is not None:
                 old = text(row, nodes.DUE)
                 if old and int(old) != record.due_at_ms:
@@ -145,7 +147,7 @@ class BulkWriter:
         Write each record's mutations; returns the records refused because another page has the same
         unique value.
         """
-        refused: set[int] = set()
+        refused_numbers: set[int] = set()
         try:
             self._zen.mutate([put for _, puts in records for put in puts])
         except NotUnique:
@@ -153,11 +155,11 @@ class BulkWriter:
                 try:
                     self._zen.mutate(puts)
                 except NotUnique as error:
-                    refused.add(number)
+                    refused_numbers.add(number)
                     on_problem(number, str(error))
-        return refused
+        return refused_numbers
 
-    def _puts(
+    def _node_mutations(
         self, canonical: str, rows: dict[str, Row], record: UrlRecord, now_ms: int
     ) -> list[Mutation]:
         by_time: dict[int, dict[bytes, bytes]] = {}
@@ -201,8 +203,10 @@ class BulkWriter:
         rows[canonical] = {**rows[canonical], history_column(name): Cell(updated, at_ms)}
         return {history_column(name): updated}
 
-    def _write_rest(self, number: int, url: str, record: UrlRecord, on_problem: OnProblem) -> int:
-        """Write aliases and links; returns 1 for an alias, which has not been counted yet."""
+    def _write_alias_and_links(
+        self, number: int, url: str, record: UrlRecord, on_problem: OnProblem
+    ) -> int:
+        """Write a record's alias and links. Return 1 for an alias, which is not counted yet."""
         try:
             if record.links:
                 self._store.links.add(url, record.links)
@@ -228,10 +232,10 @@ class BulkWriter:
         return 1
 
 
-def _sender(record: UrlRecord) -> str | None:
-    """Return the URL that returned the record's page, if the record states it."""
-    sender = record.facts.get("final_url")
+def _source_url(record: UrlRecord) -> str | None:
+    """Return the URL that the record's page was fetched from, if the record states it."""
+    source = record.facts.get("final_url")
     try:
-        return normalize(sender) if isinstance(sender, str) else None
+        return normalize(source) if isinstance(source, str) else None
     except InvalidUrl:
         return None

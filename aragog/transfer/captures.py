@@ -3,7 +3,7 @@ Read indexes of web archives: CDXJ, and CDX with or without its header line.
 
 Each capture of a page becomes a record with the fields `archive.captured_at`, `archive.mime` and
 `archive.digest`, timestamped with the capture time. If a URL has several captures, the latest one
-wins, in whatever order they are read. Captures of errors and redirects are skipped.
+wins, regardless of their order. Captures of errors and redirects are skipped.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _COLUMNS = {11: "NbamskrMSVg", 9: "NbamskrVg"}
 _NAMES = {"a": "url", "b": "timestamp", "m": "mime", "s": "status", "k": "digest"}
 _CDXJ = re.compile(r"\s(\S+)\s+(?=\{)")
 """
-Matches the timestamp and the JSON after the key, which contains spaces if the URL
-was not escaped.
+Matches the timestamp between the key and the JSON. The key contains spaces if the URL was not
+escaped.
 """
 _TIMESTAMP = re.compile(r"\d{4,14}")
 MAX_LINE_BYTES = 1 << 20
@@ -62,7 +62,7 @@ def _capture(line: str, parts: Sequence[str], columns: str | None) -> Mapping[st
         return {**{name: str(value) for name, value in values.items()}, "timestamp": match[1]}
     letters = columns or _COLUMNS.get(len(parts), "")
     if len(letters) != len(parts):
-        raise BadRecord(f"has {len(parts)} columns: neither CDX with 9 or 11 columns nor CDXJ")
+        raise BadRecord(f"has {len(parts)} columns, so it is neither CDXJ nor CDX with 9 or 11")
     columns_and_values = zip(letters, parts, strict=True)
     return {_NAMES[letter]: part for letter, part in columns_and_values if letter in _NAMES}
 
@@ -85,14 +85,14 @@ def _record(capture: Mapping[str, str]) -> UrlRecord | None:
 
 def _instant_ms(timestamp: str) -> int:
     """
-    Return the time of `20150101120000` in ms; a shorter timestamp means the start
-    of its period.
+    Return the time of `20150101120000` in ms. A shorter timestamp stands for the start of its year,
+    month, day, hour or minute.
     """
     if not _TIMESTAMP.fullmatch(timestamp):
-        raise BadRecord(f"has no valid time: {timestamp!r:.40}")
+        raise BadRecord(f"has no valid timestamp: {timestamp!r:.40}")
     full = timestamp + "00000101000000"[len(timestamp) :]
     try:
         parsed = datetime.strptime(full, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
     except ValueError:
-        raise BadRecord(f"has no valid time: {timestamp!r:.40}") from None
+        raise BadRecord(f"has no valid timestamp: {timestamp!r:.40}") from None
     return max(0, int(parsed.timestamp() * 1000))

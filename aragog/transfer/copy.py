@@ -37,8 +37,8 @@ BATCH_ROWS = 1000
 
 OnCopied = Callable[[str, str, int], None]
 """
-Called after each batch with the table's name, the last key in hex, and the number
-of rows so far.
+Called after each batch with the table's name, the last key in hex, and the number of rows copied so
+far.
 """
 
 
@@ -50,7 +50,9 @@ def copy_tables(
     after: tuple[str, str] | None = None,
 ) -> int:
     """
-    Put every row of every table of `source` into the existing tables of `target`; returns how many.
+    Copy every row of every table of `source` to the tables of `target`; returns how many.
+
+    The tables of `target` must exist.
 
     To resume, pass the (table, key) that `on_progress` reported last as `after`.
 
@@ -61,20 +63,20 @@ def copy_tables(
     formats = source.format(), target.format()
     if formats[0] > formats[1]:
         raise BadInput(
-            f"the target has data of the earlier format {formats[1]}, and the source has format "
-            f"{formats[0]}: copy to a new store"
+            f"the target has data in the earlier format {formats[1]}, and the source has format "
+            f"{formats[0]}; copy to a new store"
         )
     new_ids = NewIds(source) if formats[0] < TOGETHER <= formats[1] else None
     names = list(TABLES)
-    copied = 0
+    copied_count = 0
     if after is not None:
         names = names[names.index(after[0]) :]
     for name in names:
         start = bytes.fromhex(after[1]) + b"\0" if after and name == after[0] else b""
         for key, rows in _copy_table(name, source[name], target[name], start, new_ids):
-            copied += rows
-            on_progress(name, key, copied)
-    return copied
+            copied_count += rows
+            on_progress(name, key, copied_count)
+    return copied_count
 
 
 def copy_content(
@@ -86,7 +88,7 @@ def copy_content(
     after: str = "",
 ) -> int:
     """
-    Put every object of `source` into `target`; returns how many.
+    Copy every object from `source` to `target`; returns how many.
 
     A damaged object is reported with its key and skipped. To resume, pass the key that
     `on_progress` reported last as `after`.
@@ -94,7 +96,7 @@ def copy_content(
     Raises:
         ContentUnavailable: everything reported to `on_progress` is copied.
     """
-    copied = 0
+    copied_count = 0
     for key in source.keys(""):
         if key <= after:
             continue
@@ -105,9 +107,9 @@ def copy_content(
             continue
         if content is not None:
             target.put(key, *content)
-            copied += 1
-            on_progress(key, copied)
-    return copied
+            copied_count += 1
+            on_progress(key, copied_count)
+    return copied_count
 
 
 def copy_packs(
@@ -119,7 +121,7 @@ def copy_packs(
     after: str = "",
 ) -> int:
     """
-    Put every pack of `source`, with its index, into `target`; returns how many.
+    Copy every pack with its index from `source` to `target`; returns how many.
 
     Packs never change, so packs that the target already has are not read again. A damaged pack is
     reported and copied up to the damage; its other records stay readable.
@@ -128,7 +130,7 @@ def copy_packs(
         ContentUnavailable: everything reported to `on_progress` is copied.
     """
     existing_sizes = {file.name: file.size for file in target.packs()}
-    copied = 0
+    copied_count = 0
     for file in source.packs():
         if file.name <= after or existing_sizes.get(file.name) == file.size:
             continue
@@ -139,9 +141,9 @@ def copy_packs(
         if problem:
             on_problem(file.name, problem)
         target.put(file.name, data, index)
-        copied += 1
-        on_progress(file.name, copied)
-    return copied
+        copied_count += 1
+        on_progress(file.name, copied_count)
+    return copied_count
 
 
 def _copy_table(
@@ -150,11 +152,11 @@ def _copy_table(
     """Yield (last key, number of rows) for each batch written."""
     with closing(source.scan(start, None)) as scanned:
         for rows in _batches(row for row in scanned if row[0] not in OWN_ROWS):
-            moved = rows if new_ids is None else new_ids.rekeyed(name, rows)
+            moved_rows = rows if new_ids is None else new_ids.rekeyed(name, rows)
             target.put_many(
                 [
                     (key, cells, at_ms)
-                    for key, row in moved
+                    for key, row in moved_rows
                     for at_ms, cells in _by_time(row).items()
                 ]
             )
@@ -203,21 +205,23 @@ class NewIds:
         self._source = source
 
     def rekeyed(self, table: str, rows: Rows) -> Rows:
-        """Return the rows with new ids. At most two multi-gets."""
+        """Return the rows with new ids. Needs at most two multi-gets."""
         ids = dict.fromkeys(node_id for key, row in rows for node_id in ids_in(table, key, row))
-        new_of = self._ids_in_rows(table, rows)
-        new_of |= self._read_ids([node_id for node_id in ids if node_id not in new_of])
-        moved = [rekeyed(table, key, row, new_of) for key, row in rows]
+        new_ids = self._ids_in_rows(table, rows)
+        new_ids |= self._read_ids([node_id for node_id in ids if node_id not in new_ids])
+        moved_rows = [rekeyed(table, key, row, new_ids) for key, row in rows]
         if table == "h":
-            moved = [(moved_sender(key, text(row, SENDER), _NAMING), row) for key, row in moved]
-            return [*moved, *_sample_rows(moved)]
-        return moved
+            moved_rows = [
+                (moved_sender(key, text(row, SENDER), _NAMING), row) for key, row in moved_rows
+            ]
+            return [*moved_rows, *_sample_rows(moved_rows)]
+        return moved_rows
 
     def _ids_in_rows(self, table: str, rows: Rows) -> dict[bytes, bytes]:
         """Return new ids for the URLs that the rows themselves contain."""
         column = _URLS.get(table)
         urls = (text(row, column) for _, row in rows) if column else ()
-        return _new_ids_of(url for url in urls if url)
+        return _new_ids_by_old(url for url in urls if url)
 
     def _read_ids(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
         """Return new ids for nodes, by the URL in the node or in its due row."""
@@ -232,7 +236,7 @@ class NewIds:
         never_fetched = self._source["d"].get_many(list(due), [DUE_URL]) if due else {}
         urls = [text(row, URL) for row in nodes.values()]
         urls += [text(row, DUE_URL) for row in never_fetched.values()]
-        return _new_ids_of(url for url in urls if url)
+        return _new_ids_by_old(url for url in urls if url)
 
 
 def _sample_rows(rows: Rows) -> Rows:
@@ -244,5 +248,5 @@ def _sample_rows(rows: Rows) -> Rows:
     ]
 
 
-def _new_ids_of(urls: Iterable[str]) -> dict[bytes, bytes]:
+def _new_ids_by_old(urls: Iterable[str]) -> dict[bytes, bytes]:
     return {url_key(url): _NAMING.node_id(url) for url in urls}

@@ -1,5 +1,5 @@
 """
-Evidence of which page a record contains. Exports write it as facts, and imports read it. Pure.
+Evidence of which page a record contains. Exports write it as facts, and imports read it.
 
 A page becomes an alias of a stored one only if the two pages match. The data for that comparison is
 not in the fields. Without it, an imported page would look as if it had never been fetched, and the
@@ -35,12 +35,9 @@ def exported_facts(row: Row, facts: Mapping[str, Fact]) -> dict[str, Fact]:
 
 
 def exported_alias_facts(row: Row) -> dict[str, Fact]:
-    """
-    Return the result of fetching the alias itself: its status, or the URL that it
-    redirects to.
-    """
-    own = facts_of(row, nodes.OWN)
-    return {name: own[name] for name in _ALIAS_FACTS if own.get(name) is not None}
+    """Return the result of fetching the alias itself: its status or the target of its redirect."""
+    alias_facts = facts_of(row, nodes.OWN)
+    return {name: alias_facts[name] for name in _ALIAS_FACTS if alias_facts.get(name) is not None}
 
 
 def imported_page(
@@ -55,13 +52,13 @@ def imported_page(
     at_ms = record.facts.get("fetched_at_ms")
     if nodes.FACTS in row or not isinstance(at_ms, int) or not 0 < at_ms <= now_ms:
         return None
-    urls = {name: _url(record.facts.get(name)) for name in ("url", "final_url")}
+    urls = {name: _normalized(record.facts.get(name)) for name in ("url", "final_url")}
     if None in urls.values():
         return None
     status = record.facts.get("status")
     facts = {**urls, "fetched_at_ms": at_ms, "status": status if _is_status(status) else None}
     cells = {nodes.FACTS: orjson.dumps(facts)}
-    if likeness := _likeness(record.facts.get(LIKENESS)):
+    if likeness := _parse_likeness(record.facts.get(LIKENESS)):
         cells[nodes.LIKENESS] = nodes.likeness_cell(likeness)
     if urls["final_url"] == canonical and status in _PAGE_STATUSES:
         cells[nodes.OWN] = _encode_own(status, canonical, None)
@@ -70,7 +67,7 @@ def imported_page(
 
 def imported_alias(record: UrlRecord) -> bytes | None:
     """Return the cell with the result of fetching the alias, or None if the record has none."""
-    status, target = record.facts.get("status"), _url(record.facts.get("redirects_to"))
+    status, target = record.facts.get("status"), _normalized(record.facts.get("redirects_to"))
     if not _is_status(status) and target is None:
         return None
     return _encode_own(status if _is_status(status) else None, None, target)
@@ -85,14 +82,14 @@ def _is_status(value: Fact) -> bool:
     return isinstance(value, int) and 100 <= value <= 599
 
 
-def _likeness(given: Fact) -> Likeness | None:
-    if not isinstance(given, str):
+def _parse_likeness(value: Fact) -> Likeness | None:
+    if not isinstance(value, str):
         return None
-    body, _, text = given.partition(" ")
+    body, _, text = value.partition(" ")
     return Likeness(body, text)
 
 
-def _url(url: Fact) -> str | None:
+def _normalized(url: Fact) -> str | None:
     try:
         return normalize(url) if isinstance(url, str) else None
     except InvalidUrl:

@@ -3,9 +3,9 @@ Import and export a UrlStore as records, in constant memory, in any format.
 
 An import reports bad lines by number and continues. It can be interrupted at any point and
 restarted, from the start or from the last reported line, because older values never replace newer
-ones. An export walks the nodes in key order and returns a cursor to continue from. The formats are
-in `json_lines` and `parquet`. For page content see `warc_export`, for copying to another engine
-`copy`, for exports by many machines `parts`.
+ones. An export walks the nodes in key order and returns a cursor to resume from. The modules
+`json_lines` and `parquet` contain the formats. `warc_export` exports page content, `copy` copies a
+store to another engine, and `parts` is for exports by many machines.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ NodeSource = Generator[tuple[bytes, Row], None, None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSelection:
-    """The nodes to export; without arguments, all nodes."""
+    """The nodes to export. Without arguments, these are all nodes."""
 
     urls: Iterable[str] | None = None
-    """Normalized URLs, such as all URLs of a host; excludes `cursor`."""
+    """Normalized URLs, such as all URLs of a host. Cannot be combined with `cursor`."""
     cursor: str | None = None
-    """The cursor from the report of an earlier export that this one continues."""
+    """The cursor from an earlier export's report. This export resumes there."""
     limit: int | None = None
     """The maximum number of records to export."""
     nodes: NodeSource | None = None
-    """Replaces the walk over all nodes; excludes `urls` and `cursor`."""
+    """Replaces the walk over all nodes. Cannot be combined with `urls` or `cursor`."""
     crawl: str | None = None
     """Only pages stored for this crawl."""
 
@@ -64,22 +64,22 @@ EVERYTHING = NodeSelection()
 
 class SelectedNodes(AbstractContextManager["SelectedNodes"]):
     """
-    The selected nodes, in order; stops once the caller has counted `limit` records
-    in `exported_count`.
+    Yields the selected nodes, in order, until the caller has counted `limit` records in
+    `exported_count`.
     """
 
     def __init__(
         self, zen: MultiGraph, selection: NodeSelection, columns: Sequence[bytes] | None = None
     ) -> None:
         self.cursor = selection.cursor
-        """Where another export can continue, or None after the last node."""
+        """Where another export can resume, or None after the last node."""
         self.exported_count = 0
         """Number of records exported so far; the caller increments it."""
         self._limit = selection.limit
         self._crawl = None if selection.crawl is None else crawl_column(selection.crawl)
         if columns is not None and self._crawl is not None:
             columns = [*columns, self._crawl]
-        self._nodes = selection.nodes or nodes_of(zen, selection.urls, selection.cursor, columns)
+        self._nodes = selection.nodes or read_nodes(zen, selection.urls, selection.cursor, columns)
 
     def __iter__(self) -> Iterator[Row]:
         for key, row in self._nodes:
@@ -94,15 +94,15 @@ class SelectedNodes(AbstractContextManager["SelectedNodes"]):
         self._nodes.close()
 
 
-def nodes_of(
+def read_nodes(
     zen: MultiGraph,
     urls: Iterable[str] | None,
     cursor: str | None = None,
     columns: Sequence[bytes] | None = None,
 ) -> NodeSource:
     """
-    Return keys and nodes of `urls` (normalized), in their order. If None, all nodes
-    in key order.
+    Yield the keys and nodes of `urls` (normalized), in their order. If `urls` is None, yield all
+    nodes in key order.
     """
     if urls is None:
         start = b"" if cursor is None else bytes.fromhex(cursor) + b"\0"
@@ -122,8 +122,8 @@ MAX_LINKS = 6000
 SpanMs = tuple[int, int]
 """Start (inclusive) and end (exclusive), in ms since the epoch."""
 
-TextsOf = Callable[[str], Mapping[str, bytes]]
-"""Returns the main texts of a URL's page, as fields that replace the record's fields."""
+FindTexts = Callable[[str], Mapping[str, bytes]]
+"""Returns the main text of a URL's page, as fields that replace the record's fields."""
 
 OnProgress = Callable[[int], None]
 """Called after each batch with the number of the last line or row processed."""
@@ -134,7 +134,7 @@ class ImportReport:
     """The result of an import."""
 
     last_number: int
-    """The last line or row that was read; a restart continues after it."""
+    """The last line or row that was read. A restart resumes after it."""
     written: int
     """Records stored."""
     problems: int
@@ -147,7 +147,7 @@ class ExportReport:
 
     records: int
     cursor: str | None
-    """Where to continue, or None if the export is complete."""
+    """Where to resume, or None if the export is complete."""
 
 
 class Sink(Protocol):
@@ -172,24 +172,24 @@ def import_urls(
     Write the records of `source` (`read_json_lines`, `read_parquet`) and report bad ones.
 
     Raises:
-        StoreUnavailable: records up to the last number passed to `on_progress` are stored; continue
+        StoreUnavailable: records up to the last number passed to `on_progress` are stored; resume
             after it.
     """
-    last_number = written = problems = 0
+    last_number = written_count = problem_count = 0
     for records in _batches(source, batch):
         invalid = [
             (number, str(record)) for number, record in records if isinstance(record, BadRecord)
         ]
         valid = [numbered for numbered in records if not isinstance(numbered[1], BadRecord)]
-        written += writer.write(
+        written_count += writer.write(
             cast("list[Numbered]", valid), lambda *each, to=invalid: to.append(each)
         )
         for number, reason in sorted(invalid):
             on_problem(number, reason)
-        problems += len(invalid)
+        problem_count += len(invalid)
         last_number = records[-1][0]
         on_progress(last_number)
-    return ImportReport(last_number, written, problems)
+    return ImportReport(last_number, written_count, problem_count)
 
 
 def export_urls(
@@ -199,23 +199,23 @@ def export_urls(
     *,
     fields: Sequence[str] | None = None,
     aliases: bool = True,
-    links_of: UrlStore | None = None,
-    texts_of: TextsOf | None = None,
+    link_store: UrlStore | None = None,
+    find_texts: FindTexts | None = None,
     purpose: str | None = None,
     fetched: SpanMs | None = None,
     on_progress: OnProgress = lambda _: None,
 ) -> ExportReport:
     """
-    Write the selected URLs that have data to `sink`, including aliases; `sink` stays open.
+    Write those selected URLs that have data to `sink`, including aliases. `sink` stays open.
 
     This is not a snapshot: concurrent writes may or may not be included. A page that is taken down
     during the export is skipped, unless its batch has already been written.
 
-    `fields` lists the fields to export; None exports all. `links_of` is the store to read outlinks
-    from, at most 6,000 per page. `texts_of` adds the main text of each page with content. Pages
-    whose `unavailable_after` has passed are always skipped. With `purpose`, so are pages whose
-    sites refuse this purpose. With `fetched`, only pages whose last successful fetch was in that
-    span are included.
+    `fields` lists the fields to export; None exports all. Outlinks are read from `link_store`, at
+    most 6,000 per page. `find_texts` adds the main text of each page with content. Pages whose
+    `unavailable_after` has passed are always skipped. With `purpose`, so are pages whose sites
+    refuse this purpose. With `fetched`, only pages whose last successful fetch was in that span are
+    included.
 
     Raises:
         StoreUnavailable: the sink contains complete batches only.
@@ -226,8 +226,8 @@ def export_urls(
             selected,
             fields,
             aliases=aliases,
-            links_of=links_of,
-            texts_of=texts_of,
+            link_store=link_store,
+            find_texts=find_texts,
             purpose=purpose,
             now_ms=zen.clock.now_ms,
             fetched=fetched,
@@ -243,8 +243,8 @@ def _records(
     fields: Sequence[str] | None,
     *,
     aliases: bool,
-    links_of: UrlStore | None,
-    texts_of: TextsOf | None,
+    link_store: UrlStore | None,
+    find_texts: FindTexts | None,
     purpose: str | None,
     fetched: SpanMs | None,
     now_ms: Callable[[], int],
@@ -258,20 +258,20 @@ def _records(
         # An alias does not have its page's data or permitted uses.
         if record.canonical_url is not None or is_allowed(record.facts, purpose):
             selected.exported_count += 1
-            if texts_of is not None and record.content_key is not None:
-                record = replace(record, fields={**record.fields, **texts_of(record.url)})
-            yield _with_links(record, links_of) if links_of else record
+            if find_texts is not None and record.content_key is not None:
+                record = replace(record, fields={**record.fields, **find_texts(record.url)})
+            yield _with_links(record, link_store) if link_store else record
 
 
-def _was_fetched(record: UrlRecord, within: SpanMs) -> bool:
+def _was_fetched(record: UrlRecord, span: SpanMs) -> bool:
     at_ms = record.facts.get("fetched_at_ms")
-    return isinstance(at_ms, int) and within[0] <= at_ms < within[1]
+    return isinstance(at_ms, int) and span[0] <= at_ms < span[1]
 
 
 def _size_limited_batches(records: Iterable[UrlRecord]) -> Iterator[list[UrlRecord]]:
     """
-    Yield batches of at most `BATCH` records; a batch ends with the record that exceeds
-    `BATCH_BYTES`.
+    Yield batches of at most `BATCH` records. A batch ends early with the record that makes it
+    larger than `BATCH_BYTES`.
     """
     batch: list[UrlRecord] = []
     weight = 0
@@ -286,7 +286,7 @@ def _size_limited_batches(records: Iterable[UrlRecord]) -> Iterator[list[UrlReco
 
 
 def _without_taken_down(batch: Sequence[UrlRecord], nodes: Nodes) -> list[UrlRecord]:
-    """Return the records whose nodes still have data; reading the batch may have taken minutes."""
+    """Return the records whose nodes still have data. Reading the batch may have taken minutes."""
     rows = nodes.read([record.url for record in batch], [SENTINEL, CANONICAL, REMOVED])
     stored = {
         url

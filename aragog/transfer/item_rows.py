@@ -24,9 +24,9 @@ from aragog.urlstore.store import UrlStore
 from aragog.urlstore.stored_items import StoredItem
 from richpins.field_types import FieldType
 
-OWN = ("kind", "page_url", "fetched_at_ms")
+COMMON_COLUMNS = ("kind", "page_url", "fetched_at_ms")
 """Columns that every item has in addition to its fields."""
-PAGE = "page_url"
+PAGE_COLUMN = "page_url"
 
 Items = Callable[[str], Iterable[StoredItem]]
 """Starts a new iteration over the items of a kind."""
@@ -59,13 +59,13 @@ class ItemRows:
         self.columns = _columns(kinds, self.kinds) if fields is None else tuple(fields)
         self._chosen = None if fields is None else frozenset(fields)
         self.dropped: Counter[str] = Counter()
-        """How many items the pages dropped, by reason, in the last read."""
+        """How many items the pages dropped, by reason, in the most recent read."""
 
-    def of_pages(self, store: UrlStore, urls: Sequence[str]) -> Iterator[Row]:
+    def rows_of_pages(self, store: UrlStore, urls: Sequence[str]) -> Iterator[Row]:
         """Yield the items of these pages (canonical URLs), in page order and without duplicates."""
         self.dropped.clear()
         for kind in self.kinds:
-            newest = _newest(store.items.on_pages(kind, urls, self._count_dropped))
+            newest = _newest_pages(store.items.on_pages(kind, urls, self._count_dropped))
             yield from self.unique_rows(store.items.on_pages(kind, urls), newest)
 
     def _count_dropped(self, page: PageItems) -> None:
@@ -76,7 +76,10 @@ class ItemRows:
     ) -> Iterator[Row]:
         """Yield the rows of items, each taken from the page that was fetched last."""
         for item in items:
-            if not item.key or newest.get(_name(item)) == (item.fetched_at_ms, item.page_url):
+            if not item.key or newest.get(_digest(item)) == (
+                item.fetched_at_ms,
+                item.page_url,
+            ):
                 yield self.row(item)
 
     def row(self, item: StoredItem) -> Row:
@@ -84,7 +87,7 @@ class ItemRows:
         types = self._types.get(item.kind, {})
         row: Row = {"kind": item.kind} if "kind" in self.columns else {}
         row |= {name: _value(value, types.get(name)) for name, value in item.values.items()}
-        row |= {PAGE: item.page_url, "fetched_at_ms": item.fetched_at_ms}
+        row |= {PAGE_COLUMN: item.page_url, "fetched_at_ms": item.fetched_at_ms}
         if self._chosen is not None:
             return {name: row.get(name) for name in self.columns}
         del row["fetched_at_ms"]
@@ -92,8 +95,8 @@ class ItemRows:
 
     def dropped_text(self) -> str:
         """
-        Describe the dropped items, as `; 3 dropped (3 price: nothing found)`; empty if there are
-        none.
+        Describe the dropped items, as in `; 3 dropped (3 price: nothing found)`. Returns an empty
+        string if there are none.
         """
         if not self.dropped:
             return ""
@@ -111,20 +114,20 @@ def _check_fields(fields: Sequence[str], kinds: SiteKinds, names: Sequence[str])
 def _columns(kinds: SiteKinds, names: Sequence[str]) -> tuple[str, ...]:
     fields = dict.fromkeys(field for name in names for field in kinds.columns_with_files(name))
     first = ("kind",) if len(names) > 1 else ()
-    return (*first, *fields, PAGE)
+    return (*first, *fields, PAGE_COLUMN)
 
 
-def _newest(items: Iterable[StoredItem]) -> dict[bytes, tuple[int, str]]:
+def _newest_pages(items: Iterable[StoredItem]) -> dict[bytes, tuple[int, str]]:
     """Return, for each item with a key, the fetch time and URL of the newest page that shows it."""
     newest_pages: dict[bytes, tuple[int, str]] = {}
     for item in items:
         if item.key:
-            name, page = _name(item), (item.fetched_at_ms, item.page_url)
+            name, page = _digest(item), (item.fetched_at_ms, item.page_url)
             newest_pages[name] = max(page, newest_pages.get(name, page))
     return newest_pages
 
 
-def _name(item: StoredItem) -> bytes:
+def _digest(item: StoredItem) -> bytes:
     text = f"{item.site}\n{item.kind}\n{item.key}"
     return blake2b(text.encode(), digest_size=16).digest()
 

@@ -8,10 +8,10 @@ The file format of a URL record: one line of JSON, and files of such lines.
 |---|---|
 | `url` | any spelling; the only required key |
 | `typed` | if true, `fields` has JSON values; otherwise it has the stored bytes as text |
-| `fields` | name to value; see `aragog.transfer.typed_fields` |
-| `fields_base64` | name to bytes in base64, where `fields` is not exact; takes precedence |
-| `at_ms` | when the values were observed: one number, or name to number; default: now |
-| `provenance` | name to the place where the value was found |
+| `fields` | values by name; see `aragog.transfer.typed_fields` |
+| `fields_base64` | exact bytes in base64 by name, where `fields` is inexact; takes precedence |
+| `at_ms` | when the values were observed: one number, or a number by field name; default: now |
+| `provenance` | the place where the value was found, by field name |
 | `canonical_url` | this URL is an alias of that one; with `canonical_at_ms` and `provisional` |
 | `due_at_ms` | when to fetch the page again |
 | `links` | list of [url, text, rel] |
@@ -38,20 +38,20 @@ import orjson
 import zstandard
 
 from aragog.errors import ConfigError, InvalidField
-from aragog.transfer.lines import DAMAGED, bounded_line
+from aragog.transfer.lines import DAMAGE_ERRORS, bounded_line
 from aragog.transfer.typed_fields import TypedFields
 from aragog.urlstore.field_formats import parse
 from aragog.urlstore.records import Fact, OutLink
 from aragog.urlstore.write_clock import MAX_AT_MS
 
-_TEXTS = ("canonical_url", "content_key", "content_hash")
+_STRINGS = ("canonical_url", "content_key", "content_hash")
 _NUMBERS = ("canonical_at_ms", "due_at_ms", "content_bytes")
 
 
 class BadRecord(ValueError):
     """
-    A line that cannot be imported, with the reason. Callers of the package never
-    see it raised.
+    A line that cannot be imported, with the reason. The package yields it and never raises it to
+    callers.
     """
 
 
@@ -62,7 +62,7 @@ class UrlRecord:
     url: str
     fields: Mapping[str, bytes] = field(default_factory=dict)
     at_ms: Mapping[str, int] = field(default_factory=dict)
-    """The time of each field; a field without one gets the time of the import."""
+    """When each field was observed. A field without a timestamp gets that of the import."""
     provenance: Mapping[str, str] = field(default_factory=dict)
     canonical_url: str | None = None
     """The URL of which this one is an alias, or None if it is not an alias."""
@@ -89,7 +89,7 @@ _KEYS = {*UrlRecord.__dataclass_fields__, "fields_base64", "typed"}
 
 def to_json(record: UrlRecord, types: TypedFields) -> bytes:
     """Return the record as one line, including the newline."""
-    values, others = _split(record.fields, types)
+    values, others = _json_and_inexact(record.fields, types)
     tables = {
         "fields": values,
         "fields_base64": others,
@@ -101,7 +101,7 @@ def to_json(record: UrlRecord, types: TypedFields) -> bytes:
     if values:
         raw["typed"] = True
     raw |= {name: table for name, table in tables.items() if table}
-    for name in (*_TEXTS, *_NUMBERS):
+    for name in (*_STRINGS, *_NUMBERS):
         value = getattr(record, name)
         if value is not None:
             raw[name] = value
@@ -114,7 +114,7 @@ def to_json(record: UrlRecord, types: TypedFields) -> bytes:
 
 def from_json(line: bytes, types: TypedFields) -> UrlRecord:
     """
-    Parse a line's record; keys that `to_json` writes may be missing.
+    Parse a line's record. Keys that `to_json` writes may be missing.
 
     Raises:
         BadRecord: not a JSON object, an unknown key, or a value of the wrong type.
@@ -125,7 +125,7 @@ def from_json(line: bytes, types: TypedFields) -> UrlRecord:
         raise BadRecord(f"is not JSON: {error}") from None
     if not isinstance(raw, dict):
         raise BadRecord("is not a JSON object")
-    if _typed(raw, "typed", bool, "true or false"):
+    if _checked(raw, "typed", bool, "true or false"):
         return from_mapping({**raw, "fields": _typed_fields(line, types)})
     return from_mapping(raw)
 
@@ -136,7 +136,7 @@ def _typed_fields(line: bytes, types: TypedFields) -> dict[str, bytes]:
         raw = parse(line)  # orjson would lose digits of numbers
     except ValueError as error:
         raise BadRecord(f"is not JSON: {error}") from None
-    for name, value in (_typed(raw, "fields", dict, "an object") or {}).items():
+    for name, value in (_checked(raw, "fields", dict, "an object") or {}).items():
         try:
             fields[name] = types.from_json(name, value)
         except InvalidField as error:
@@ -153,23 +153,23 @@ def from_mapping(raw: dict[str, Any]) -> UrlRecord:
         raise BadRecord(f"{', '.join(sorted(map(repr, unknown)))} is not a key of a record")
     url = raw.get("url")
     if not isinstance(url, str) or not url:
-        raise BadRecord("url: is required" if url is None else "url: must be a string")
+        raise BadRecord("url is missing" if url is None else "url must be a string")
     fields = _fields(raw)
-    values: dict[str, Any] = {name: _typed(raw, name, str, "a string") for name in _TEXTS}
-    values |= {name: _instant(name, raw.get(name)) for name in _NUMBERS}
+    values: dict[str, Any] = {name: _checked(raw, name, str, "a string") for name in _STRINGS}
+    values |= {name: _timestamp(name, raw.get(name)) for name in _NUMBERS}
     return UrlRecord(
         url=url,
         fields=fields,
-        at_ms=_times(raw.get("at_ms"), fields),
+        at_ms=_timestamps(raw.get("at_ms"), fields),
         provenance=_table(raw, "provenance", str, "strings"),
-        provisional=bool(_typed(raw, "provisional", bool, "true or false")),
+        provisional=bool(_checked(raw, "provisional", bool, "true or false")),
         links=_links(raw.get("links")),
-        facts=_typed(raw, "facts", dict, "an object") or {},
+        facts=_checked(raw, "facts", dict, "an object") or {},
         **values,
     )
 
 
-def _split(
+def _json_and_inexact(
     fields: Mapping[str, bytes], types: TypedFields
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Return values as JSON, and as base64 where JSON does not restore the exact bytes."""
@@ -185,13 +185,13 @@ def _split(
 
 
 def _fields(raw: Mapping[str, Any]) -> dict[str, bytes]:
-    texts = _typed(raw, "fields", dict, "an object") or {}
-    fields = {name: _bytes(name, value) for name, value in texts.items()}
+    strings = _checked(raw, "fields", dict, "an object") or {}
+    fields = {name: _bytes(name, value) for name, value in strings.items()}
     for name, value in _table(raw, "fields_base64", str, "strings").items():
         try:
             fields[name] = base64.b64decode(value, validate=True)
         except (binascii.Error, ValueError):
-            raise BadRecord(f"fields_base64.{name}: is not base64") from None
+            raise BadRecord(f"fields_base64.{name} is not base64") from None
     return fields
 
 
@@ -202,36 +202,38 @@ def _bytes(name: str, value: object) -> bytes:
         try:
             return value.encode()
         except UnicodeEncodeError:
-            raise BadRecord(f"fields.{name}: contains half of a surrogate pair") from None
+            raise BadRecord(f"fields.{name} contains half of a surrogate pair") from None
     raise BadRecord(
-        f"fields.{name}: must be a string, got {type(value).__name__}; "
+        f"fields.{name} must be a string, got {type(value).__name__}; "
         'use "typed": true for JSON values'
     )
 
 
-def _times(raw: object, fields: Mapping[str, bytes]) -> dict[str, int]:
+def _timestamps(raw: object, fields: Mapping[str, bytes]) -> dict[str, int]:
     if raw is None:
         return {}
     if isinstance(raw, dict):
-        return {str(name): _known_instant(f"at_ms.{name}", value) for name, value in raw.items()}
-    at_ms = _known_instant("at_ms", raw)
+        return {
+            str(name): _required_timestamp(f"at_ms.{name}", value) for name, value in raw.items()
+        }
+    at_ms = _required_timestamp("at_ms", raw)
     return dict.fromkeys(fields, at_ms)
 
 
-def _known_instant(name: str, value: object) -> int:
-    instant = _instant(name, value)
-    if instant is None:
-        raise BadRecord(f"{name}: must be a number")
-    return instant
+def _required_timestamp(name: str, value: object) -> int:
+    at_ms = _timestamp(name, value)
+    if at_ms is None:
+        raise BadRecord(f"{name} must be a number")
+    return at_ms
 
 
-def _instant(name: str, value: object) -> int | None:
+def _timestamp(name: str, value: object) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool):
-        raise BadRecord(f"{name}: must be a whole number, got {value!r:.80}")
+        raise BadRecord(f"{name} must be a whole number, got {value!r:.80}")
     if not 0 <= value <= MAX_AT_MS:
-        raise BadRecord(f"{name}: {value} is out of range; times are milliseconds since 1970")
+        raise BadRecord(f"{name}: {value} is out of range; use milliseconds since 1970")
     return value
 
 
@@ -239,7 +241,7 @@ def _links(raw: object) -> tuple[OutLink, ...] | None:
     if raw is None:
         return None
     if not isinstance(raw, list | tuple):
-        raise BadRecord("links: must be a list")
+        raise BadRecord("links must be a list")
     links = []
     for link in raw:
         parts = [link] if isinstance(link, str) else link
@@ -248,22 +250,22 @@ def _links(raw: object) -> tuple[OutLink, ...] | None:
             or not 1 <= len(parts) <= 3
             or not all(isinstance(part, str) for part in parts)
         ):
-            raise BadRecord("links: each link must be a URL or [url, text, rel]")
+            raise BadRecord("each link in links must be a URL or [url, text, rel]")
         links.append(OutLink(*parts))
     return tuple(links)
 
 
-def _table(raw: Mapping[str, Any], name: str, kind: type, shown: str) -> dict[str, Any]:
-    table = _typed(raw, name, dict, "an object") or {}
+def _table(raw: Mapping[str, Any], name: str, kind: type, expected: str) -> dict[str, Any]:
+    table = _checked(raw, name, dict, "an object") or {}
     if not all(isinstance(value, kind) for value in table.values()):
-        raise BadRecord(f"{name}: the values must be {shown}")
+        raise BadRecord(f"the values of {name} must be {expected}")
     return dict(table)
 
 
-def _typed(raw: Mapping[str, Any], name: str, kind: type, shown: str) -> Any:
+def _checked(raw: Mapping[str, Any], name: str, kind: type, expected: str) -> Any:
     value = raw.get(name)
     if value is not None and not isinstance(value, kind):
-        raise BadRecord(f"{name}: must be {shown}, got {value!r:.80}")
+        raise BadRecord(f"{name} must be {expected}, got {value!r:.80}")
     return value
 
 
@@ -287,7 +289,7 @@ def read_json_lines(
     for number in itertools.count(1):
         try:
             line, is_whole = bounded_line(stream, max_line_bytes)
-        except DAMAGED as error:
+        except DAMAGE_ERRORS as error:
             yield number, BadRecord(f"the file cannot be read from here on: {error}")
             return
         if not line:

@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple
 
 import zstandard
 
-DAMAGED = (OSError, EOFError, zlib.error, zstandard.ZstdError, gzip.BadGzipFile)
+DAMAGE_ERRORS = (OSError, EOFError, zlib.error, zstandard.ZstdError, gzip.BadGzipFile)
 """Exceptions raised when a compressed file is damaged or truncated."""
 
 
@@ -37,7 +37,7 @@ def text_lines(stream: BinaryIO, max_bytes: int) -> Iterator[TextLine]:
     for number in itertools.count(1):
         try:
             line, is_whole = bounded_line(stream, max_bytes)
-        except DAMAGED as error:
+        except DAMAGE_ERRORS as error:
             yield TextLine(number, "", f"the file cannot be read from here on: {error}")
             return
         if not line:
@@ -52,8 +52,8 @@ def text_lines(stream: BinaryIO, max_bytes: int) -> Iterator[TextLine]:
 
 def bounded_line(stream: BinaryIO, max_bytes: int) -> tuple[bytes, bool]:
     """
-    Return the next line, empty at the end of the file, and False if it was longer and its rest was
-    skipped.
+    Return the next line, and False if it was too long and its rest was skipped. The line is empty
+    at the end of the file.
     """
     line = rest = stream.readline(max_bytes)
     is_whole = len(line) < max_bytes or line.endswith(b"\n")

@@ -7,7 +7,7 @@ removed, taken down), if it has expired, or if its site refuses the given purpos
 objects are written the way `warc_export` does.
 
 Each pack file is written as a whole, after its index, so a pack in the folder is complete. To
-continue an interrupted export, repeat it: only the missing packs are read. If a pack is rewritten
+resume an interrupted export, repeat it; only the missing packs are read. If a pack is rewritten
 during the export, its records move to a later pack, which is read as well. Memory is bounded by one
 pack.
 """
@@ -113,10 +113,7 @@ class _PackExport:
             self._copy(packs, self._later.pop())
 
     def write_objects(self, folder: Path) -> None:
-        """
-        Write pages that are stored as objects; their folder gets its name when it
-        is complete.
-        """
+        """Write pages that are stored as objects. Their folder is renamed when it is complete."""
         earlier_count = self.report.records
         if (folder / OBJECTS).exists():
             return
@@ -165,16 +162,13 @@ class _PackExport:
         self._on_progress(self.report.records)
 
     def _shareable_bytes(self, packs: Packs, name: str, data: bytes) -> bytes | None:
-        """
-        Return the pack's bytes with only the records that may be shared, or None if
-        there are none.
-        """
+        """Return a pack with only the records that may be shared, or None if there are none."""
         upkeep = PackUpkeep(self._store.zen, self._store.bodies, self._store.clock.clock)
         erased, is_whole = packs.catalog.erased(name), True
         frames: list[bytes] = []
         for record in upkeep.records(name, data):
             owners = tuple(one for one in record.owners if self._may_share(one[1]))
-            self._record_moved(name, record)
+            self._note_moved_record(name, record)
             if owners == record.owners and owners and record.pointer.offset not in erased:
                 frames.append(record.own_frame)
                 continue
@@ -189,7 +183,7 @@ class _PackExport:
         self.report.partial += 1
         return pack_of(name, frames, self._now_ms)
 
-    def _record_moved(self, name: str, record: PackedRecord) -> None:
+    def _note_moved_record(self, name: str, record: PackedRecord) -> None:
         for _, row in record.known:
             pointer = pointer_of(row)
             if pointer is None or pointer.pack == name or record.owners:
@@ -199,12 +193,12 @@ class _PackExport:
 
     def _may_share(self, row: Row) -> bool:
         facts = facts_of(row)
-        is_there = nodes.SENTINEL in row and not nodes.is_taken_down(row)
+        is_stored = nodes.SENTINEL in row and not nodes.is_taken_down(row)
         is_fresh = not is_expired(facts, self._now_ms)
-        return is_there and is_fresh and is_allowed(facts, self._purpose)
+        return is_stored and is_fresh and is_allowed(facts, self._purpose)
 
 
-def files_of(folder: Path) -> Iterator[Path]:
+def warc_files(folder: Path) -> Iterator[Path]:
     """Yield the WARC files of an export, sorted by name."""
     yield from sorted(folder.glob("[!.]*/*.warc.*"))
 
@@ -218,13 +212,14 @@ def _check_purpose(folder: Path, purpose: str | None) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         recorded = file.read_text() if file.exists() else ""
-        has_export = any(files_of(folder)) or file.exists()
+        has_export = any(warc_files(folder)) or file.exists()
         if has_export and recorded != (purpose or ""):
-            theirs, ours = (
+            their_purpose, our_purpose = (
                 f"for {name}" if name else "for any purpose" for name in (recorded, purpose)
             )
             raise BadInput(
-                f"{folder}: contains packs {theirs}, but this export is {ours}; use another folder"
+                f"{folder} contains packs {their_purpose}, but this export is {our_purpose}; "
+                "use another folder"
             )
         file.write_text(purpose or "")
     except OSError as error:

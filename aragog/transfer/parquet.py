@@ -3,13 +3,13 @@ Import and export records as Parquet files, with pyarrow (the `parquet` extra).
 
 An export has a column for each requested field or, if none were requested, for each field whose
 type is known: text, numbers, booleans, dates, lists, maps and structs. Decimals are doubles. The
-column `fields` maps the names of all other fields to their bytes. It also has the bytes of values
-that their column cannot restore exactly; an import prefers them. The column of a field without a
-type contains JSON as text.
+column `fields` maps the names of all other fields to their bytes. If a column cannot
+restore a value exactly, `fields` has its bytes too, and an import prefers them. The column of a
+field without a type contains JSON as text.
 
 An import accepts exports of this and earlier versions (which had no columns for fields), and files
-of other programs. Each column that is not part of the export format is a field with that name, and
-null means no value.
+from other programs. Each column that is not part of the export format is a field with that name,
+and null means no value.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def read_parquet(path: Path, types: TypedFields | None = None, *, after: int = 0
         raise ConfigError(f"{path}: cannot be read as Parquet: {error}") from error
     with file:
         if "url" not in file.schema_arrow.names:
-            raise ConfigError(f"{path}: has no column url")
+            raise ConfigError(f"{path} has no column url")
         number = 0
         try:
             for batch in file.iter_batches(BATCH_ROWS):
@@ -199,7 +199,7 @@ def arrow_type(arrow: Any, field_type: FieldType | None) -> Any:
 
 
 def _record_columns(arrow: Any) -> list[tuple[str, Any]]:
-    """Return the columns of every export, except `url`."""
+    """Return the columns that every export has, except `url`."""
     text, number = arrow.string(), arrow.int64()
     link = arrow.struct([("url", text), ("text", text), ("rel", text)])
     return [

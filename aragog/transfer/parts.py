@@ -3,11 +3,11 @@ Export a UrlStore in parts that many processes can write and a system such as Sp
 
 Node keys are hashes, so equal key ranges contain about the same number of URLs, and the position of
 a key in its range shows the progress. If a store groups pages by host, the keys of a host lie in
-sixteen places. Parts divide the keys by place first and by host second, so even the pages of a
-single host are spread over up to sixteen parts.
+sixteen places. Parts divide the keys by place first and by host second, so even the pages of one
+host are spread over up to sixteen parts.
 
-A part gets its final name only when it is complete. To continue an interrupted export, repeat it:
-only the missing parts are written.
+A part gets its final name only when it is complete. To resume an interrupted export, repeat it;
+only the missing parts are then written.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from pathlib import Path
 
 from aragog.errors import BadInput, ConfigError
 from aragog.transfer.import_export import (
+    FindTexts,
     NodeSelection,
     NodeSource,
     Sink,
     SpanMs,
-    TextsOf,
     export_urls,
 )
 from aragog.transfer.json_lines import JsonLinesSink, open_to_write
@@ -72,16 +72,16 @@ class Part:
         """The part's file name without a suffix; every run uses the same names."""
         return f"part-{self.number:05d}-of-{self.count:05d}"
 
-    def ranges(self, *, together: bool) -> Iterator[tuple[bytes, bytes | None]]:
+    def ranges(self, *, by_host: bool) -> Iterator[tuple[bytes, bytes | None]]:
         """
         Yield the start of each range (inclusive) and its end (exclusive; None for no end), in
         order.
 
         Args:
-            together: the store groups pages by host.
+            by_host: True if the store groups pages by host.
         """
         first, after = self._edge(self.number), self._edge(self.number + 1)
-        if not together:
+        if not by_host:
             yield _key(first), None if after == _KEYS else _key(after)
             return
         for place in range(first // _KEYS_PER_BYTE, -(-after // _KEYS_PER_BYTE)):
@@ -89,10 +89,10 @@ class Part:
             inside = after < (place + 1) * _KEYS_PER_BYTE
             yield start, _with_swapped_nibbles(_key(after)) if inside else _after_prefix(start[:1])
 
-    def fraction_before(self, key: bytes, *, together: bool) -> float:
+    def fraction_before(self, key: bytes, *, by_host: bool) -> float:
         """Return the fraction of the part before `key`."""
         first, after = self._edge(self.number), self._edge(self.number + 1)
-        position = key if not together else _with_swapped_nibbles(key)
+        position = key if not by_host else _with_swapped_nibbles(key)
         return (int.from_bytes(position[:_PREFIX_BYTES]) - first) / (after - first)
 
     def _edge(self, number: int) -> int:
@@ -123,8 +123,8 @@ class PartOptions:
     links: bool = False
     types: TypedFields = field(default_factory=TypedFields)
     """The types of fields."""
-    texts_of: TextsOf | None = None
-    """Returns the main texts of a page that `fields` asks for."""
+    find_texts: FindTexts | None = None
+    """Returns a page's main text in the forms that `fields` contains."""
     fetched: SpanMs | None = None
     """Only pages whose last successful fetch was in this span; not for `warc`."""
     purpose: str | None = None
@@ -167,7 +167,7 @@ def prepare_folder(folder: Path, count: int, kind: str, purpose: str | None = No
                 and (int(part_count), part_format) != (count, kind)
             ):
                 raise BadInput(
-                    f"{folder}: contains parts of another export, such as {path.name}; use another "
+                    f"{folder} contains parts of another export, such as {path.name}; use another "
                     f"folder, or repeat that one with --parts {int(part_count)} "
                     f"--format {part_format}"
                 )
@@ -184,11 +184,12 @@ def _check_purpose(folder: Path, purpose: str | None) -> None:
     )
     recorded = file.read_text() if file.exists() else ""
     if (recorded or has_parts) and recorded != (purpose or ""):
-        theirs, ours = (
+        their_purpose, our_purpose = (
             f"for {name}" if name else "for any purpose" for name in (recorded, purpose)
         )
         raise BadInput(
-            f"{folder}: contains parts {theirs}, but this export is {ours}; use another folder"
+            f"{folder} contains parts {their_purpose}, but this export is {our_purpose}; "
+            "use another folder"
         )
     if purpose and not recorded:
         temporary = folder / f".{PURPOSE_FILE}-{socket.gethostname()}-{os.getpid()}"
@@ -216,7 +217,7 @@ def export_part(
     on_problem: Callable[[str, str], None] = lambda *_: None,
 ) -> int | None:
     """
-    Write one part into `folder`; returns its number of records, or None if it already exists.
+    Write one part into `folder`; returns how many records it has, or None if it already exists.
 
     This is safe to repeat, and to run in parallel with other parts. If two processes write the same
     part, each writes a temporary file, and the one that finishes last is kept.
@@ -276,8 +277,8 @@ def _write(
             sink,
             NodeSelection(nodes=_nodes(store.zen, part, on_fraction)),
             fields=options.fields,
-            links_of=store if options.links else None,
-            texts_of=options.texts_of,
+            link_store=store if options.links else None,
+            find_texts=options.find_texts,
             purpose=options.purpose,
             fetched=options.fetched,
         ).records
@@ -286,11 +287,11 @@ def _write(
 def _nodes(
     zen: MultiGraph, part: Part, on_fraction: OnFraction, columns: Sequence[bytes] | None = None
 ) -> NodeSource:
-    together = zen.naming.together
-    for start, stop in part.ranges(together=together):
+    by_host = zen.naming.together
+    for start, stop in part.ranges(by_host=by_host):
         with closing(zen.nodes.scan(start, stop, names=columns)) as nodes:
             for key, row in nodes:
-                on_fraction(part.fraction_before(key, together=together))
+                on_fraction(part.fraction_before(key, by_host=by_host))
                 yield key, row
     on_fraction(1.0)
 

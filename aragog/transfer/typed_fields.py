@@ -1,5 +1,5 @@
 """
-Field values in files: as JSON with real numbers, lists and records, and as typed columns.
+Converts field values for files: to JSON with real numbers, lists and records, and to typed columns.
 
 A field's type comes from the record that extraction fills, from its rule, or from its declared
 format. A file contains the typed value if there is one. If a typed value does not restore the exact
@@ -79,15 +79,15 @@ class TypedFields:
                 raise ValueError("bytes")
             case FieldType("text"):
                 return value.decode(), True
-            case FieldType("integer") if _fits(_WHOLE, value):
+            case FieldType("integer") if _matches(_WHOLE, value):
                 return orjson.Fragment(value), True
-            case FieldType("decimal") if _fits(_NUMBER, value) and value != b"-0":
+            case FieldType("decimal") if _matches(_NUMBER, value) and value != b"-0":
                 return orjson.Fragment(value), True
         raise ValueError("does not match the field's format")
 
     def from_json(self, name: str, value: Any) -> bytes:
         """
-        Return the bytes of a value that `field_formats.parse` returned.
+        Return the bytes for a value that `field_formats.parse` returned.
 
         Raises:
             ValueError: it does not match the field's format.
@@ -102,18 +102,18 @@ class TypedFields:
         bytes.
 
         Raises:
-            ValueError: it does not fit the column.
+            ValueError: it does not match the column's type.
         """
         field_type = self.type_of(name)
         if field_type is None:
             return value, True
         if self._formats.of(name) != "json":
-            cell = _cell_of_text(value.decode(), field_type)
+            cell = _parse_cell(value.decode(), field_type)
         elif field_type.kind == "any":
             orjson.loads(value)
             return value.decode(), True
         else:
-            cell = cell_of(orjson.loads(value), field_type)
+            cell = to_cell(orjson.loads(value), field_type)
         try:
             return cell, self.from_column(name, cell) == value
         except TypeError as error:  # such as an integer of more than 64 bits
@@ -130,12 +130,12 @@ class TypedFields:
             return value
         field_type = self.type_of(name)
         if field_type is None or field_type.kind == "any" or self._formats.of(name) != "json":
-            return _text_of_cell(value, field_type)
-        plain = _plain(value, field_type)
+            return _cell_bytes(value, field_type)
+        plain = _stored_json(value, field_type)
         return orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)
 
 
-def _fits(pattern: re.Pattern[bytes], value: bytes) -> bool:
+def _matches(pattern: re.Pattern[bytes], value: bytes) -> bool:
     return len(value) <= _MAX_DIGITS and pattern.fullmatch(value) is not None
 
 
@@ -157,12 +157,15 @@ def _typed_json(value: bytes, field_type: FieldType) -> tuple[Any, bool]:
 
 def _to_numbers(value: Any, field_type: FieldType) -> Any:
     """
-    Return a stored value with decimals as numbers; parts that do not fit the type
-    stay unchanged.
+    Return a stored value with decimals as numbers.
+
+    Parts that do not match the type stay unchanged.
     """
     if field_type.kind == "decimal":
-        fits = isinstance(value, str) and len(value) <= _MAX_DIGITS and _DIGITS.fullmatch(value)
-        return Number(value) if fits else value
+        is_decimal = (
+            isinstance(value, str) and len(value) <= _MAX_DIGITS and _DIGITS.fullmatch(value)
+        )
+        return Number(value) if is_decimal else value
     return _convert_parts(value, field_type, _to_numbers)
 
 
@@ -186,12 +189,12 @@ def _convert_parts(value: Any, field_type: FieldType, convert: Any) -> Any:
     return value
 
 
-def cell_of(value: Any, field_type: FieldType) -> Any:
+def to_cell(value: Any, field_type: FieldType) -> Any:
     """
     Convert a stored JSON value for a column of its type.
 
     Raises:
-        ValueError: it does not fit the type.
+        ValueError: it does not match the type.
     """
     match field_type.kind, value:
         case ("text", str()) | ("boolean", bool()):
@@ -205,43 +208,43 @@ def cell_of(value: Any, field_type: FieldType) -> Any:
         case "date", str() if len(value) == len("2024-05-01"):
             return date.fromisoformat(value)
         case "list", list():
-            return [cell_of(part, _part(field_type)) for part in value]
+            return [to_cell(part, _item_type(field_type)) for part in value]
         case "map", dict():
-            return [(name, cell_of(part, _part(field_type))) for name, part in value.items()]
+            return [(name, to_cell(part, _item_type(field_type))) for name, part in value.items()]
         case "record", dict() if value.keys() <= field_type.members.keys():
-            return {name: cell_of(part, field_type.members[name]) for name, part in value.items()}
+            return {name: to_cell(part, field_type.members[name]) for name, part in value.items()}
         case "any", _:
             return orjson.dumps(value).decode()
     raise ValueError(f"{value!r:.80} does not match the type {field_type.kind}")
 
 
-def _part(field_type: FieldType) -> FieldType:
+def _item_type(field_type: FieldType) -> FieldType:
     return field_type.item or ANY
 
 
-def _cell_of_text(text: str, field_type: FieldType) -> Any:
+def _parse_cell(text: str, field_type: FieldType) -> Any:
     if field_type is TEXT:
         return text
     if len(text) > _MAX_DIGITS:
         raise ValueError("has too many digits")
     if field_type is INTEGER:
-        return cell_of(int(text), INTEGER)
+        return to_cell(int(text), INTEGER)
     number = float(text)
     if not math.isfinite(number):
         raise ValueError("is not a finite number")
     return number
 
 
-def _text_of_cell(value: Any, field_type: FieldType | None) -> bytes:
+def _cell_bytes(value: Any, field_type: FieldType | None) -> bytes:
     """Return the bytes of a field that is not typed JSON."""
     if isinstance(value, str):
         return value.encode()
     if field_type in (INTEGER, DECIMAL):
-        return _digits(value).encode()
+        return _number_text(value).encode()
     return orjson.dumps(value)
 
 
-def _digits(value: Any) -> str:
+def _number_text(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise TypeError(f"{value!r:.80} is not a number")
     number = value if isinstance(value, Decimal) else Decimal(repr(value))
@@ -250,22 +253,22 @@ def _digits(value: Any) -> str:
     return f"{int(number)}" if number == number.to_integral_value() else f"{number:f}"
 
 
-def _plain(value: Any, field_type: FieldType) -> Any:
-    """Return the stored JSON of a column's value; values of other types are kept as they are."""
+def _stored_json(value: Any, field_type: FieldType) -> Any:
+    """Return a column's value as stored JSON. Values of other types are kept as they are."""
     kind = field_type.kind
     if kind == "decimal" and not isinstance(value, str):
-        return _digits(value)
+        return _number_text(value)
     if kind in ("integer", "number") and isinstance(value, float | Decimal):
         return int(value) if value == int(value) else float(value)
     if kind == "list" and isinstance(value, list):
-        return [_plain(part, _part(field_type)) for part in value]
+        return [_stored_json(part, _item_type(field_type)) for part in value]
     if kind == "map" and isinstance(value, list | dict):
         pairs: Iterable[tuple[str, Any]] = value.items() if isinstance(value, dict) else value
-        return {name: _plain(part, _part(field_type)) for name, part in pairs}
+        return {name: _stored_json(part, _item_type(field_type)) for name, part in pairs}
     if kind == "record" and isinstance(value, dict):
         types = field_type.members
         return {
-            name: _plain(part, types.get(name, ANY))
+            name: _stored_json(part, types.get(name, ANY))
             for name, part in value.items()
             if part is not None
         }

@@ -3,9 +3,10 @@ Export page content as WARC files (ISO 28500:2017, WARC 1.1), with warcio.
 
 A page is a `response` record with its status line and headers. The stored body is decoded, so the
 headers that described its encoding are renamed to `X-Crawler-…`, and Content-Length is the length
-of the record, as in public crawls. A body whose headers were not kept is a `resource` record. A
+of the record, as in public crawls. A body without stored headers becomes a `resource` record. A
 body that occurred earlier in the same export is a `revisit` with headers only
-(identical-payload-digest), and so is the last check of an unchanged page (server-not-modified).
+(identical-payload-digest), and so is the most recent check of an unchanged page
+(server-not-modified).
 
 Each record is its own gzip member. The record of a fetch contains the IP address and the protocols
 (`WARC-IP-Address`, and `WARC-Protocol` as proposed by the International Internet Preservation
@@ -67,7 +68,7 @@ class _FirstRecord(NamedTuple):
 
 
 class _Page(NamedTuple):
-    """The values that all records of a page share."""
+    """The values that a page's records have in common."""
 
     target: str
     date: str
@@ -86,7 +87,7 @@ class WarcReport:
     """The WARC files; each has its index next to it (`index_of`)."""
     problems: int
     cursor: str | None
-    """Where to continue, or None if the export is complete."""
+    """Where to resume, or None if the export is complete."""
 
 
 def export_warc(
@@ -130,7 +131,7 @@ def export_warc(
             if is_expired(facts, now_ms) or not is_allowed(facts, purpose):
                 continue
             try:
-                content = _read(zen, bodies, url, row)
+                content = _read_content(zen, bodies, url, row)
             except (CorruptContent, ContentReplaced) as error:
                 problems += 1
                 on_problem(url, str(error))
@@ -151,7 +152,7 @@ def export_warc(
 
 
 def next_file(stem: Path) -> int:
-    """Return the first file number that earlier exports did not use; 0 if there are none."""
+    """Return the first file number that earlier exports did not use, or 0 if there are none."""
     return next(number for number in count() if not _file(stem, number).exists())
 
 
@@ -164,10 +165,10 @@ def _file(stem: Path, number: int) -> Path:
     return stem.with_name(f"{stem.name}-{number:05d}.warc.gz")
 
 
-def _read(
+def _read_content(
     zen: MultiGraph, bodies: Bodies, url: str, row: Row
 ) -> tuple[Row, bytes, dict[str, str]] | None:
-    """Return the node, the body and its metadata; the node is read again if they do not match."""
+    """Return the node, the body and its metadata. If they do not match, the node is read again."""
     first = iter([row])
 
     def node() -> tuple[str, Row] | None:
@@ -287,7 +288,7 @@ def _page(url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) ->
 
 
 def _network(meta: dict[str, str]) -> list[tuple[str, str]]:
-    """Return record headers for the connection's known details; empty if the fetch is unknown."""
+    """Return record headers for the known facts of the connection; empty if there are none."""
     if "address" not in meta:
         return []
     return network_fields(meta["address"], meta.get("tls"), meta.get("http_version"))
@@ -323,10 +324,7 @@ def _full_record(writer: Any, page: _Page, body: bytes, meta: dict[str, str]) ->
 
 
 def _revisit_record(writer: Any, page: _Page, first: _FirstRecord, head: StatusAndHeaders) -> Any:
-    """
-    Return a record with headers and a reference to the body (warcio's
-    identical-payload-digest).
-    """
+    """Return a record with headers and a reference to the body (identical-payload-digest)."""
     record = writer.create_revisit_record(
         page.target,
         page.digest,

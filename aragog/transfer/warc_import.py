@@ -25,7 +25,7 @@ from aragog.crawl.fetcher.recorded import RecordedLimits, RecordedResponse, read
 from aragog.errors import InvalidUrl
 from aragog.fetch_record.outcome import FetchRecord, Headers, OutcomeKind
 from aragog.transfer.json_lines import BadRecord
-from aragog.transfer.lines import DAMAGED, bounded_line
+from aragog.transfer.lines import DAMAGE_ERRORS, bounded_line
 from urlspelling import normalize
 
 _EXPORT_PREFIX = "X-Crawler-"
@@ -66,7 +66,7 @@ def _page(record: WarcRecord, limits: RecordedLimits) -> ArchivedPage | BadRecor
         return None
     url = record.fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
     if not url:
-        return BadRecord(f"a {record.kind} has no WARC-Target-URI")
+        return BadRecord(f"a {record.kind} record has no WARC-Target-URI")
     if not url.startswith(("http:", "https:")):
         return None
     try:
@@ -83,7 +83,7 @@ def _page(record: WarcRecord, limits: RecordedLimits) -> ArchivedPage | BadRecor
     record.skip()
     if record.is_truncated:
         return None  # the next item reports it
-    return ArchivedPage(_fetched(record, normalized, at_ms, response), response.body)
+    return ArchivedPage(_fetch_record(record, normalized, at_ms, response), response.body)
 
 
 def _response(record: WarcRecord, limits: RecordedLimits) -> RecordedResponse:
@@ -99,7 +99,9 @@ def _response(record: WarcRecord, limits: RecordedLimits) -> RecordedResponse:
     return RecordedResponse(200, (), body, None)
 
 
-def _fetched(record: WarcRecord, url: str, at_ms: int, response: RecordedResponse) -> FetchRecord:
+def _fetch_record(
+    record: WarcRecord, url: str, at_ms: int, response: RecordedResponse
+) -> FetchRecord:
     headers: Headers = tuple(
         (name.removeprefix(_EXPORT_PREFIX), value) for name, value in response.headers
     )
@@ -126,19 +128,19 @@ def _instant_ms(date: str) -> int:
 
 
 MAX_HEADER_BYTES = 65_536
-"""Maximum total size of a record's named fields; the URL is the longest of them."""
+"""Maximum total size of a record's named fields, of which the URL is the longest."""
 _SKIPPED_BYTES = 65_536
 _VERSION = re.compile(rb"WARC/\d\.\d+\s*$")
 _GZIP = b"\x1f\x8b"
 
 
 class BadWarc(ValueError):
-    """A part of the file is not a record. Callers never see this raised."""
+    """A part of the file is not a record. This is yielded, and never raised to callers."""
 
 
 @dataclass(slots=True)
 class WarcRecord:
-    """One record; read its block before requesting the next record."""
+    """One record. Its block must be read before the next record is requested."""
 
     fields: Mapping[str, str]
     """The first value of each named field, by lower-case name."""
@@ -156,15 +158,14 @@ class WarcRecord:
         """True if the file ends or is damaged inside the block; valid after reading the block."""
         return self.remaining_bytes > 0
 
-    def read(self, most: int) -> bytes:
-        """
-        Return up to `most` of the block's next bytes; b"" at its end, and where it
-        is damaged.
-        """
+    def read(self, max_bytes: int) -> bytes:
+        """Return up to `max_bytes` more of the block; b"" at its end, or where it is damaged."""
         data = b""
-        with suppress(*DAMAGED):
+        with suppress(*DAMAGE_ERRORS):
             data = (
-                self._stream.read(min(most, self.remaining_bytes)) if self.remaining_bytes else b""
+                self._stream.read(min(max_bytes, self.remaining_bytes))
+                if self.remaining_bytes
+                else b""
             )
         self.remaining_bytes -= len(data)
         return data
@@ -189,7 +190,7 @@ def read_records(stream: BinaryIO) -> Iterator[tuple[int, WarcRecord | BadWarc]]
         for record in _records(source):
             number += 1
             yield number, record
-    except DAMAGED as error:
+    except DAMAGE_ERRORS as error:
         yield number + 1, BadWarc(f"the file ends here: {error}")
 
 
@@ -198,21 +199,21 @@ def _buffered(stream: BinaryIO) -> io.BufferedReader:
 
 
 def _records(stream: BinaryIO) -> Iterator[WarcRecord | BadWarc]:
-    is_lost = False
+    is_skipping = False
     while version := _next_line(stream):
         if not _VERSION.match(version):
-            if not is_lost:
+            if not is_skipping:
                 yield BadWarc("is not a record; skipping to the next one")
-            is_lost = True
+            is_skipping = True
             continue
         try:
             fields = _fields(stream)
             record = WarcRecord(fields, _length(fields), stream)
         except BadWarc as problem:
             yield problem
-            is_lost = True
+            is_skipping = True
             continue
-        is_lost = False
+        is_skipping = False
         yield record
         record.skip()
         if record.is_truncated:
@@ -229,10 +230,10 @@ def _next_line(stream: BinaryIO) -> bytes:
 
 def _fields(stream: BinaryIO) -> dict[str, str]:
     fields: dict[str, str] = {}
-    name, room = "", MAX_HEADER_BYTES
-    while (line := stream.readline(room + 1)).strip():
-        room -= len(line)
-        if room < 0:
+    name, remaining = "", MAX_HEADER_BYTES
+    while (line := stream.readline(remaining + 1)).strip():
+        remaining -= len(line)
+        if remaining < 0:
             raise BadWarc(f"has headers of more than {MAX_HEADER_BYTES:,} bytes")
         text = line.decode("utf-8", "surrogateescape").rstrip("\r\n")
         if text[0] in " \t" and name:

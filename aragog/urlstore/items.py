@@ -26,7 +26,7 @@ from contextlib import closing
 from hashlib import sha256
 from typing import NamedTuple
 
-from aragog.pages.items import PageItems, kind_in
+from aragog.pages.items import PageItems, kind_from_field
 from aragog.urlstore import nodes
 from urlspelling import url_key
 from zengraph import MultiGraph
@@ -88,7 +88,7 @@ def _hash(text: str, length: int) -> bytes:
 
 def names_of(url: str, field: str, value: bytes | None) -> set[bytes]:
     """Return the names of the index records that a page's field requires."""
-    kind = kind_in(field)
+    kind = kind_from_field(field)
     if kind is None or not value:
         return set()
     items = PageItems.read(value)

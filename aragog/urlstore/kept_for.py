@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from aragog.pages.preferences import refused_in
+from aragog.pages.preferences import refusing_line
 
 KEPT_FOR = "kept_for"
 USUAL = "usual"
@@ -64,5 +64,5 @@ def others(before: Facts, current: Facts, crawl: str) -> frozenset[str]:
     return frozenset(
         name
         for name in crawls_of(before) - {crawl}
-        if not refused_in(texts, (purposes_of(name) or "").split())
+        if not refusing_line(texts, (purposes_of(name) or "").split())
     )

@@ -23,7 +23,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from aragog.standalone.system import FRONT_PROCESSES
+from aragog.standalone.system import FRONTENDS
 from bench.crawl import origin, page_sets, report, same_work
 from bench.crawl.page_sets import PageSet
 from bench.crawl.sides import SIDES, WARM_UP_HOSTS, Crawl, Side, installed, run_aragog
@@ -84,7 +84,7 @@ def main() -> None:
     options = parser.parse_args()
     sides = {side: SIDES[side] for side in options.side or installed()}
     if options.whole:
-        sides["aragog"] = partial(run_aragog, front=FRONT_PROCESSES)
+        sides["aragog"] = partial(run_aragog, frontends=FRONTENDS)
     hosts = [*map(page_sets.host, range(page_sets.HOSTS)), *WARM_UP_HOSTS]
     results = {}
     with (

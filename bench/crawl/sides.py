@@ -139,7 +139,7 @@ def _descendants() -> Iterator[tuple[str, psutil.Process]]:
 
 
 @contextmanager
-def aragog_system(port: int, folder: Path, front: Sequence[str] = ("beat",)) -> Iterator:
+def aragog_system(port: int, folder: Path, frontends: Sequence[str] = ("beat",)) -> Iterator:
     """Run the standalone system, by default without Flower and the API; yields its settings."""
     from aragog.settings import load_settings
     from aragog.standalone import system
@@ -161,21 +161,21 @@ def aragog_system(port: int, folder: Path, front: Sequence[str] = ("beat",)) -> 
         supervisor = Supervisor(folder, system.environment(settings), system.PRELOAD)
         supervisor.acquire()
         try:
-            system.start(supervisor, settings, front=front)
+            system.start(supervisor, settings, frontends=frontends)
             yield settings
         finally:
             supervisor.stop()
 
 
 def run_aragog(
-    pages: PageSet, port: int, folder: Path, compared: int = 0, front: Sequence[str] = ("beat",)
+    pages: PageSet, port: int, folder: Path, compared: int = 0, frontends: Sequence[str] = ("beat",)
 ) -> Crawl:
     """
     Crawl with the warmed-up standalone system. `compared` is the number of pages to
     read back.
     """
     urls = pages.urls(port)
-    with aragog_system(port, folder, front) as settings:
+    with aragog_system(port, folder, frontends) as settings:
         from aragog.bootstrap.stores import url_store
         from aragog.client import Aragog
         from aragog.workers.preload import preload

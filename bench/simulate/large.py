@@ -4,7 +4,7 @@ Simulate a crawl of a large web by classes of domains: exact in size, aggregated
 What `bench.simulate.small` simulates URL by URL is here a flow in two phases:
 
 1. The first visits. For each domain, `FirstVisitDelays` moves about as many URLs to the front as
-   the domain allows in `AHEAD_S`. Messages are claimed in the order in which they became due, so
+   the domain allows in `MAX_IMMEDIATE_WAIT_S`. Messages are claimed in the order in which they became due, so
    all of these are visited before anything that waits in a line. A domain is requested at most at
    its rate; the rest joins its line.
 2. The lines. Each line releases its URLs at the domain's rate. If the machines cannot fetch that
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from aragog.crawl.stages.first_visit_delays import AHEAD_S
+from aragog.crawl.stages.first_visit_delays import MAX_IMMEDIATE_WAIT_S
 from aragog.settings import PolitenessSettings
 from bench.simulate.web import DomainClass, Web
 
@@ -82,7 +82,7 @@ def crawl(web: Web, politeness: PolitenessSettings, capacity_s: float) -> LargeR
     """
     parts = flows(web.classes(), politeness)
     total = sum(part.count * part.urls for part in parts)
-    front_urls = AHEAD_S * politeness.qps + 1
+    front_urls = MAX_IMMEDIATE_WAIT_S * politeness.qps + 1
     first_s = _first_visits_s(parts, front_urls, capacity_s)
     curve, lines, done = [(0.0, 0.0)], [], 0.0
     for part in parts:

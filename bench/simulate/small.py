@@ -20,7 +20,7 @@ from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT, URGENT, UrlJob
 from aragog.crawl.pipeline.spool import OVERHEAD_BYTES, SpoolBounds
 from aragog.crawl.pipeline.spool_room import claim_limit
 from aragog.crawl.stages.access import HEAD_START_MS
-from aragog.crawl.stages.fetch import ROOM_RETRY_MS
+from aragog.crawl.stages.fetch import SPACE_RETRY_MS
 from aragog.crawl.stages.first_visit_delays import FirstVisitDelays, less_urgent
 from aragog.crawl.stages.release import (
     ARRIVAL_LEAD_MS,
@@ -203,7 +203,7 @@ class SmallCrawl:
         max_fitting = max(0, int((limit - self.spool.used_bytes) / self.body_bytes))
         for _, job in reserved[max_fitting:]:
             job.slot_us = None
-            self._send([job], job.priority, self.clock.now_s + ROOM_RETRY_MS / 1000)
+            self._send([job], job.priority, self.clock.now_s + SPACE_RETRY_MS / 1000)
         self.spool.add(self.body_bytes * len(reserved[:max_fitting]))
         return reserved[:max_fitting]
 

@@ -1,7 +1,7 @@
 """
 Run a cluster on two hosts, which are network namespaces: `make two-hosts`, as root.
 
-Host a has three Redis servers with a password, HBase, an S3 server and the demo web; both have a
+Host a has three Redis servers with a password, HBase, an S3 server and the demo sites; both have a
 worker of each role. With STORE=postgres it has PostgreSQL instead of HBase, and one Redis. The
 crawl is enqueued on host b, whose workers stop in the middle of it as in a rolling upgrade. What
 the servers need is downloaded first, because the hosts have no other network than their cables.
@@ -72,7 +72,7 @@ ENGINES = {
 
 
 def start_servers(cluster: Cluster, engine: str) -> None:
-    """Start the servers on host a, and make the demo web reachable from host b."""
+    """Start the servers on host a, and make the demo sites reachable from host b."""
     for name in REDIS if engine == "hbase" else ("shared",):
         cluster.redis("a", name, REDIS[name])
     cluster.store("a", engine)

@@ -260,7 +260,7 @@ SMALL_SPOOL = {"ARAGOG_PIPELINE__SPOOL_MAX_BYTES": "1000000"}
 SCENARIOS = (
     Scenario("workers-killed", "kill -9 of a fetch, canonicalize or store worker every 2 s", kill_workers),
     Scenario("front-killed", "kill -9 of the beat process and the API process, five times each", kill_front,
-             Plan(front=("beat", "http"))),
+             Plan(frontends=("beat", "http"))),
     Scenario("workers-frozen", "one of two workers of each role frozen for 25 s; claims last 10 s", freeze_workers),
     Scenario("rolling-restart", "each worker restarted in turn", restart_all),
     Scenario("redis-killed", "kill -9 of redis-server, three times (append-only file)", kill_redis,

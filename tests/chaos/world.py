@@ -55,7 +55,7 @@ class Plan:
     """True for HBase and S3 instead of SQLite and a folder."""
     second_host: bool = False
     environ: Mapping[str, str] = field(default_factory=dict)
-    front: tuple[str, ...] = ("beat",)
+    frontends: tuple[str, ...] = ("beat",)
 
 
 @dataclass
@@ -260,7 +260,7 @@ def world(plan: Plan, seed: int = 0) -> Iterator[World]:
         if broker:
             environ["ARAGOG_REDIS__URL"] = server("shared").url
             environ["ARAGOG_BROKER__URL"] = broker.url.replace("redis://", "pinlater://")
-        system = stack.enter_context(standalone(environ, front=plan.front, folder=data_dir))
+        system = stack.enter_context(standalone(environ, frontends=plan.frontends, folder=data_dir))
         client = stack.enter_context(Aragog(system.settings))
         resolved = system.settings.resolved()
         server_client = stack.enter_context(redis_client(resolved))

@@ -103,7 +103,7 @@ def test_http_and_thrift_documents_agree_on_every_operation(name):
     route = operation.http
     responses = DOCUMENT["paths"][route.path][route.method.lower()]["responses"]
     shares_its_route = len(choices()[route.path, route.method]) > 1
-    is_optional = types.NoneType in typing.get_args(operation.answer)
+    is_optional = types.NoneType in typing.get_args(operation.response_type)
 
     assert {
         "BadInput",

@@ -230,7 +230,7 @@ def test_pre_granted_permit_allows_one_request(limiter):
 def test_unsent_request_releases_its_permit(limiter):
     first, second = limiter.reserve([SlotRequest("a.com")] * 2)
 
-    limiter.finished(first)
+    limiter.end_request(first)
     limiter.permits.flush()
 
     assert limiter.acquire_permit(second)
@@ -369,7 +369,7 @@ def test_concurrency_limit_is_kept(overridden):
 
     assert allowed == [True, True]
     assert limiter.permits.request(slots[2]).verdict == "wait"
-    limiter.finished(slots[0])
+    limiter.end_request(slots[0])
     assert limiter.permits.request(slots[2]).verdict == "go"
 
 
@@ -458,7 +458,7 @@ def test_busiest_domains_are_those_with_the_longest_waits(redis_url, redis_clien
     limiter = Limiter([redis_url], PolitenessSettings(), lines=lines)
     lines.park([LineEntry(key, 5, b"") for key in ["a.com"] * 20 + ["b.com"] * 40])
 
-    assert [report.key for report in limiter.busiest(5)] == ["b.com", "a.com"]
+    assert [report.key for report in limiter.busiest_domains(5)] == ["b.com", "a.com"]
     assert limiter.describe(["b.com"])["b.com"].waiting == 40
     assert limiter.describe(["b.com"])["b.com"].backlog_ms >= 4_000
 
@@ -479,7 +479,7 @@ def test_unreachable_redis_raises_limiter_unavailable(tmp_path):
         lambda: limiter.pause_until("a.com", 1),
         lambda: limiter.report("a.com", ok=False),
         lambda: limiter.describe(["a.com"]),
-        limiter.failing,
+        limiter.failing_domains,
         lambda: limiter.is_usable(1),
     ):
         with pytest.raises(LimiterUnavailable):

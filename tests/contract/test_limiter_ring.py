@@ -129,7 +129,7 @@ def test_pauses_and_backoffs_move_with_their_domains(worker, operator, urls):
     reports = limiter.describe(DOMAINS).values()
     assert all(55_000 < report.paused_ms <= 61_000 for report in reports)
     assert all(report.backoff_factor == 8 and report.errors_in_a_row == 5 for report in reports)
-    assert len(limiter.failing(100)) == len(DOMAINS)
+    assert len(limiter.failing_domains(100)) == len(DOMAINS)
 
 
 def test_permit_moves_with_its_domain_and_is_released_on_the_new_node(worker, operator, urls):
@@ -175,7 +175,7 @@ def test_concurrency_slot_moves_and_is_released_on_its_new_node(worker, operator
 
     for slot in slots:
         assert limiter.permits.request(limiter.slot_ahead(SlotRequest(slot.key))).verdict == "wait"
-        limiter.finished(slot)
+        limiter.end_request(slot)
         assert limiter.permits.request(limiter.slot_ahead(SlotRequest(slot.key))).verdict == "go"
 
 
@@ -347,6 +347,6 @@ def test_state_is_handed_over_only_under_the_callers_ring(urls):
     pause_until(one, "a.com", one.at_us + 20e6, 1e5)
 
     with pytest.raises(ResponseError, match="OTHERRING"):
-        take_over(record, {old: one.at(record.version), new: other}, other, ["a.com"])
+        take_over(record, {old: one.with_version(record.version), new: other}, other, ["a.com"])
 
     assert other.client.exists("aragog:slot:a.com") == 0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from aragog.crawl.pipeline.crawl_records import CrawlRecord
 from aragog.crawl.pipeline.crawl_registry import Crawls
 from aragog.crawl.politeness.lines import CLOSED, USUAL_COST, LineEntry, Lines
-from aragog.crawl.stages.line_shares import costs_of
+from aragog.crawl.stages.line_shares import share_costs
 from tests.support.examples import examples
 from tests.support.waiting import wait_until
 
@@ -114,7 +114,7 @@ def test_entries_taken_by_a_dead_process_keep_their_share(redis_client):
     lines.park(entries(BULK, 3) + entries(SMALL, 3))
     server.take({"a.com": 6})
 
-    wait_until(lambda: server.due(10).get("a.com") == (6, {BULK, SMALL}))
+    wait_until(lambda: server.claim_due(10).get("a.com") == (6, {BULK, SMALL}))
 
     assert sent(server, 2) == {BULK: 1, SMALL: 1}
 
@@ -156,7 +156,7 @@ def test_lines_of_version_0_1_are_served_and_leave_nothing_behind(lines, server,
     redis_client.zadd("t:lines:leases", {"token": 1})
     lines.park(entries(0, 5) + entries(SMALL, 2))
 
-    wait_until(lambda: server.due(10) is not None and not redis_client.keys("t:line:*"))
+    wait_until(lambda: server.claim_due(10) is not None and not redis_client.keys("t:line:*"))
 
     assert lines.waiting(["a.com", "b.com"]) == {"a.com": 2509, "b.com": 1}
     token, (first, *_) = server.take({"a.com": 3000, "b.com": 10})
@@ -197,8 +197,8 @@ def test_shares_stay_within_one_request_of_each_other(redis_client, weights, loo
 class TestCosts:
     @staticmethod
     def of(weights, *records):
-        crawls = Crawls.of({r.name: r for r in records}, frozenset(), (), 0)
-        return costs_of([r.number for r in records], crawls, weights)
+        crawls = Crawls.from_records({r.name: r for r in records}, frozenset(), (), 0)
+        return share_costs([r.number for r in records], crawls, weights)
 
     def test_token_with_many_crawls_gets_no_more_than_another(self):
         many = [CrawlRecord(name=f"m{n}", number=10 + n, token="ana") for n in range(4)]
@@ -224,9 +224,9 @@ class TestCosts:
             "fast": CrawlRecord(name="fast", number=3, rate=100.0),
             "usual": CrawlRecord(name="usual", number=4),
         }
-        crawls = Crawls.of(records, frozenset(), (), 0)
+        crawls = Crawls.from_records(records, frozenset(), (), 0)
 
-        costs = costs_of([2, 3, 4], crawls, {}, interval_s=0.1)
+        costs = share_costs([2, 3, 4], crawls, {}, interval_s=0.1)
 
         assert costs[3] == costs[4]
         assert costs[2] == 100 * costs[4]

@@ -23,7 +23,7 @@ def server(lines):
 
 
 def due(server):
-    return {key: line.waiting for key, line in server.due(10).items()}
+    return {key: line.waiting for key, line in server.claim_due(10).items()}
 
 
 def payloads(entries):
@@ -51,7 +51,7 @@ def test_returned_entries_keep_their_place(lines, server):
 
 
 def test_entry_that_had_a_slot_goes_to_the_front(lines, server):
-    lines.park([LineEntry("a.com", 5, b"second"), LineEntry("a.com", 5, b"first", front=True)])
+    lines.park([LineEntry("a.com", 5, b"second"), LineEntry("a.com", 5, b"first", to_front=True)])
 
     assert payloads(server.take({"a.com": 2})[1]) == ["first", "second"]
 
@@ -84,7 +84,7 @@ def test_line_whose_rate_changed_is_checked_at_once(lines, server):
 
 def test_empty_line_leaves_no_keys_behind(lines, server, redis_client):
     lines.park([LineEntry("a.com", 5, b"a")])
-    server.due(10)
+    server.claim_due(10)
     token, taken = server.take({"a.com": 1})
 
     server.settle(token, [], {"a.com": 0})

@@ -113,7 +113,7 @@ def test_failing_domains_are_listed_until_they_succeed(worker):
         worker.limiter.report_many([(key, False)] * errors)
     worker.limiter.report("a.test", ok=True)
 
-    assert [(report.key, report.errors_in_a_row) for report in worker.limiter.failing()] == [
+    assert [(report.key, report.errors_in_a_row) for report in worker.limiter.failing_domains()] == [
         ("b.test", 4), ("c.test", 2),
     ]  # fmt: skip
 

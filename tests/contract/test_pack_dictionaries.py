@@ -10,7 +10,7 @@ import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
 from aragog.errors import CorruptContent
-from aragog.transfer.pack_export import export_packs, files_of
+from aragog.transfer.pack_export import export_packs, warc_files
 from aragog.urlstore.bodies import pointer_of
 from aragog.urlstore.content import FolderPacks, MemoryPacks
 from aragog.urlstore.pack_index import pack_index
@@ -395,7 +395,7 @@ def test_filtered_export_has_no_dictionary(tmp_path):
     report = export_packs(harness.store, tmp_path)
 
     assert (report.whole, report.partial) == (0, 1)
-    (path,) = files_of(tmp_path)
+    (path,) = warc_files(tmp_path)
     data = path.read_bytes()
     plain = b"".join(record for _, record in frames.records(data))
     assert dictionaries.dictionary_of(data) is None

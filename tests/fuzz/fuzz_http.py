@@ -17,9 +17,9 @@ import brotli
 import zstandard
 
 from aragog.crawl.fetcher.body_limits import Bounds, collect
-from aragog.crawl.fetcher.content_types import content_type_of, why_refused_by_content
+from aragog.crawl.fetcher.content_types import content_refusal, content_type_of
 from aragog.crawl.fetcher.faults import Fault
-from aragog.crawl.fetcher.headers import location_of, retry_at_ms, target_of
+from aragog.crawl.fetcher.headers import redirect_location, redirect_target, retry_at_ms
 from aragog.crawl.fetcher.http1.decoders import decoders_for
 from aragog.crawl.fetcher.http1.head import framing_of
 from aragog.crawl.fetcher.http1.reader import read_content
@@ -58,9 +58,9 @@ def one_input(data: bytes) -> str:
     try:
         head = reader.read_head(4096)
         retry_at_ms(next(iter(head.values("retry-after")), None), 0)
-        location = location_of(head)
+        location = redirect_location(head)
         if location is not None:
-            assert target_of(location, "http://a.test/b?c").startswith("http")
+            assert redirect_target(location, "http://a.test/b?c").startswith("http")
         framing = framing_of(head)
         decoders = decoders_for(head.tokens("content-encoding"), framing.codings)
         kind = content_type_of(head.values("content-type"))
@@ -68,7 +68,7 @@ def one_input(data: bytes) -> str:
             read_content(reader, framing),
             decoders,
             Bounds(MAX_BODY_BYTES, MAX_BODY_BYTES),
-            lambda first: why_refused_by_content(first, kind, ("text/html",)) and None,
+            lambda first: content_refusal(first, kind, ("text/html",)) and None,
         )
         assert len(body.data) <= MAX_BODY_BYTES
         assert body.wire_bytes <= len(data)

@@ -201,7 +201,7 @@ class HarnessCrawls:
 
     def of(self, name: str) -> CrawlCounts:
         ended = self.registry.read().ended
-        return self.counts.of(self.registry.get(name).numbers, ended=ended)
+        return self.counts.totals(self.registry.get(name).numbers, ended=ended)
 
     def paths(self) -> list[str]:
         return [r.path for r in self.harness.origin.seen if r.path != "/robots.txt"]

@@ -161,7 +161,7 @@ class MemoryWalks:
             self.files.pop(Walk(request_id, registered_domain(url)), None)
             self.urls.pop(Walk(request_id, registered_domain(url)), None)
 
-    def unseen(self, walk: Walk, files: Sequence[str]) -> list[str]:
+    def unseen_files(self, walk: Walk, files: Sequence[str]) -> list[str]:
         return [url for url in dict.fromkeys(files) if url not in self.files.get(walk, ())]
 
     def note_enqueued(self, walk: Walk, files: Sequence[str]) -> None:
@@ -227,7 +227,7 @@ class MemoryLimiter:
 
     def release_permit(self, slot: Slot) -> None: ...
 
-    def finished(self, slot: Slot) -> None: ...
+    def end_request(self, slot: Slot) -> None: ...
 
     def report_many(self, reports: Iterable[tuple[str, bool]]) -> None:
         self.reports += reports
@@ -275,7 +275,7 @@ class MemoryRefreshes:
     def remaining_ms(self, origins: Sequence[str]) -> dict[str, int]:
         return {origin: self.held.get(origin, 0) for origin in origins}
 
-    def expiring(self, before_ms: int, limit: int = 100) -> list[str]:
+    def take_expiring(self, before_ms: int, limit: int = 100) -> list[str]:
         due, self.due = self.due[:limit], self.due[limit:]
         return due
 

@@ -1,4 +1,4 @@
-"""The standalone system in a temporary folder, with the demo web."""
+"""The standalone system in a temporary folder, with the demo sites."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Standalone:
 
 @contextmanager
 def standalone(
-    environ: dict[str, str], *, front: tuple[str, ...] = ("beat",), folder: Path | None = None
+    environ: dict[str, str], *, frontends: tuple[str, ...] = ("beat",), folder: Path | None = None
 ) -> Iterator[Standalone]:
     """Run the system with these ARAGOG_ variables, by default in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="ar") as directory:
@@ -87,7 +87,7 @@ def standalone(
         supervisor.acquire()
         create_key(data_dir / "run", full)  # as `aragog up` does
         try:
-            system.start(supervisor, settings, front=front)
+            system.start(supervisor, settings, frontends=frontends)
             yield Standalone(data_dir, full, settings, supervisor)
         finally:
             supervisor.stop()
@@ -95,7 +95,7 @@ def standalone(
 
 @pytest.fixture(scope="session")
 def demo_web() -> Iterator[dict[str, str]]:
-    """Run the demo web. Yields the variables with which it is crawled."""
+    """Run the demo sites. Yields the variables with which they are crawled."""
     with web() as environ:
         yield environ
 

@@ -121,7 +121,7 @@ def test_verbose_prints_the_traceback_of_an_error(run):
     ran = CliRunner().invoke(main, ["--verbose", "enqueue", "nowhere.txt"])
 
     assert ran.exit_code == 2
-    assert "BadInput: nowhere.txt: neither a file nor a URL" in ran.output
+    assert "BadInput: nowhere.txt is neither a file nor a URL" in ran.output
     assert ran.output.startswith("Traceback")
     assert run("--quiet", "--verbose", "status", code=2)
 

@@ -129,7 +129,7 @@ def test_reading_or_stopping_a_missing_system_reports_it(tmp_path):
     for arguments, code, reported in (
         (["down"], 1, f"data_dir: no system is running in {tmp_path}/var"),
         (["show", "http://a.test/"], 1, f"data_dir: nothing is stored in {tmp_path}/var yet"),
-        (["run", "nowhere.txt"], 2, "nowhere.txt: neither a file nor a URL"),
+        (["run", "nowhere.txt"], 2, "nowhere.txt is neither a file nor a URL"),
     ):
         result = CliRunner().invoke(main, arguments, env=environ)
 

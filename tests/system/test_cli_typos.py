@@ -75,8 +75,14 @@ def run(cli_environ):
         (["queue", "limit", "fetch", "5", "--burst", "nan"], "nan: must be a finite number"),
         (["enqueue", "x" * 5000], "neither a file nor a URL"),
         (["show", URL, "--fields", "\udcff"], "is not valid UTF-8"),
-        (["webhooks", "add", "example.com/hook"], "write http:// or https:// and a host"),
-        (["webhooks", "add", "ftp://example.com/"], "write http:// or https:// and a host"),
+        (
+            ["webhooks", "add", "example.com/hook"],
+            "use an absolute URL such as https://example.com/",
+        ),
+        (
+            ["webhooks", "add", "ftp://example.com/"],
+            "use an absolute URL such as https://example.com/",
+        ),
         (["show", "nonsense"], "relative"),
         (["store", "list", "no host"], "'no host' is not a host name"),
         (["store", "export", "x.jsonl", "--host", "no host"], "is not a host name"),

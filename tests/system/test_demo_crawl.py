@@ -1,4 +1,4 @@
-"""The main job from outside: the demo web is fetched, canonicalized, stored and served."""
+"""The main job from outside: the demo sites are fetched, canonicalized, stored and served."""
 
 import json
 import os
@@ -29,13 +29,13 @@ LOGGED = {"ARAGOG_LOGS__LEVEL": "INFO", "ARAGOG_LOGS__FORMAT": "json"}
 @pytest.fixture(scope="module")
 def crawled():
     """
-    The system with the whole demo web fetched and stored; it logs everything as JSON.
+    The system with all demo sites fetched and stored; it logs everything as JSON.
 
-    It has a separate demo web, because the busy host is busy only for the first requests.
+    It has demo sites of its own, because the busy host is busy only for the first requests.
     """
     with (
         running_web() as environ,
-        standalone({**environ, **LOGGED}, front=("beat", "http", "flower")) as system,
+        standalone({**environ, **LOGGED}, frontends=("beat", "http", "flower")) as system,
     ):
         with Aragog(system.settings) as client:
             client.enqueue(seeds(), depth=1, request_id="order-4711")

@@ -107,4 +107,4 @@ def test_demo_uses_free_ports_and_up_continues_it_after_ctrl_c(environ, tmp_path
     ports = {f"ARAGOG_SERVING__{n}_PORT": str(free_port()) for n in ("HTTP", "THRIFT", "FLOWER")}
     with command({**environ, **ports}, log, "up"):
         wait_until(lambda: len(fetched(environ)) == len(PAGES), 240, otherwise=log.read_text)
-        assert "also serving the demo web" in log.read_text()
+        assert "also serving the demo sites" in log.read_text()

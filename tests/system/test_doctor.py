@@ -15,7 +15,7 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.cli.doctor.configuration import check_one_machine, is_this_machine
 from aragog.cli.doctor.finding import CheckedSystem
-from aragog.cli.doctor.servers import clock_findings, product_of, support_findings
+from aragog.cli.doctor.servers import clock_findings, server_product, support_findings
 from aragog.settings import (
     BrokerSettings,
     ContentSettings,
@@ -335,7 +335,10 @@ def test_stopped_system_is_found(tmp_path):
         "ARAGOG_DATA_DIR": str(tmp_path / "var"),
         "ARAGOG_SETTINGS": os.devnull,
         "ARAGOG_FETCH__USER_AGENT": AGENT,
-        **{f"ARAGOG_SERVING__{name}_PORT": str(free_port()) for name in ("HTTP", "THRIFT")},
+        **{
+            f"ARAGOG_SERVING__{name}_PORT": str(free_port())
+            for name in ("HTTP", "THRIFT", "FLOWER")
+        },
     }
     ran = CliRunner().invoke(main, ["doctor", "--json"], env=environ, catch_exceptions=False)
     failures = {f["part"]: f["text"] for f in orjson.loads(ran.stdout) if not f["ok"]}
@@ -478,5 +481,5 @@ def test_supported_server_versions_cause_no_warning():
 def test_valkey_is_not_mistaken_for_the_redis_version_it_reports():
     valkey = {"server_name": "valkey", "redis_version": "7.2.4", "valkey_version": "9.1.2"}
 
-    assert product_of(valkey) == ("Valkey", "9.1.2")
-    assert product_of({"redis_version": "7.0.15"}) == ("Redis", "7.0.15")
+    assert server_product(valkey) == ("Valkey", "9.1.2")
+    assert server_product({"redis_version": "7.0.15"}) == ("Redis", "7.0.15")

@@ -45,7 +45,7 @@ def test_tutorial_crawl_ends_as_documented(site, tmp_path):
     (tmp_path / "aragog.toml").write_text(settings.replace(f":{documented}", f":{port}"))
 
     with standalone(
-        {"ARAGOG_SETTINGS": str(tmp_path / "aragog.toml")}, front=("beat", "http")
+        {"ARAGOG_SETTINGS": str(tmp_path / "aragog.toml")}, frontends=("beat", "http")
     ) as system:
         address = f"127.0.0.1:{system.settings.serving.http_port}"
         shell = Shell(system.environ, tmp_path, {"127.0.0.1:8100": address})

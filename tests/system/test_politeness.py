@@ -25,7 +25,7 @@ def test_many_workers_keep_the_interval_of_a_domain_and_use_its_rate(punctual_or
         "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
         "ARAGOG_POLITENESS__QPS": str(QPS),
     }
-    with standalone(environ, front=()) as system:
+    with standalone(environ, frontends=()) as system:
         processes = [
             subprocess.Popen(
                 [sys.executable, "-m", "workers", "fetch", "--hostname", f"fetch{n}@%h"],

@@ -50,7 +50,7 @@ def test_week_of_prices_answers_the_question(shops, tmp_path):
     (command,) = re.findall(r"aragog (run .*)", week)
     (tmp_path / "prices").mkdir()
 
-    with standalone({"ARAGOG_SETTINGS": str(tmp_path / "aragog.toml")}, front=()) as system:
+    with standalone({"ARAGOG_SETTINGS": str(tmp_path / "aragog.toml")}, frontends=()) as system:
         for day in days:
             (tmp_path / "today").write_text(day)
             arguments = shlex.split(command.replace("$day", day))

@@ -27,7 +27,7 @@ def system(punctual_origin):
         "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
         "ARAGOG_POLITENESS__QPS": "1",
     }
-    with standalone(environ, front=()) as running:
+    with standalone(environ, frontends=()) as running:
         yield running
 
 
@@ -85,7 +85,7 @@ def test_urgent_url_is_requested_while_its_site_hangs_on_others():
             "ARAGOG_FETCH__READ_TIMEOUT_S": "600",
             "ARAGOG_POLITENESS__QPS": "4",
         }
-        with standalone(environ, front=()) as system, Aragog(system.settings) as client:
+        with standalone(environ, frontends=()) as system, Aragog(system.settings) as client:
             broker = system.settings.resolved().broker
             admin = Admin.connect(broker.url, broker.shards)
             # Enough for every thread: on a busy machine, a batch has the URLs of two seconds.

@@ -8,7 +8,7 @@ import pytest
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.standalone.supervisor import Child
-from aragog.standalone.system import SERVING, worker_command
+from aragog.standalone.system import FRONTEND_GROUP, worker_command
 from aragog.urlstore.feed import Change
 from aragog.urlstore.records import Record
 from tests.support.origin import Origin, Request, Wire, answer
@@ -77,7 +77,7 @@ def second_beat(system: Standalone) -> None:
     """A second beat, which an operator may run for safety."""
     schedule = system.folder / "run" / "beat-2"
     system.supervisor.start(
-        Child("beat-2", [*worker_command("beat"), "--schedule", str(schedule)], SERVING)
+        Child("beat-2", [*worker_command("beat"), "--schedule", str(schedule)], FRONTEND_GROUP)
     )
 
 

@@ -67,7 +67,7 @@ def test_demo_shows_a_bar_and_a_card_and_stays_until_ctrl_c(terminal):
     shown = screen()
 
     assert running in shown
-    assert "the demo web: " in shown.splitlines()[0]
+    assert "the demo sites: " in shown.splitlines()[0]
     assert re.search(r"URLs ━+ +(\d+)/\1 ", shown)
     assert re.search(r"page\.title +\w+", shown)
     assert "flower:  http://127.0.0.1:" in shown

@@ -86,7 +86,7 @@ def test_two_spiders_on_three_processes_share_pages_and_the_rate(
 def test_spider_and_aragogs_own_crawl_share_the_rate_of_a_domain(origin, tmp_path, given):
     urls = [f"http://{quotes_site.HOST}/author/{name}" for name in quotes_site.authors()]
     with (
-        standalone({**way_to(origin), "ARAGOG_POLITENESS__QPS": str(QPS)}, front=()) as system,
+        standalone({**way_to(origin), "ARAGOG_POLITENESS__QPS": str(QPS)}, frontends=()) as system,
         spiders_in(tmp_path, system.environ) as spiders,
         Aragog(system.settings) as client,
     ):

@@ -36,7 +36,7 @@ def left(request):
 @pytest.fixture(scope="module")
 def system(left, demo_web):
     # Without beat: all pages of an old folder are due, and fetching them would extract them again.
-    with standalone(demo_web, folder=left / "var", front=()) as running:
+    with standalone(demo_web, folder=left / "var", frontends=()) as running:
         yield running
 
 

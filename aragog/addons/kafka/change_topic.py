@@ -24,8 +24,8 @@ import orjson
 from aragog.addons.kafka.topic_address import (
     RESPONSE_TIMEOUT_S,
     TopicAddress,
-    partitions_of,
-    reason_of,
+    count_partitions,
+    error_reason,
     require_client,
     retry_without_coordinator,
 )
@@ -57,7 +57,7 @@ _POLL_TIMEOUT_S = 0.5
 
 def open_topic(address: str) -> ChangeTopic:
     """
-    Open the topic at an address of `--to`.
+    Open the topic at an address that was passed to `--to`.
 
     Raises:
         BadInput: not the address of a topic.
@@ -70,7 +70,7 @@ def open_topic(address: str) -> ChangeTopic:
 
 def change_id(change: dict[str, Any]) -> str:
     """
-    The id of a change: 32 hex digits, the same in every record of the same change.
+    Return the id of a change: 32 hex digits, the same in every record of the change.
 
     A store task that was killed reports its changes twice, with different cursors. The URL, fetch
     time and kind are the same in both.
@@ -79,8 +79,8 @@ def change_id(change: dict[str, Any]) -> str:
     return hashlib.sha256(orjson.dumps(parts)).hexdigest()[:32]
 
 
-def record_of(change: dict[str, Any], *, shortened: bool = False) -> bytes:
-    """Return the value of a change's record as JSON; `shortened` omits the values of fields."""
+def record_json(change: dict[str, Any], *, shortened: bool = False) -> bytes:
+    """Return the value of a change's record as JSON. `shortened` omits the fields' values."""
     fields = change["fields"]
     if shortened:
         fields = {name: dict.fromkeys(values) for name, values in fields.items()}
@@ -109,11 +109,11 @@ class ChangeTopic:
                 _consumer_settings(address.settings({**group, "enable.auto.commit": False}, common))
             )
         except KafkaException as error:
-            raise ConfigError(f"{address}: {reason_of(error.args[0])}") from error
+            raise ConfigError(f"{address}: {error_reason(error.args[0])}") from error
         self._problem = ""
         self._committed_at_s = 0.0
         self._committed_cursor: str | None = None
-        partitions_of(self._producer, address, timeout_s)
+        count_partitions(self._producer, address, timeout_s)
 
     def position(self) -> str | None:
         """
@@ -150,7 +150,7 @@ class ChangeTopic:
         while self._producer.flush(_POLL_TIMEOUT_S):
             pass
         if refused:
-            raise ServiceUnavailable(str(self._address), reason_of(refused[0]))
+            raise ServiceUnavailable(str(self._address), error_reason(refused[0]))
         self._problem = ""
         if (
             cursor != self._committed_cursor
@@ -175,7 +175,7 @@ class ChangeTopic:
             self._producer.produce, self._address.topic, key=change["url"].encode(),
             on_delivery=delivered,
         )  # fmt: skip
-        value = record_of(change)
+        value = record_json(change)
         while True:
             try:
                 produce(value=value)
@@ -183,11 +183,11 @@ class ChangeTopic:
             except BufferError:  # the queue is full: wait until some are acknowledged
                 self._producer.poll(_POLL_TIMEOUT_S)
             except KafkaException as error:
-                shorter = record_of(change, shortened=True)
+                shorter = record_json(change, shortened=True)
                 too_long = error.args[0].code() == KafkaError.MSG_SIZE_TOO_LARGE
                 if not too_long or value == shorter:
                     raise ServiceUnavailable(
-                        str(self._address), reason_of(error.args[0])
+                        str(self._address), error_reason(error.args[0])
                     ) from error
                 value = shorter
 
@@ -202,22 +202,22 @@ class ChangeTopic:
         except KafkaException as error:
             raise self._unavailable(error) from error
         if committed.error is not None:
-            raise ServiceUnavailable(str(self._address), reason_of(committed.error))
+            raise ServiceUnavailable(str(self._address), error_reason(committed.error))
         self._committed_cursor, self._committed_at_s = cursor, time.monotonic()
 
     def _on_error(self, error: KafkaError) -> None:
         """Report each problem once while the client retries."""
         if error.name() != self._problem:
             self._problem = error.name()
-            echo(f"Kafka: {reason_of(error)}", err=True)
+            echo(f"Kafka: {error_reason(error)}", err=True)
 
     def _unavailable(self, error: Exception) -> ServiceUnavailable:
-        return ServiceUnavailable(str(self._address), reason_of(error.args[0]))
+        return ServiceUnavailable(str(self._address), error_reason(error.args[0]))
 
 
 _PRODUCER_ONLY = ("partitioner", "linger.ms")
 
 
 def _consumer_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings without those that a consumer does not accept."""
+    """Return the settings without those that a consumer does not accept."""
     return {key: value for key, value in settings.items() if key not in _PRODUCER_ONLY}

@@ -11,7 +11,7 @@ import click
 from aragog.addons.kafka.topic_address import TopicAddress, require_client
 from aragog.addons.kafka.url_topic import UrlTopic
 from aragog.api.operations.enqueue_options import EnqueueArguments
-from aragog.cli.arguments import NOT_NEGATIVE, enqueue_options
+from aragog.cli.arguments import NON_NEGATIVE, enqueue_options
 from aragog.cli.data_folder import command_settings
 from aragog.cli.enqueue import summary
 from aragog.cli.terminal import echo, note, one_line
@@ -32,7 +32,7 @@ def kafka() -> None:
 @click.option("--until-end", is_flag=True, help="Stop when the end of the topic is reached.")
 @click.option(
     "--max-in-flight",
-    type=NOT_NEGATIVE,
+    type=NON_NEGATIVE,
     default=0,
     help="Pause while more than this many URLs are in flight; 0 means no limit.",
 )

@@ -50,14 +50,16 @@ class TopicAddress:
         """
         match = _ADDRESS.fullmatch(text)
         if match is None:
-            raise BadInput(f"{text[:200]!r} is not the address of a topic: {_FORM}")
+            raise BadInput(f"{text[:200]!r} is not the address of a topic; use {_FORM}")
         servers, topic, query = match.groups(default="")
         options = dict(parse_qsl(query, keep_blank_values=True))
         if unknown := options.keys() - {"config", "name"}:
-            raise BadInput(f"{min(unknown)[:100]}: unknown parameter; use `config` and `name`")
+            raise BadInput(f"{min(unknown)[:100]!r} is not a parameter; use `config` and `name`")
         name = options.get("name", "")
         if name and not re.fullmatch(NAME, name):
-            raise BadInput(f"name: {name[:100]!r} is invalid; use letters, digits, '.', '_', '-'")
+            raise BadInput(
+                f"the name {name[:100]!r} is not valid; use letters, digits, '.', '_', '-'"
+            )
         return cls(servers, topic, name, options.get("config", ""))
 
     def settings(self, required: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,7 +91,7 @@ def _read(file: Path, required: Collection[str]) -> dict[str, str]:
         key, equals, value = text.partition("=")
         key = key.strip()
         if not equals or not key:
-            raise ConfigError(f"{file}:{number}: is not `key=value`")
+            raise ConfigError(f"{file}:{number}: the line is not `key=value`")
         if key in required or key == "bootstrap.servers":
             raise ConfigError(f"{file}:{number}: {key} is set by aragog; delete the line")
         settings[key] = value.strip()
@@ -101,7 +103,7 @@ def require_client(reason: str) -> None:
     require("kafka", reason, module="confluent_kafka")
 
 
-def partitions_of(
+def count_partitions(
     client: Consumer | Producer, address: TopicAddress, timeout_s: float = RESPONSE_TIMEOUT_S
 ) -> int:
     """
@@ -116,7 +118,7 @@ def partitions_of(
     try:
         metadata = client.list_topics(address.topic, timeout=timeout_s).topics[address.topic]
     except KafkaException as error:
-        raise ServiceUnavailable(str(address), reason_of(error.args[0])) from error
+        raise ServiceUnavailable(str(address), error_reason(error.args[0])) from error
     if metadata.error is not None:
         raise ConfigError(
             f"{address}: {metadata.error.str()}; create the topic, or grant access to it"
@@ -126,9 +128,9 @@ def partitions_of(
 
 def retry_without_coordinator(call: Callable[[], T]) -> T:
     """
-    Call a function for committed offsets, and retry while the group has no coordinator.
+    Call a function that needs committed offsets, and retry while the group has no coordinator.
 
-    The first group of a cluster has no coordinator for a second or two. The same happens to any
+    A cluster's first group has no coordinator for a second or two. The same happens to any
     group after the loss of a broker.
 
     Raises:
@@ -151,6 +153,6 @@ def retry_without_coordinator(call: Callable[[], T]) -> T:
         time.sleep(_RETRY_DELAY_S)
 
 
-def reason_of(error: Any) -> str:
+def error_reason(error: Any) -> str:
     """Return the message of a client error."""
     return f"{error.name()}: {error.str()}"

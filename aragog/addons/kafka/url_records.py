@@ -34,7 +34,7 @@ def read_record(value: bytes | None, defaults: EnqueueArguments) -> TopicUrl:
     Options that are missing from the record default to `defaults`.
 
     Raises:
-        BadInput: the record is neither, or an option is invalid.
+        BadInput: the record is neither of these, or an option is invalid.
     """
     if not value:
         raise BadInput("is empty")
@@ -46,10 +46,10 @@ def read_record(value: bytes | None, defaults: EnqueueArguments) -> TopicUrl:
             return TopicUrl(text.decode(), defaults)
         except UnicodeDecodeError:
             raise BadInput("is not UTF-8") from None
-    return _from_object(_object(text), defaults)
+    return _url_from_object(_parse_object(text), defaults)
 
 
-def _object(text: bytes) -> dict[str, Any]:
+def _parse_object(text: bytes) -> dict[str, Any]:
     try:
         members: dict[str, Any] = orjson.loads(text)
     except orjson.JSONDecodeError as error:
@@ -57,19 +57,21 @@ def _object(text: bytes) -> dict[str, Any]:
     return members
 
 
-def _from_object(members: Mapping[str, Any], defaults: EnqueueArguments) -> TopicUrl:
+def _url_from_object(members: Mapping[str, Any], defaults: EnqueueArguments) -> TopicUrl:
     url = members.get("url")
     if not isinstance(url, str):
-        raise BadInput("url: must be a string")
-    given = {name: value for name, value in members.items() if name != "url"}
-    if not given:
+        raise BadInput("url must be a string")
+    options = {name: value for name, value in members.items() if name != "url"}
+    if not options:
         return TopicUrl(url, defaults)
-    refuse_unknown(given, _OPTIONS, "is not an enqueue option")
-    parsed = request_of(EnqueueArguments, given)
-    given_values = {
-        f.name: getattr(parsed, f.name) for f in option_fields(EnqueueArguments) if f.http in given
+    refuse_unknown(options, _OPTIONS, "is not an enqueue option")
+    parsed = request_of(EnqueueArguments, options)
+    option_values = {
+        f.name: getattr(parsed, f.name)
+        for f in option_fields(EnqueueArguments)
+        if f.http in options
     }
-    arguments = replace(defaults, **given_values)
+    arguments = replace(defaults, **option_values)
     arguments.options()  # raises if an option is out of bounds
     return TopicUrl(url, arguments)
 

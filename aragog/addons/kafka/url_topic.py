@@ -6,9 +6,9 @@ records are read again but none are skipped. A URL that is still queued is not e
 has been stored since, its status is known, unless `refresh` was requested.
 
 While URLs are not accepted (memory is nearly full, a server is unreachable, `max_in_flight` is
-reached), the partitions are paused and the batch is kept; the consumer stays in its group however
-long that takes. If a partition is assigned to another member in the meantime, this process drops
-its records and the other member reads them.
+reached), the partitions are paused and the batch is kept. The consumer stays in its group, no
+matter how long that takes. If a partition is assigned to another member in the meantime, this
+process drops its records and the other member reads them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from aragog.addons.kafka.topic_address import TopicAddress, partitions_of, reason_of
+from aragog.addons.kafka.topic_address import TopicAddress, count_partitions, error_reason
 from aragog.addons.kafka.url_records import TopicUrl, group_by_arguments, read_record
 from aragog.api.operations.enqueue_options import EnqueueArguments
 from aragog.client import Aragog
@@ -51,12 +51,12 @@ _RETRY_DELAY_S = 1.0
 
 class UrlTopic:
     """
-    A group member that reads URLs; used by one thread.
+    A member of a consumer group that reads URLs. Used by one thread.
 
     Args:
-        address: the topic; its name is the group, `aragog` if it has none.
+        address: the topic. Its name is the consumer group, `aragog` if it has none.
         client: enqueues the URLs.
-        defaults: the options of records that set none.
+        defaults: the options of records that do not set them.
         report: called with one line for a record that is not a URL, and for each new problem.
         max_in_flight: pause while more than this many URLs are in flight; 0 for no limit.
     """
@@ -87,8 +87,8 @@ class UrlTopic:
                 address.settings(required, {**DEFAULT_SETTINGS, "error_cb": self._on_error})
             )
         except KafkaException as error:
-            raise ConfigError(f"{address}: {reason_of(error.args[0])}") from error
-        partitions_of(self._consumer, address)
+            raise ConfigError(f"{address}: {error_reason(error.args[0])}") from error
+        count_partitions(self._consumer, address)
         self._consumer.subscribe(
             [address.topic],
             on_assign=self._on_assign,
@@ -140,7 +140,7 @@ class UrlTopic:
             elif error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise ConfigError(f"{self._address}: {error.str()}; create the topic")
             elif not error.retriable():
-                raise ServiceUnavailable(str(self._address), reason_of(error))
+                raise ServiceUnavailable(str(self._address), error_reason(error))
             else:
                 self._on_error(error)
         return records
@@ -151,8 +151,8 @@ class UrlTopic:
 
     def _process(self, messages: Sequence[Message]) -> bool:
         """
-        Enqueue the records' URLs and commit their offsets; False if they are not
-        accepted now.
+        Enqueue the records' URLs and commit their offsets. Return False if they are not accepted
+        now.
         """
         if self._is_full():
             return False
@@ -259,7 +259,7 @@ class UrlTopic:
             consumer.resume(consumer.assignment())
 
     def _on_error(self, error: KafkaError) -> None:
-        self._report_once(error.name(), f"Kafka: {reason_of(error)}")
+        self._report_once(error.name(), f"Kafka: {error_reason(error)}")
 
     def _report_once(self, problem: str, text: str) -> None:
         """Report a problem once, until enqueuing works again."""

@@ -44,7 +44,7 @@ class TokenClients:
         return len(self._entries)
 
     @contextmanager
-    def of(self, token: str | None) -> Iterator[Client]:
+    def client(self, token: str | None) -> Iterator[Client]:
         """
         Yield the client for a token.
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TOKEN = "ARAGOG_TOKEN"  # noqa: S105 - the name of a variable
 DEADLINE_S = 30.0
-_PORTS = click.IntRange(1, 65_535)
+_PORT = click.IntRange(1, 65_535)
 
 
 @click.command("mcp")
@@ -38,7 +38,7 @@ _PORTS = click.IntRange(1, 65_535)
     "--scope", "scopes", multiple=True, type=click.Choice(SCOPES), default=(READ,),
     show_default=True, help="Which tools to offer; repeatable. The token must allow them as well.",
 )  # fmt: skip
-@click.option("--port", type=_PORTS, help="Serve HTTP on loopback, path /mcp, instead of stdio.")
+@click.option("--port", type=_PORT, help="Serve HTTP on loopback, path /mcp, instead of stdio.")
 def mcp_command(url: str | None, scopes: tuple[str, ...], port: int | None) -> None:
     """
     Offer the store and the fetcher to language models, over the Model Context Protocol.
@@ -60,10 +60,10 @@ def mcp_command(url: str | None, scopes: tuple[str, ...], port: int | None) -> N
     _serve_http(address, formats, scopes, port)
 
 
-def _server(client_of: Any, formats: Mapping[str, str], scopes: tuple[str, ...]) -> Server[Any]:
+def _server(client_for: Any, formats: Mapping[str, str], scopes: tuple[str, ...]) -> Server[Any]:
     from aragog.addons.mcp.tools import mcp_server  # noqa: PLC0415 - an extra
 
-    return mcp_server(client_of, FieldFormats(formats), scopes)
+    return mcp_server(client_for, FieldFormats(formats), scopes)
 
 
 async def _serve_stdio(server: Server[Any]) -> None:
@@ -80,7 +80,7 @@ def _serve_http(
 
     with ExitStack() as clients:
 
-        def open_client(token: str | None) -> Client:
+        def connect_with(token: str | None) -> Client:
             return connect(
                 address,
                 token=token,
@@ -89,14 +89,14 @@ def _serve_http(
                 field_formats=formats,
             )
 
-        tokens = clients.enter_context(closing(TokenClients(open_client)))
+        tokens = clients.enter_context(closing(TokenClients(connect_with)))
 
-        def client_of(context: Any) -> AbstractContextManager[Client]:
+        def client_for(context: Any) -> AbstractContextManager[Client]:
             header = context.request.headers.get("authorization", "")
-            kind, _, token = header.partition(" ")
-            return tokens.of(token.strip() or None if kind.lower() == "bearer" else None)
+            auth_scheme, _, token = header.partition(" ")
+            return tokens.client(token.strip() or None if auth_scheme.lower() == "bearer" else None)
 
-        server = _server(client_of, formats, scopes)
+        server = _server(client_for, formats, scopes)
         app = server.streamable_http_app(stateless_http=True, json_response=True)
         try:
             listening = clients.enter_context(socket.create_server(("127.0.0.1", port)))
@@ -110,7 +110,7 @@ def _serve_http(
 def _address(settings: Settings) -> str:
     serving = settings.serving
     if not is_loopback(serving.host):
-        raise ConfigError(f"serving.host is {serving.host}: give the server's address, --url")
+        raise ConfigError(f"serving.host is {serving.host}; pass the server's address with --url")
     scheme = "https" if serving.tls_cert_file else "http"
     return f"{scheme}://{serving.host}:{serving.http_port}"
 

@@ -1,9 +1,10 @@
 """
 Read a dump of Nutch's crawldb: `nutch readdb crawldb -dump FOLDER`, with or without `-format csv`.
 
-Each URL becomes a record with its next fetch (`due_at_ms`) and the fields `nutch.status` and
-`nutch.score`. URLs that Nutch has given up (gone) or resolved to another URL (redirects,
-duplicates) are skipped, because aragog detects these itself. Memory is bounded by one entry.
+Each URL becomes a record with the time of its next fetch (`due_at_ms`) and the fields
+`nutch.status` and `nutch.score`. URLs that Nutch has given up on (gone) or resolved to another URL
+(redirects, duplicates) are skipped, because aragog detects these itself. Memory is bounded by one
+entry.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from aragog.transfer.lines import TextLine, text_lines
 
 STATUSES = frozenset({"db_unfetched", "db_fetched", "db_notmodified"})
 """The status values of URLs that are imported."""
-_CSV_HEAD = "Url,Status code,Status name,Fetch Time"
+_CSV_HEADER = "Url,Status code,Status name,Fetch Time"
 _ENTRY = re.compile(r"(\S+)\tVersion: \d+\s*$")
 _STATUS = re.compile(r"\d+ \((\w+)\)")
 _DATE = re.compile(r"(\w{3} \w{3} \d{1,2} \d\d:\d\d:\d\d) (?:[A-Z][\w:+-]* )?(\d{4})")
@@ -31,12 +32,12 @@ MAX_VALUES = 100
 """Maximum number of lines kept per entry; Nutch writes eleven."""
 
 Entry = tuple[int, str, Mapping[str, str]]
-"""The line where an entry starts, its URL, and its values or a `problem`."""
+"""The number of an entry's first line, its URL, and its values or a `problem`."""
 
 
 def is_csv(first_line: str) -> bool:
     """True if a dump with this first line is in CSV format."""
-    return first_line.startswith(_CSV_HEAD)
+    return first_line.startswith(_CSV_HEADER)
 
 
 def read_nutch(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
@@ -119,7 +120,7 @@ def _instant_ms(text: str) -> int:
     """
     Convert `Thu Jan 01 00:00:00 UTC 2015`, as written by Java's Date, to ms.
 
-    Abbreviations of time zones are ambiguous and are treated as UTC.
+    Time zone abbreviations are ambiguous and are treated as UTC.
     """
     match = _DATE.fullmatch(text)
     if not match:

@@ -39,10 +39,10 @@ class Plan:
 
 
 def plan(demand: Demand, costs: Costs) -> Plan:
-    """Compute the needs and limits of a demand. Pure."""
+    """Compute the needs and limits of a demand."""
     load = CrawlLoad(demand, costs)
     cores = load.cores()
-    machines = math.ceil(sum(cores.values()) / (demand.cores * demand.busy))
+    machines = math.ceil(sum(cores.values()) / (demand.cores * demand.utilization))
     postgres = demand.store == "postgres"
     store = PostgresNeeds(load, machines) if postgres else HBaseNeeds(load)
     servers: list[RedisNeeds | JobServerNeeds | HBaseNeeds | PostgresNeeds] = [RedisNeeds(load)]
@@ -73,15 +73,20 @@ def _crawl(load: CrawlLoad, cores: dict[str, float], machines: int) -> tuple[Nee
     bits_s = load.analyzed_s * demand.page_bytes * 8
     needs = [Need("pages/s", load.pages_s, "/s", f"{demand.urls:,.0f} in {demand.days:g} days")]
     if demand.stored:
-        because = f"{demand.stored:,.0f} every {demand.refresh_days:g} days"
-        needs.append(Need("refreshes/s", load.refreshes_s, "/s", because))
+        reason = f"{demand.stored:,.0f} every {demand.refresh_days:g} days"
+        needs.append(Need("refreshes/s", load.refreshes_s, "/s", reason))
     connection_ms = load.connection_ms(connections)
     lookups_s = load.fetches_s * connections.looked_up + load.robots_s
     handshakes_s = load.fetches_s * demand.https_share * connections.opened
     return (
         *needs,
         Need("worker cores", sum(cores.values()), "busy", roles),
-        Need("worker machines", machines, f"of {demand.cores} cores", f"{demand.busy:.0%} busy"),
+        Need(
+            "worker machines",
+            machines,
+            f"of {demand.cores} cores",
+            f"{demand.utilization:.0%} busy",
+        ),
         Need(
             "fetch processes",
             load.fetch_processes,

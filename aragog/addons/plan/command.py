@@ -10,28 +10,26 @@ import click
 from rich.table import Table
 
 from aragog.addons.plan.capacity import Plan
-from aragog.addons.plan.capacity import plan as needs_of
+from aragog.addons.plan.capacity import plan as compute_plan
 from aragog.addons.plan.costs import Costs, read_costs
-from aragog.addons.plan.demand import Demand
+from aragog.addons.plan.demand import Demand, Need
 from aragog.cli.arguments import FiniteRange
 from aragog.cli.arguments import as_json as as_json_option
 from aragog.cli.terminal import SafeConsole, echo, echo_json
 
 _POSITIVE = FiniteRange(min=0, min_open=True)
-_SHARE = FiniteRange(0, 1, min_open=True)
-_FROM_0_TO_1 = FiniteRange(0, 1)
+_NON_NEGATIVE = FiniteRange(min=0)
+_POSITIVE_SHARE = FiniteRange(0, 1, min_open=True)
+_SHARE = FiniteRange(0, 1)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-_NOT_NEGATIVE_RANGE = FiniteRange(min=0)
-
-
-def _number(name: str, text: str, *, of: FiniteRange = _POSITIVE) -> Callable[[_F], _F]:
+def _number(name: str, text: str, *, range_: FiniteRange = _POSITIVE) -> Callable[[_F], _F]:
     """Return an option for a field of `Demand`, with that field's default."""
     field = name.removeprefix("--").replace("-", "_")
     default = getattr(Demand(urls=1, domains=1), field)
-    shown = {} if default is None else {"default": default, "show_default": True}
-    return click.option(name, type=of, help=text, **shown)
+    default_options = {} if default is None else {"default": default, "show_default": True}
+    return click.option(name, type=range_, help=text, **default_options)
 
 
 @click.command("plan")
@@ -41,26 +39,26 @@ def _number(name: str, text: str, *, of: FiniteRange = _POSITIVE) -> Callable[[_
 @click.option("--domains", type=_POSITIVE, required=True, help="Number of registered domains.")
 @_number("--days", "Time for these fetches, in days.")
 @_number("--hosts", "Number of hosts; default: one per domain.")
-@_number("--largest-domain", "URLs of the largest domain; default: by Zipf's law.")
+@_number("--largest-domain", "URLs on the largest domain; default: by Zipf's law.")
 @_number("--page-bytes", "Mean size of a body.")
-@_number("--links", "Mean number of links on a page.", of=_NOT_NEGATIVE_RANGE)
-@_number("--waiting", "Number of queued URLs; default: one day's URLs.", of=_NOT_NEGATIVE_RANGE)
-@_number("--changed", "Share of fetches with a new body.", of=_SHARE)
+@_number("--links", "Mean number of links on a page.", range_=_NON_NEGATIVE)
+@_number("--waiting", "Number of queued URLs; default: one day's URLs.", range_=_NON_NEGATIVE)
+@_number("--changed", "Share of fetches with a new body.", range_=_POSITIVE_SHARE)
 @_number("--qps", "Requests per second to a domain.")
-@_number("--https-share", "Share of fetches over HTTPS.", of=_FROM_0_TO_1)
+@_number("--https-share", "Share of fetches over HTTPS.", range_=_SHARE)
 @_number("--latency-ms", "Mean time of a fetch.")
 @_number(
     "--pages-per-connection",
     "Fetches per connection; default: visits to a host are spread evenly.",
-    of=FiniteRange(min=1),
+    range_=FiniteRange(min=1),
 )
-@_number("--sitemap-urls", "Sitemap entries read per day.", of=_NOT_NEGATIVE_RANGE)
-@_number("--stored", "Pages that are kept fresh, in addition to --urls.", of=_NOT_NEGATIVE_RANGE)
+@_number("--sitemap-urls", "Sitemap entries read per day.", range_=_NON_NEGATIVE)
+@_number("--stored", "Pages that are kept fresh, in addition to --urls.", range_=_NON_NEGATIVE)
 @_number("--refresh-days", "Mean time between two refreshes of a page.")
-@_number("--not-modified", "Share of refreshes answered with 304.", of=_FROM_0_TO_1)
-@_number("--refresh-changed", "Share of refreshes with a new body.", of=_FROM_0_TO_1)
-@_number("--reads-per-second", "Records read through the API per second.", of=_NOT_NEGATIVE_RANGE)
-@_number("--hit-ratio", "Share of reads that the store answers from memory.", of=_FROM_0_TO_1)
+@_number("--not-modified", "Share of refreshes answered with 304.", range_=_SHARE)
+@_number("--refresh-changed", "Share of refreshes with a new body.", range_=_SHARE)
+@_number("--reads-per-second", "Records read through the API per second.", range_=_NON_NEGATIVE)
+@_number("--hit-ratio", "Share of reads that the store answers from memory.", range_=_SHARE)
 @_number("--redis-memory", "Memory of a Redis server, in GB.")
 @click.option(
     "--store",
@@ -83,7 +81,7 @@ def _number(name: str, text: str, *, of: FiniteRange = _POSITIVE) -> Callable[[_
     show_default=True,
     help="How content is stored.",
 )
-@_number("--content-reads", "Reads of content, as a share of --urls.", of=_NOT_NEGATIVE_RANGE)
+@_number("--content-reads", "Reads of content, as a share of --urls.", range_=_NON_NEGATIVE)
 @click.option("--cores", type=click.IntRange(1), default=16, show_default=True)
 @click.option(
     "--prices",
@@ -102,13 +100,13 @@ def plan(*, prices: Path | None, costs: bool, as_json: bool, **demand: Any) -> N
         raise click.BadParameter("--not-modified and --refresh-changed must sum to at most 1")
     all_costs = read_costs(prices)
     requested = Demand(**demand)
-    result = needs_of(requested, all_costs)
+    result = compute_plan(requested, all_costs)
     if as_json:
         _print_json(result, all_costs if costs else None)
         return
     console = SafeConsole()
     console.print(_needs(result))
-    threshold = f"{requested.busy:.0%} of a CPU or 100% of the rest"
+    threshold = f"{requested.utilization:.0%} of a CPU or 100% of the rest"
     echo(f"\nBottlenecks (share of one unit's capacity; what to change above {threshold}):")
     console.print(_limits(result))
     if costs:
@@ -118,12 +116,21 @@ def plan(*, prices: Path | None, costs: bool, as_json: bool, **demand: Any) -> N
 
 def _print_json(result: Plan, costs: Costs | None) -> None:
     plan_json = {
-        "needs": [need._asdict() for need in result.needs],
+        "needs": [_need_json(need) for need in result.needs],
         "limits": [limit._asdict() for limit in result.limits],
     }
     if costs:
         plan_json["costs"] = [{"name": name, **cost._asdict()} for name, cost in costs.items()]
     echo_json(plan_json, indent=True)
+
+
+def _need_json(need: Need) -> dict[str, Any]:
+    return {
+        "name": need.name,
+        "amount": need.amount,
+        "unit": need.unit,
+        "because": need.reason,
+    }
 
 
 def _grid() -> Table:
@@ -133,7 +140,7 @@ def _grid() -> Table:
 def _needs(result: Plan) -> Table:
     table = _grid()
     for need in result.needs:
-        table.add_row(need.name, amount(need.amount), need.unit, need.because)
+        table.add_row(need.name, amount(need.amount), need.unit, need.reason)
     return table
 
 
@@ -152,5 +159,5 @@ def _costs(costs: Costs) -> Table:
 
 
 def amount(value: float) -> str:
-    """Format a number with two significant digits below 10, otherwise without decimals. Pure."""
+    """Format a number with two significant digits below 10, otherwise without decimals."""
     return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.2g}"

@@ -23,7 +23,7 @@ class Cost(NamedTuple):
     value: float
     unit: str
     measured_by: str
-    """The command that measured it, or the source of a figure that was not measured."""
+    """The command that measured it, or its source if it was not measured."""
     check: str = ""
     """
     A `bench` command that measures it in at most two minutes and reports it under this name, or an
@@ -54,7 +54,7 @@ def read_costs(path: Path | None = None) -> Costs:
     costs = {name: Cost(**table) for name, table in tomllib.loads(_built_in_text()).items()}
     for name, table in (_tables(path) if path else {}).items():
         if name not in costs:
-            raise BadInput(f"{path}: {name} is not a cost; known are {', '.join(costs)}")
+            raise BadInput(f"{path}: {name} is not a cost; the costs are {', '.join(costs)}")
         value = table.get("value") if isinstance(table, dict) else None
         if not isinstance(value, int | float) or not 0 <= value < math.inf:
             raise BadInput(f"{path}: [{name}] needs a value of at least 0, got {value!r}")

@@ -34,7 +34,7 @@ class ConnectionShares:
 
 @dataclass(frozen=True, slots=True)
 class CrawlLoad:
-    """Rates and busy cores of a demand. Pure."""
+    """The rates and busy cores of a crawl."""
 
     demand: Demand
     costs: Costs
@@ -139,22 +139,24 @@ class CrawlLoad:
         return self.fetches_s * self.demand.latency_ms / 1000
 
     def _processes(self, connections: ConnectionShares) -> int:
-        by_latency = self.concurrent_requests / (FetchSettings().concurrency * self.demand.busy)
-        by_cpu = self.fetch_cores(connections) / self.demand.busy  # a process uses one core
+        by_latency = self.concurrent_requests / (
+            FetchSettings().concurrency * self.demand.utilization
+        )
+        by_cpu = self.fetch_cores(connections) / self.demand.utilization  # a process uses one core
         return max(1, math.ceil(by_latency), math.ceil(by_cpu))
 
     def connections(self) -> ConnectionShares:
         """
-        Connections per fetch. With fewer processes, more connections are still open at the next
-        visit.
+        Connections per fetch. With fewer processes, more connections are still open when a host is
+        visited again.
         """
         # More processes open more connections, which need more processes; this converges quickly.
         shares = ConnectionShares(1.0, 1.0, 1.0)
         for _ in range(4):
-            shares = self._connections_of(self._processes(shares))
+            shares = self._shares_with(self._processes(shares))
         return shares
 
-    def _connections_of(self, processes: int) -> ConnectionShares:
+    def _shares_with(self, processes: int) -> ConnectionShares:
         process_fetches_s = self.fetches_s / processes
         idle_s = min(IDLE_CONNECTION_S, MAX_IDLE_CONNECTIONS / process_fetches_s)
         session_s = min(SESSION_S, MAX_SESSIONS / process_fetches_s)

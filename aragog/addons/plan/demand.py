@@ -12,7 +12,7 @@ DAY_S = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """The crawl whose needs are computed."""
+    """The crawl to plan for: its size, its pages, and the machines it may use."""
 
     urls: float
     """Number of pages fetched for the first time within `days`."""
@@ -54,13 +54,13 @@ class Demand:
     reads_per_second: float = 0
     """Records read through the API per second."""
     hit_ratio: float = 0.9
-    """Fraction of reads whose rows are in the memory of the store's servers."""
+    """Fraction of reads whose rows are cached in the memory of the store's servers."""
     redis_memory: float = 16
     """Memory of a Redis server (`maxmemory`), in GB."""
     cores: int = 16
     """Cores per machine."""
-    busy: float = 0.6
-    """Fraction of the cores, and of a Redis server's single core, to plan for."""
+    utilization: float = 0.6
+    """Target CPU utilization, for the machines and for the single core of each Redis server."""
     store: Literal["hbase", "postgres"] = "hbase"
     """The engine for the tables."""
     jobs: Literal["redis", "postgres"] = "redis"
@@ -95,14 +95,15 @@ class Need(NamedTuple):
     name: str
     amount: float
     unit: str
-    because: str
+    reason: str
+    """How the amount follows from the crawl; `because` in JSON."""
 
 
 class Limit(NamedTuple):
-    """A part whose capacity does not grow with the number of workers."""
+    """A component whose capacity does not grow with the number of workers."""
 
     name: str
     load: float
-    """Fraction of the capacity of one such part; above 1, it is overloaded."""
+    """Fraction of one such component's capacity; above 1, it is overloaded."""
     remedy: str
     """The change that is needed, or the load up to which the current setup suffices."""

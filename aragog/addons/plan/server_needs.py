@@ -27,7 +27,7 @@ class RedisNeeds:
         self._queue_bytes = demand.waiting_urls * bytes_per_url
 
     def needs(self) -> tuple[Need, ...]:
-        """The servers, and their total memory."""
+        """Return the servers, and their total memory."""
         waiting = self._demand.waiting_urls
         return (
             Need("limiter nodes", self._limiters, "Redis", f"{self._limiter_cores:.2f} cores"),
@@ -54,7 +54,11 @@ class RedisNeeds:
     @property
     def _limiters(self) -> int:
         by_memory = self._slot_bytes / self._usable_bytes
-        return max(1, math.ceil(self._limiter_cores / self._demand.busy), math.ceil(by_memory))
+        return max(
+            1,
+            math.ceil(self._limiter_cores / self._demand.utilization),
+            math.ceil(by_memory),
+        )
 
     @property
     def _by_memory(self) -> int:
@@ -62,17 +66,17 @@ class RedisNeeds:
 
     @property
     def _servers(self) -> int:
-        return max(math.ceil(self._shared_cores / self._demand.busy), self._by_memory)
+        return max(math.ceil(self._shared_cores / self._demand.utilization), self._by_memory)
 
     def limits(self) -> tuple[Limit, ...]:
-        """Return how loaded one server of each kind is."""
-        busy, size = self._demand.busy, f"{self._demand.redis_memory:g} GB"
+        """Return the load on one server of each kind."""
+        size = f"{self._demand.redis_memory:g} GB"
         rules = self._rules_bytes / self._usable_bytes
         queue = self._queue_bytes / self._usable_bytes
         shards = f"needs {self._by_memory} in broker.shards and redis.nodes"
         if self._demand.jobs == "redis":
             shards += ", or jobs in PostgreSQL"
-        cores = math.ceil(self._shared_cores / busy)
+        cores = math.ceil(self._shared_cores / self._demand.utilization)
         return (
             Limit(
                 "CPU of one Redis for jobs and bodies",
@@ -111,14 +115,16 @@ class RedisNeeds:
         body = demand.page_bytes * cost("compressed") + OVERHEAD_BYTES
         bounds = SpoolBounds(MAX_DEFAULT_BYTES)
         load = self._load.fetches_s * reserved_s * body / bounds.high_bytes
-        needed = math.ceil(load * MAX_DEFAULT_BYTES / 2**20)
-        remedy = f"needs {math.ceil(load)} redis.nodes, or {needed} MiB of pipeline.spool_max_bytes"
+        needed_mib = math.ceil(load * MAX_DEFAULT_BYTES / 2**20)
+        remedy = (
+            f"needs {math.ceil(load)} redis.nodes, or {needed_mib} MiB of pipeline.spool_max_bytes"
+        )
         name = f"a spool of {MAX_DEFAULT_BYTES // 2**20} MiB on one Redis"
         return Limit(name, load, remedy if load > 1 else self._enough(load, 1.0))
 
     def _enough(self, load: float, max_load: float | None = None, unit: str = "fetches/s") -> str:
         """Return the load up to which the capacity suffices; empty if it is already overloaded."""
-        max_load = self._demand.busy if max_load is None else max_load
+        max_load = self._demand.utilization if max_load is None else max_load
         if load > max_load:
             return ""
         amounts = {
@@ -132,7 +138,7 @@ class RedisNeeds:
 def up_to(amount: float, load: float, max_load: float = 1.0) -> str:
     """
     Return how much of `amount` is possible at the load `max_load`, with two significant
-    digits. Pure.
+    digits.
     """
     if not load:
         return "any number of"
@@ -142,8 +148,8 @@ def up_to(amount: float, load: float, max_load: float = 1.0) -> str:
 
 def compaction_limit(load: CrawlLoad) -> Limit:
     """
-    Return the load on link compaction; the cost `compactors` is how many run at the
-    same time.
+    Return the load on link compaction. The cost `compactors` is the number of compactors that run
+    at the same time.
     """
     demand, concurrent = load.demand, load.cost("compactors")
     cores = load.compaction_cores
@@ -181,25 +187,24 @@ class HBaseNeeds:
         stored = (demand.urls + demand.stored) * cost("hbase_bytes") * links
         regions = math.ceil(stored / cost("hbase_region"))
         load = self._writing + self._reading
-        servers = max(regions / cost("hbase_regions"), load / demand.busy)
-        because = f"{self._rows_s:,.0f} rows/s"
+        servers = max(regions / cost("hbase_regions"), load / demand.utilization)
+        reason = f"{self._rows_s:,.0f} rows/s"
         if self._gets_s:
-            because += f", {self._gets_s:,.0f} reads/s"
+            reason += f", {self._gets_s:,.0f} reads/s"
         return (
             Need("HBase data", stored / 1e12, "TB", "one copy; HDFS keeps three"),
             Need("HBase regions", regions, "regions", "of 10 GB"),
-            Need("HBase region servers", math.ceil(servers), "servers", because),
+            Need("HBase region servers", math.ceil(servers), "servers", reason),
         )
 
     def limits(self) -> tuple[Limit, ...]:
         """Return the load on one gateway with one region server."""
         load = self._writing + self._reading
-        needed = math.ceil(load / self._demand.busy)
-        remedy = (
-            f"needs {needed}, with a gateway on each"
-            if load > self._demand.busy
-            else (f"enough for {up_to(self._load.fetches_s, load, self._demand.busy)} fetches/s")
-        )
+        utilization = self._demand.utilization
+        if load > utilization:
+            remedy = f"needs {math.ceil(load / utilization)}, with a gateway on each"
+        else:
+            remedy = f"enough for {up_to(self._load.fetches_s, load, utilization)} fetches/s"
         return (Limit("one HBase gateway and region server", load, remedy),)
 
     @property
@@ -223,11 +228,13 @@ class PostgresNeeds:
         """Return the cores, data, WAL, round trips and connections."""
         load, demand, cost = self._load, self._demand, self._load.cost
         traffic = load.written_pages_s * cost("postgres_traffic")
-        because = f"a server with {math.ceil(self._cores / demand.busy)} is {demand.busy:.0%} busy"
+        utilization = demand.utilization
+        cores = math.ceil(self._cores / utilization)
+        reason = f"a server with {cores} is {utilization:.0%} busy"
         if demand.reads_per_second:
-            because += f"; reads {self._read_cores:.2f}"
+            reason += f"; reads {self._read_cores:.2f}"
         return (
-            Need("PostgreSQL cores", self._cores, "busy", because),
+            Need("PostgreSQL cores", self._cores, "busy", reason),
             Need(
                 "PostgreSQL data",
                 (demand.urls + demand.stored) * cost("postgres_bytes") / 1e12,
@@ -259,9 +266,10 @@ class PostgresNeeds:
         demand = self._demand
         share = self._cores / demand.cores
         name = f"one PostgreSQL server with {demand.cores} cores"
-        remedy = f"needs {math.ceil(self._cores / demand.busy)} cores, or HBase (aragog store copy)"
-        if share <= demand.busy:
-            fetches = up_to(self._load.fetches_s, share, demand.busy)
+        cores = math.ceil(self._cores / demand.utilization)
+        remedy = f"needs {cores} cores, or HBase (aragog store copy)"
+        if share <= demand.utilization:
+            fetches = up_to(self._load.fetches_s, share, demand.utilization)
             remedy = f"enough for {fetches} fetches/s"
         limits: tuple[Limit, ...] = (Limit(name, share, remedy),)
         if demand.reads_per_second:
@@ -304,8 +312,8 @@ class JobServerNeeds:
         """Return the load on one server with the machine's cores."""
         share = self._cores / self._demand.cores
         remedy = "add servers to broker.shards; they may be Redis servers"
-        if share <= self._demand.busy:
-            fetches = up_to(self._load.fetches_s, share, self._demand.busy)
+        if share <= self._demand.utilization:
+            fetches = up_to(self._load.fetches_s, share, self._demand.utilization)
             remedy = f"enough for {fetches} fetches/s"
         return (Limit("one PostgreSQL server for jobs", share, remedy),)
 
@@ -321,10 +329,15 @@ def api_needs(load: CrawlLoad, read_ms: float) -> tuple[Need, ...]:
         return ()
     get_ms = load.cost("api_get") - load.cost("sqlite_get") + read_ms
     cores = demand.reads_per_second * get_ms / 1000
-    machines = math.ceil(cores / (demand.cores * demand.busy))
+    machines = math.ceil(cores / (demand.cores * demand.utilization))
     return (
         Need("API cores", cores, "busy", f"{demand.reads_per_second:,.0f} reads/s over Thrift"),
-        Need("API machines", machines, f"of {demand.cores} cores", f"{demand.busy:.0%} busy"),
+        Need(
+            "API machines",
+            machines,
+            f"of {demand.cores} cores",
+            f"{demand.utilization:.0%} busy",
+        ),
     )
 
 
@@ -336,18 +349,18 @@ def content_needs(load: CrawlLoad) -> tuple[Need, ...]:
     if demand.content == "packs":
         page_bytes += cost("pack_record")
         # A pack is rewritten once half of it is unused, so replacing a body costs one extra body.
-        written = (bodies + load.refreshes_s * demand.refresh_changed) * page_bytes
-        puts = PUTS_PER_PACK * written / cost("pack_bytes") * seconds
-        because = f"{cost('pack_bytes') / page_bytes:,.0f} pages per pack, and its index"
+        written_bytes = (bodies + load.refreshes_s * demand.refresh_changed) * page_bytes
+        puts = PUTS_PER_PACK * written_bytes / cost("pack_bytes") * seconds
+        reason = f"{cost('pack_bytes') / page_bytes:,.0f} pages per pack, and its index"
     else:
-        puts, because = bodies * seconds, f"{bodies:,.0f}/s"
-    stored = (demand.urls + demand.stored) * page_bytes
+        puts, reason = bodies * seconds, f"{bodies:,.0f}/s"
+    stored_bytes = (demand.urls + demand.stored) * page_bytes
     reads = demand.urls * demand.content_reads
     return (
-        Need("S3 puts", puts, "requests", because),
+        Need("S3 puts", puts, "requests", reason),
         Need("S3 put cost", puts * cost("s3_put"), "USD", f"in {demand.days:g} days"),
         Need("S3 reads", reads, "requests", f"in {demand.days:g} days"),
         Need("S3 read cost", reads * cost("s3_get"), "USD", f"in {demand.days:g} days"),
-        Need("S3 data", stored / 1e12, "TB", "zstd; each URL stored once"),
-        Need("S3 storage cost", stored * cost("s3_month"), "USD/month", "without discounts"),
+        Need("S3 data", stored_bytes / 1e12, "TB", "zstd; each URL stored once"),
+        Need("S3 storage cost", stored_bytes * cost("s3_month"), "USD/month", "without discounts"),
     )

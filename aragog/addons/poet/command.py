@@ -21,7 +21,7 @@ from aragog.cli.terminal import echo, note, one_line
 from aragog.errors import TRANSIENT, ConfigError
 from aragog.runtime.extras import require
 from aragog.transfer.json_lines import open_to_read, open_to_write
-from aragog.transfer.rows import Row, kind_of, write_rows
+from aragog.transfer.rows import Row, file_format, write_rows
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.uses import is_usable
 
@@ -45,7 +45,7 @@ def page_objects(file: Path, name: str, host: str | None, purpose: str | None) -
     require("poet", "aragog page-objects", module="web_poet")
     from aragog.addons.poet.stored_inputs import PageObject  # noqa: PLC0415 - an extra
 
-    kind_of(file)
+    file_format(file)
     counts = _Counts()
     items_file = file.with_name(f".{os.getpid()}-{file.name}.items.zst")
     part = file.with_name(f".{os.getpid()}-{file.name}")

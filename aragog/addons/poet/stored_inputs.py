@@ -1,6 +1,6 @@
 """
-Run a page object on one stored page: provides the inputs of web-poet classes
-without a request.
+Run a page object on a stored page. The inputs of web-poet classes come from the store, so no
+request is sent.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class PageObject:
 
     def applies_to(self, url: str) -> bool:
         """
-        True if its `handle_urls` match the URL. A class without `handle_urls`
-        applies to all pages.
+        True if the class's `handle_urls` match the URL, or if it has none and so applies to all
+        pages.
         """
         return self._matcher is None or self._matcher.match(url) is not None
 
@@ -99,14 +99,14 @@ class PageObject:
                 build: Any = input_class
                 inputs[input_class] = build(**arguments.kwargs(inputs))
         page: ItemPage[Any] = self._class(**self._plan.final_kwargs(inputs))
-        return _plain(self._runner.run(_item_of(page)))
+        return _plain_values(self._runner.run(_extract(page)))
 
 
-async def _item_of(page: ItemPage[Any]) -> Any:
+async def _extract(page: ItemPage[Any]) -> Any:
     return await ensure_awaitable(page.to_item())  # type: ignore[no-untyped-call] # web-poet's own
 
 
-def _plain(item: Any) -> dict[str, Any]:
+def _plain_values(item: Any) -> dict[str, Any]:
     values = item if isinstance(item, dict) else ItemAdapter(item).asdict()
     plain: dict[str, Any] = orjson.loads(orjson.dumps(values, default=str))
     return plain
@@ -123,7 +123,7 @@ def _load_class(name: str) -> type[ItemPage[Any]]:
     except ImportError as error:
         raise ConfigError(f"--page-object {name}: {error}") from error
     if not (isinstance(page_class, type) and issubclass(page_class, ItemPage)):
-        raise ConfigError(f"--page-object {name}: is not a web-poet page object")
+        raise ConfigError(f"--page-object: {name} is not a web-poet page object")
     return page_class
 
 
@@ -138,7 +138,7 @@ def _response(content: Content) -> HttpResponse:
 
 
 def _headers(meta: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the headers of the fetch; for content that was not fetched, only its type."""
+    """Return the headers of the response, or only the type of content that was not fetched."""
     pairs = orjson.loads(meta.get("headers") or "[]")
     if not pairs and (content_type := meta.get("content_type")):
         pairs = [("Content-Type", content_type)]

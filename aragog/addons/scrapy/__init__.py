@@ -11,7 +11,7 @@ guide.
     item_pipeline.py     `ITEM_PIPELINES`: items as fields of the page of their URL
     stored_pages.py      `HTTPCACHE_STORAGE`: pages that aragog has fetched
 
-The parts:
+The modules that they use:
 
     crawl.py             state shared by the components of one crawler
     crawl_state.py       state shared by a crawl's processes in Redis; the scripts are in lua/
@@ -21,7 +21,7 @@ The parts:
     request_codec.py     requests as JSON
     arrivals.py          checks requests from other processes for Scrapy's own downloader
     request_queue.py     requests as pinlater jobs
-    slot_lines.py        claimed requests that wait for a slot of their domain
+    slot_lines.py        claimed requests, each waiting for a slot of its domain
     feeder.py            the thread that claims requests and finds their slots
     unsupported.py       requests that the fetcher cannot send
     unused_settings.py   warnings about Scrapy settings and request values without effect

@@ -9,10 +9,10 @@ from typing import Self
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
-from aragog.addons.scrapy.crawl import crawl_of
+from aragog.addons.scrapy.crawl import spider_crawl
 from aragog.addons.scrapy.prerequisites import check_crawl, check_fetching
 from aragog.addons.scrapy.spider_arguments import record_arguments
-from aragog.addons.scrapy.unused_settings import VALUES_ORDER, log_unused, path_of
+from aragog.addons.scrapy.unused_settings import VALUES_ORDER, class_path, log_unused
 from aragog.errors import CONFIG
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class AragogAddon:
 
     Commands that run no crawl (`scrapy shell`, `parse`, `fetch`) only get the download handlers.
 
-    A project's own settings take precedence. The download handler obeys robots.txt, also for
+    A project's own settings take precedence. The download handler obeys robots.txt, even for
     redirects and images, so Scrapy's own middleware is turned off and does not request it again. If
     a project has another handler, such as a browser's, that middleware stays on. AutoThrottle is
     turned off, since its delays would add to the wait for a slot. Settings and request values
@@ -64,7 +64,7 @@ class AragogAddon:
             settings.set("DUPEFILTER_CLASS", filter_class, _PRIORITY)
         handlers = settings["DOWNLOAD_HANDLERS"]
         handlers.update({"http": HANDLER, "https": HANDLER}, _PRIORITY)
-        if all(path_of(handlers[scheme]) == HANDLER for scheme in ("http", "https")):
+        if all(class_path(handlers[scheme]) == HANDLER for scheme in ("http", "https")):
             settings["DOWNLOADER_MIDDLEWARES"].set(_ROBOTS, None, _PRIORITY)
         else:
             settings.set("ROBOTSTXT_OBEY", value=True, priority=_PRIORITY)
@@ -80,9 +80,9 @@ class AragogAddon:
 
     def _check(self, crawler: Crawler, settings: BaseSettings) -> None:
         try:
-            crawl = crawl_of(crawler)
+            crawl = spider_crawl(crawler)
             check_fetching(settings, crawl)
-            if path_of(settings["SCHEDULER"]) == SCHEDULER:
+            if class_path(settings["SCHEDULER"]) == SCHEDULER:
                 check_crawl(crawler, crawl)
         except CONFIG as error:
             _report_unhandled(error)

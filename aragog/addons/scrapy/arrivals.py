@@ -16,11 +16,11 @@ from aragog.settings import FetchSettings
 _POLITE_HANDLER = "PoliteDownloadHandler"
 """Compared by name, because its module imports the scheduler, which imports this module."""
 
-Vet = Callable[[Request], str | None]
+RequestCheck = Callable[[Request], str | None]
 """Returns why a request must not be sent, or None if it may."""
 
 
-def vet_incoming(settings: BaseSettings, fetch: FetchSettings) -> Vet:
+def incoming_check(settings: BaseSettings, fetch: FetchSettings) -> RequestCheck:
     """
     Return a function that checks incoming requests.
 
@@ -33,14 +33,14 @@ def vet_incoming(settings: BaseSettings, fetch: FetchSettings) -> Vet:
         return lambda _: None
     ssrf = SsrfFilter(fetch)
 
-    def vet(request: Request) -> str | None:
+    def check(request: Request) -> str | None:
         if request.meta.pop(FROM_ENVIRONMENT, None):
             request.meta.pop("proxy", None)  # proxies from the environment are set per process
         proxy = request.meta.get("proxy")
         if proxy and (
             not fetch.proxy or proxy_address(proxy) != proxy_address(reveal(fetch.proxy))
         ):
-            return "another process set request.meta['proxy']: set fetch.proxy instead"
+            return "another process set request.meta['proxy']; set fetch.proxy instead"
         return ssrf.vet_url(request.url)
 
-    return vet
+    return check

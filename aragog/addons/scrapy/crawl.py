@@ -26,7 +26,7 @@ RESTART = "ARAGOG_CRAWL_RESTART"
 
 class SpiderCrawl:
     """
-    State shared by the components of one crawler; each part connects on first use.
+    State shared by the components of one crawler. Connections are opened on first use.
 
     Args:
         crawler: Scrapy's crawler.
@@ -37,12 +37,12 @@ class SpiderCrawl:
 
     def __init__(self, crawler: Crawler) -> None:
         self.settings = process_settings()
-        given = crawler.settings.get(CRAWL)
-        self.is_named = bool(given)
+        name = crawler.settings.get(CRAWL)
+        self.is_named = bool(name)
         """
-        If True, the crawl's state is kept when it ends, so a later process does not restart it.
+        True if the crawl's state is kept when it ends, so that a later process does not restart it.
         """
-        self.name = str(given or crawler.spidercls.name)
+        self.name = str(name or crawler.spidercls.name)
         self.slots: MutableMapping[Request, Slot] = WeakKeyDictionary()
         """
         Slots of requests that the scheduler has passed on but that the download handler has not
@@ -53,7 +53,7 @@ class SpiderCrawl:
     def state(self) -> CrawlState:
         """The state shared by the crawl's processes."""
         return CrawlState(
-            SharedState.of(self.settings).client,
+            SharedState.from_settings(self.settings).client,
             prefix=self.settings.redis.prefix,
             crawl=self.name,
             member=f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}",
@@ -68,7 +68,7 @@ class SpiderCrawl:
 _crawls: MutableMapping[Crawler, SpiderCrawl] = WeakKeyDictionary()
 
 
-def crawl_of(crawler: Crawler) -> SpiderCrawl:
+def spider_crawl(crawler: Crawler) -> SpiderCrawl:
     """Return the shared state of this crawler."""
     if crawler not in _crawls:
         _crawls[crawler] = SpiderCrawl(crawler)

@@ -23,7 +23,7 @@ _WHERE = "the state of a crawl in redis.url"
 
 
 class OtherSpider(Exception):
-    """The crawl belongs to another spider or has other arguments, named in `description`."""
+    """The crawl belongs to another spider or has other arguments; `description` names both."""
 
     def __init__(self, description: str) -> None:
         super().__init__(description)
@@ -62,24 +62,25 @@ class CrawlState:
         self,
         description: str = "",
         *,
-        begins: bool = False,
-        waits: bool = False,
+        is_new_crawl: bool = False,
+        has_requests: bool = False,
         check_only: bool = False,
-        alone: bool = False,
+        must_be_alone: bool = False,
     ) -> int:
         """
         Join the crawl, or renew the membership; returns how many processes are in it.
 
         Args:
             description: the spider and its arguments; empty to renew.
-            begins: no request is queued or running. If there is no other process, a new crawl
-                starts, and the requests seen by the last one are forgotten.
-            waits: requests are queued or running.
+            is_new_crawl: no request is queued or running. If there is no other process, a new crawl
+                starts, and the requests seen by the previous one are forgotten.
+            has_requests: requests are queued or running.
             check_only: only check if the process may join.
-            alone: join only if no other process is in the crawl.
+            must_be_alone: join only if no other process is in the crawl.
 
         Raises:
-            CrawlRunning: `alone` is set and other processes are in the crawl. Nothing changed.
+            CrawlRunning: `must_be_alone` is set, and other processes are in the crawl. Nothing
+                changed.
             OtherSpider: another process runs the crawl, or its requests are queued, with another
                 description. Nothing changed.
         """
@@ -93,11 +94,11 @@ class CrawlState:
                 member=self._member,
                 lease_ms=LEASE_MS,
                 keep_ms=KEEP_MS,
-                begins=int(begins),
-                waits=int(waits),
+                begins=int(is_new_crawl),
+                waits=int(has_requests),
                 description=description,
                 check_only=int(check_only),
-                alone=int(alone),
+                alone=int(must_be_alone),
             )
         if isinstance(answer, bytes):
             raise OtherSpider(answer.decode())
@@ -105,12 +106,12 @@ class CrawlState:
             raise CrawlRunning(-answer)
         return int(answer)
 
-    def leave(self, *, over: bool) -> int:
+    def leave(self, *, is_over: bool) -> int:
         """
         Leave the crawl; returns how many processes are left.
 
         Args:
-            over: the last process to leave also forgets the seen requests.
+            is_over: the last process to leave also forgets the seen requests.
         """
         with redis_errors(_WHERE):
             script = load_script("aragog.addons.scrapy", "crawl_leave")
@@ -121,7 +122,7 @@ class CrawlState:
                     seen=self._seen,
                     spider=self._spider,
                     member=self._member,
-                    over=int(over),
+                    over=int(is_over),
                 )
             )
 
@@ -135,8 +136,8 @@ class CrawlState:
         with redis_errors(_WHERE):
             return bool(self._redis.sadd(self._seen, *fingerprints))
 
-    def remembered(self) -> int:
-        """Number of remembered requests; one round trip."""
+    def seen_count(self) -> int:
+        """Return how many requests were seen. One round trip."""
         with redis_errors(_WHERE):
             return int(self._redis.scard(self._seen))
 

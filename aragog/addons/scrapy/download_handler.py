@@ -1,7 +1,7 @@
 """
 `DOWNLOAD_HANDLERS`: aragog's fetcher for `http` and `https`.
 
-Every request, from whatever scheduler, obeys robots.txt, waits for a slot of its domain, and
+Every request, regardless of its scheduler, obeys robots.txt, waits for a slot of its domain, and
 acquires a permit right before it is sent. The SSRF filter and the limits in `fetch` apply.
 Redirects are left to Scrapy, so each redirect is a separate request.
 """
@@ -22,10 +22,10 @@ from scrapy.exceptions import DownloadFailedError, IgnoreRequest, NotSupported
 from scrapy.http import Response
 
 from aragog.addons.scrapy import engine
-from aragog.addons.scrapy.crawl import SpiderCrawl, crawl_of
-from aragog.addons.scrapy.responses import response_of
+from aragog.addons.scrapy.crawl import SpiderCrawl, spider_crawl
+from aragog.addons.scrapy.responses import build_response
 from aragog.addons.scrapy.scheduler import SpiderScheduler
-from aragog.addons.scrapy.unsupported import NamedWays, why_unsupported
+from aragog.addons.scrapy.unsupported import NamedRoutes, unsupported_reason
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.politeness.slots import Slot
 from aragog.crawl.stages.single_fetch import SingleRequest
@@ -67,7 +67,7 @@ class PoliteDownloadHandler:
         self._crawl = crawl
         self._wait_s = wait_s
         settings = crawl.settings
-        self._ways = NamedWays(settings.egress, reveal(settings.fetch.proxy))
+        self._routes = NamedRoutes(settings.egress, reveal(settings.fetch.proxy))
         self._clock = SystemClock()
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="aragog-fetch")
 
@@ -76,7 +76,7 @@ class PoliteDownloadHandler:
         """Connect according to aragog's settings."""
         return cls(
             crawler,
-            crawl_of(crawler),
+            spider_crawl(crawler),
             threads=crawler.settings.getint("CONCURRENT_REQUESTS") or UNLIMITED,
             wait_s=crawler.settings.getfloat("DOWNLOAD_TIMEOUT"),
         )
@@ -90,11 +90,11 @@ class PoliteDownloadHandler:
                 POST, or a proxy that is not one of the egress routes in the settings.
             IgnoreRequest: the URL may not be fetched; or the request will run again from the queue,
                 because Redis did not respond in time or the process is stopping.
-            DownloadFailedError: Redis did not respond in time, and the request is not from our
-                queue, so Scrapy may retry it. Further errors are those of `response_of`.
+            DownloadFailedError: Redis did not respond in time, and the request is not from the
+                shared queue, so Scrapy may retry it. Further errors are those of `build_response`.
         """
         slot = self._crawl.slots.pop(request, None)
-        if reason := why_unsupported(request, self._ways):
+        if reason := unsupported_reason(request, self._routes):
             if slot is not None:
                 self._crawl.fetches.fetch.release_unused(slot)
             raise NotSupported(reason)
@@ -103,7 +103,7 @@ class PoliteDownloadHandler:
             request.meta["download_latency"] = outcome.first_byte_ms / 1000
         self._crawler.stats.inc_value(f"aragog_outcome/{outcome.outcome.value}")
         log_refusal(request, outcome, self._crawl.settings.fetch)
-        return response_of(request, outcome)
+        return build_response(request, outcome)
 
     async def _outcome(self, request: Request, slot: Slot | None) -> Outcome:
         loop = asyncio.get_running_loop()
@@ -111,35 +111,37 @@ class PoliteDownloadHandler:
             outcome = await loop.run_in_executor(self._threads, self._fetch, request, slot)
         except TRANSIENT as error:
             raise self._postponed_error(request, str(error)) from error
-        is_late = isinstance(outcome, Deferred)
-        if is_late and not self._is_running() and self._runs_again(request, None):
+        is_deferred = isinstance(outcome, Deferred)
+        if is_deferred and not self._is_running() and self._runs_again(request, None):
             raise IgnoreRequest("the process is stopping; the request is queued again")
         return outcome
 
     def _fetch(self, request: Request, slot: Slot | None) -> Outcome:
         deadline_s = self._clock.monotonic_s() + self._wait_s
 
-        def left_s() -> float:
+        def remaining_s() -> float:
             # After Ctrl-C, unsent requests return to the queue.
             return deadline_s - self._clock.monotonic_s() if self._is_running() else 0.0
 
-        single = _single_request(request, self._ways.of(request))
+        single_request = _single_request(request, self._routes.route_for(request))
         while True:
             try:
-                return self._crawl.fetches.fetch.fetch(single, left_s=left_s, slot=slot)
+                return self._crawl.fetches.fetch.fetch(
+                    single_request, left_s=remaining_s, slot=slot
+                )
             except InvalidUrl as error:
                 log.warning("%s was not sent: %s", request, error)
                 raise IgnoreRequest(str(error)) from error
             except TRANSIENT as error:
                 # A POST may have been sent before Redis stopped responding.
-                if request.method == "POST" or left_s() <= RETRY_DELAY_S:
+                if request.method == "POST" or remaining_s() <= RETRY_DELAY_S:
                     raise
                 log.debug("%s is waiting: %s", request, error)
                 slot = None
                 self._clock.sleep_s(RETRY_DELAY_S)
 
     def _postponed_error(self, request: Request, problem: str) -> Exception:
-        """Return the exception for a request that our own infrastructure prevented."""
+        """Return the exception for a request that was not sent because Redis did not respond."""
         if self._runs_again(request, problem):
             log.warning("%s will run again: %s", request, problem)
             return IgnoreRequest(f"the request will run again: {problem}")
@@ -147,7 +149,7 @@ class PoliteDownloadHandler:
 
     def _runs_again(self, request: Request, problem: str | None) -> bool:
         """Return True if the request runs again from the queue; see `SpiderScheduler.run_again`."""
-        scheduler = engine.scheduler_of(self._crawler)
+        scheduler = engine.current_scheduler(self._crawler)
         return isinstance(scheduler, SpiderScheduler) and scheduler.run_again(request, problem)
 
     def _is_running(self) -> bool:
@@ -158,13 +160,13 @@ class PoliteDownloadHandler:
         self._threads.shutdown()
 
 
-def _single_request(request: Request, way: str) -> SingleRequest:
+def _single_request(request: Request, route: str) -> SingleRequest:
     return SingleRequest(
         url=request.url,
         headers=dict(_headers(request)),
         method=request.method,
         body=request.body,
-        way=way,
+        way=route,
     )
 
 
@@ -189,7 +191,7 @@ def log_refusal(request: Request, outcome: Outcome, settings: FetchSettings) -> 
 
 
 def _remedy(outcome: Blocked, settings: FetchSettings) -> str:
-    """Return the network setting that would help; other reasons name their settings themselves."""
+    """Return the network setting that would help. Other reasons name their settings themselves."""
     if outcome.cause not in (RefusalCause.URL, RefusalCause.ADDRESS):
         return ""
     port = urlsplit(outcome.url).port

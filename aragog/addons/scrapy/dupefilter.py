@@ -10,7 +10,7 @@ from scrapy.crawler import Crawler
 from scrapy.dupefilters import BaseDupeFilter
 from scrapy.utils.request import RequestFingerprinterProtocol
 
-from aragog.addons.scrapy.crawl import crawl_of
+from aragog.addons.scrapy.crawl import spider_crawl
 from aragog.addons.scrapy.crawl_state import CrawlState
 
 log = logging.getLogger(__name__)
@@ -33,10 +33,10 @@ class SharedDupeFilter(BaseDupeFilter):
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Connect according to aragog's settings."""
         assert crawler.request_fingerprinter is not None  # noqa: S101 - set before components are
-        return cls(crawl_of(crawler).state, crawler.request_fingerprinter)
+        return cls(spider_crawl(crawler).state, crawler.request_fingerprinter)
 
     def fingerprint(self, request: Request) -> bytes:
-        """The fingerprint of a request, computed by `REQUEST_FINGERPRINTER_CLASS`."""
+        """Return the fingerprint of a request, computed by `REQUEST_FINGERPRINTER_CLASS`."""
         return self._fingerprinter.fingerprint(request)
 
     def has_seen(self, request: Request) -> bool:

@@ -3,8 +3,8 @@ The private parts of Scrapy's engine that aragog uses.
 
 Scrapy does not report when a callback's output has been processed, and a scheduler cannot report
 that it has requests again. The engine keeps the requests that are still being processed, and
-schedules its own next call. Both have been the same since Scrapy 1.0, except that `_slot` was
-called `slot` before 2.14.
+schedules its own next call. Neither has changed since Scrapy 1.0, except that `_slot` was called
+`slot` before 2.14.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from scrapy.crawler import Crawler
 
 
 def in_progress(crawler: Crawler) -> Collection[Request]:
-    """The requests whose download, callback or item pipelines have not finished."""
+    """Return the requests whose download, callback or item pipelines have not finished."""
     slot = _slot(crawler)
     return slot.inprogress if slot is not None else ()
 
 
-def scheduler_of(crawler: Crawler) -> Any:
-    """The scheduler in use; None until the spider is open."""
+def current_scheduler(crawler: Crawler) -> Any:
+    """Return the scheduler in use, or None until the spider is open."""
     return getattr(_slot(crawler), "scheduler", None)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from scrapy import Spider
 
-from aragog.addons.scrapy.arrivals import Vet
+from aragog.addons.scrapy.arrivals import RequestCheck
 from aragog.addons.scrapy.crawl_state import LEASE_MS, CrawlState
 from aragog.addons.scrapy.request_codec import from_json
 from aragog.addons.scrapy.request_queue import ClaimedRequest, RequestQueue
@@ -38,9 +38,9 @@ class Feeder(threading.Thread):
         lines: holds the requests that this process has claimed.
         state: the crawl's state.
         spider: has the callbacks.
-        vet: checks incoming requests.
-        most: maximum number of requests that the process may hold.
-        free: returns how many more requests the engine could start now.
+        check: checks incoming requests.
+        max_held: maximum number of requests that the process may hold.
+        free_count: returns how many more requests the engine could start now.
         wake_engine: makes the engine ask for requests; called in this thread.
     """
 
@@ -51,9 +51,9 @@ class Feeder(threading.Thread):
         lines: SlotLines,
         state: CrawlState,
         spider: Spider,
-        vet: Vet,
-        most: int,
-        free: Callable[[], int],
+        check: RequestCheck,
+        max_held: int,
+        free_count: Callable[[], int],
         wake_engine: Callable[[], None],
         clock: Clock | None = None,
     ) -> None:
@@ -65,9 +65,9 @@ class Feeder(threading.Thread):
         self._lines = lines
         self._state = state
         self._spider = spider
-        self._vet = vet
-        self._max_held = most
-        self._free = free
+        self._check = check
+        self._max_held = max_held
+        self._free_count = free_count
         self._wake_engine = wake_engine
         self._clock = clock or SystemClock()
         self._stop_event = threading.Event()
@@ -107,7 +107,7 @@ class Feeder(threading.Thread):
         for held, delay_ms in self._lines.take_surplus(self._processes):
             if held.tag is not None:
                 self._queue.put_back(held.tag, delay_ms)
-        if (free := self._free() - len(self.ready)) > 0:
+        if (free := self._free_count() - len(self.ready)) > 0:
             self.ready.extend(self._lines.take_ready(free))
         if self.ready or not len(self):
             # Without requests, the engine checks whether the crawl is over.
@@ -116,10 +116,10 @@ class Feeder(threading.Thread):
 
     def _wait(self) -> None:
         wait_s = MAX_WAIT_S
-        if self._free() > len(self.ready):
+        if self._free_count() > len(self.ready):
             wait_s = min(wait_s, self._lines.next_retry_s - self._clock.monotonic_s())
         if not self._stop_event.is_set():
-            self._queue.wait(max(0.0, wait_s), room=self._capacity)
+            self._queue.wait(max(0.0, wait_s), max_jobs=self._capacity)
 
     @property
     def _capacity(self) -> int:
@@ -131,7 +131,7 @@ class Feeder(threading.Thread):
         except InvalidMessage as error:
             self._decline(claimed.tag, str(error))
             return
-        if reason := self._vet(request):
+        if reason := self._check(request):
             log.warning("%s was not sent: %s", request, reason)
             self._queue.fail(claimed.tag, reason)
             return

@@ -1,5 +1,5 @@
 """
-`ITEM_PIPELINES`: store items in the UrlStore, as fields of the page with their URL.
+`ITEM_PIPELINES`: stores each item in the UrlStore, as fields of the page with the item's URL.
 
     {"url": "https://shop.example/lamp", "price": 89.9}   from a spider called shop is stored as the
                                                           field shop.price of that page
@@ -31,7 +31,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 
 from aragog.addons.scrapy import engine
-from aragog.addons.scrapy.crawl import crawl_of
+from aragog.addons.scrapy.crawl import spider_crawl
 from aragog.addons.scrapy.scheduler import SpiderScheduler
 from aragog.bootstrap.stores import url_store
 from aragog.errors import TRANSIENT, InvalidField, InvalidUrl, TakenDown
@@ -68,9 +68,9 @@ class StoreItems:
         settings = crawler.settings
         return cls(
             crawler,
-            url_store(crawl_of(crawler).settings),
+            url_store(spider_crawl(crawler).settings),
             url_field=settings.get(URL_FIELD, "url"),
-            prefix=settings.get(PREFIX) or prefix_of(crawler.spidercls.name),
+            prefix=settings.get(PREFIX) or field_prefix(crawler.spidercls.name),
         )
 
     def open_spider(self) -> None:
@@ -78,7 +78,7 @@ class StoreItems:
         if is_extracted(self._prefix):
             log.warning(
                 "items are stored as %s.*, the fields of aragog's own extraction, which replaces "
-                "and deletes them: set %s to another prefix",
+                "and deletes them; set %s to another prefix",
                 self._prefix,
                 PREFIX,
             )
@@ -114,7 +114,7 @@ class StoreItems:
 
     def _rerun_page(self, problem: str) -> None:
         """Run the item's page again so that the item is not lost."""
-        scheduler = engine.scheduler_of(self._crawler)
+        scheduler = engine.current_scheduler(self._crawler)
         if isinstance(scheduler, SpiderScheduler):
             scheduler.rerun_in_progress(f"an item was not stored: {problem}")
 
@@ -122,7 +122,7 @@ class StoreItems:
         self._crawler.stats.inc_value(name)
 
 
-def prefix_of(spider: str) -> str:
+def field_prefix(spider: str) -> str:
     """Convert a spider's name to a field prefix: `toscrape-css` becomes `toscrape_css`."""
     return re.sub(r"[^0-9A-Za-z_]+", "_", spider).strip("_") or "item"
 
@@ -135,7 +135,7 @@ def _value(name: str, value: Any) -> bytes:
 
 
 TEXT_TYPES = (Decimal, Fraction, timedelta, PurePath, IPv4Address, IPv6Address, UserString)
-"""Types that JSON does not have; they are stored as text."""
+"""Types that JSON does not have. Their values are stored as text."""
 
 
 def value_json(value: Any) -> bytes:
@@ -165,7 +165,7 @@ def _text(value: Any) -> str:
         return str(value)
     kind = type(value)
     raise TypeError(
-        f"a {kind.__module__}.{kind.__qualname__} has no JSON form: store its text or number, such "
+        f"a {kind.__module__}.{kind.__qualname__} has no JSON form; store its text or number, such "
         "as selector.get()"
     )
 
@@ -176,7 +176,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return _check_finite(value)
     if isinstance(value, bytes | bytearray | memoryview):
-        raise ValueError("bytes have no JSON form: decode them or use base64")  # noqa: TRY004
+        raise ValueError("bytes have no JSON form; decode them or use base64")  # noqa: TRY004
     if isinstance(value, numbers.Real) and not isinstance(value, int | Fraction):
         return _number(value)  # a NumPy number
     if type(value).__module__ == "numpy" and hasattr(value, "dtype"):
@@ -210,7 +210,7 @@ def _from_numpy(value: Any) -> Any:
     # a date or duration, possibly with a finer resolution than Python's
     if value.dtype.kind in "Mm":
         if str(value) == "NaT":
-            raise ValueError("NaT has no JSON form: use None, or omit the field")
+            raise ValueError("NaT has no JSON form; use None, or omit the field")
         return str(value)
     plain = value.item()
     return _plain(plain) if type(plain).__module__ == "builtins" else plain
@@ -222,5 +222,5 @@ def _number(value: numbers.Real) -> int | float:
 
 def _check_finite(value: float) -> float:
     if not math.isfinite(value):
-        raise ValueError(f"{value} has no JSON form: use None, or omit the field")
+        raise ValueError(f"{value} has no JSON form; use None, or omit the field")
     return float(value)  # orjson does not accept subclasses, such as NumPy's

@@ -10,7 +10,11 @@ from scrapy.crawler import Crawler
 from aragog.addons.scrapy.crawl import CRAWL, RESTART, SpiderCrawl
 from aragog.addons.scrapy.crawl_state import CrawlRunning, OtherSpider
 from aragog.addons.scrapy.request_queue import RequestQueue
-from aragog.addons.scrapy.spider_arguments import comparable_arguments, description_of, text_of
+from aragog.addons.scrapy.spider_arguments import (
+    comparable_arguments,
+    readable_description,
+    spider_description,
+)
 from aragog.errors import BrokerUnavailable, ConfigError
 
 log = logging.getLogger(__name__)
@@ -33,11 +37,11 @@ def join_crawl(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> Non
     waiting = queue.unfinished()
     processes = _join(crawler, crawl, waiting)
     if _restarts(crawler):
-        # In this order: if the process is killed in between, the seen requests remain and are
+        # The order matters: if the process is killed in between, the seen requests remain and are
         # reported.
         deleted = queue.abandon()
         crawl.state.forget()
-        log.info("crawl %s restarts: %d requests were deleted", crawl.name, deleted)
+        log.info("crawl %s restarts; %d requests were deleted", crawl.name, deleted)
     else:
         _report(crawl, processes, waiting)
 
@@ -51,17 +55,17 @@ def _join(crawler: Crawler, crawl: SpiderCrawl, waiting: int, *, check_only: boo
     restarts = _restarts(crawler)
     try:
         return crawl.state.join(
-            description_of(crawler),
-            begins=not waiting and not crawl.is_named,
-            waits=bool(waiting) and not restarts,
+            spider_description(crawler),
+            is_new_crawl=not waiting and not crawl.is_named,
+            has_requests=bool(waiting) and not restarts,
             check_only=check_only,
-            alone=restarts,
+            must_be_alone=restarts,
         )
     except OtherSpider as error:
         raise ConfigError(_owner_conflict(crawler, crawl, error.description, waiting)) from None
     except CrawlRunning as error:
         raise ConfigError(
-            f"{RESTART}: crawl {crawl.name} runs in {error.processes} other processes: stop them "
+            f"{RESTART}: crawl {crawl.name} runs in {error.processes} other processes; stop them "
             "first (a killed process counts for a minute), or start without this setting"
         ) from None
 
@@ -73,11 +77,11 @@ def _restarts(crawler: Crawler) -> bool:
 def _report(crawl: SpiderCrawl, processes: int, waiting: int) -> None:
     if waiting and processes == 1:
         log.info("resuming crawl %s: %d requests are queued", crawl.name, waiting)
-    elif not waiting and (seen_count := crawl.state.remembered()):
+    elif not waiting and (known := crawl.state.seen_count()):
         log.warning(
             "crawl %s has run before: its %d known requests are done and are not "
             "sent again. Choose another name with -s %s=…, or restart it with -s %s=1",
-            crawl.name, seen_count, CRAWL, RESTART,
+            crawl.name, known, CRAWL, RESTART,
         )  # fmt: skip
     else:
         log.info("crawl %s: %d processes, %d requests", crawl.name, processes, waiting)
@@ -92,9 +96,9 @@ def leave_crawl(crawl: SpiderCrawl, queue: RequestQueue) -> None:
     """
     try:
         unfinished, failed = queue.unfinished(), queue.failed()
-        crawl.state.leave(over=not (crawl.is_named or unfinished or failed))
+        crawl.state.leave(is_over=not (crawl.is_named or unfinished or failed))
     except BrokerUnavailable as error:
-        log.warning("cannot sign off from the crawl: %s", error)
+        log.warning("cannot leave the crawl: %s", error)
         return
     if failed:
         log.warning(
@@ -106,12 +110,13 @@ def leave_crawl(crawl: SpiderCrawl, queue: RequestQueue) -> None:
 
 
 def _owner_conflict(crawler: Crawler, crawl: SpiderCrawl, other: str, waiting: int) -> str:
-    why = (
+    reason = (
         f"{waiting} of its requests are unfinished" if waiting else "another process is running it"
     )
     return (
-        f"crawl {crawl.name} belongs to {text_of(other)}, and {why}; this process has "
-        f"{text_of(description_of(crawler))}: use a separate crawl, "
+        f"crawl {crawl.name} belongs to {readable_description(other)}, and {reason}; "
+        f"this process has {readable_description(spider_description(crawler))}; "
+        "use a separate crawl, "
         f"-s {CRAWL}={_other_name(crawler, crawl)}"
     )
 

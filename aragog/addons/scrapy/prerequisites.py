@@ -34,12 +34,12 @@ def check_fetching(settings: BaseSettings, crawl: SpiderCrawl) -> None:
     if not _has_asyncio(settings):
         raise ConfigError(
             f"TWISTED_REACTOR: aragog's components need {_ASYNCIO_REACTOR}, which is Scrapy's "
-            f"default, not {settings['TWISTED_REACTOR'] or 'the default of Twisted'}: "
+            f"default, not {settings['TWISTED_REACTOR'] or 'the default of Twisted'}; "
             "remove the setting"
         )
     try:
         with redis_errors("redis.url"):
-            SharedState.of(crawl.settings).client.ping()
+            SharedState.from_settings(crawl.settings).client.ping()
     except BrokerUnavailable as error:
         raise _unavailable(error, crawl.settings) from None
 

@@ -1,5 +1,5 @@
 """
-Encode Scrapy requests as JSON, so that another process can continue with them.
+Encode Scrapy requests as JSON, so that another process can run them.
 
 Callbacks are stored by name, as in Scrapy's own disk queues. Values that JSON does not have are
 encoded as an object with one key that starts with `!`: bytes, tuples, sets, items, and dicts with
@@ -59,14 +59,14 @@ def to_json(request: Request, spider: Spider, meta: Mapping[str, Any] | None = N
             same type and value.
     """
     try:
-        given = request.to_dict(spider=spider)
-        given["meta"] = {**given["meta"], **(meta or {})}
-        body = _encode(given)
+        fields = request.to_dict(spider=spider)
+        fields["meta"] = {**fields["meta"], **(meta or {})}
+        body = _encode(fields)
         rebuilt = from_json(body, spider)
         rebuilt_fields = rebuilt.to_dict(spider=spider)
         is_same = (
             type(rebuilt) is type(request)
-            and rebuilt_fields == given
+            and rebuilt_fields == fields
             and _encode(rebuilt_fields) == body
         )
     except ValueError:
@@ -95,9 +95,9 @@ def from_json(body: bytes, spider: Spider) -> Request:
         raise InvalidMessage("request", f"{type(error).__name__}: {error}") from error
 
 
-def _rebuild(given: dict[str, Any], spider: Spider) -> Request:
+def _rebuild(packed: dict[str, Any], spider: Spider) -> Request:
     classes = KnownClasses(spider)
-    fields = _unpack(given, classes)
+    fields = _unpack(packed, classes)
     if not str(fields["url"]).lower().startswith(_SCHEMES):
         raise ValueError("its URL is neither http nor https")
     if "_class" in fields:
@@ -117,8 +117,8 @@ class KnownClasses:
             frozenset(settings.getlist(SETTING)) if settings is not None else frozenset()
         )
         modules = settings.getlist("SPIDER_MODULES") if settings is not None else []
-        named = (type(spider).__module__, *modules)
-        self._packages = frozenset(name.partition(".")[0] for name in named)
+        module_names = (type(spider).__module__, *modules)
+        self._packages = frozenset(name.partition(".")[0] for name in module_names)
 
     def request(self, name: str) -> type[Request]:
         """Return the request class with this name; raises ValueError for any other name."""
@@ -135,14 +135,14 @@ class KnownClasses:
         return kind
 
     def _loaded_class(self, name: str) -> type:
-        """A class from the spider's package or from the setting."""
+        """Return a class from the spider's package or from the setting."""
         module, _, attribute = str(name).rpartition(".")
         if name in self._class_names:
             kind = load_object(name)
         elif module.partition(".")[0] in self._packages:
             kind = vars(sys.modules.get(module)).get(attribute) if module in sys.modules else None
         else:
-            raise ValueError(f"{name} is not in the spider's package: add it to {SETTING}")
+            raise ValueError(f"{name} is not in the spider's package; add it to {SETTING}")
         if not isinstance(kind, type) or f"{kind.__module__}.{kind.__qualname__}" != name:
             raise ValueError(f"{name} is not the name of a class that this process has loaded")
         return kind

@@ -46,7 +46,7 @@ class RequestQueue:
     Only one thread may call `wait`, `take` and `close`; any thread may call the others.
 
     Args:
-        settings: have the broker's settings.
+        settings: contain the broker's settings.
         crawl: the crawl's name.
 
     Raises:
@@ -100,7 +100,7 @@ class RequestQueue:
 
     def failed(self) -> int:
         """
-        Return how many requests are FAILED, including earlier runs. Raises the errors of
+        Return how many requests are FAILED, including those of earlier runs. Raises the errors of
         `unfinished`.
         """
         return self._sizes().failed
@@ -128,17 +128,17 @@ class RequestQueue:
     def _sizes(self) -> Sizes:
         return sum((shard.sizes(self.name) for shard in self._claims.cluster.shards), Sizes())
 
-    def take(self, room: int) -> list[ClaimedRequest]:
-        """Claim up to `room` due requests; returns none while the broker does not respond."""
+    def take(self, max_jobs: int) -> list[ClaimedRequest]:
+        """Claim up to `max_jobs` due requests; returns none while the broker does not respond."""
         with suppress(BrokerUnavailable):
-            self._consumer.take(room)
+            self._consumer.take(max_jobs)
         taken, self._taken = list(self._taken), deque()
         return taken
 
-    def wait(self, seconds: float, *, room: int) -> None:
+    def wait(self, seconds: float, *, max_jobs: int) -> None:
         """Wait until there may be requests to claim, `wake` is called, or the time is up."""
         with suppress(BrokerUnavailable):
-            if room > 0:
+            if max_jobs > 0:
                 self._consumer.wait()
                 check_in_s = self._consumer.next_check_s - self._clock.monotonic_s()
                 seconds = min(seconds, max(0.0, check_in_s))
@@ -148,7 +148,7 @@ class RequestQueue:
                 if fileno == self._wake_fd:
                     os.eventfd_read(self._wake_fd)
                 else:
-                    self._consumer.on_readable(pollers[fileno], room=room)
+                    self._consumer.on_readable(pollers[fileno], room=max_jobs)
 
     def wake(self) -> None:
         """End the current or the next `wait`."""
@@ -160,7 +160,7 @@ class RequestQueue:
         self._claims.ack(tag)
 
     def put_back(self, tag: str, delay_ms: int) -> None:
-        """Return a request that was not started to the queue; the attempt does not count."""
+        """Return a request that was not started to the queue. The attempt does not count."""
         self._end(tag, Disposition("release", delay_ms))
 
     def retry(self, tag: str, problem: str) -> None:

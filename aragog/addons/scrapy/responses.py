@@ -1,4 +1,4 @@
-"""Convert the outcome of a fetch to a Scrapy response or download exception. Pure."""
+"""Convert the outcome of a fetch to a Scrapy response or download exception."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ERRORS: dict[UnreachableKind, type[Exception]] = {
 }
 
 
-def response_of(request: Request, outcome: Outcome) -> Response:
+def build_response(request: Request, outcome: Outcome) -> Response:
     """
     Return the response with the status, headers and body of an outcome.
 

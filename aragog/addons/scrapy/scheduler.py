@@ -3,7 +3,7 @@
 
 A request is a job. A process claims it, and hands it to Scrapy's engine when the request's domain
 has a slot. The job ends when the request's callback has run and all its output is processed: by
-then, new requests are jobs themselves, and items have passed the pipelines. If a process is killed
+then, its new requests are jobs too, and its items have passed the pipelines. If a process is killed
 before that, its claims expire and other processes run those requests again. Delivery is at least
 once.
 
@@ -27,8 +27,8 @@ from scrapy.dupefilters import BaseDupeFilter
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from aragog.addons.scrapy import engine
-from aragog.addons.scrapy.arrivals import vet_incoming
-from aragog.addons.scrapy.crawl import SpiderCrawl, crawl_of
+from aragog.addons.scrapy.arrivals import incoming_check
+from aragog.addons.scrapy.crawl import SpiderCrawl, spider_crawl
 from aragog.addons.scrapy.dupefilter import SharedDupeFilter
 from aragog.addons.scrapy.feeder import Feeder
 from aragog.addons.scrapy.membership import join_crawl, leave_crawl
@@ -70,7 +70,8 @@ class SpiderScheduler(BaseScheduler):
         """Requests that the engine has, with the tags of their claims."""
         self._to_rerun: dict[Request, str | None] = {}
         """
-        Those of `_handed_out` that must run again, with the reason, or None if they were not sent.
+        The requests of `_handed_out` that must run again, with the reason, or None if they were not
+        sent.
         """
         self._local_count = 0
         """Number of queued requests that must stay in this process."""
@@ -79,9 +80,9 @@ class SpiderScheduler(BaseScheduler):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Create it with the dupefilter in `DUPEFILTER_CLASS`."""
+        """Create the scheduler with the dupefilter in `DUPEFILTER_CLASS`."""
         dupefilter = build_from_crawler(load_object(crawler.settings["DUPEFILTER_CLASS"]), crawler)
-        return cls(crawler, crawl_of(crawler), dupefilter)
+        return cls(crawler, spider_crawl(crawler), dupefilter)
 
     def open(self, spider: Spider) -> None:
         """
@@ -110,10 +111,10 @@ class SpiderScheduler(BaseScheduler):
             lines=SlotLines(crawl.fetches.fetch.slots, access.limiter.key_for, SystemClock()),
             state=crawl.state,
             spider=spider,
-            vet=vet_incoming(self._crawler.settings, crawl.settings.fetch),
-            most=4 * self._concurrency,
-            free=lambda: self._concurrency - len(self._handed_out),
-            wake_engine=lambda: _call_in(loop, self._wake_engine),
+            check=incoming_check(self._crawler.settings, crawl.settings.fetch),
+            max_held=4 * self._concurrency,
+            free_count=lambda: self._concurrency - len(self._handed_out),
+            wake_engine=lambda: _call_in_loop(loop, self._wake_engine),
         )
         self._dupefilter.open()
         self._feeder.start()
@@ -121,8 +122,9 @@ class SpiderScheduler(BaseScheduler):
 
     def close(self, reason: str) -> None:
         """
-        Return unstarted requests to the queue and leave the crawl; does nothing if
-        `open` failed.
+        Return unstarted requests to the queue and leave the crawl.
+
+        Do nothing if `open` failed.
         """
         if not self._is_open:
             return
@@ -264,7 +266,7 @@ class SpiderScheduler(BaseScheduler):
         return self._queue.put(
             NewJob(
                 body,
-                priority=priority_of(request),
+                priority=job_priority(request),
                 unique_key=unique_key,
                 name=f"scrapy:{self._spider.name}",
                 key=request.url[:MAX_KEY_CHARS],
@@ -286,7 +288,7 @@ class SpiderScheduler(BaseScheduler):
         self._crawler.stats.inc_value(name)
 
 
-def priority_of(request: Request) -> int:
+def job_priority(request: Request) -> int:
     """
     Convert a Scrapy priority to a job's, 0 (first) to 9.
 
@@ -295,7 +297,7 @@ def priority_of(request: Request) -> int:
     return min(9, max(0, 5 - request.priority))
 
 
-def _call_in(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+def _call_in_loop(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
     """Run the call in the event loop's thread, unless the loop is closed."""
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(call)

@@ -33,7 +33,7 @@ def record_arguments() -> None:
         return
 
     def create_spider(self: Crawler, *args: Any, **kwargs: Any) -> Spider:
-        by_position = {f"argument {place}": value for place, value in enumerate(args, 1)}
+        by_position = {f"argument {position}": value for position, value in enumerate(args, 1)}
         remember_arguments(self, {**by_position, **kwargs})
         spider: Spider = create(self, *args, **kwargs)
         return spider
@@ -47,7 +47,7 @@ def remember_arguments(crawler: Crawler, arguments: Mapping[str, Any]) -> None:
     _arguments[crawler] = arguments
 
 
-def arguments_of(crawler: Crawler) -> Mapping[str, Any]:
+def recorded_arguments(crawler: Crawler) -> Mapping[str, Any]:
     """Return the arguments by name; empty if they were not recorded."""
     return _arguments.get(crawler, {})
 
@@ -58,13 +58,13 @@ def comparable_arguments(crawler: Crawler) -> Mapping[str, Any]:
 
     Names that start with an underscore belong to tools: scrapyd passes a `_job` to each run.
     """
-    given = arguments_of(crawler).items()
-    return {name: value for name, value in given if not name.startswith("_")}
+    arguments = recorded_arguments(crawler).items()
+    return {name: value for name, value in arguments if not name.startswith("_")}
 
 
-def description_of(crawler: Crawler) -> str:
+def spider_description(crawler: Crawler) -> str:
     """
-    Return the spider's class and arguments as `<digest> <text>`, which differs if they differ.
+    Return the spider's class and arguments as `<digest> <text>`. It differs if they differ.
 
     For values that JSON does not have, only the type is compared. The text has at most 200
     characters of the arguments.
@@ -72,13 +72,13 @@ def description_of(crawler: Crawler) -> str:
     kind, arguments = crawler.spidercls, sorted(comparable_arguments(crawler).items())
     path = f"{kind.__module__}.{kind.__qualname__}"
     # orjson would reject large numbers and undecodable bytes from a command line.
-    exact = json.dumps([path, arguments], default=lambda value: type(value).__qualname__)
-    shown = ", ".join(f"{name}={value}" for name, value in json.loads(exact)[1])
-    text = f"{path} ({shown[:MAX_SHOWN] or 'no arguments'})"
-    digest = hashlib.sha256(exact.encode()).hexdigest()
+    exact_json = json.dumps([path, arguments], default=lambda value: type(value).__qualname__)
+    arguments_text = ", ".join(f"{name}={value}" for name, value in json.loads(exact_json)[1])
+    text = f"{path} ({arguments_text[:MAX_SHOWN] or 'no arguments'})"
+    digest = hashlib.sha256(exact_json.encode()).hexdigest()
     return f"{digest} {text.encode(errors='backslashreplace').decode()}"
 
 
-def text_of(description: str) -> str:
+def readable_description(description: str) -> str:
     """Return the human-readable part of a description."""
     return description.partition(" ")[2]

@@ -10,7 +10,7 @@ from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
 
-from aragog.addons.scrapy.crawl import crawl_of
+from aragog.addons.scrapy.crawl import spider_crawl
 from aragog.addons.scrapy.responses import WIRE_HEADERS
 from aragog.bootstrap.stores import url_store
 from aragog.errors import InvalidUrl
@@ -20,7 +20,7 @@ from aragog.urlstore.store import UrlStore
 from urlspelling import normalize
 
 # Cookies are stored without values; Scrapy would replace a session's cookies with them.
-_LEFT_OUT = WIRE_HEADERS | {"set-cookie"}
+_OMITTED_HEADERS = WIRE_HEADERS | {"set-cookie"}
 
 
 class StoredPages:
@@ -38,12 +38,12 @@ class StoredPages:
     _store: UrlStore
 
     def __init__(self, settings: BaseSettings, clock: Clock | None = None) -> None:
-        self._longest_s = settings.getint("HTTPCACHE_EXPIRATION_SECS")
+        self._max_age_s = settings.getint("HTTPCACHE_EXPIRATION_SECS")
         self._clock = clock or SystemClock()
 
     def open_spider(self, spider: Spider) -> None:
         """Open the store in aragog's settings."""
-        self._store = url_store(crawl_of(spider.crawler).settings)
+        self._store = url_store(spider_crawl(spider.crawler).settings)
 
     def close_spider(self, spider: Spider) -> None:  # noqa: ARG002 - Scrapy's interface
         """Close the store."""
@@ -66,7 +66,7 @@ class StoredPages:
         if content is None:
             return None
         fetched_at_s = int(content.meta.get("fetched_at_ms") or 0) / 1000
-        if 0 < self._longest_s < self._clock.now_ms() / 1000 - fetched_at_s:
+        if 0 < self._max_age_s < self._clock.now_ms() / 1000 - fetched_at_s:
             return None
         request.meta["cache_timestamp"] = fetched_at_s
         return _response(request, content)
@@ -91,12 +91,12 @@ def _response(request: Request, content: Content) -> Response:
 
 
 def _headers(content: Content) -> Headers:
-    """Return the response's headers; for content that was not fetched, only its type."""
+    """Return the response's headers, or only the type of content that was not fetched."""
     headers, meta = Headers(), content.meta
-    given: Any = orjson.loads(meta.get("headers") or "[]")
-    if not given and (content_type := meta.get("content_type")):
-        given = [("Content-Type", content_type)]
-    for name, value in given:
-        if name.lower() not in _LEFT_OUT:
+    pairs: Any = orjson.loads(meta.get("headers") or "[]")
+    if not pairs and (content_type := meta.get("content_type")):
+        pairs = [("Content-Type", content_type)]
+    for name, value in pairs:
+        if name.lower() not in _OMITTED_HEADERS:
             headers.appendlist(name, value.encode("latin-1", "replace"))
     return headers

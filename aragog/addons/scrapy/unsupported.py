@@ -1,4 +1,4 @@
-"""Detect requests that the fetcher cannot send as they are. Pure."""
+"""Detect requests that the fetcher cannot send as they are."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ FROM_ENVIRONMENT = "_scheme_proxy"
 """`HttpProxyMiddleware`'s mark on requests whose proxy comes from the environment."""
 
 _META = (
-    "aragog sends through the egress routes in its settings: write the name of one of "
-    "egress.ways into request.meta['proxy'], or make an entry there with this proxy"
+    "aragog sends through the egress routes in its settings: set request.meta['proxy'] to a "
+    "name in egress.ways, or add an entry with this proxy there"
 )
 _ENVIRONMENT = (
     "aragog ignores the proxy in the environment (http_proxy, https_proxy): set fetch.proxy, "
@@ -24,36 +24,36 @@ _ENVIRONMENT = (
 )
 
 
-def why_unsupported(request: Request, ways: NamedWays) -> str | None:
+def unsupported_reason(request: Request, routes: NamedRoutes) -> str | None:
     """
     Return what is not supported in a request, as a message, or None if it can be sent.
 
     Args:
         request: Scrapy's request.
-        ways: the egress routes that a request may name.
+        routes: the egress routes that a request may name.
     """
     if request.method not in METHODS or (request.body and request.method != "POST"):
         return f"aragog sends GET, HEAD, and POST with a body, not {request.method} with this body"
     proxy = request.meta.get("proxy")
     if not proxy:
         return None
-    # Sending it from another address than the spider chose may reveal this machine's address.
+    # Sending the request from another address than the spider chose may reveal this machine's.
     if request.meta.get(FROM_ENVIRONMENT):
-        return None if ways.has_usual_proxy else _ENVIRONMENT
-    return None if ways.named(proxy) is not None else _META
+        return None if routes.has_default_proxy else _ENVIRONMENT
+    return None if routes.route(proxy) is not None else _META
 
 
-class NamedWays:
+class NamedRoutes:
     """
-    The egress routes that `request.meta["proxy"]` may name. Pure.
+    The egress routes that `request.meta["proxy"]` may name.
 
     Args:
-        egress: the ways, by name, or by a proxy address that only one of them has.
+        egress: the routes. A request names one, or its proxy's address if no other route has it.
         own_proxy: `fetch.proxy`; empty if not set.
     """
 
     def __init__(self, egress: EgressSettings, own_proxy: str) -> None:
-        self.has_usual_proxy: bool = bool(own_proxy)
+        self.has_default_proxy: bool = bool(own_proxy)
         addresses = [(proxy_address(w.proxy), n) for n, w in egress.ways.items() if w.proxy]
         counts = Counter(address for address, _ in addresses)
         self._by_address = {address: name for address, name in addresses if counts[address] == 1}
@@ -62,16 +62,16 @@ class NamedWays:
             self._names.add(PROXY)
             self._by_address[proxy_address(own_proxy)] = PROXY
 
-    def named(self, proxy: str) -> str | None:
-        """Return the egress route that a request names (by name or proxy address), or None."""
+    def route(self, proxy: str) -> str | None:
+        """Return the egress route that a request names, by its name or proxy address, or None."""
         return proxy if proxy in self._names else self._by_address.get(proxy_address(proxy))
 
-    def of(self, request: Request) -> str:
+    def route_for(self, request: Request) -> str:
         """Return the egress route for a supported request; empty if the egress rules decide."""
         proxy = request.meta.get("proxy")
         if not proxy or request.meta.get(FROM_ENVIRONMENT):
             return ""
-        return self.named(proxy) or ""
+        return self.route(proxy) or ""
 
 
 def proxy_address(proxy: str) -> str:

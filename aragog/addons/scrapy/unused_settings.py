@@ -77,7 +77,7 @@ def log_unused(settings: BaseSettings) -> None:
         per_domain < settings.getint("CONCURRENT_REQUESTS")
     ):
         log.warning(
-            "CONCURRENT_REQUESTS_PER_DOMAIN=%d delays requests that have a slot: remove it, and %s",
+            "CONCURRENT_REQUESTS_PER_DOMAIN=%d delays requests that have a slot; remove it, and %s",
             per_domain,
             _POLITENESS,
         )
@@ -92,13 +92,13 @@ def _unused(settings: BaseSettings) -> Iterator[tuple[str, str]]:
 def _tables_in_use(settings: BaseSettings) -> Mapping[str, str]:
     handler = settings["DOWNLOAD_HANDLERS"].get("https")
     return {
-        **(_FETCHER_SETTINGS if path_of(handler) == _HANDLER else {}),
-        **(_SCHEDULER_SETTINGS if path_of(settings["SCHEDULER"]) == _SCHEDULER else {}),
+        **(_FETCHER_SETTINGS if class_path(handler) == _HANDLER else {}),
+        **(_SCHEDULER_SETTINGS if class_path(settings["SCHEDULER"]) == _SCHEDULER else {}),
     }
 
 
-def path_of(component: Any) -> str:
-    """Return the path of a component given by path or class; an outdated path is replaced."""
+def class_path(component: Any) -> str:
+    """Return the path of a component, given by path or class. An outdated path is replaced."""
     if isinstance(component, type):
         return f"{component.__module__}.{component.__qualname__}"
     return new_name(str(component)) or str(component)
@@ -142,10 +142,7 @@ class UnusedValues:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """
-        Create the middleware with the values set by Scrapy's own middlewares, to
-        ignore those.
-        """
+        """Create the middleware. It ignores the values that Scrapy's own middlewares set."""
         settings = crawler.settings
         return cls(settings.get("USER_AGENT") or "", settings.getfloat("DOWNLOAD_TIMEOUT"))
 

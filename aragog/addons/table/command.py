@@ -77,7 +77,7 @@ def table(
     settings = command_settings()
     if not settings.refresh.report_new_pages:
         raise ConfigError(
-            "refresh.report_new_pages: is false, so the change feed does not contain new pages;"
+            "refresh.report_new_pages is false, so the change feed does not contain new pages;"
             " set it to true for all workers, then run aragog table"
         )
     files = DeltaFiles(place, settings.resolved().content)
@@ -101,7 +101,7 @@ def _check(options: TableOptions, files: DeltaFiles) -> None:
     if options.host is not None:
         raise BadInput("--host needs --items")
     if options.fields is None and state is None:
-        raise BadInput(f"{files.place}: has no table yet: pass --fields or --items")
+        raise BadInput(f"{files.place} has no table yet; pass --fields or --items")
     if options.fields is not None:
         check_known(options.fields)
 
@@ -135,8 +135,8 @@ def _update_table(
 def _report(done: Round) -> None:
     if done.rebuilt:
         note(one_line(f"built from an export: {done.written:,} {done.noun} ({done.rebuilt})"))
-    elif done.written or done.left:
-        note(f"{done.written:,} {done.noun} written, {done.left:,} no longer in the table")
+    elif done.written or done.deleted:
+        note(f"{done.written:,} {done.noun} written, {done.deleted:,} no longer in the table")
     elif done.is_last:
         note("no changes")
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from aragog.addons.table.rows import LEAVES
+from aragog.addons.table.rows import DELETED
 from aragog.errors import BadInput, ConfigError, ServiceUnavailable
 from aragog.runtime.extras import require
 
@@ -57,10 +57,7 @@ class TableState:
 
     @classmethod
     def parse(cls, text: str) -> TableState | None:
-        """
-        Return the state in a commit, or None if a later version wrote it in a
-        format unknown here.
-        """
+        """Return the state in a commit, or None if a later version wrote it in another format."""
         wire = orjson.loads(text)
         if wire.get("format") != _FORMAT:
             return None
@@ -68,7 +65,7 @@ class TableState:
         return cls(**{**values, "fields": tuple(values["fields"])})
 
     def text(self) -> str:
-        """The state as stored in a commit."""
+        """Return the state as it is stored in a commit."""
         return orjson.dumps({"format": _FORMAT, **asdict(self)}).decode()
 
 
@@ -115,7 +112,7 @@ class DeltaFiles:
 
     def state(self) -> TableState | None:
         """
-        The state in the newest commit, or None if there is no table yet.
+        Return the state in the newest commit, or None if there is no table yet.
 
         Raises:
             BadInput: another program created the table.
@@ -130,10 +127,12 @@ class DeltaFiles:
                 state = TableState.parse(commit[_STATE])
                 if state is None:
                     raise ConfigError(
-                        f"{self.place}: written by a later version of aragog; upgrade"
+                        f"{self.place} was written by a later version of aragog; upgrade this one"
                     )
                 return state
-        raise BadInput(f"{self.place}: is a Delta table of another program; choose another place")
+        raise BadInput(
+            f"{self.place} is a Delta table that another program created; choose another place"
+        )
 
     def replace(self, batches: Iterable[Any], schema: Any, state: TableState, keep_h: int) -> None:
         """Replace the table with these record batches in one commit; atomic, and safe to repeat."""
@@ -164,7 +163,7 @@ class DeltaFiles:
                 committed.
         """
         table = self._require_table()
-        names = [name for name in rows.schema.names if name != LEAVES]
+        names = [name for name in rows.schema.names if name != DELETED]
         cells = {f'"{name}"': f's."{name}"' for name in names}
         buckets = ", ".join(map(str, sorted(set(rows["bucket"].to_pylist()))))
         # Buckets are filtered explicitly and the source is streamed, so the log contains no keys.
@@ -180,9 +179,9 @@ class DeltaFiles:
                     writer_properties=_file_properties(),
                     commit_properties=_properties(state),
                 )
-                .when_matched_delete(f"s.{LEAVES}")
+                .when_matched_delete(f"s.{DELETED}")
                 .when_matched_update(updates=cells)
-                .when_not_matched_insert(updates=cells, predicate=f"NOT s.{LEAVES}")
+                .when_not_matched_insert(updates=cells, predicate=f"NOT s.{DELETED}")
                 .execute()
             )
 
@@ -209,7 +208,7 @@ class DeltaFiles:
             for batch in batches:
                 yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
-    def rows(self) -> int:
+    def row_count(self) -> int:
         """Return the number of rows, from the log."""
         with self._errors():
             return int(self._require_table().count())
@@ -235,8 +234,8 @@ class DeltaFiles:
         """
         table = self._require_table()
         with self._errors():
-            if (now := _configuration(keep_h)).items() - table.metadata().configuration.items():
-                table.alter.set_table_properties(dict(now), raise_if_not_exists=False)
+            if (wanted := _configuration(keep_h)).items() - table.metadata().configuration.items():
+                table.alter.set_table_properties(dict(wanted), raise_if_not_exists=False)
             deleted = table.vacuum(
                 retention_hours=keep_h, dry_run=False, enforce_retention_duration=False, full=True
             )
@@ -271,7 +270,7 @@ class DeltaFiles:
         try:
             yield
         except CommitFailedError as error:
-            reason = "another process committed first: only one may write a table"
+            reason = "another process committed first; only one may write a table"
             raise ServiceUnavailable(self.place, reason) from error
         except (DeltaError, OSError) as error:
             raise ServiceUnavailable(self.place, str(error)[:300]) from error
@@ -290,7 +289,7 @@ def _file_properties() -> WriterProperties:
     """
     Return settings that write Parquet files without statistics.
 
-    Merges write texts as "string views". pyarrow (26), and therefore pandas and DuckDB, cannot
+    Merges write strings as "string views". pyarrow (26), and therefore pandas and DuckDB, cannot
     compare a filter with their minimum and maximum, so reads would fail. Without statistics,
     pyarrow filters the rows.
     """
@@ -304,8 +303,9 @@ def _file_properties() -> WriterProperties:
 
 def _configuration(keep_h: int) -> Mapping[str, str]:
     """
-    Return the table's configuration. Statistics are off, so the log contains no
-    values of pages.
+    Return the table's configuration.
+
+    Statistics are off, so the log contains no values of pages.
     """
     interval = f"interval {max(keep_h, 1)} hours"
     return {

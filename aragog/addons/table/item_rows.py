@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import orjson
 
 from aragog.addons.table.delta_files import DeltaFiles, TableState
-from aragog.addons.table.rows import LEAVES, Merge, bucket_of, takedown_check
+from aragog.addons.table.rows import DELETED, Merge, bucket_number, takedown_check
 from aragog.errors import BadInput
 from aragog.pages.items import SiteKinds
 from aragog.transfer.parquet import arrow_type
-from aragog.transfer.typed_fields import cell_of
+from aragog.transfer.typed_fields import to_cell
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.stored_items import StoredItem, is_below
 from richpins.field_types import TEXT, FieldType
@@ -55,7 +55,7 @@ class ItemTableRows:
     table may show. An item without a key is a row identified by its page and its position there.
 
     Args:
-        store: has the pages.
+        store: contains the pages.
         files: the table.
         kinds: the kinds in the settings.
         state: the kind, its fields, the host, the number of partitions and the purpose.
@@ -78,7 +78,7 @@ class ItemTableRows:
         self._kind = state.items or ""
         site_kinds = [each for each in kinds if each.kind.name == self._kind]
         self._sites = [each.site for each in site_kinds]
-        self._parent_kinds = {of for each in site_kinds for of, _ in each.kind.parents.values()}
+        self._parent_kinds = {kind for each in site_kinds for kind, _ in each.kind.parents.values()}
         types = kinds.types(self._kind)
         self._types = {name: types.get(name) for name in _fields(kinds, self._kind, state.fields)}
         text = pa.string()
@@ -88,7 +88,7 @@ class ItemTableRows:
         columns |= {name: arrow_type(pa, each or TEXT) for name, each in self._types.items()}
         self.schema = pa.schema(list(columns.items()))
 
-    def exported(self) -> Iterator[Any]:
+    def exported_batches(self) -> Iterator[Any]:
         """Yield record batches of all items."""
         items = (
             item
@@ -114,21 +114,18 @@ class ItemTableRows:
         deleted = sorted({row.item_id for row in known} - items.keys())
         if not items and not deleted:
             return None
-        rows = [{**self._row(item), LEAVES: False} for item in items.values()]
-        rows += [{**self._key_of(item_id), LEAVES: True} for item_id in deleted]
-        schema = self.schema.append(self._arrow.field(LEAVES, self._arrow.bool_()))
+        rows = [{**self._row(item), DELETED: False} for item in items.values()]
+        rows += [{**self._key_cells(item_id), DELETED: True} for item_id in deleted]
+        schema = self.schema.append(self._arrow.field(DELETED, self._arrow.bool_()))
         return Merge(self._arrow.Table.from_pylist(rows, schema=schema), len(items), len(deleted))
 
     def _add_related_pages(self, urls: Collection[str]) -> set[str]:
-        """
-        Return the URLs, their canonical URLs, and the pages that inherit values
-        from their items.
-        """
+        """Add the URLs' canonical URLs, and the pages that inherit values from their items."""
         changed = sorted(urls)
         pages = set(changed).union(
             *(self._store.items.linked(kind, changed) for kind in sorted(self._parent_kinds))
         )
-        for batch in _parts(sorted(pages), _READ_BATCH_SIZE):
+        for batch in _slices(sorted(pages), _READ_BATCH_SIZE):
             records = self._store.get_many(batch, ())
             pages |= {record.canonical_url for record in records if record}
         return pages
@@ -136,10 +133,7 @@ class ItemTableRows:
     def _known_rows(
         self, changed: Collection[str], is_refused: Callable[[str | None], bool] | None
     ) -> list[_KnownRow]:
-        """
-        Return the table's rows with values from these pages, or from any page that
-        is refused.
-        """
+        """Return the table's rows with values from these pages or from any refused page."""
         import pyarrow.compute as pc  # noqa: PLC0415 - an extra, and 0.2 s
 
         row_filter = None
@@ -186,8 +180,8 @@ class ItemTableRows:
             if item.site in self._sites and is_below(item.page_url, self._state.host or item.site):
                 yield item
 
-    def _key_of(self, item_id: str) -> dict[str, Any]:
-        return {"item_id": item_id, "bucket": bucket_of(item_id, self._state.buckets)}
+    def _key_cells(self, item_id: str) -> dict[str, Any]:
+        return {"item_id": item_id, "bucket": bucket_number(item_id, self._state.buckets)}
 
     def _row(self, item: StoredItem) -> dict[str, Any]:
         cells = {
@@ -195,7 +189,7 @@ class ItemTableRows:
             for name, field_type in self._types.items()
         }
         return {
-            **self._key_of(_id(item)),
+            **self._key_cells(_id(item)),
             "site": item.site,
             "item_key": item.key or None,
             "item_position": item.position,
@@ -215,9 +209,9 @@ def _fields(kinds: SiteKinds, kind: str, requested: Sequence[str]) -> list[str]:
     fields = [name for name in dict.fromkeys(requested or known) if name not in RESERVED]
     has_function = any(each.kind.function for each in kinds if each.kind.name == kind)
     if not fields:
-        raise BadInput(f"{kind}: a function extracts these items: list their fields with --fields")
+        raise BadInput(f"{kind}: a function extracts these items; list their fields with --fields")
     if (unknown := set(fields) - set(known)) and not has_function:
-        raise BadInput(f"{kind}: has no field {min(unknown)!r}; known: {', '.join(known)}")
+        raise BadInput(f"{kind} has no field {min(unknown)!r}; known: {', '.join(known)}")
     if reserved := [name for name in fields if name in BUILT_IN_COLUMNS]:
         raise BadInput(
             f"field {reserved[0]!r}: another column has this name; rename the field, or "
@@ -235,18 +229,18 @@ def _id(item: StoredItem) -> str:
 
 def _cell(value: Any, field_type: FieldType | None) -> Any:
     """
-    Convert a value for its column: null if the type does not match, JSON if the
-    column has no type.
+    Convert a value for its column. Return None if the type does not match, and JSON if the column
+    has no type.
     """
     if value is None:
         return None
     if field_type is None:
         return value if isinstance(value, str) else orjson.dumps(value).decode()
     try:
-        return cell_of(value, field_type)
+        return to_cell(value, field_type)
     except ValueError:
         return None
 
 
-def _parts(urls: list[str], size: int) -> Iterator[list[str]]:
+def _slices(urls: list[str], size: int) -> Iterator[list[str]]:
     return (urls[at : at + size] for at in range(0, len(urls), size))

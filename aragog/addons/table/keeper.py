@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from aragog.addons.table.delta_files import DeltaFiles, TableState
 from aragog.addons.table.item_rows import ItemTableRows
 from aragog.addons.table.page_rows import PageTableRows
-from aragog.addons.table.rows import TableRows, types_of
+from aragog.addons.table.rows import TableRows, schema_digest
 from aragog.pages.items import SiteKinds
 from aragog.transfer.typed_fields import TypedFields
 from aragog.urlstore.store import UrlStore
@@ -28,7 +28,7 @@ _ADVANCE_INTERVAL_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions:
-    """The requested state of a table; None keeps the current value."""
+    """The requested state of a table. None keeps the current value."""
 
     fields: tuple[str, ...] | None = None
     buckets: int | None = None
@@ -59,7 +59,8 @@ class Round:
     """The result of one commit."""
 
     written: int = 0
-    left: int = 0
+    deleted: int = 0
+    """Number of rows that are no longer in the table."""
     noun: str = "pages"
     """What the written rows are, for messages."""
     rebuilt: str = ""
@@ -73,14 +74,14 @@ class TableKeeper:
     Keeps one table current; used by one thread.
 
     Args:
-        store: has the pages.
+        store: contains the pages.
         files: the table.
         types: the types of page fields.
         kinds: the kinds of items.
-        wanted: the table's requested state.
+        options: the table's requested state.
         kept_s: how long the feed keeps changes.
         keep_h: how long replaced files are kept for the table's readers.
-        now_ms: the store's time.
+        now_ms: returns the store's current time.
     """
 
     def __init__(
@@ -89,14 +90,14 @@ class TableKeeper:
         files: DeltaFiles,
         types: TypedFields,
         kinds: SiteKinds,
-        wanted: TableOptions,
+        options: TableOptions,
         *,
         kept_s: float,
         keep_h: int,
         now_ms: Callable[[], int],
     ) -> None:
         self._store, self._files, self._types, self._kinds = store, files, types, kinds
-        self._wanted = wanted
+        self._options = options
         self._kept_ms, self._keep_h, self._now_ms = int(kept_s * 1000), keep_h, now_ms
 
     def round(self, *, rebuild: bool = False) -> Round:
@@ -127,7 +128,7 @@ class TableKeeper:
         return ItemTableRows(self._store, self._files, self._kinds, state)
 
     def _rebuild_reason(self, state: TableState | None, *, rebuild: bool) -> str:
-        options = self._wanted
+        options = self._options
         if state is None:
             return "there was no table"
         if rebuild:
@@ -142,7 +143,7 @@ class TableKeeper:
             return "it was for another purpose"
         if options.buckets not in (None, state.buckets):
             return "it had a different number of buckets"
-        if state.types and state.types != types_of(self._rows(state).schema):
+        if state.types and state.types != schema_digest(self._rows(state).schema):
             return "the fields or types in the settings have changed"
         at_ms = int(state.cursor[:16], 16)
         if at_ms < self._now_ms() - self._kept_ms:
@@ -154,11 +155,11 @@ class TableKeeper:
         """Rebuild the table from an export; changes during the export are merged afterwards."""
         # Both are read before the export, so the next round merges changes made in the meantime.
         cursor, takedowns = self._store.feed.end(), self._store.takedowns.count()
-        state = replace(self._wanted.apply_to(before), cursor=cursor, takedowns=takedowns)
+        state = replace(self._options.apply_to(before), cursor=cursor, takedowns=takedowns)
         rows = self._rows(state)
-        state = replace(state, types=types_of(rows.schema))
-        self._files.replace(rows.exported(), rows.schema, state, self._keep_h)
-        return Round(self._files.rows(), noun=rows.noun, rebuilt=reason, is_last=False)
+        state = replace(state, types=schema_digest(rows.schema))
+        self._files.replace(rows.exported_batches(), rows.schema, state, self._keep_h)
+        return Round(self._files.row_count(), noun=rows.noun, rebuilt=reason, is_last=False)
 
     def _merge(self, state: TableState) -> Round:
         # Both are read before the pages, so the next round sees changes made in the meantime.
@@ -176,12 +177,12 @@ class TableKeeper:
                 self._files.advance(new_state)
             return Round(noun=rows.noun, is_last=is_last)
         self._files.merge(merge.rows, new_state, rows.key)
-        return Round(merge.written, merge.left, noun=rows.noun, is_last=is_last)
+        return Round(merge.written, merge.deleted, noun=rows.noun, is_last=is_last)
 
     def _read_changes(self, cursor: str, max_urls: int) -> tuple[set[str], str, bool]:
         """
-        Return URLs of changes after a cursor, the cursor after them, and True if
-        these were all.
+        Return the URLs of changes after a cursor, the cursor after them, and True if there are no
+        more changes.
         """
         urls: set[str] = set()
         while len(urls) < max_urls:

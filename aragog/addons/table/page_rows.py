@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aragog.addons.table.delta_files import DeltaFiles, TableState
-from aragog.addons.table.rows import LEAVES, Merge, bucket_of, takedown_check
+from aragog.addons.table.rows import DELETED, Merge, bucket_number, takedown_check
 from aragog.transfer.import_export import NodeSelection, export_urls
 from aragog.transfer.json_lines import UrlRecord
 from aragog.transfer.parquet import arrow_type
@@ -23,8 +23,9 @@ _BATCH_SIZE = 2500
 
 def is_shown(record: UrlRecord) -> bool:
     """
-    True unless the page's site withholds it (401, 402, 403, 451), in which case the
-    table omits it.
+    True unless the page's site withholds it (401, 402, 403, 451).
+
+    The table omits such a page.
     """
     return record.canonical_url is None and absent_as(record.facts) not in WITHHELD
 
@@ -46,10 +47,10 @@ class PageTableRows:
     """
     The rows of a table of pages.
 
-    A value that does not have its field's type is null.
+    A value that does not match its field's type is null.
 
     Args:
-        store: has the pages.
+        store: contains the pages.
         files: the table.
         types: the types of fields.
         state: the columns, the number of partitions and the purpose.
@@ -76,7 +77,7 @@ class PageTableRows:
         kinds |= {name: arrow_type(pa, types.type_of(name)) for name in self._fields}
         self.schema = pa.schema(list(kinds.items()))
 
-    def exported(self) -> Iterator[Any]:
+    def exported_batches(self) -> Iterator[Any]:
         """Yield record batches of all pages."""
         cursor: str | None = None
         while True:
@@ -87,18 +88,15 @@ class PageTableRows:
                 return
 
     def merge(self, urls: Collection[str], *, taken_down: bool) -> Merge | None:
-        """
-        Return the current rows of these pages and of taken-down pages, or None if
-        there are none.
-        """
-        changed = {*urls, *(self._taken_down() if taken_down else ())}
+        """Return the rows of these and of taken-down pages, or None if there are none."""
+        changed = {*urls, *(self._taken_down_urls() if taken_down else ())}
         if not changed:
             return None
         records, _ = self._read(NodeSelection(urls=sorted(changed)))
         deleted = sorted(changed - {record.url for record in records})
-        rows = [{**self._row(record), LEAVES: False} for record in records]
-        rows += [{**self._key(url), LEAVES: True} for url in deleted]
-        schema = self.schema.append(self._arrow.field(LEAVES, self._arrow.bool_()))
+        rows = [{**self._row(record), DELETED: False} for record in records]
+        rows += [{**self._key(url), DELETED: True} for url in deleted]
+        schema = self.schema.append(self._arrow.field(DELETED, self._arrow.bool_()))
         return Merge(self._arrow.Table.from_pylist(rows, schema=schema), len(records), len(deleted))
 
     def _read(self, selection: NodeSelection) -> tuple[list[UrlRecord], str | None]:
@@ -109,14 +107,17 @@ class PageTableRows:
         )  # fmt: skip
         return sink.kept, report.cursor
 
-    def _taken_down(self) -> set[str]:
-        """Return the URLs in the table that were taken down, or whose page came from such a URL."""
+    def _taken_down_urls(self) -> set[str]:
+        """
+        Return the URLs in the table that were taken down, or whose page was fetched from such a
+        URL.
+        """
         is_refused = takedown_check(self._store)
         rows = self._files.read(["url", "final_url"])
-        return {url for url, sender in rows if is_refused(url) or is_refused(sender)}
+        return {url for url, final_url in rows if is_refused(url) or is_refused(final_url)}
 
     def _key(self, url: str) -> dict[str, Any]:
-        return {"url": url, "bucket": bucket_of(url, self._state.buckets)}
+        return {"url": url, "bucket": bucket_number(url, self._state.buckets)}
 
     def _row(self, record: UrlRecord) -> dict[str, Any]:
         facts = record.facts

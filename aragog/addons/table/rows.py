@@ -1,4 +1,4 @@
-"""The interface of a table's rows, and code that pages and items share."""
+"""The interface of a table's rows, and code that tables of pages and items share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from aragog.urlstore.store import UrlStore
 
-LEAVES = "leaves"
+DELETED = "leaves"
 """The boolean column that marks rows to be deleted by a merge."""
 
 
@@ -19,9 +19,9 @@ class Merge:
     """The rows of one commit."""
 
     rows: Any
-    """An Arrow table of rows to write and, with `LEAVES`, of keys to delete."""
+    """An Arrow table of rows to write and, with `DELETED`, of keys to delete."""
     written: int
-    left: int
+    deleted: int
 
 
 class TableRows(Protocol):
@@ -36,7 +36,7 @@ class TableRows(Protocol):
     schema: Any
     """The Arrow schema."""
 
-    def exported(self) -> Iterator[Any]:
+    def exported_batches(self) -> Iterator[Any]:
         """Yield record batches of all rows that the table should have."""
 
     def merge(self, urls: Collection[str], *, taken_down: bool) -> Merge | None:
@@ -49,25 +49,19 @@ class TableRows(Protocol):
         """
 
 
-def bucket_of(key: str, buckets: int) -> int:
-    """
-    Return the partition of a row: CRC-32 of its key in UTF-8, modulo the number of
-    partitions.
-    """
+def bucket_number(key: str, buckets: int) -> int:
+    """Return a row's partition: the CRC-32 of its key in UTF-8, modulo the number of partitions."""
     return zlib.crc32(key.encode()) % buckets
 
 
-def types_of(schema: Any) -> str:
-    """Return a text that identifies the columns of a schema."""
+def schema_digest(schema: Any) -> str:
+    """Return a string that identifies a schema's columns."""
     text = "\n".join(f"{column.name} {column.type}" for column in schema)
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def takedown_check(store: UrlStore) -> Callable[[str | None], bool]:
-    """
-    Return a function that checks if a URL or its site was taken down; it caches
-    results for URLs.
-    """
+    """Return a function that checks if a URL or its site was taken down. It caches the results."""
     takedowns = store.takedowns
-    single = {name for kind, name in takedowns.listed() if kind == "url"}
-    return lambda url: url is not None and (url in single or takedowns.site_refused(url))
+    urls = {name for kind, name in takedowns.listed() if kind == "url"}
+    return lambda url: url is not None and (url in urls or takedowns.site_refused(url))

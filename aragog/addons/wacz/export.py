@@ -50,9 +50,9 @@ def export_wacz(
     """
     Write the content of the selected pages to `path`; see `export_warc`.
 
-    The file appears under its name once it is complete. Until then, a folder next to it,
-    `.NAME.parts`, holds the WARC files: the disk needs space for twice the export. Files left there
-    by a killed export are replaced.
+    The file gets its name once it is complete. Until then, a folder next to it, `.NAME.parts`,
+    contains the WARC files, so the disk needs space for twice the export. Files that a killed
+    export left there are replaced.
 
     Raises:
         ConfigError: a file cannot be written.
@@ -79,7 +79,7 @@ def export_wacz(
                 on_progress=on_progress,
                 on_page=on_page,
             )
-        _pack(parts / "wacz", parts / "pages.jsonl", report.files)
+        _write_archive(parts / "wacz", parts / "pages.jsonl", report.files)
         (parts / "wacz").replace(path)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
@@ -96,7 +96,7 @@ def _title(row: Row) -> dict[str, str]:
     return {"title": title} if isinstance(title, str) else {}
 
 
-def _pack(path: Path, pages: Path, files: Iterable[Path]) -> None:
+def _write_archive(path: Path, pages: Path, files: Iterable[Path]) -> None:
     resources: list[dict[str, Any]] = []
     with zipfile.ZipFile(path, "w") as archive:
 
@@ -119,12 +119,12 @@ def _pack(path: Path, pages: Path, files: Iterable[Path]) -> None:
             )
 
         blocks: list[str] = []
-        add("pages/pages.jsonl", _parts(pages), compress=True)
-        add("indexes/index.cdx.gz", _index(files, blocks))
+        add("pages/pages.jsonl", _chunks(pages), compress=True)
+        add("indexes/index.cdx.gz", _index_blocks(files, blocks))
         add("indexes/index.idx", (block.encode() for block in blocks), compress=True)
         for file in files:
-            add(f"archive/{file.name}", _parts(file))
-        package = _package(resources)
+            add(f"archive/{file.name}", _chunks(file))
+        package = _package_json(resources)
         archive.writestr(zipfile.ZipInfo("datapackage.json", _NO_DATE), package)
         digest = f"sha256:{hashlib.sha256(package).hexdigest()}"
         archive.writestr(
@@ -137,7 +137,7 @@ _NO_DATE = (1980, 1, 1, 0, 0, 0)
 """A fixed date for ZIP entries, so that repeated exports only differ in the package's date."""
 
 
-def _index(files: Iterable[Path], blocks: list[str]) -> Iterator[bytes]:
+def _index_blocks(files: Iterable[Path], blocks: list[str]) -> Iterator[bytes]:
     """
     Yield the index of all files in compressed blocks, and add lines that locate the blocks to
     `blocks`.
@@ -157,7 +157,7 @@ def _index(files: Iterable[Path], blocks: list[str]) -> Iterator[bytes]:
             yield block
 
 
-def _package(resources: list[dict[str, Any]]) -> bytes:
+def _package_json(resources: list[dict[str, Any]]) -> bytes:
     return _json(
         {
             "profile": "data-package",
@@ -169,7 +169,7 @@ def _package(resources: list[dict[str, Any]]) -> bytes:
     )
 
 
-def _parts(path: Path) -> Iterator[bytes]:
+def _chunks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while part := file.read(_READ_BYTES):
             yield part

@@ -8,15 +8,15 @@ from typing import Protocol
 
 
 class Abandonable(Protocol):
-    """A call that a thread executes on behalf of a caller."""
+    """A call that a thread executes for a caller."""
 
     @property
     def abandoned(self) -> bool:
-        """True if nobody is waiting for the result any more. Can be read in any thread."""
+        """True if nobody is waiting for the result anymore. Can be read in any thread."""
 
 
 class _Running(threading.local):
-    """The one call that this thread executes; None while it executes none or several."""
+    """The one call that this thread executes, or None while it executes none or several."""
 
     call: Abandonable | None = None
 
@@ -27,7 +27,7 @@ RUNNING = _Running()
 
 def is_abandoned() -> bool:
     """
-    True if the caller of this thread's work has disconnected or its deadline has passed.
+    Return True if this thread's caller has disconnected or its deadline has passed.
 
     Long reads check this from time to time and stop.
     """
@@ -36,9 +36,6 @@ def is_abandoned() -> bool:
 
 
 def abandonment() -> Callable[[], bool]:
-    """
-    Return `is_abandoned` of this thread's call, for another thread that does part
-    of the work.
-    """
+    """Return a function that returns `is_abandoned` for this thread's call in any other thread."""
     call = RUNNING.call
     return lambda: call is not None and call.abandoned

@@ -1,4 +1,4 @@
-"""Operations for takedowns and for the permissions of the caller's token."""
+"""Operations for takedowns, and the operation that returns the token's permissions."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Domain = Annotated[str | None, Option("All URLs of a domain and its subdomains."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakedownRequest:
-    """The target of a takedown; exactly one of the three is set."""
+    """The target of a takedown. Exactly one of the three is set."""
 
     url: Annotated[
         str | None,
         Option(
-            "A page with its aliases; for an alias on another host, only the alias.", is_url=True
+            "A page with its aliases or, for an alias on another host, only the alias.", is_url=True
         ),
     ] = None
     host: Host = None
@@ -39,10 +39,11 @@ class TakedownRequest:
 )
 def take_down(caller: Caller, request: TakedownRequest) -> int:
     """
-    Delete a URL, or everything of a host or domain, and block it. Returns how many URLs lost data.
+    Delete and block a URL, or all URLs of a host or domain. Returns how many URLs lost data.
 
     Pages that a redirect stored under another URL are deleted as well. Deleting a large host takes
-    longer than the deadline: the deletion continues, and the call can be repeated until it returns.
+    longer than the deadline. The deletion then continues, and the call can be repeated until it
+    returns.
     """
     count = caller.store.takedowns.take_down(
         url=request.url, host=request.host, domain=request.domain
@@ -59,7 +60,7 @@ def take_down(caller: Caller, request: TakedownRequest) -> int:
 )
 def lift_takedown(caller: Caller, request: TakedownRequest) -> bool:
     """
-    Unblock a URL, host or domain; deleted data is not restored.
+    Unblock a URL, host or domain. Deleted data is not restored.
 
     URLs that were taken down along with their site stay blocked until each is lifted. Returns False
     if the target was not taken down.
@@ -88,7 +89,7 @@ class TakedownEntry:
 
 @dataclass(frozen=True, slots=True)
 class TakedownPage:
-    """A part of the list of takedowns. `cursor` continues the list; None if it is complete."""
+    """A part of the list of takedowns. `cursor` continues it; it is None at the end."""
 
     takedowns: tuple[TakedownEntry, ...]
     cursor: str | None = None
@@ -101,7 +102,7 @@ class TakedownPage:
     scope=ADMIN,
 )
 def takedowns(caller: Caller, request: TakedownsRequest) -> TakedownPage:
-    """List all takedowns: domains, hosts, then URLs with their aliases, each sorted."""
+    """List all takedowns. Domains come first, then hosts, then URLs with aliases, each sorted."""
     entries = sorted(caller.store.takedowns.listed(), key=_position)
     after = _read_cursor(request.cursor) if request.cursor else None
     remaining = [entry for entry in entries if after is None or _position(entry) > after]
@@ -124,7 +125,7 @@ def _read_cursor(cursor: str) -> tuple[bool, str, str]:
 
 @dataclass(frozen=True, slots=True)
 class TokenViewRequest:
-    """No options; the token identifies the caller."""
+    """There are no options, because the token identifies the caller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +135,13 @@ class TokenView:
     name: str | None
     """The token's name, or None if this server requires no tokens."""
     scopes: tuple[str, ...]
-    """The scopes of the token; `admin` includes the others."""
+    """The token's scopes. `admin` includes the others."""
     rate: float | None = None
-    """Requests per second, over all processes, or None if unlimited."""
+    """Requests per second across all processes, or None if unlimited."""
 
 
 def _sort_scopes(scopes: frozenset[str]) -> tuple[str, ...]:
-    """Return the scopes of the store first, then those of graphs."""
+    """Return the scopes for the store first, then those for graphs."""
     graphs = sorted(scope for scope in scopes if "@" in scope)
     return (*(scope for scope in SCOPES if scope in scopes), *graphs)
 
@@ -149,7 +150,7 @@ def _sort_scopes(scopes: frozenset[str]) -> tuple[str, ...]:
     TokenViewRequest, http=HttpRoute("GET", "/v1/token"), thrift="UrlStore.tokenView", scope=ANY
 )
 def token_view(caller: Caller, _request: TokenViewRequest) -> TokenView:
-    """Return the permissions of the caller's token; every token may call this."""
+    """Return the permissions of the caller's token. Every token may call this."""
     token = caller.token
     if isinstance(token, Token):
         return TokenView(str(token), _sort_scopes(token.scopes), token.rate)

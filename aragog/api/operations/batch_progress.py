@@ -13,7 +13,7 @@ from aragog.crawl.politeness.slots import DomainReport
 from aragog.runtime.clock import Clock, SystemClock
 
 MAX_DOMAINS = 1000
-"""How many domains to look up slots for, starting with the most unfinished URLs."""
+"""For how many domains slots are looked up. Those with the most unfinished URLs come first."""
 MAX_SLOWEST = 10
 _IN_TRANSIT = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
 
@@ -36,12 +36,12 @@ class BatchProgress:
     batch: str
     total: int
     done: int
-    """URLs that were stored or given up."""
+    """URLs that were stored or given up on."""
     in_flight: int
     estimated_finish_at_ms: int | None
     """
-    The estimated finish time in ms since the epoch, from the slots and rates of the domains.
-    Retries and a slow store delay it. None if the batch is finished.
+    The estimated finish time in ms since the epoch, based on the domains' slots and rates. Retries
+    and a slow store delay it. None if the batch is finished.
     """
     slowest: tuple[DomainProgress, ...]
     """The domains that are expected to finish last."""
@@ -53,8 +53,8 @@ class Batches:
 
     Args:
         batches: stores the batches.
-        limiter: returns the limiter, which has the slots; called on first use.
-        clock: used for estimates.
+        limiter: returns the limiter, which knows the slots. Called on first use.
+        clock: the clock for estimates.
     """
 
     def __init__(
@@ -68,15 +68,15 @@ class Batches:
         self, batch: str | None, results: Iterable[EnqueueResult], run_after_ms: int = 0
     ) -> str:
         """
-        Add newly enqueued URLs to a batch (a new one if None); returns its id.
+        Add newly enqueued URLs to a batch, and return the batch's id.
 
         Args:
-            batch: the batch's id.
+            batch: the batch's id; None creates a batch.
             results: the results of the call that enqueued the URLs.
             run_after_ms: the URLs are not fetched before this time.
 
         Raises:
-            BadInput: not a valid id, or the batch is full.
+            BadInput: the id is not valid, or the batch is full.
             BrokerUnavailable: Redis does not respond.
         """
         limiter = self._limiter()
@@ -117,8 +117,8 @@ class Batches:
 
 def _domain(name: str, count: int, report: DomainReport, from_ms: int) -> DomainProgress:
     """
-    Estimate a domain's progress: each URL without a slot needs one interval; the others wait for
-    the last slot.
+    Estimate a domain's progress. Each URL without a slot takes one interval, and the others wait
+    for the last slot.
     """
     duration_ms = max(report.backlog_ms, int(count * 1000 / report.qps))
     return DomainProgress(name, count, report.qps, from_ms + duration_ms)

@@ -1,4 +1,4 @@
-"""Handle the URLs of a batched request, some of which may be invalid or taken down."""
+"""Handle a batch request's URLs, some of which may be invalid or taken down."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ T = TypeVar("T")
 
 def normalize_urls(urls: Sequence[str]) -> tuple[list[str], dict[int, InvalidUrl]]:
     """
-    Return the valid URLs, normalized, and the errors of the others by position, in
-    ascending order.
+    Return the valid URLs, normalized, and the other URLs' errors by position,
+    in ascending order.
     """
     try:
         return [normalize(url) for url in urls], {}
@@ -37,12 +37,12 @@ def replace_taken_down(
     """
     Return the results, with `TakenDown` in place of None for each URL that was taken down.
 
-    Costs one small read and one multi-get if any result is None, otherwise nothing.
+    This costs one small read and one multi-get if any result is None, otherwise nothing.
 
     Args:
         store: the store that returned the results.
-        urls: normalized, one for each result.
-        results: None for each URL without stored data.
+        urls: a normalized URL for each result.
+        results: a result for each URL, or None if nothing is stored for it.
     """
     if None not in results:
         return results
@@ -58,7 +58,7 @@ def replace_taken_down(
 
 def check_present(store: UrlStore, url: str, result: T | None) -> T | None:
     """
-    Return the result of a read of a URL.
+    Return the result of reading a URL.
 
     Raises:
         TakenDown: the result is None because the URL was taken down.

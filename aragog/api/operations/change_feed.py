@@ -24,7 +24,7 @@ MAX_FEED_WAIT_MS = 30_000
 POLL_S = 0.5
 """How often the feed is polled for a waiting reader."""
 NOW = "now"
-"""The cursor value for the feed's current end."""
+"""The cursor for the feed's current end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class ChangesRequest:
     cursor: Annotated[
         str | None,
         Option(
-            "Return changes after this cursor; default: from the oldest one; `now`: only new ones."
+            "Return changes after this cursor. Default: from the oldest one. `now`: only new ones."
         ),
     ] = None
     limit: Limit = 100
@@ -43,28 +43,28 @@ class ChangesRequest:
     wait_ms: Annotated[
         int,
         Option(
-            "How long to wait for a change; at most 30,000.", least=0, most=MAX_FEED_WAIT_MS,
+            "How long to wait for a change, at most 30,000.", minimum=0, maximum=MAX_FEED_WAIT_MS,
             capped=True,
         ),
     ] = 0  # fmt: skip
     purpose: Annotated[
         str | None,
         Option("Return fields only if the page's site allows this purpose (`search`, "
-               "`ai-input` or `ai-train`); other changes have no fields.",
+               "`ai-input` or `ai-train`). Other changes have no fields.",
                choices=PURPOSES, http="for"),
     ] = None  # fmt: skip
     items: Annotated[
-        str | None, Option("Only changes of items of this kind, with item values only.")
+        str | None, Option("Only changes to items of this kind, with item values only.")
     ] = None
     key: Annotated[
         str | None,
-        Option("Only changes of the item with this key; needs `items`.", max_bytes=2000),
+        Option("Only changes to the item with this key. Needs `items`.", max_bytes=2000),
     ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class ChangePage:
-    """Changes, and the cursor after them."""
+    """Changes, and the cursor that follows them."""
 
     changes: tuple[Change, ...]
     cursor: str | None
@@ -79,7 +79,7 @@ class ChangePage:
 )
 def changes(caller: Caller, request: ChangesRequest) -> Steps[ChangePage]:
     """
-    Return changes found by refetching pages, after a cursor. Each change is returned at least once.
+    Return the changes after a cursor that refetches found. Each is returned at least once.
 
     A page may be empty even if more changes follow its cursor.
     """

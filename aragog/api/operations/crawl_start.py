@@ -20,83 +20,86 @@ MAX_EVERY_S = 366 * 86_400
 
 @dataclass(frozen=True, slots=True)
 class StartCrawlRequest:
-    """A crawl to start, or to change and continue; omitted options stay unchanged."""
+    """A crawl to start, or to change and continue. Omitted options stay unchanged."""
 
     name: Name
     _: KW_ONLY
     scope: Annotated[
         Sequence[str] | None,
         Option(
-            "Rules that URLs must match: `host:`, `domain:`, `prefix:` or `pattern:` and a value; "
-            "a leading `-` excludes matches. Without rules, links stay within the registered "
-            "domain of their page.",
+            "Rules that URLs must match: `host:`, `domain:`, `prefix:` or `pattern:` and a value. "
+            "A leading `-` excludes matches. Without rules, links stay within their page's "
+            "registered domain.",
             max_items=200,
         ),
     ] = None
-    depth: Annotated[int | None, Option("How many link hops to follow.", least=0, most=100)] = None
+    depth: Annotated[
+        int | None, Option("How many link hops to follow.", minimum=0, maximum=100)
+    ] = None
     nofollow: Annotated[bool | None, Option("Follow links that are marked `nofollow`.")] = None
-    priority: Annotated[int | None, Option("0 (most urgent) to 9.", least=0, most=9)] = None
+    priority: Annotated[int | None, Option("0 (most urgent) to 9.", minimum=0, maximum=9)] = None
     purposes: Annotated[
         Sequence[str] | None, Option("What the pages are used for.", max_items=5, choices=PURPOSES)
     ] = None
-    max_urls: Annotated[int | None, Option("Maximum number of URLs.", least=1, most=MAX_COUNT)] = (
-        None
-    )
+    max_urls: Annotated[
+        int | None, Option("Maximum number of URLs.", minimum=1, maximum=MAX_COUNT)
+    ] = None
     max_urls_per_host: Annotated[
-        int | None, Option("Maximum number of URLs per host.", least=1, most=MAX_COUNT)
+        int | None, Option("Maximum number of URLs per host.", minimum=1, maximum=MAX_COUNT)
     ] = None
     max_bytes: Annotated[
         int | None,
-        Option("End the crawl once its pages total this many bytes.", least=1, most=MAX_COUNT),
+        Option("End the crawl once its pages total this many bytes.", minimum=1, maximum=MAX_COUNT),
     ] = None
     until_ms: Annotated[
-        int | None, Option("When to end the crawl, ms since the epoch.", least=1, most=MAX_COUNT)
+        int | None,
+        Option("When to end the crawl, ms since the epoch.", minimum=1, maximum=MAX_COUNT),
     ] = None
     rate: Annotated[
         float | None,
         Option(
-            "Maximum requests per second to a domain; the domain's own rate limit still applies.",
-            least=0.0001,
-            most=10_000,
+            "Maximum requests per second to a domain. The domain's own rate limit still applies.",
+            minimum=0.0001,
+            maximum=10_000,
         ),
     ] = None
     weight: Annotated[
         float | None,
         Option(
-            "Share of a domain's slots relative to other crawls of the same token; default 1.",
-            least=MIN_WEIGHT,
-            most=MAX_WEIGHT,
+            "Share of a domain's slots relative to other crawls of the same token. Default: 1.",
+            minimum=MIN_WEIGHT,
+            maximum=MAX_WEIGHT,
         ),
     ] = None
     max_open_hosts: Annotated[
         int | None,
         Option(
             "How many hosts to fetch from at the same time; 0: no limit.",
-            least=0,
-            most=MAX_COUNT,
+            minimum=0,
+            maximum=MAX_COUNT,
         ),
     ] = None
     every_s: Annotated[
         int | None,
         Option(
             "Seconds between rounds from the seeds, with conditional requests; 0: stop repeating.",
-            least=0,
-            most=MAX_EVERY_S,
+            minimum=0,
+            maximum=MAX_EVERY_S,
         ),
     ] = None
     notify: Annotated[
         str | None,
         Option(
-            "URL to notify when the crawl is done or ends, signed like webhooks; empty: none.",
+            "URL to notify when the crawl is done or ends, signed like webhooks. Empty: none.",
             max_bytes=MAX_NOTIFY_CHARS,
         ),
     ] = None
     notify_secret: Annotated[
-        str | None, Option("The secret for these signatures; it is never returned.", max_bytes=200)
+        str | None, Option("The secret for these signatures. It is never returned.", max_bytes=200)
     ] = None
     notify_error_rate: Annotated[
         float | None,
-        Option("Also notify when this share of a day's URLs has failed.", least=0, most=1),
+        Option("Also notify when this share of a day's URLs has failed.", minimum=0, maximum=1),
     ] = None
 
 

@@ -1,7 +1,7 @@
 """
-Operations that fetch: enqueue URLs, follow their progress, fetch a URL now or if it is stale.
+Operations that enqueue URLs, report their progress, and fetch a URL now or if it is stale.
 
-Another operation explains a URL: its stored data, and what it is waiting for.
+Another operation explains a URL's stored data, and what the URL is waiting for.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Annotated
 
 from aragog.api.operations.batch_progress import BatchProgress
 from aragog.api.operations.batch_urls import check_present
-from aragog.api.operations.crawls import check_own, crawl_of_token
+from aragog.api.operations.crawls import check_owner, crawl_of_token
 from aragog.api.operations.enqueue_options import REQUEST_ID, TRACEPARENT, EnqueueArguments
 from aragog.api.operations.fetching import MAX_WAIT_MS, FetchRequest, FetchState
 from aragog.api.operations.operation import Caller, Form, HttpRoute, Pool, need, operation
-from aragog.api.operations.options import Option, given
+from aragog.api.operations.options import Option, non_default_options
 from aragog.api.operations.reading import MAX_CONTENT_BYTES, Include, extras
 from aragog.api.operations.scopes import WRITE
 from aragog.api.operations.steps import Steps
@@ -49,7 +49,7 @@ class EnqueueRequest(EnqueueArguments):
 
     urls: Annotated[
         Sequence[str],
-        Option("The URLs, in any spelling; an invalid one does not affect the others.",
+        Option("The URLs, in any spelling. An invalid one does not affect the others.",
                max_items=MAX_ITEMS),
     ]  # fmt: skip
     _: KW_ONLY
@@ -65,18 +65,18 @@ _ARGUMENT_NAMES = tuple(field.name for field in fields(EnqueueArguments))
     thrift="Fetcher.enqueue",
     scope=WRITE,
     pool=Pool.BROKER,
-    in_parts="urls",
+    split_option="urls",
 )
 def enqueue(caller: Caller, request: EnqueueRequest) -> EnqueuedUrls:
-    """Enqueue URLs. Returns a result for each, in order."""
+    """Enqueue URLs, and return a result for each, in order."""
     send = need(caller.parts.enqueue, "this server does not enqueue")
     options = {
         name: tuple(value) if isinstance(value, list) else value
-        for name, value in given(request).items()
+        for name, value in non_default_options(request).items()
         if name in _ARGUMENT_NAMES
     }
     if request.crawl:
-        check_own(caller, request.crawl)
+        check_owner(caller, request.crawl)
     elif name := crawl_of_token(caller.token, caller.parts.crawls):
         options["crawl"] = name
     results = tuple(send(list(request.urls), **options))
@@ -114,10 +114,12 @@ def batch_progress(caller: Caller, request: BatchRequest) -> BatchProgress | Non
 
 FieldMaxAges = Annotated[
     Mapping[str, float] | None,
-    Option("Maximum ages of single fields.", least=0, most=MAX_AGE_S, max_items=MAX_ITEMS,
+    Option("Maximum ages of individual fields.", minimum=0, maximum=MAX_AGE_S, max_items=MAX_ITEMS,
            http="field_max_age", shares="max_age", thrift="field_max_age_ms"),
 ]  # fmt: skip
-FetchWait = Annotated[int, Option("How long to wait for the fetch.", least=0, most=MAX_WAIT_MS)]
+FetchWait = Annotated[
+    int, Option("How long to wait for the fetch.", minimum=0, maximum=MAX_WAIT_MS)
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ class FetchNowRequest:
     max_age_s: Annotated[
         float,
         Option("Do not fetch a page confirmed within this many seconds; 0: always fetch.",
-               least=0, most=MAX_AGE_S, http="max_age", thrift="max_age_ms"),
+               minimum=0, maximum=MAX_AGE_S, http="max_age", thrift="max_age_ms"),
     ] = 0.0  # fmt: skip
     field_max_age_s: FieldMaxAges = None
     content: Annotated[bool, Option("Also return the page's content, up to 15,000,000 bytes.")] = (
@@ -181,7 +183,7 @@ class GetFreshRequest:
         float | None,
         Option("Fetch the page first if it was confirmed longer ago than this; default: only "
                "if it is unknown.",
-               least=0, most=MAX_AGE_S, http="max_age", thrift="max_age_ms"),
+               minimum=0, maximum=MAX_AGE_S, http="max_age", thrift="max_age_ms"),
     ] = None  # fmt: skip
     field_max_age_s: FieldMaxAges = None
     max_wait_ms: FetchWait = 0
@@ -193,7 +195,7 @@ class GetFreshRequest:
 
 @operation(
     GetFreshRequest,
-    http=HttpRoute("GET", "/v1/urls", form=Form.FRESH, given=("max_age", "max_wait_ms")),
+    http=HttpRoute("GET", "/v1/urls", form=Form.FRESH, selected_by=("max_age", "max_wait_ms")),
     thrift="Fetcher.getFresh",
     scope=WRITE,
     pool=Pool.FETCH,
@@ -238,10 +240,10 @@ class ExplainRequest:
 )
 def explain(caller: Caller, request: ExplainRequest) -> Explanation:
     """
-    Explain everything that is known about a URL, by part of the system, and what it is waiting for.
+    Explain everything that is known about a URL, by component, and what the URL is waiting for.
 
     The sections are spelling, SSRF filter, operator decisions, robots.txt, slot, queue, stored data
-    and links. This only reads. If a part does not respond, its section has a `problem` and the
+    and links. This only reads. If a component does not respond, its section has a `problem` and the
     other sections are complete.
     """
     return need(caller.parts.explain, "this server does not explain URLs")(request.url)
@@ -249,8 +251,9 @@ def explain(caller: Caller, request: ExplainRequest) -> Explanation:
 
 def _refused_response(page: FetchedPage, purpose: str | None) -> FetchedPage | None:
     """
-    Return the response for a page that refuses a purpose, as if nothing were stored; None if it
-    allows it.
+    Return the response for a page that must not be used for a purpose, as if nothing were stored.
+
+    Returns None if the page may be used.
     """
     if purpose is None or page.record is None:
         return None

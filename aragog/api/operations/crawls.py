@@ -1,4 +1,4 @@
-"""Operations on crawls: list, pause, cancel, report on and delete them."""
+"""Operations that list, pause, cancel, report on and delete crawls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aragog.crawl.pipeline.crawl_records import (
     CrawlPhase,
     CrawlTerms,
 )
-from aragog.crawl.pipeline.token_use import OWN_PREFIX, own_name
+from aragog.crawl.pipeline.token_use import IMPLICIT_CRAWL_PREFIX, implicit_crawl_name
 from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.crawl.stages.crawl_reports import FailedUrls, OpenDomain
 from aragog.crawl.stages.crawl_status import CrawlStatus
@@ -61,12 +61,12 @@ class CrawlView(CrawlTerms):
     round: int = 0
     """How often the schedule has restarted the crawl."""
     next_round_ms: int = 0
-    """When the schedule restarts the crawl; 0 without a schedule."""
+    """When the schedule restarts the crawl, or 0 without a schedule."""
     notes: Mapping[str, int] = field(default_factory=dict)
     """
-    Stored pages that were `unchanged`, or a `duplicate` of another canonical URL. Links that were
-    not enqueued: `trap` links were dropped as parts of link traps, `held` links may still be
-    followed.
+    How many stored pages were `unchanged`, or a `duplicate` of another canonical URL, and how many
+    links were not enqueued. `trap` links lead into link traps and were dropped. `held` links may
+    still be followed.
     """
 
 
@@ -81,7 +81,7 @@ def view_of(status: CrawlStatus) -> CrawlView:
     }
     return CrawlView(
         **values,
-        state=status.shown_state,
+        state=status.display_state,
         scope=record.scope.rules,
         outcomes=dict(counts.outcomes),
         notes=dict(counts.notes),
@@ -89,16 +89,16 @@ def view_of(status: CrawlStatus) -> CrawlView:
 
 
 def control_of(caller: Caller) -> CrawlControl:
-    """Return the crawl control of this server; raises `Unsupported` without one."""
+    """Return this server's crawl control. Raises `Unsupported` if it has none."""
     return need(caller.parts.crawls, "this server has no crawls")
 
 
 def control_for_change(caller: Caller, name: str) -> CrawlControl:
     """
-    Return the crawl control if the caller may change this crawl; otherwise raise as
-    `check_own`.
+    Return the crawl control if the caller may change this crawl. Otherwise raise like
+    `check_owner`.
     """
-    check_own(caller, name)
+    check_owner(caller, name)
     return control_of(caller)
 
 
@@ -110,32 +110,33 @@ class NotYourCrawl(AccessDenied):
     name: str
 
 
-def check_own(caller: Caller, name: str) -> None:
+def check_owner(caller: Caller, name: str) -> None:
     """
-    Check that the caller may change a crawl or add URLs to it, because its token started it.
+    Check that the caller's token started a crawl, so that it may change the crawl or add URLs.
 
     Raises:
-        NotYourCrawl: another token started it, and this one does not have the scope `admin`.
+        NotYourCrawl: another token started the crawl, and this one does not have the scope `admin`.
     """
     token, control = caller.token, caller.parts.crawls
     if control is None or not isinstance(token, Token) or token.allows(ADMIN):
         return
     record = control.registry.read().records.get(name)
-    belongs_to_other = record.token != str(token) if record else name.startswith(OWN_PREFIX)
-    if belongs_to_other and name != own_name(token):
+    belongs_to_other = (
+        record.token != str(token) if record else name.startswith(IMPLICIT_CRAWL_PREFIX)
+    )
+    if belongs_to_other and name != implicit_crawl_name(token):
         raise NotYourCrawl(name)
 
 
 def crawl_of_token(token: str | None, control: CrawlControl | None) -> str:
     """
-    Return the crawl for URLs that are enqueued without naming one; empty for callers without a
-    token.
+    Return a token's crawl, for URLs that are enqueued without naming one, or "" without a token.
 
     The crawl is started when it is first used, and again after it was cancelled.
     """
     if control is None or not isinstance(token, Token):
         return ""
-    name = own_name(token)
+    name = implicit_crawl_name(token)
     record = control.registry.crawls().records.get(name)
     if record is None or record.has_ended:
         control.registry.start(name, {}, token=str(token))
@@ -154,7 +155,7 @@ class CrawlsRequest:
     pool=Pool.BROKER,
 )
 def list_crawls(caller: Caller, _request: CrawlsRequest) -> list[CrawlView]:
-    """List all crawls: the built-in ones (`enqueued`, `refresh`), then the others by name."""
+    """List all crawls, the built-in ones (`enqueued`, `refresh`) first, then the others by name."""
     return [view_of(status) for status in control_of(caller).all()]
 
 
@@ -165,7 +166,7 @@ class CrawlRequest:
     name: Name
 
 
-def _exists(control: CrawlControl, name: str) -> bool:
+def _crawl_exists(control: CrawlControl, name: str) -> bool:
     return name in BUILT_IN_NAMES.values() or name in control.registry.read().records
 
 
@@ -178,12 +179,12 @@ def _exists(control: CrawlControl, name: str) -> bool:
 def get_crawl(caller: Caller, request: CrawlRequest) -> CrawlView | None:
     """Return a crawl with the outcomes of its URLs, or None if no crawl has this name."""
     control = control_of(caller)
-    return view_of(control.status(request.name)) if _exists(control, request.name) else None
+    return view_of(control.status(request.name)) if _crawl_exists(control, request.name) else None
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlDomain:
-    """The outcomes of the URLs of a registered domain."""
+    """The outcomes of a registered domain's URLs."""
 
     domain: str
     outcomes: Mapping[str, int]
@@ -207,15 +208,15 @@ class CrawlReportView:
     hours: tuple[CrawlHour, ...] = field(default=())
     """The last 90 days by hour, in order."""
     failures: tuple[FailedUrls, ...] = ()
-    """Failures by reason, the most frequent first, up to 1,000."""
+    """Failures by reason, with the most frequent first, up to 1,000."""
     open: tuple[OpenDomain, ...] = ()
-    """Domains with pending URLs of this crawl, the slowest first, up to 1,000."""
+    """Domains with pending URLs of this crawl, with the slowest first, up to 1,000."""
     open_domains: int = 0
     """The total number of open domains."""
     seconds_left: float | None = None
     """Estimated seconds until the last open domain is finished, at its current rate."""
     traps: tuple[ClosedTemplate, ...] = ()
-    """Templates of URLs whose links are not followed, up to 1,000."""
+    """URL templates whose links are not followed, up to 1,000."""
 
 
 @operation(
@@ -232,10 +233,10 @@ def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | Non
     the estimated time left.
     """
     control = control_of(caller)
-    if not _exists(control, request.name):
+    if not _crawl_exists(control, request.name):
         return None
     report = control.report(request.name)
-    largest = sorted(report.domains.items(), key=_by_url_count)[:MAX_DOMAINS]
+    largest = sorted(report.domains.items(), key=_url_count_key)[:MAX_DOMAINS]
     return CrawlReportView(
         view_of(report.status),
         tuple(CrawlDomain(domain, dict(counts)) for domain, counts in largest),
@@ -248,7 +249,7 @@ def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | Non
     )
 
 
-def _by_url_count(item: tuple[str, Counter[str]]) -> tuple[int, str]:
+def _url_count_key(item: tuple[str, Counter[str]]) -> tuple[int, str]:
     return -item[1].total(), item[0]
 
 
@@ -289,7 +290,7 @@ class TryScopeRequest:
     url: Annotated[str, Option("The URL, in any spelling.", is_url=True)]
     page_url: Annotated[
         str | None,
-        Option("The page that links to it; default: none, the URL is a seed.", is_url=True),
+        Option("The page that links to it. Default: none, so the URL is a seed.", is_url=True),
     ] = None
 
 

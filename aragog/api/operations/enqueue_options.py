@@ -1,9 +1,9 @@
 """
 The options for enqueuing URLs, in any protocol.
 
-A new option is a field of `EnqueueArguments` and a line in the Thrift contract
-(`aragog/api/urlstore.thrift`). An option that the stages use is also a field of `EnqueueOptions`;
-`aragog.crawl.stages.inherited_options` decides if links inherit it.
+To add an option, add a field to `EnqueueArguments` and a line to the Thrift contract
+(`aragog/api/urlstore.thrift`). An option that the stages use also needs a field in
+`EnqueueOptions`, and `aragog.crawl.stages.inherited_options` decides whether links inherit it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from aragog.api.operations.options import Option, checked
+from aragog.api.operations.options import Option, validate_options
 from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
@@ -30,7 +30,7 @@ REQUEST_ID = Option(
     cli="Identifies this call in the logs (default: a new ID).",
 )
 TRACEPARENT = Option(
-    "The caller's span (W3C Trace Context), which the URLs' traces continue; empty: none.",
+    "The caller's span (W3C Trace Context), which the URLs' traces continue. Empty: none.",
     pattern=f"({PATTERN})?",
     rule="must be a traceparent of W3C Trace Context, version 00",
     cli="The caller's span (W3C Trace Context).",
@@ -42,7 +42,7 @@ CRAWL = Option(
     rule="must be 1 to 64 letters, digits, '.', '-' and '_'",
     cli="The crawl that the URLs belong to.",
 )
-# A sitemap index lists sitemaps, and sitemaps list pages; sitemaps.org has no third level.
+# A sitemap index lists sitemaps, and sitemaps list pages. sitemaps.org defines no third level.
 SITEMAP_LEVELS = 1
 
 
@@ -51,17 +51,19 @@ class EnqueueArguments:
     """
     The options for enqueuing in Python, over HTTP and Thrift, and on the command line.
 
-    This is the only list of these options; the Thrift contract has a line for each. An option that
-    fetching uses is a field of `EnqueueOptions` and of `UrlJob` as well.
+    This is the only list of these options. The Thrift contract has a line for each. An option that
+    fetching uses is also a field of `EnqueueOptions` and of `UrlJob`.
     """
 
-    priority: Annotated[int, Option("0 (most urgent) to 9.", least=0, most=9)] = PRIORITY_DEFAULT
+    priority: Annotated[int, Option("0 (most urgent) to 9.", minimum=0, maximum=9)] = (
+        PRIORITY_DEFAULT
+    )
     run_after: Annotated[
         int | None,
         Option(
             "Do not fetch before this time, in milliseconds since the epoch.",
-            least=0,
-            most=LATEST_RUN_AFTER_MS,
+            minimum=0,
+            maximum=LATEST_RUN_AFTER_MS,
             rule="must be before the year 9999",
             thrift="run_after_ms",
             cli="Do not fetch before: 'in 2h', 2026-12-31T08:00Z, or ms.",
@@ -71,8 +73,8 @@ class EnqueueArguments:
         int,
         Option(
             "Link hops to follow from each URL, within its registered domain.",
-            least=0,
-            most=MAX_DEPTH,
+            minimum=0,
+            maximum=MAX_DEPTH,
             cli="How many link hops to follow from each URL (1: only the pages that it links to).",
         ),
     ] = 0
@@ -95,7 +97,7 @@ class EnqueueArguments:
         Sequence[str],
         Option(
             "Follow only links and sitemap entries whose whole normalized URL matches one of these "
-            "patterns; `*` matches any characters. Empty: follow all.",
+            "patterns. `*` matches any characters. Empty: follow all.",
             max_items=50,
             thrift="include_patterns",
             cli="Follow only links that match; `*` matches any characters; repeatable.",
@@ -119,9 +121,9 @@ class EnqueueArguments:
         Return the options that the jobs of all these URLs share.
 
         Raises:
-            BadInput: an option is invalid; the message names it.
+            BadInput: an option is invalid. The message names it.
         """
-        accepted = checked(self)
+        accepted = validate_options(self)
         return EnqueueOptions(
             depth=max(self.depth, SITEMAP_LEVELS) if self.sitemap else self.depth,
             refresh=self.refresh or self.sitemap,
@@ -138,10 +140,10 @@ class EnqueueArguments:
 
 def check_request_id(request_id: str) -> str:
     """
-    Return `request_id` if it is valid; an empty string is valid.
+    Return `request_id` if it is valid. An empty string is valid.
 
     Raises:
-        BadInput: it could break a log line.
+        BadInput: `request_id` could break a log line.
     """
     if not re.fullmatch(str(REQUEST_ID.pattern), request_id, re.ASCII):
         raise BadInput(f"request_id: {REQUEST_ID.rule}")

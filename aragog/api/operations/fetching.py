@@ -1,10 +1,10 @@
 """
-Fetch a URL now for a waiting caller: read on miss, `POST /v1/fetch`, and the Fetcher service.
+Fetch a URL now for a waiting caller. Reads that may fetch first, and calls to fetch, use this.
 
 A URL that is unknown or too old is enqueued at the highest priority. After the caller's time limit,
-the response is whatever the store has by then. Concurrent callers share one fetch: if the URL is
-already in flight, the caller waits for that fetch. It is an ordinary fetch: robots.txt, rate limits
-and retries apply, and it continues after its callers have given up.
+the response is whatever the store has by then. Concurrent callers share one fetch. If the URL is
+already in flight, the caller waits for that fetch. Robots.txt, rate limits and retries apply as to
+any fetch, and the fetch continues after its callers have given up.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class Enqueue(Protocol):
 
 
 class FetchState(StrEnum):
-    """How the stored data of a URL compares to the ages that the caller accepts."""
+    """How a URL's stored data compares to the ages that the caller accepts."""
 
     FRESH = "fresh"
     STALE = "stale"
     ABSENT = "absent"
-    """No page is stored; after a failed fetch, the record contains the reason."""
+    """No page is stored. After a failed fetch, the record contains the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,46 +66,48 @@ class FetchRequest:
     """The URL, in any spelling."""
     max_wait_ms: int = 0
     """
-    0 to `MAX_WAIT_MS`. With 0, the call returns at once and the fetch serves later
-    callers.
+    From 0 to `MAX_WAIT_MS`. With 0, the call returns at once, and later callers get the fetched
+    page.
     """
     max_age_s: float | None = None
     """Accept data confirmed at most this long ago. None accepts any age, 0 always fetches."""
     field_max_age_s: Mapping[str, float] = field(default_factory=dict)
-    """Maximum ages of single fields; they apply even if `fields` does not include them."""
+    """Maximum ages of individual fields. They apply even if `fields` does not include them."""
     fields: Sequence[str] | None = None
     """The fields to read; None reads all."""
     request_id: str = ""
-    """Identifies the fetch in the logs of all stages, if this call starts it; a new id if empty."""
+    """Identifies the fetch in the logs of all stages if this call starts it. If empty, a new ID."""
     traceparent: str = ""
     """The context of the caller's span, which the fetch continues if this call starts it."""
     crawl: Callable[[], str] = str
-    """The crawl that the URL belongs to if this call starts the fetch; `enqueued` if empty."""
+    """Returns the crawl that the URL belongs to if this call starts the fetch. "" means
+    `enqueued`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResponse:
-    """The stored data of the URL after the fetch ended or the caller's time limit passed."""
+    """A URL's stored data after the fetch ended or the caller's time limit passed."""
 
     url: str
     """The normalized URL."""
     record: Record | None
     state: FetchState
     age_s: float | None = None
-    """How long ago a fetch or a 304 last confirmed the page, or None if none did."""
+    """How long ago a fetch or a 304 last confirmed the page, or None if that never happened."""
     stale_fields: tuple[str, ...] = ()
     """Fields of `field_max_age_s` that are older than requested."""
     fetching: bool = False
     """True if the URL is still in flight, so a later call may return more."""
     reason: str | None = None
     """
-    Why the URL is not fetched, or why its last fetch returned no page: robots.txt disallows it, its
-    host was taken down, the broker does not respond. None while it is in flight.
+    Why the URL is not fetched, or why its last fetch returned no page. For example, robots.txt
+    disallows it, its host was taken down, or the broker does not respond. None while it is in
+    flight.
     """
     tried_at_ms: int = 0
-    """When the last fetch ended, whatever its outcome; 0 if there was none."""
+    """When the last fetch ended, whatever its outcome, or 0 if there was none."""
     confirmed_at_ms: int = 0
-    """When the last fetch that confirmed the page ended; 0 if there was none."""
+    """When the last fetch that confirmed the page ended, or 0 if there was none."""
 
 
 @dataclass(slots=True, eq=False)
@@ -117,9 +119,9 @@ class Fetching:
         store: the store that pages are read from.
         enqueue: `Aragog.enqueue`.
         completions: reports URLs that are done.
-        max_waiting: how many callers may wait at the same time; others get an immediate response.
+        max_waiting: how many callers may wait at the same time. Others get an immediate response.
         extractors: prefixes of extracted fields, in addition to those of the Rich Pin.
-        clock: used for ages and deadlines.
+        clock: the clock for ages and deadlines.
     """
 
     store: UrlStore
@@ -133,13 +135,13 @@ class Fetching:
 
     def fetch_now(self, request: FetchRequest) -> FetchResponse:
         """
-        Return the stored data of a URL; fetch it first if it is unknown or too old.
+        Return a URL's stored data, and fetch the URL first if it is unknown or too old.
 
         Blocks the thread for at most `max_wait_ms`, plus the time of the store and broker calls. If
         the stored page is fresh, this costs one read of the store.
 
         Raises:
-            InvalidUrl: not a URL.
+            InvalidUrl: `url` is not a URL.
             BadInput: the `request_id` is invalid.
             StoreUnavailable: the store does not respond.
             TransientError: nothing is stored, and the URL cannot be enqueued (for example
@@ -149,7 +151,7 @@ class Fetching:
 
     async def fetch_now_async(self, request: FetchRequest, run: Run) -> FetchResponse:
         """
-        `fetch_now` on an event loop; it occupies no thread while it waits.
+        Like `fetch_now`, on an event loop. It occupies no thread while it waits.
 
         Args:
             request: the URL and its options.
@@ -158,7 +160,7 @@ class Fetching:
         return await run_steps_async(self.steps(request), run)
 
     def drain(self) -> None:
-        """Respond to all waiting callers with the stored data; later callers no longer wait."""
+        """Respond to all waiting callers with the stored data. Later callers no longer wait."""
         self._draining = True
         self.completions.notify_all()
 
@@ -168,7 +170,7 @@ class Fetching:
 
     def steps(self, request: FetchRequest) -> Steps[FetchResponse]:
         """
-        `fetch_now` for callers with their own event loop; each step is one blocking call.
+        Like `fetch_now`, for callers with their own event loop. Each step is one blocking call.
 
         Resuming before the yielded wait has completed ends the fetch for this caller.
         """
@@ -178,7 +180,8 @@ class Fetching:
         response = before = self._read_stored(url, request)
         if not self._must_fetch(response, request):
             return response
-        if self.store.takedowns.refused([url]):  # producers only check hosts and domains
+        # Check this here, because producers only check hosts and domains.
+        if self.store.takedowns.refused([url]):
             return replace(response, reason=TAKEN_DOWN)
         is_full = self._draining or self.completions.count >= self.max_waiting
         if request.max_wait_ms <= 0 or is_full:
@@ -205,12 +208,12 @@ class Fetching:
                     ) or response.tried_at_ms != before.tried_at_ms:
                         return self._response_after(response, before)
         except TRANSIENT as error:
-            return _not_fetched(response, error)
+            return _failure_response(response, error)
 
     def _enqueue(
         self, response: FetchResponse, request: FetchRequest
     ) -> tuple[FetchResponse, bool]:
-        """Enqueue the URL; the second value is True if this call started the fetch."""
+        """Enqueue the URL. The second value is True if this call started the fetch."""
         try:
             crawl = request.crawl()
             [result] = self.enqueue(
@@ -222,7 +225,7 @@ class Fetching:
                 **({"crawl": crawl} if crawl else {}),
             )
         except TRANSIENT as error:
-            return _not_fetched(response, error), False
+            return _failure_response(response, error), False
         if result.status in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING):
             return replace(
                 response, fetching=True, reason=None
@@ -237,7 +240,7 @@ class Fetching:
         record = self.store.get(url, names, info=bool(request.field_max_age_s))
         if record is None:
             return FetchResponse(url=url, record=None, state=FetchState.ABSENT)
-        confirmed_at_ms, tried_at_ms = self._times(record)
+        confirmed_at_ms, tried_at_ms = self._confirmed_and_tried_ms(record)
         now_ms = self.clock.now_ms()
         age_s = max(0, now_ms - confirmed_at_ms) / 1000 if confirmed_at_ms else None
         stale_fields = tuple(
@@ -272,8 +275,8 @@ class Fetching:
 
     def _response_after(self, response: FetchResponse, before: FetchResponse) -> FetchResponse:
         """
-        Return the response after a fetch; a page that the fetch confirmed is fresh, whatever its
-        age.
+        Return the response after a fetch. If the fetch confirmed the page, the page is fresh,
+        whatever its age.
         """
         # Compare times, not ages, since the ages were computed at different times.
         if response.confirmed_at_ms <= before.confirmed_at_ms:
@@ -284,10 +287,10 @@ class Fetching:
         state = FetchState.STALE if stale_fields else FetchState.FRESH
         return replace(response, state=state, stale_fields=stale_fields)
 
-    def _times(self, record: Record) -> tuple[int, int]:
+    def _confirmed_and_tried_ms(self, record: Record) -> tuple[int, int]:
         """
-        Return when the page was last confirmed and when it was last tried, in ms; 0
-        for never.
+        Return when the page was last confirmed and when it was last tried, in
+        ms. 0 means never.
         """
         facts = record.facts
         fetched_at_ms = int(facts.get("fetched_at_ms") or 0)
@@ -298,10 +301,10 @@ class Fetching:
 
     def _must_fetch(self, response: FetchResponse, request: FetchRequest) -> bool:
         """
-        True if a fetch may return something that the caller accepts.
+        Return True if a fetch may return something that the caller accepts.
 
-        A URL that was tried within the accepted age is not tried again, whatever the outcome, so
-        that readers of a dead page do not cause a request each.
+        A URL that was tried within the accepted age is not tried again, whatever the outcome.
+        Otherwise each reader of a dead page would cause a request.
         """
         if not response.tried_at_ms:
             return True
@@ -313,19 +316,11 @@ class Fetching:
         return _is_older(tried_ago_s, max_age_s)
 
 
-def _next_step(steps: Steps[FetchResponse]) -> Wait | FetchResponse:
-    """Return the next step or the result, since StopIteration cannot pass through a future."""
-    try:
-        return next(steps)
-    except StopIteration as end:
-        response: FetchResponse = end.value
-        return response
-
-
 def _reason_of_failure(record: Record) -> str | None:
     """
-    Return why the last fetch of a record's URL returned no page; None if it did, or there was no
-    fetch.
+    Return why the last fetch of a record's URL returned no page.
+
+    Returns None if it returned one, or if there was no fetch.
     """
     outcome = record.facts.get("outcome")
     if outcome is None or outcome in _CONFIRMING:
@@ -337,7 +332,7 @@ def _is_older(age_s: float | None, limit_s: float) -> bool:
     return age_s is None or age_s > limit_s or limit_s == 0
 
 
-def _not_fetched(response: FetchResponse, error: Exception) -> FetchResponse:
+def _failure_response(response: FetchResponse, error: Exception) -> FetchResponse:
     if response.record is None:
         raise error
     return replace(response, fetching=False, reason=str(error))

@@ -22,7 +22,7 @@ class FieldSize:
 
     name: str
     size_bytes: int
-    """Size of the value."""
+    """The size of the value."""
     at_ms: int
     """When the field was set to this value, in ms since the epoch."""
 
@@ -33,7 +33,7 @@ class FieldSizePage:
 
     fields: tuple[FieldSize, ...]
     cursor: str | None
-    """Continues the list; None if it is complete."""
+    """Continues the list. None if the list is complete."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Field owners: only they may write their fields (`serving.field_writers`)."""
+"""Field owners, who alone may write their fields (`serving.field_writers`)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from aragog.urlstore.store import UrlStore
 
 class FieldWriters:
     """
-    Checks which tokens may write a field; any token may write a field without an entry.
+    Checks which tokens may write a field. Any token may write a field without an entry.
 
     Args:
-        declared: field or `prefix.*` to token names, joined by `+`.
+        declared: maps a field, or `prefix.*`, to token names that are joined by `+`.
     """
 
     def __init__(self, declared: Mapping[str, str]) -> None:
@@ -27,27 +27,28 @@ class FieldWriters:
         Check that a token may write and delete these fields.
 
         Raises:
-            AccessDenied: the token may not, or a field's name looks like that of an owned field.
+            AccessDenied: the token may not, or a field's name resembles that of an owned field.
         """
         if not self._declared:
             return
         for field in fields:
             if similar := self._similar_name(field):
                 raise AccessDenied(
-                    f"{field[:200]}: is too similar to {similar}, which has an owner "
+                    f"{field[:200]} is too similar to {similar}, which has an owner "
                     "(serving.field_writers); choose another name",
                 )
             writers = self._owners_of(field)
             if writers is not None and token not in writers:
                 raise AccessDenied(
-                    f"{field[:200]}: may be written only by {_named(writers)} "
+                    f"{field[:200]} may be written only by {_named(writers)} "
                     "(serving.field_writers)",
                 )
 
     def check_all(self, token: str | None, store: UrlStore, url: str) -> None:
         """
-        Check that a token may delete every field of a record. Costs one read if any field has
-        owners.
+        Check that a token may delete every field of a record.
+
+        This costs one read if any field has owners.
 
         Raises:
             AccessDenied: the token may not.

@@ -1,5 +1,5 @@
 """
-Code that the Zen operations share: how nodes are named, and which graph they belong to.
+Code that the graph operations share. It identifies nodes and the graph that they belong to.
 
 Without a graph name, operations use the graph of the store, where a URL identifies the node of its
 page. Page nodes can be read there and can have application edges. Their properties are fields,
@@ -29,7 +29,8 @@ T = TypeVar("T")
 MAX_VALUE_BYTES = 1_000_000
 MAX_ORDER_BYTES = 500
 MIN_TYPE, MAX_TYPE = 16, 65_535
-"""Edge types for applications; lower ones are the store's: 0 links, 1 aliases, 2 watches."""
+"""Edge types for applications. The store uses lower ones: 0 for links, 1 for aliases, 2 for
+watches."""
 DIRECTIONS = {"out": OUT, "in": IN}
 ID_CHARS = 32
 
@@ -41,16 +42,18 @@ Node = Annotated[
         max_bytes=8192,
     ),
 ]
-Other = Annotated[
+OtherNode = Annotated[
     str, Option("The node at the other end, identified in the same way.", max_bytes=8192)
 ]
 Score = Annotated[
-    int, Option("The edges of a node are sorted by score.", least=-(2**63), most=2**63 - 1)
+    int, Option("The edges of a node are sorted by score.", minimum=-(2**63), maximum=2**63 - 1)
 ]
 Properties = Annotated[
     Mapping[str, bytes], Option("Property names and values.", max_items=MAX_ITEMS, by_format=True)
 ]
-OwnEdgeType = Annotated[int, Option("The type of the edge.", least=MIN_TYPE, most=MAX_TYPE)]
+ApplicationEdgeType = Annotated[
+    int, Option("The type of the edge.", minimum=MIN_TYPE, maximum=MAX_TYPE)
+]
 Direction = Annotated[
     str, Option("`out`: edges from the node; `in`: edges to it.", choices=("out", "in"))
 ]
@@ -92,7 +95,7 @@ class GraphEdge:
     score: int
     properties: Annotated[Mapping[str, bytes], Option("", by_format=True)]
     order: Annotated[bytes | None, Option("", omitted=True)] = None
-    """Sorts edges with the same score, for types in `store.graph_ordered`; otherwise None."""
+    """Sorts edges with the same score, for types in `store.graph_ordered`. Otherwise None."""
 
     @classmethod
     def of(cls, edge: Edge) -> GraphEdge:
@@ -101,7 +104,7 @@ class GraphEdge:
 
 
 def page_node(caller: Caller, node: str, graph: str | None) -> bytes:
-    """Return the `id_of` a node of a graph or the store; the store determines the ids of URLs."""
+    """Return the id of a node in a graph or, without one, in the store, which has ids for URLs."""
     if graph is None and "://" in node:
         return caller.store.zen.node_id(normalize(node))
     return id_of(node, graph)
@@ -109,10 +112,10 @@ def page_node(caller: Caller, node: str, graph: str | None) -> bytes:
 
 def id_of(node: str, graph: str | None = None) -> bytes:
     """
-    Return the id of a node: given directly, or the first 16 bytes of the SHA-256 of its name.
+    Return a node's id, which is `node` itself or the first 16 bytes of its name's SHA-256.
 
     Raises:
-        BadInput: neither an id, nor a URL, nor the name of a node in a graph.
+        BadInput: `node` is neither an id, nor a URL, nor the name of a node in a graph.
     """
     if "://" in node:
         return url_key(normalize(node))
@@ -163,7 +166,7 @@ def cursor_of(cursor: str | None) -> bytes | None:
     Decode a cursor to a position.
 
     Raises:
-        BadInput: not a node id.
+        BadInput: this call did not return the cursor.
     """
     try:
         return bytes.fromhex(cursor) if cursor else None
@@ -174,10 +177,10 @@ def cursor_of(cursor: str | None) -> bytes | None:
 @contextmanager
 def holder_errors(caller: Caller, graph: str | None = None) -> Iterator[None]:
     """
-    Raise ValueTaken with the other record's URL if a unique value belongs to it.
+    Raise ValueTaken, with the other record's URL, if a unique value belongs to another record.
 
     The other record is read after the write was refused. If it is gone by then, the error has its
-    node id.
+    node id instead.
     """
     try:
         yield
@@ -190,7 +193,7 @@ def holder_errors(caller: Caller, graph: str | None = None) -> Iterator[None]:
 
 
 def application_node(caller: Caller, node: str) -> bytes:
-    """Return the id of a store node that is not a page; raises BadInput if it is a page."""
+    """Return the id of a node in the store that is not a page. Raises BadInput for a page."""
     key = page_node(caller, node, None)
     if "://" in node or caller.store.zen.nodes.get(key, [nodes.URL, nodes.REMOVED]):
         raise BadInput(f"node: {node[:100]!r} is a page; use `put` and `remove`")

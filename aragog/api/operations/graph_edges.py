@@ -1,4 +1,4 @@
-"""Operations on edges of Zen, and batches of changes to a graph."""
+"""Operations on graph edges, and batches of changes to a graph."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from aragog.api.operations.graph import (
     DIRECTIONS,
     MAX_TYPE,
     MIN_TYPE,
+    ApplicationEdgeType,
     Direction,
     Graph,
     GraphEdge,
     NamedGraph,
     Node,
     Order,
-    Other,
-    OwnEdgeType,
+    OtherNode,
     Score,
     cursor_of,
     graph_of,
@@ -47,27 +47,27 @@ PUT_NODE, REMOVE_NODE, PUT_EDGE, REMOVE_EDGE = KINDS = (
 EdgeType = Annotated[
     int,
     Option(
-        "The edge type: 0 page links, 1 aliases, 2 watches, 16 and above for "
+        "The edge type: 0 for page links, 1 for aliases, 2 for watches, 16 and above for "
         "applications.",
-        least=0, most=MAX_TYPE,
+        minimum=0, maximum=MAX_TYPE,
     ),
 ]  # fmt: skip
 RowEdgeType = Annotated[
     int,
     Option(
-        "The edge type: 1 aliases, 2 watches, 16 and above for applications.",
-        least=1, most=MAX_TYPE,
+        "The edge type: 1 for aliases, 2 for watches, 16 and above for applications.",
+        minimum=1, maximum=MAX_TYPE,
     ),
 ]  # fmt: skip
 EdgeScore = Annotated[
     int,
     Option(
-        "The score of the edge; ignored with `graph`, where a type has one edge per pair.",
-        least=-(2**63), most=2**63 - 1,
+        "The edge's score. Ignored with `graph`, where a pair of nodes has one edge of each type.",
+        minimum=-(2**63), maximum=2**63 - 1,
     ),
 ]  # fmt: skip
 ScoreBound = Annotated[
-    int | None, Option("Only edges within this score bound.", least=-(2**63), most=2**63 - 1)
+    int | None, Option("Only edges within this score bound.", minimum=-(2**63), maximum=2**63 - 1)
 ]
 EdgeProperties = Annotated[
     Mapping[str, bytes] | None,
@@ -77,7 +77,7 @@ EdgeProperties = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class EdgePage:
-    """A part of a list of edges. `cursor` continues the list; None if it is complete."""
+    """A part of a list of edges. `cursor` continues the list; it is None at the end."""
 
     edges: tuple[GraphEdge, ...]
     cursor: str | None = None
@@ -88,8 +88,8 @@ class PutEdgeRequest:
     """An edge to set."""
 
     node: Node
-    type: OwnEdgeType
-    other: Other
+    type: ApplicationEdgeType
+    other: OtherNode
     _: KW_ONLY
     score: Score = 0
     properties: EdgeProperties = None
@@ -102,7 +102,7 @@ def put_edge(caller: Caller, request: PutEdgeRequest) -> None:
     """
     Set an application's edge. Safe to repeat.
 
-    In a graph, a node has at most one edge of each type to another node; setting another score
+    In a graph, a node has at most one edge of each type to another node, and setting another score
     moves it. In the store's graph, edges with different scores are different edges.
     """
     properties = request.properties or {}
@@ -131,8 +131,8 @@ class RemoveEdgeRequest:
     """An edge to remove."""
 
     node: Node
-    type: OwnEdgeType
-    other: Other
+    type: ApplicationEdgeType
+    other: OtherNode
     _: KW_ONLY
     score: EdgeScore = 0
     graph: Graph = None
@@ -159,7 +159,7 @@ class GetEdgeRequest:
 
     node: Node
     type: RowEdgeType
-    other: Other
+    other: OtherNode
     _: KW_ONLY
     score: EdgeScore = 0
     graph: Graph = None
@@ -167,7 +167,7 @@ class GetEdgeRequest:
 
 @operation(
     GetEdgeRequest,
-    http=HttpRoute("GET", "/v1/edges", missing="there is no such edge", given=("other",)),
+    http=HttpRoute("GET", "/v1/edges", missing="there is no such edge", selected_by=("other",)),
     thrift="Zen.getEdge",
 )
 def get_edge(caller: Caller, request: GetEdgeRequest) -> GraphEdge | None:
@@ -230,12 +230,12 @@ def edges(caller: Caller, request: EdgesRequest) -> EdgePage:
         _check_type(request.type)
         page = read_graph(caller, request.graph, read)
     else:
-        page = caller.read(lambda store: _page_of(store, key, request, after, read))
+        page = caller.read(lambda store: _read_store_edges(store, key, request, after, read))
     converted = tuple(map(GraphEdge.of, page.items))
     return EdgePage(converted, page.cursor.hex() if page.cursor else None)
 
 
-def _page_of(
+def _read_store_edges(
     store: UrlStore,
     key: bytes,
     request: EdgesRequest,
@@ -280,8 +280,8 @@ def count_edges(caller: Caller, request: CountEdgesRequest) -> int:
     """
     Count a node's edges of one type.
 
-    Links and the types in `store.graph_counted` have stored counts; others are counted one by one,
-    in a graph up to 10,000.
+    The counts of links and of the types in `store.graph_counted` are stored. Other edges are
+    counted one by one, in a graph up to 10,000.
     """
     key, direction = page_node(caller, request.node, request.graph), DIRECTIONS[request.direction]
 
@@ -302,7 +302,7 @@ class GraphMutation:
 
     kind: Annotated[str, Option("What to change.", choices=KINDS)]
     node: Node
-    type: Annotated[int | None, Option("The edge type.", least=MIN_TYPE, most=MAX_TYPE)] = None
+    type: Annotated[int | None, Option("The edge type.", minimum=MIN_TYPE, maximum=MAX_TYPE)] = None
     other: Annotated[
         str | None, Option("The node at the other end of the edge.", max_bytes=8192)
     ] = None
@@ -327,9 +327,9 @@ class MutateRequest:
 )
 def mutate(caller: Caller, request: MutateRequest) -> None:
     """
-    Make many changes to a graph in a few round trips; the whole call is safe to repeat.
+    Make many changes to a graph in a few round trips. The whole call is safe to repeat.
 
-    The batch is not atomic: consecutive changes of the same kind are applied together, and changes
+    The batch is not atomic. Consecutive changes of the same kind are applied together, and changes
     before an error stay. Invalid input is detected before anything is written.
     """
     ordered_types = graph_of(caller, request.graph).schema.ordered
@@ -342,7 +342,7 @@ def mutate(caller: Caller, request: MutateRequest) -> None:
 def _check(
     caller: Caller, position: str, change: GraphMutation, ordered_types: Sequence[int]
 ) -> None:
-    """Raise BadInput, naming the change, if the change is invalid."""
+    """Raise BadInput if a change is invalid. The message names the change."""
     is_edge = change.kind in (PUT_EDGE, REMOVE_EDGE)
     if is_edge and (change.type is None or change.other is None):
         raise BadInput(f"{position}: {change.kind} needs type and other")
@@ -371,7 +371,7 @@ def _apply(caller: Caller, name: str, kind: str, changes: Sequence[GraphMutation
         for key in keys:
             graph.remove_node(key)
     elif kind == PUT_EDGE:
-        pairs = zip(_pairs(name, changes), changes, strict=True)
+        pairs = zip(_edge_keys(name, changes), changes, strict=True)
         graph.put_edges(
             [
                 NewEdge(pair, change.score, change.properties or {}, change.order or b"")
@@ -379,13 +379,13 @@ def _apply(caller: Caller, name: str, kind: str, changes: Sequence[GraphMutation
             ]
         )
     else:
-        graph.remove_edges(list(_pairs(name, changes)))
+        graph.remove_edges(list(_edge_keys(name, changes)))
 
 
-def _pairs(name: str, changes: Sequence[GraphMutation]) -> Iterator[EdgeKey]:
+def _edge_keys(name: str, changes: Sequence[GraphMutation]) -> Iterator[EdgeKey]:
     for change in changes:
         assert change.type is not None  # noqa: S101 - `_check` refused it
-        assert change.other is not None  # noqa: S101 - likewise
+        assert change.other is not None  # noqa: S101 - `_check` refused it
         yield EdgeKey(id_of(change.node, name), change.type, id_of(change.other, name))
 
 

@@ -1,7 +1,8 @@
 """
-Operations on lists in a graph: take edges, trim lists, and look up by prefix.
+Operations that take edges, trim lists of edges, and look up nodes and edges by prefix.
 
-They only work on application graphs; in the store's graph, an edge's score is part of its identity.
+They only work on application graphs, because in the store's graph an edge's score is part of its
+identity.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from typing import Annotated
 from aragog.api.operations.graph import (
     DIRECTIONS,
     MAX_ORDER_BYTES,
+    ApplicationEdgeType,
     Direction,
     GraphEdge,
     GraphNode,
     NamedGraph,
     Node,
-    OwnEdgeType,
     Score,
     cursor_of,
     graph_of,
@@ -33,7 +34,7 @@ from aragog.api.operations.scopes import WRITE
 from aragog.api.operations.values import MAX_ITEMS, MAX_NAME_BYTES, Cursor, Limit
 from aragog.errors import BadInput
 
-Lowest = Annotated[bool, Option("The lowest scores are the best, instead of the highest.")]
+LowestFirst = Annotated[bool, Option("The lowest scores are the best instead of the highest.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +43,10 @@ class TakeEdgesRequest:
 
     graph: NamedGraph
     node: Node
-    type: OwnEdgeType
-    count: Annotated[int, Option("Maximum number of edges.", least=1, most=MAX_ITEMS)]
+    type: ApplicationEdgeType
+    count: Annotated[int, Option("Maximum number of edges.", minimum=1, maximum=MAX_ITEMS)]
     _: KW_ONLY
-    lowest: Lowest = False
+    lowest: LowestFirst = False
     request_id: Annotated[
         str | None,
         Option(
@@ -61,11 +62,10 @@ class TakeEdgesRequest:
 )  # fmt: skip
 def take_edges(caller: Caller, request: TakeEdgesRequest) -> list[GraphEdge]:
     """
-    Remove the best edges of a node and return them, the best first.
+    Remove a node's best edges and return them, with the best first.
 
     No edge is returned to two requests unless it was added again in between. If the response is
-    lost, the edges are lost from the list too; with `request_id`, repeating the request returns
-    them again.
+    lost, so are its edges. With `request_id`, repeating the request returns them again.
     """
     key = id_of(request.node, request.graph)
     edges = graph_of(caller, request.graph).take_edges(
@@ -80,11 +80,11 @@ class TrimEdgesRequest:
 
     graph: NamedGraph
     node: Node
-    type: OwnEdgeType
-    keep: Annotated[int, Option("How many edges to keep.", least=0, most=100_000)]
+    type: ApplicationEdgeType
+    keep: Annotated[int, Option("How many edges to keep.", minimum=0, maximum=100_000)]
     direction: Direction = "out"
     _: KW_ONLY
-    lowest: Lowest = False
+    lowest: LowestFirst = False
 
 
 @operation(
@@ -93,10 +93,10 @@ class TrimEdgesRequest:
 )  # fmt: skip
 def trim_edges(caller: Caller, request: TrimEdgesRequest) -> int:
     """
-    Remove all edges of a type except a node's best ones; returns how many were removed. Safe to
-    repeat.
+    Remove a node's edges of a type except the best ones, and return how many were removed.
 
-    One call removes up to 10,000 edges. For a longer list it fails as unavailable; repeat the call.
+    Safe to repeat. One call removes up to 10,000 edges. For a longer list it fails as unavailable,
+    and the call must be repeated.
     """
     return graph_of(caller, request.graph).trim_edges(
         id_of(request.node, request.graph), DIRECTIONS[request.direction], request.type,
@@ -110,7 +110,7 @@ class EdgesByPrefixRequest:
 
     graph: NamedGraph
     node: Node
-    type: OwnEdgeType
+    type: ApplicationEdgeType
     prefix: Annotated[
         bytes, Option("The prefix of the edges' order values.", max_bytes=MAX_ORDER_BYTES)
     ]
@@ -129,8 +129,8 @@ def edges_by_prefix(caller: Caller, request: EdgesByPrefixRequest) -> EdgePage:
     """
     List a node's edges with the same score whose order values start with a prefix, in that order.
 
-    Only for types in `store.graph_ordered`. A page ends before its limit once its properties reach
-    4 MiB.
+    This requires a type in `store.graph_ordered`. A page ends before its limit once its properties
+    reach 4 MiB.
     """
     after = cursor_of(request.cursor)
     page = read_graph(
@@ -148,7 +148,7 @@ def edges_by_prefix(caller: Caller, request: EdgesByPrefixRequest) -> EdgePage:
 
 @dataclass(frozen=True, slots=True)
 class PropertyPage:
-    """Some properties of a node. `cursor` continues them; None if they are complete."""
+    """Some of a node's properties. `cursor` continues the list; it is None at the end."""
 
     properties: Annotated[Mapping[str, bytes], Option("", by_format=True)]
     cursor: str | None = None

@@ -1,4 +1,4 @@
-"""Operations on Zen nodes: their properties, and look-ups by property."""
+"""Operations that read and write graph nodes, and look them up by property."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LookupValue = Annotated[bytes, Option("The value.", max_bytes=MAX_VALUE_BYTES)]
 
 @dataclass(frozen=True, slots=True)
 class NodePage:
-    """A part of a list of nodes. `cursor` continues the list; None if it is complete."""
+    """A part of a list of nodes. `cursor` continues the list; it is None at the end."""
 
     nodes: tuple[str, ...]
     cursor: str | None = None
@@ -46,7 +46,7 @@ class NodePage:
 
 @dataclass(frozen=True, slots=True)
 class ScannedNodes:
-    """A part of all nodes. `cursor` continues the list; None if it is complete."""
+    """A part of all nodes. `cursor` continues the list; it is None at the end."""
 
     nodes: tuple[GraphNode, ...]
     cursor: str | None = None
@@ -67,7 +67,7 @@ class GetNodeRequest:
            thrift="Zen.getNode")  # fmt: skip
 def get_node(caller: Caller, request: GetNodeRequest) -> GraphNode | None:
     """
-    Return a node's properties; for a page's node, its fields.
+    Return a node's properties. For a page's node, these are the page's fields.
 
     Returns None if the node does not exist.
     """
@@ -105,7 +105,7 @@ def get_nodes(caller: Caller, request: GetNodesRequest) -> list[GraphNode]:
     """
     Return several nodes of a graph, in order, without those that do not exist.
 
-    Up to 32 MiB in total; if the nodes are larger, request fewer nodes or fewer properties.
+    One call returns up to 32 MiB. If the nodes are larger, request fewer nodes or properties.
     """
     keys = [page_node(caller, node, request.graph) for node in request.nodes]
     nodes_by_key = read_graph(
@@ -127,7 +127,7 @@ class ScanNodesRequest:
 @operation(ScanNodesRequest, http=HttpRoute("POST", "/v1/nodes:scan"), thrift="Zen.scanNodes")
 def scan_nodes(caller: Caller, request: ScanNodesRequest) -> ScannedNodes:
     """
-    List all nodes of a graph, page by page, sorted by id; not a snapshot.
+    List all nodes of a graph, page by page, sorted by id. The list is not a snapshot.
 
     A page ends before its limit once its properties reach 4 MiB.
     """
@@ -152,7 +152,7 @@ class PutNodeRequest:
 @operation(PutNodeRequest, http=HttpRoute("PATCH", "/v1/nodes"), thrift="Zen.putNode", scope=WRITE)
 def put_node(caller: Caller, request: PutNodeRequest) -> None:
     """
-    Set properties of an application's node, creating the node if needed; other properties stay.
+    Set properties of an application's node, and create the node if needed. Other properties stay.
 
     Safe to repeat.
     """
@@ -184,8 +184,8 @@ def remove_node(caller: Caller, request: RemoveNodeRequest) -> None:
     """
     Remove an application's node with its edges in both directions. Safe to repeat.
 
-    In a graph, one call removes up to 10,000 edges. For a node with more, it fails as unavailable;
-    repeat the call.
+    In a graph, one call removes up to 10,000 edges. For a node with more, it fails as unavailable,
+    and the call must be repeated.
     """
     if request.graph is not None:
         graph_of(caller, request.graph).remove_node(page_node(caller, request.node, request.graph))
@@ -270,7 +270,7 @@ class LookupUniqueRequest:
 )
 def lookup_unique(caller: Caller, request: LookupUniqueRequest) -> GraphNode | None:
     """
-    Return the node with a value of a unique property, with all its properties.
+    Return the node that has a value of a unique property, with the node's properties.
 
     Returns None if no node has the value.
     """

@@ -13,12 +13,12 @@ from zengraph.tables import Tables
 
 class ApplicationGraphs:
     """
-    The graphs in the settings; each is opened on first use.
+    The graphs in the settings. Each is opened on first use.
 
     Args:
-        schemas: graph names and their schemas.
+        schemas: the graphs' schemas, by name.
         open_tables: opens a graph's tables.
-        clock: the system clock if None.
+        clock: the graphs' clock; None means the system clock.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Operations that read items: a page can have many, each identified by its key."""
+"""Operations that read items. A page can have many, each identified by its key."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Kind = Annotated[
     ),
 ]
 SiteHost = Annotated[
-    str, Option("The host of the kind's rules, or a subdomain for only the items of its pages.")
+    str, Option("The host of the kind's rules, or a subdomain, to get only its pages' items.")
 ]
 Values = Annotated[
     Mapping[str, Any],
     Option(
-        "Field names and values; decimals and dates are strings. In Thrift, each value is JSON.",
+        "Field names and values. Decimals and dates are strings. In Thrift, each value is JSON.",
         is_json=True,
     ),
 ]
@@ -46,12 +46,12 @@ class ItemRecord:
 
     kind: str
     key: str
-    """The item's key, unique within its kind; empty if it has none."""
+    """The item's key, which is unique within its kind, or "" if it has none."""
     values: Values
     page_url: str
-    """The canonical URL of that page."""
+    """The canonical URL of the page."""
     fetched_at_ms: int
-    """When that page was fetched."""
+    """When the page was fetched."""
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -59,7 +59,7 @@ class ItemRecord:
 
 @dataclass(frozen=True, slots=True)
 class ItemPage:
-    """A part of a list of items. `cursor` continues the list; None if it is complete."""
+    """A part of a list of items. `cursor` continues the list; it is None at the end."""
 
     items: tuple[ItemRecord, ...]
     cursor: str | None = None
@@ -67,7 +67,7 @@ class ItemPage:
 
 @dataclass(frozen=True, slots=True)
 class ItemsRequest:
-    """A part of the items of a kind."""
+    """A part of a kind's items."""
 
     kind: Kind
     host: SiteHost
@@ -83,12 +83,11 @@ class ItemsRequest:
 )
 def items(caller: Caller, request: ItemsRequest) -> ItemPage:
     """
-    List the items of a kind, in no particular order; an item that several pages show is returned
-    once.
+    List a kind's items, in no particular order. An item that several pages show is returned once.
 
-    Items without a key are returned together with all others of their page, so a part may exceed
-    its limit. A part may also be shorter, or empty, even if more items follow its cursor. Raises
-    BadInput for a kind that is neither in `extract` nor stored for this host.
+    Items without a key are returned together with all others of their page, so a part of the list
+    may exceed its limit. A part may also be shorter, or empty, even if more items follow its
+    cursor. Raises BadInput for a kind that is neither in `extract` nor stored for this host.
     """
     site = site_name(request.host)
 
@@ -116,7 +115,7 @@ def _check_kind(caller: Caller, kind: str, site: str) -> None:
     removed.
 
     Raises:
-        BadInput: neither; the message lists the known kinds.
+        BadInput: neither is the case. The message lists the known kinds.
     """
     kinds = caller.parts.kinds
     if kinds is None or kind in kinds:
@@ -135,13 +134,13 @@ def _record(item: StoredItem) -> ItemRecord:
 
 @dataclass(frozen=True, slots=True)
 class PastItem:
-    """The values of an item from some point in time on; None if no page had the item."""
+    """The values of an item from `at_ms` on. They are None if no page had the item."""
 
     at_ms: int
     values: Annotated[
         Mapping[str, Any] | None,
         Option(
-            "Field names and values; null if no page had the item. In Thrift, each value is JSON.",
+            "Field names and values, or null if no page had it. In Thrift, each value is JSON.",
             is_json=True,
         ),
     ]
@@ -167,8 +166,8 @@ def item_history(caller: Caller, request: ItemHistoryRequest) -> list[PastItem]:
     """
     Return earlier versions of an item on the pages that have it now, newest first.
 
-    The history goes back as far as `store.history` keeps the field `items.KIND`; without it, only
-    the current version is returned.
+    The history goes back as far as `store.history` keeps the field `items.KIND`. If that field is
+    not in `store.history`, only the current version is returned.
     """
     site = site_name(request.host)
 

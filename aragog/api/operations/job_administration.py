@@ -43,7 +43,7 @@ class ListQueuesRequest:
 )
 def list_queues(caller: Caller, _request: ListQueuesRequest) -> list[str]:
     """List the names of the queues that the caller may use, sorted."""
-    return jobs_of(caller).doors.listed(caller.door)
+    return jobs_of(caller).doors.open_queues(caller.door)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ class QueueStateRequest:
 )
 def queue_state(caller: Caller, request: QueueStateRequest) -> QueueState | None:
     """
-    Return a queue's job counts by state, its rate and retries; None if the queue
-    does not exist.
+    Return a queue's job counts by state, its rate and its retry policy. None if there is no such
+    queue.
     """
     return _states(caller).state(request.queue)
 
@@ -75,7 +75,7 @@ class ListJobsRequest:
 
     queue: Queue
     state: Annotated[str, Option("The state of the jobs.", choices=_STATES)] = JobState.FAILED.value
-    limit: Annotated[int, Option("Maximum number of jobs.", least=1, most=MAX_ITEMS)] = 100
+    limit: Annotated[int, Option("Maximum number of jobs.", minimum=1, maximum=MAX_ITEMS)] = 100
 
 
 @operation(
@@ -87,7 +87,7 @@ class ListJobsRequest:
     tool=False,
 )
 def list_jobs(caller: Caller, request: ListJobsRequest) -> list[KeptJob]:
-    """List jobs in a state: waiting jobs by due time, ended jobs with the latest first."""
+    """List jobs in a state, waiting jobs by due time, and ended jobs with the latest first."""
     return _states(caller).jobs(request.queue, JobState(request.state), request.limit)
 
 
@@ -108,7 +108,7 @@ class RetryJobsRequest:
     tool=False,
 )
 def retry_jobs(caller: Caller, request: RetryJobsRequest) -> int:
-    """Run FAILED jobs again, with all their attempts. Returns how many are PENDING again."""
+    """Run FAILED jobs again with all their attempts, and return how many are PENDING again."""
     return _states(caller).retry(request.queue, request.job_ids)
 
 
@@ -132,16 +132,16 @@ class DeleteJobsRequest:
     tool=False,
 )
 def delete_jobs(caller: Caller, request: DeleteJobsRequest) -> int:
-    """Delete waiting or ended jobs. Returns how many were deleted."""
+    """Delete waiting or ended jobs, and return how many were deleted."""
     return _states(caller).delete(request.queue, JobState(request.state), request.job_ids)
 
 
-_ATTEMPTS = Option("How many attempts a job gets before it is FAILED.", least=1, most=1000)
+_ATTEMPTS = Option("How many attempts a job gets before it is FAILED.", minimum=1, maximum=1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigureQueueRequest:
-    """The settings to change; omitted ones stay unchanged."""
+    """The settings to change. Omitted ones stay unchanged."""
 
     queue: Queue
     paused: Annotated[
@@ -149,7 +149,7 @@ class ConfigureQueueRequest:
     ] = None
     rate: Annotated[
         float | None,
-        Option("Jobs per second over all workers; 0: no limit.", least=0, most=1_000_000),
+        Option("Jobs per second across all workers; 0: no limit.", minimum=0, maximum=1_000_000),
     ] = None
     retry_policy: Annotated[
         str | None,
@@ -163,19 +163,22 @@ class ConfigureQueueRequest:
     ] = None  # fmt: skip
     max_attempts: Annotated[int | None, _ATTEMPTS] = None
     linear_attempts: Annotated[
-        int | None, Option("After how many failures the delay grows by a step.", least=0, most=1000)
+        int | None,
+        Option("After how many failures the delay grows by a step.", minimum=0, maximum=1000),
     ] = None
     retry_step_ms: Annotated[
-        int | None, Option("The delay before the second attempt.", least=0, most=YEAR_MS)
+        int | None, Option("The delay before the second attempt.", minimum=0, maximum=YEAR_MS)
     ] = None
     retry_growth: Annotated[
-        float | None, Option("Factor by which later delays grow.", least=1, most=10)
+        float | None, Option("Factor by which later delays grow.", minimum=1, maximum=10)
     ] = None
-    retry_cap_ms: Annotated[int | None, Option("The longest delay.", least=0, most=YEAR_MS)] = None
+    retry_cap_ms: Annotated[
+        int | None, Option("The longest delay.", minimum=0, maximum=YEAR_MS)
+    ] = None
     max_age_ms: Annotated[
         int | None,
         Option("A job is FAILED if its next attempt would be later than this after it was "
-               "enqueued; 0: no limit.", least=0, most=YEAR_MS),
+               "enqueued; 0: no limit.", minimum=0, maximum=YEAR_MS),
     ] = None  # fmt: skip
 
 
@@ -194,7 +197,7 @@ _POLICY_OPTIONS = (
     tool=False,
 )
 def configure_queue(caller: Caller, request: ConfigureQueueRequest) -> QueueState:
-    """Pause a queue, limit its rate, or change its retry policy. Returns its new state."""
+    """Pause a queue, limit its rate, or change its retry policy, and return its new state."""
     policy = {
         name: value for name in _POLICY_OPTIONS if (value := getattr(request, name)) is not None
     }

@@ -33,7 +33,7 @@ Claims = Annotated[
 
 
 def jobs_of(caller: Caller) -> Jobs:
-    """Return the job queues; raises Unsupported if the broker has none."""
+    """Return the job queues. Raises Unsupported if the broker has none."""
     return need(caller.parts.jobs, "this server's broker is not pinlater (broker.url)")
 
 
@@ -68,16 +68,16 @@ class DequeueJobsRequest:
     """Due jobs to claim."""
 
     queue: Queue
-    limit: Annotated[int, Option("Maximum number of jobs.", least=1, most=MAX_CLAIMS)] = 1
+    limit: Annotated[int, Option("Maximum number of jobs.", minimum=1, maximum=MAX_CLAIMS)] = 1
     _: KW_ONLY
     claim_ms: Annotated[
         int,
         Option("How long the claims last without `extend_jobs`.",
-               least=MIN_CLAIM_MS, most=MAX_CLAIM_MS),
+               minimum=MIN_CLAIM_MS, maximum=MAX_CLAIM_MS),
     ] = CLAIM_MS  # fmt: skip
     worker: Annotated[str, Option("Name of the worker; only shown to operators.")] = ""
     wait_ms: Annotated[
-        int, Option("How long to wait for a job if none is due.", least=0, most=MAX_WAIT_MS)
+        int, Option("How long to wait for a job if none is due.", minimum=0, maximum=MAX_WAIT_MS)
     ] = 0
 
 
@@ -93,7 +93,7 @@ class DequeueJobsRequest:
 )
 def dequeue_jobs(caller: Caller, request: DequeueJobsRequest) -> Steps[list[ClaimedJob]]:
     """
-    Claim due jobs, the most urgent first. Returns as soon as there are any.
+    Claim due jobs, with the most urgent first. Returns as soon as there are any.
 
     Returns an empty list if no job was due within `wait_ms`, or if the server is stopping.
     """
@@ -122,7 +122,7 @@ class AckJobsRequest:
     tool=False,
 )
 def ack_jobs(caller: Caller, request: AckJobsRequest) -> list[bool]:
-    """Acknowledge finished jobs; returns False for each job whose claim the caller had lost."""
+    """Acknowledge finished jobs. Returns False for each job whose claim the caller had lost."""
     return jobs_of(caller).ack(request.queue, request.claims, door=caller.door)
 
 
@@ -136,8 +136,8 @@ class NackJobsRequest:
     reason: Annotated[str, Option("Why they failed; only shown to operators.")] = ""
     delay_ms: Annotated[
         int | None,
-        Option("Deliver again after this time; default: as the queue's retry policy says.",
-               least=0, most=YEAR_MS),
+        Option("Deliver again after this time. Default: as the queue's retry policy says.",
+               minimum=0, maximum=YEAR_MS),
     ] = None  # fmt: skip
     fail: Annotated[bool, Option("Mark the jobs as FAILED; they are not delivered again.")] = False
 
@@ -152,8 +152,8 @@ class NackJobsRequest:
 )
 def nack_jobs(caller: Caller, request: NackJobsRequest) -> list[bool]:
     """
-    Report failed jobs, to be retried later or marked FAILED; returns False for each
-    lost claim.
+    Report failed jobs, to be retried later or marked FAILED. Returns False for
+    each lost claim.
     """
     return jobs_of(caller).nack(
         request.queue, request.claims, door=caller.door, reason=request.reason,
@@ -168,7 +168,8 @@ class ExtendJobsRequest:
     queue: Queue
     claims: Claims
     claim_ms: Annotated[
-        int, Option("How long the claims last from now.", least=MIN_CLAIM_MS, most=MAX_CLAIM_MS)
+        int,
+        Option("How long the claims last from now.", minimum=MIN_CLAIM_MS, maximum=MAX_CLAIM_MS),
     ] = CLAIM_MS
 
 
@@ -181,5 +182,5 @@ class ExtendJobsRequest:
     tool=False,
 )
 def extend_jobs(caller: Caller, request: ExtendJobsRequest) -> list[bool]:
-    """Extend claims; returns False for each lost claim."""
+    """Extend claims. Returns False for each lost claim."""
     return jobs_of(caller).extend(request.queue, request.claims, request.claim_ms, door=caller.door)

@@ -1,8 +1,8 @@
 """
-Wait until a queue may have a due job: the long poll behind `dequeue`.
+Wait until a queue may have a due job. This is the long poll of `dequeue`.
 
-A single thread listens for all waiting callers, with one poller per shard. It wakes one caller for
-each wake token. It also wakes one caller of each queue when a job becomes due, and once per second,
+One thread listens for all waiting callers, with one poller per shard. It wakes one caller for each
+wake token. It also wakes one caller of each queue when a job becomes due, and once per second,
 because a token may be lost.
 """
 
@@ -59,7 +59,7 @@ class JobWaits:
         self._check_interval_s = CHECK_INTERVAL_S
         self._lock = threading.Lock()
         self._waiters: dict[str, deque[Waiter]] = defaultdict(deque)
-        """The callers waiting for each queue, in order of arrival, without those already woken."""
+        """The callers that wait for each queue and were not woken yet, in order of arrival."""
         self._next_check_s: dict[str, float] = {}
         self._count = 0
         self._closed = False
@@ -71,11 +71,11 @@ class JobWaits:
     @contextmanager
     def waiting(self, queue: str, due_in_s: float | None) -> Iterator[Waiter | None]:
         """
-        Wait for jobs of a queue. Yields None if too many callers are waiting already.
+        Wait for a queue's jobs. Yields None if too many callers are waiting already.
 
         Args:
             queue: the queue's name in pinlater.
-            due_in_s: seconds until the next known job is due, or None without such a job.
+            due_in_s: seconds until the next known job is due, or None if no job is known.
         """
         waiter = self._begin(queue, due_in_s)
         try:
@@ -86,8 +86,9 @@ class JobWaits:
 
     def is_woken(self, queue: str, waiter: Waiter) -> bool:
         """
-        True if the caller should look for jobs; False if its time is up, in which case it is
-        removed.
+        Return True if the caller should look for jobs.
+
+        Returns False if its time is up, and removes it.
         """
         with self._lock:
             if waiter.woken.done():
@@ -133,7 +134,7 @@ class JobWaits:
         self._wake(queue)  # the caller left before it looked for jobs
 
     def _wake(self, queue: str) -> bool:
-        """Wake the caller that has waited longest; False if no caller waits."""
+        """Wake the caller that has waited longest. Returns False if no caller is waiting."""
         with self._lock:
             waiting = self._waiters.get(queue)
             if not waiting:
@@ -143,7 +144,7 @@ class JobWaits:
         return True
 
     def _check_now(self) -> None:
-        with suppress(BlockingIOError):  # the thread has not read earlier ones yet
+        with suppress(BlockingIOError):  # the thread has not read earlier signals yet
             self._wake_writer.send(b"!")
 
     # The methods below run in the thread.
@@ -172,8 +173,9 @@ class JobWaits:
 
     def _wake_due(self) -> tuple[frozenset[str], float]:
         """
-        Wake a caller of each queue whose check is due; returns the waiting queues and the next
-        check time.
+        Wake a caller of each queue whose check is due.
+
+        Returns the queues that callers are waiting for, and the next check time.
         """
         now_s = time.monotonic()
         with self._lock:
@@ -183,13 +185,13 @@ class JobWaits:
         for queue in due:
             self._wake(queue)
         with self._lock:
-            for queue in [q for q, turns in self._waiters.items() if not turns]:
+            for queue in [q for q, waiters in self._waiters.items() if not waiters]:
                 del self._waiters[queue], self._next_check_s[queue]
             next_check_s = min(self._next_check_s.values(), default=now_s + self._check_interval_s)
             return frozenset(self._waiters), next_check_s
 
     def _is_idle(self, left_s: float) -> bool:
-        """True if the last caller left long enough ago to end the thread."""
+        """Return True if the last caller left long enough ago to end the thread."""
         with self._lock:
             if left_s > 0 or self._waiters:
                 return False
@@ -243,7 +245,7 @@ class _Listener:
             self._on_error(error)
 
     def tokens(self) -> tuple[str, ...]:
-        """Return the queues whose tokens were read; empty after a timeout or an error."""
+        """Return the queues whose tokens were read. Empty after a timeout or an error."""
         try:
             return self.poller.read()
         except OSError as error:
@@ -257,7 +259,7 @@ class _Listener:
 
 
 def _return_token(shard: ServerShard, queue: str) -> None:
-    """Return a token that no caller in this process needs; another process may need it."""
+    """Give back a token that no caller in this process needs, because another process may."""
     try:
         shard.wake(queue)
     except BrokerUnavailable:

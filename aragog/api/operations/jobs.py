@@ -1,9 +1,9 @@
 """
-Job queues for workers in other programs: opaque bodies with a content type and a job type.
+Job queues for workers in other programs. A job has an opaque body, its content type and a job type.
 
 `queue_doors.py` decides which queues they may use. Job ids and claim tokens are numbered per queue
-and shard, so a job's id includes its queue: `0-2a:mail`. The id of a job enqueued by an older
-version is `0-2a-mail`.
+and shard, so a job's id includes its queue, as in `0-2a:mail`. If an older version enqueued the
+job, the id is `0-2a-mail`.
 """
 
 from __future__ import annotations
@@ -51,15 +51,19 @@ class QueueJob:
     body: Annotated[
         bytes, Option("Opaque bytes; workers receive them unchanged.", max_bytes=MAX_BODY_BYTES)
     ] = b""
-    priority: Annotated[int, Option("0 (most urgent) to 9.", least=0, most=9)] = PRIORITY_DEFAULT
+    priority: Annotated[int, Option("0 (most urgent) to 9.", minimum=0, maximum=9)] = (
+        PRIORITY_DEFAULT
+    )
     delay_ms: Annotated[
         int,
-        Option("How long to delay the first delivery; at most one year.", least=0, most=YEAR_MS),
+        Option(
+            "How long to delay the first delivery; at most one year.", minimum=0, maximum=YEAR_MS
+        ),
     ] = 0
     max_attempts: Annotated[
         int,
         Option("How many attempts the job gets before it is FAILED; 0: as the queue is set.",
-               least=0, most=1000),
+               minimum=0, maximum=1000),
     ] = 0  # fmt: skip
     unique_key: Annotated[
         str,
@@ -87,8 +91,8 @@ class EnqueuedJob:
     job_id: str
     already_there: bool
     """
-    True if the unique key was in use: nothing was added, and the id is that of the
-    existing job.
+    True if the unique key was in use. Then nothing was added, and the id is that of the existing
+    job.
     """
 
 
@@ -98,7 +102,7 @@ class ClaimedJob:
 
     job_id: str
     claim_token: int
-    """Identifies this delivery; `ack_jobs`, `nack_jobs` and `extend_jobs` require it."""
+    """Identifies this delivery. `ack_jobs`, `nack_jobs` and `extend_jobs` require it."""
     attempt: int
     """1 for the first delivery."""
     body: bytes
@@ -118,26 +122,26 @@ class JobClaim:
     """A claim that `dequeue_jobs` returned."""
 
     job_id: Annotated[str, Option("The job's id, which includes its queue.")]
-    claim_token: Annotated[int, Option("The token of this delivery.", least=0, most=2**53)]
+    claim_token: Annotated[int, Option("The token of this delivery.", minimum=0, maximum=2**53)]
     attempt: Annotated[
         int,
         Option(
             "The number of the attempt, which determines the delay before a retry.",
-            least=1,
-            most=2**31 - 1,
+            minimum=1,
+            maximum=2**31 - 1,
         ),
     ] = 1
 
 
 class Jobs:
     """
-    The job queues; each call blocks its thread on the broker.
+    The job queues. Each call blocks its thread until the broker responds.
 
     Methods with a `door` argument raise AccessDenied if the queue is not open to that door.
 
     Args:
         cluster: the shards of the broker.
-        max_waiting: how many callers may wait for jobs; others get an immediate response.
+        max_waiting: how many callers may wait for jobs. Others get an immediate response.
         reserved: queues that no door may use.
     """
 
@@ -171,7 +175,7 @@ class Jobs:
     def dequeue(
         self, queue: str, limit: int, *, door: str, claim_ms: int, worker: str, wait_ms: int
     ) -> Steps[list[ClaimedJob]]:
-        """Claim up to `limit` due jobs; if none is due, wait for the first one."""
+        """Claim up to `limit` due jobs. If none is due, wait for one for up to `wait_ms`."""
         deadline_s = time.monotonic() + wait_ms / 1000
         worker = (worker or "api")[:MAX_TEXT_BYTES]
         while True:
@@ -191,7 +195,7 @@ class Jobs:
     def _claim(
         self, sources: Sequence[DoorQueue], limit: int, claim_ms: int, worker: str
     ) -> tuple[list[ClaimedJob], float | None]:
-        """Return due jobs of all shards, and the seconds until the next one is due."""
+        """Return due jobs from all shards, and the seconds until the next one is due."""
         jobs: list[ClaimedJob] = []
         due_in_ms: list[int] = []
         last_error: BrokerUnavailable | None = None
@@ -252,8 +256,8 @@ class Jobs:
         self, shard: Shard, name: str, claims: Sequence[_SentClaim]
     ) -> dict[str, RetryPolicy]:
         """
-        Return each job's retry policy; job types are only read if types have their
-        own policies.
+        Return each job's retry policy. Job types are only read if types have
+        their own policies.
         """
         settings, types = self.cluster.settings(name), dict[str, str]()
         if any(TYPE_SEPARATOR in setting for setting in settings):
@@ -286,7 +290,7 @@ class Jobs:
         door: str,
         end: Callable[[Shard, str, Sequence[_SentClaim]], list[bool]],
     ) -> list[bool]:
-        """Call `end` with each shard's claims; the results are in the order of the claims."""
+        """Call `end` with each shard's claims. The results are in the order of the claims."""
         done = [False] * len(claims)
         groups: dict[tuple[str, str], list[_SentClaim]] = defaultdict(list)
         for position, claim in enumerate(claims):
@@ -322,7 +326,7 @@ def parse_job_id(job_id: str, queue: str) -> JobLocation:
     Parse the id of a job in a queue.
 
     Raises:
-        BadInput: not the id of a job in this queue.
+        BadInput: this is not the id of a job in this queue.
     """
     match = _JOB_ID.fullmatch(job_id)
     if match is None:
@@ -334,7 +338,7 @@ def parse_job_id(job_id: str, queue: str) -> JobLocation:
 
 
 def id_of(job_id: str, source: DoorQueue) -> str:
-    """Return a job's public id, from its shard, number and queue; the inverse of `parse_job_id`."""
+    """Return a job's public id. This is the inverse of `parse_job_id`."""
     if source.is_legacy:
         return f"{job_id}-{source.broker_name.removeprefix(LEGACY)}"
     return f"{job_id}:{source.broker_name}"
@@ -353,7 +357,7 @@ class _SentClaim:
 
 
 def _decode_claims(shard: Shard, source: DoorQueue, claims: Sequence[Claimed]) -> list[ClaimedJob]:
-    """Return the claimed jobs; a job that cannot be read becomes FAILED."""
+    """Return the claimed jobs. A job that cannot be read becomes FAILED."""
     jobs = []
     for job in claims:
         try:
@@ -375,6 +379,6 @@ def body_of(stored: bytes, source: DoorQueue) -> JobBody:
     Return a job's body in the form that other programs receive.
 
     Raises:
-        InvalidMessage: it cannot be read.
+        InvalidMessage: the body cannot be read.
     """
     return JobBody(stored) if source.is_legacy else envelope.for_others(stored)

@@ -1,12 +1,12 @@
 """
-Limit large reads of an embedded store: only a few may run at the same time.
+Limit how many large reads of an embedded store run at the same time.
 
-While a record is being read, it takes several times its stored size in memory: the row, its values,
-their JSON and the response. Responses are counted (`memory.py`) only once they exist, so sixteen
-threads that each build one of 30 MB would use gigabytes before any is counted. A read above 1 MiB
-therefore waits for one of `MAX_CONCURRENT` permits. A read of many records fails at `MAX_BYTES`,
-and its caller must request fewer. Results are counted together with the rows: many readers of one
-record share a row, but each has its own response.
+While a record is being read, it takes several times its stored size in memory, for the row, its
+values, their JSON and the response. Responses are counted (`memory.py`) only once they exist, so
+sixteen threads that each build one of 30 MB would use gigabytes before any is counted. A read above
+1 MiB therefore waits for one of `MAX_CONCURRENT` permits. A read of many records fails at
+`MAX_BYTES`, and its caller must request fewer. Results are counted in addition to rows, because
+many readers of one record share a row, but each has its own response.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_CONCURRENT = 2
 MIN_LIMITED_BYTES = 1_048_576
 MAX_BYTES = 33_554_432
 MAX_WAIT_S = 0.5
-"""Longer than a large read takes, but shorter than the deadline of a request."""
+"""This is longer than a large read takes, but shorter than a request's deadline."""
 
 
 class TooManyReads(TransientError):
@@ -30,7 +30,7 @@ class TooManyReads(TransientError):
 
 
 class ReadAbandoned(TransientError):
-    """The read's caller has disconnected or its deadline has passed; nobody receives this error."""
+    """The caller has disconnected or its deadline has passed, so nobody receives this error."""
 
 
 class ReadTooLarge(TransientError):
@@ -38,7 +38,7 @@ class ReadTooLarge(TransientError):
 
 
 _permits = threading.BoundedSemaphore(MAX_CONCURRENT)
-"""The permits of this process; HTTP and Thrift share them, as they share its memory."""
+"""The permits of this process, which HTTP and Thrift share, because they share its memory."""
 
 
 class BoundedRead(CountedRows):
@@ -46,14 +46,14 @@ class BoundedRead(CountedRows):
     A context manager that limits this thread's reads until their results have been built.
 
     Args:
-        is_over: returns True once nobody waits for the read; by default for this thread's call.
-        permits: the permits for large reads; by default those of this process.
+        is_over: returns True once nobody is waiting for the read. Default: for this thread's call.
+        permits: the permits for large reads. Default: those of this process.
 
     Raises:
         TooManyReads: other large reads are running.
         ReadAbandoned: the caller has disconnected.
         ReadTooLarge: the records are too large in total.
-        SizeExceeded: a single record is too large to read as a whole.
+        SizeExceeded: one record is too large to read as a whole.
     """
 
     __slots__ = ("_bytes", "_has_permit", "_is_over", "_permits", "_results")
@@ -80,7 +80,7 @@ class BoundedRead(CountedRows):
             raise ReadAbandoned("read", "its caller has disconnected")
         if size > MAX_BYTES:
             raise SizeExceeded(
-                f"the record has {size:,} bytes, and one read may have {MAX_BYTES:,}: select the "
+                f"the record has {size:,} bytes, and one read may have {MAX_BYTES:,}; select the "
                 "fields to read (`field_sizes` lists them: GET /v1/fields, Thrift fieldSizes)"
             )
         if self._bytes > MAX_BYTES:
@@ -88,10 +88,7 @@ class BoundedRead(CountedRows):
         self._count(size)
 
     def made(self, size: int) -> None:
-        """
-        See `CountedRows`. The first result is always allowed, since a single record may
-        be large.
-        """
+        """See `CountedRows`. The first result is always allowed, since one record may be large."""
         if self._is_over():
             raise ReadAbandoned("read", "its caller has disconnected")
         if self._results and self._bytes + size > MAX_BYTES:
@@ -111,7 +108,7 @@ class BoundedRead(CountedRows):
 
 class SmallRead(CountedRows):
     """
-    A context manager that aborts large reads that no caller waits for.
+    A context manager that aborts large reads, for reads that no caller is waiting for.
 
     Raises:
         TooManyReads: the read is large.

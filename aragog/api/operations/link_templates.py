@@ -1,4 +1,4 @@
-"""Operations on the URL templates of a host: list which ones are followed, and override that."""
+"""Operations that list a host's URL templates and override whether their links are followed."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Template = Annotated[
 ]
 
 
-def _store(caller: Caller) -> TrapStore:
+def _trap_store(caller: Caller) -> TrapStore:
     crawls = need(caller.parts.crawls, "this server has no crawls")
-    return need(crawls.traps, "this server has no templates of URLs")
+    return need(crawls.traps, "this server has no URL templates")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class TemplatesRequest:
     pool=Pool.BROKER,
 )
 def list_templates(caller: Caller, request: TemplatesRequest) -> HostTemplates:
-    """List the templates of a host's URLs, those whose links are not followed first."""
-    return host_templates(_store(caller), request.host.lower())
+    """List a host's URL templates. Those whose links are not followed come first."""
+    return host_templates(_trap_store(caller), request.host.lower())
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,11 @@ class DecideTemplateRequest:
 )
 def decide_template(caller: Caller, request: DecideTemplateRequest) -> HostTemplates:
     """
-    Follow all links of a template or none, regardless of its pages. Returns the host's templates.
+    Follow all links that match a template, or none, and return the host's templates.
 
-    URLs that are already queued are still fetched. This takes effect everywhere within a second.
+    The decision does not depend on the pages. URLs that are already queued are still fetched. It
+    takes effect everywhere within a second.
     """
-    store, name = _store(caller), request.host.lower()
+    store, name = _trap_store(caller), request.host.lower()
     decide(store, name, request.template, request.state)
     return host_templates(store, name)

@@ -1,9 +1,9 @@
 """
-The definition of an operation: a call that other programs can make, over any protocol.
+The definition of an operation, which is a call that other programs can make over any protocol.
 
-An operation is a function of a `Caller` and a typed request. Its properties are declared with it:
-the scope that a token needs, if it may be repeated, what it blocks on, and its names in HTTP and
-Thrift. Servers, clients and documents are derived from these (docs/extending.md).
+An operation is a function of a `Caller` and a typed request. Its properties are declared with it,
+such as the scope that a token needs, whether it may be repeated, what it blocks on, and its names
+in HTTP and Thrift. Servers, clients and documents are derived from these (docs/extending.md).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class Pool(StrEnum):
-    """The part that an operation blocks on. Each has its own threads, so none delays another."""
+    """The component that an operation blocks on. Each has its own threads."""
 
     STORE = auto()
     CONTENT = auto()
@@ -53,7 +53,7 @@ class Pool(StrEnum):
     BROKER = auto()
     FETCH = auto()
     EXPLAIN = auto()
-    """All parts of the system, one after the other."""
+    """All components of the system, one after the other."""
 
 
 Enqueue = Callable[..., "Iterable[EnqueueResult]"]
@@ -69,14 +69,14 @@ class TakedownsChanged(Protocol):
 
 
 def no_notification(*, purge: bool) -> None:
-    """Do nothing: there are no other parts to notify."""
+    """Do nothing, because there are no other components to notify."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherParts:
     """
-    What operations use in addition to the store. If a part is None, its operations raise
-    `Unsupported`.
+    The services that operations use in addition to the store. If one is None, the operations that
+    need it raise `Unsupported`.
 
     Args:
         read: reads from the store or its standby; None if there is no standby.
@@ -85,9 +85,9 @@ class OtherParts:
         batches: the progress of enqueued URLs.
         jobs: the job queues of other programs.
         crawls: controls crawls.
-        texts: finds the main texts of pages.
+        texts: extracts the main text of pages.
         graphs: the graphs of applications.
-        kinds: the item kinds in `extract`; None if they are unknown here.
+        kinds: the item kinds in `extract`; None if this process does not know them.
         explain: explains URLs.
         tracer: creates spans for calls; None if tracing is off.
         takedowns_changed: called after each change of the takedowns to notify producers; with
@@ -108,14 +108,14 @@ class OtherParts:
     takedowns_changed: TakedownsChanged = no_notification
 
     def arguments(self) -> dict[str, Any]:
-        """Return these parts as keyword arguments, for constructors that take them."""
+        """Return these services as keyword arguments, for constructors that take them."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(OtherParts)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts(OtherParts):
     """
-    The store and all other parts that operations use.
+    The store and all other services that operations use.
 
     Args:
         store: the store to read and write.
@@ -130,15 +130,15 @@ class Parts(OtherParts):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller of an operation, and the parts of the system that serve the call."""
+    """The caller of an operation, and the services that the operation can use."""
 
     parts: Parts
     token: str | None = None
     """The token's name (a `Token` on a server), or None if no token is required."""
     admit: Callable[[int], None] | None = None
     """
-    Called with the size of content before it is read; raises if there is not enough
-    memory for it.
+    Called with the size of content before the content is read. Raises if there is not enough
+    memory.
     """
     door: str = ""
     """`http` or `thrift`; empty for Python without a server."""
@@ -160,10 +160,10 @@ class Caller:
 
 def need(part: T | None, what: str) -> T:
     """
-    Return a part that the operation needs.
+    Return a service that the operation needs.
 
     Raises:
-        Unsupported: this server does not have the part.
+        Unsupported: this server does not have the service; `what` is the message.
     """
     if part is None:
         raise Unsupported(what)
@@ -175,9 +175,9 @@ class Form(StrEnum):
 
     JSON = auto()
     RECORD = auto()
-    """JSON with an ETag; 304 if the client has the current version."""
+    """JSON with an ETag, or 304 if the client has the current version."""
     FRESH = auto()
-    """As `RECORD`, with the record's age, since the page may be fetched first."""
+    """Like `RECORD`, with the record's age, since the page may be fetched first."""
     RECORDS = auto()
     """JSON with a status for each item, built from stored data without intermediate objects."""
     CONTENT = auto()
@@ -192,20 +192,21 @@ class HttpRoute:
     An operation's HTTP method and path.
 
     Args:
-        method, path: of its requests. Options are in the query for GET, PUT and DELETE, otherwise
-            in a JSON object, unless the path contains them.
-        status: for a success with a response body; a response without one has status 204.
-        member: the JSON member that contains a response which is not an object itself.
+        method, path: the method and path of requests. Options are in the query for GET, PUT and
+            DELETE, otherwise in a JSON object, unless the path contains them.
+        status: the status of a successful response with a body. A response without a body has
+            status 204.
+        member: the JSON member that contains the response, if the response is not an object itself.
         missing: the problem returned if nothing is stored.
         form: how the response is represented.
         selects: query parameters, with their values, that select this operation among those of the
-            same route; the first operation of a route is the default.
-        given: parameters any of which selects this operation.
+            same route. The first operation of a route is the default.
+        selected_by: parameters that select this operation if any of them is present.
         fixed: options whose values the route implies.
-        in_query: options in the query although the request has a body.
+        in_query: options that are in the query although the request has a body.
         next_link: a response with a cursor has a Link header to the next page (RFC 8288).
-        pending: the response member that is true while the work continues; the status is then 202.
-        also: other routes of the operation.
+        pending: the response member that is true while the work continues. The status is then 202.
+        other_routes: other routes of the operation.
         text: what this route does, if it differs from the operation's first line.
     """
 
@@ -216,12 +217,12 @@ class HttpRoute:
     missing: str = "there is no record of this URL"
     form: Form = Form.JSON
     selects: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    given: tuple[str, ...] = ()
+    selected_by: tuple[str, ...] = ()
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     in_query: tuple[str, ...] = ()
     next_link: bool = False
     pending: str | None = None
-    also: tuple[HttpRoute, ...] = ()
+    other_routes: tuple[HttpRoute, ...] = ()
     text: str = ""
 
     @property
@@ -235,45 +236,45 @@ class Operation(Generic[P, R]):
     """
     One operation.
 
-    `P` are the options as a Python caller passes them. `R` is the response, or None if nothing is
-    stored.
+    `P` stands for the options, as a Python caller passes them. `R` is the response, or None if
+    nothing is stored.
     """
 
     name: str
     request: type[Any]
     run: Callable[[Caller, Any], Any]
     """Returns the response, or `Steps` that return it for a waiting call."""
-    answer: Any
+    response_type: Any
     """The type of the response."""
     scope: str
     pool: Pool
     repeatable: Callable[[Any], bool]
     """Returns True if a client may repeat this request when it does not know the outcome."""
     waits: bool
-    """True if a call may wait without occupying a thread; `wait_s` returns the maximum time."""
-    in_steps: bool
+    """True if a call may wait for as long as its caller requests, without occupying a thread."""
+    runs_in_steps: bool
     """True if `run` returns `Steps`, which occupy a thread only while they run."""
-    in_parts: str | None
+    split_option: str | None
     """The list that a client splits over several requests if it is too long for one request."""
     http: HttpRoute | None
     thrift: tuple[str, str] | None
-    """The service and method in the Thrift contract, or None if it is not in the contract."""
+    """The service and method in Thrift, or None if the operation is not available there."""
     tool: bool
     """True if a language model may call it as a tool."""
     text: str
 
     @property
     def routes(self) -> tuple[HttpRoute, ...]:
-        """All its HTTP routes; clients use the first."""
-        return () if self.http is None else (self.http, *self.http.also)
+        """All its HTTP routes. Clients use the last one whose fixed options match the request."""
+        return () if self.http is None else (self.http, *self.http.other_routes)
 
     @property
-    def gate(self) -> str:
+    def required_scope(self) -> str:
         """
         The scope that is checked before the request is read.
 
-        If the request selects an application's graph, `scope@graph` is checked after it was read
-        (`require_graph`).
+        If the request selects an application's graph, `scope@graph` is checked once the request
+        has been read (`require_graph`).
         """
         return f"{self.scope}@" if self.in_graphs else self.scope
 
@@ -303,10 +304,10 @@ class OperationDecorator(Protocol[P, Q_co]):
 
 def _return_type(run: Callable[..., Any]) -> Any:
     """Return the return type of a function, or of its steps."""
-    answer = typing.get_type_hints(run)["return"]
-    if typing.get_origin(answer) is Generator:
-        return typing.get_args(answer)[-1]
-    return answer
+    return_type = typing.get_type_hints(run)["return"]
+    if typing.get_origin(return_type) is Generator:
+        return typing.get_args(return_type)[-1]
+    return return_type
 
 
 def _takes_graph(request: Any) -> bool:
@@ -333,21 +334,22 @@ def operation(
     pool: Pool = Pool.STORE,
     repeatable: Callable[[Q], bool] = _always,
     waits: bool = False,
-    in_parts: str | None = None,
+    split_option: str | None = None,
     tool: bool = True,
 ) -> OperationDecorator[P, Q]:
     """
-    Turn a function of a caller and a request into an operation of the table.
+    Turn a function of a caller and a request into an operation.
 
     Args:
         request: the class of its requests, a frozen dataclass whose fields have an `Option`.
-        http: its route, or None if it has none.
-        thrift: its Thrift name, `Service.method`, or None if it has none.
+        http: its route, or None if it is not available over HTTP.
+        thrift: its Thrift name, `Service.method`, or None if it is not available over Thrift.
         scope: the scope that a token needs.
-        pool: the part that it blocks on.
+        pool: the component that it blocks on.
         repeatable: returns True if a client may repeat a request.
-        waits: a call waits as long as its caller requests; the function is a generator of waits.
-        in_parts: the list that clients may split over several requests.
+        waits: True if a call waits as long as its caller requests. The function is then a generator
+            (`Steps`).
+        split_option: the list that clients may split over several requests.
         tool: True if a language model may call it as a tool; False for workers' calls.
     """
 
@@ -357,13 +359,13 @@ def operation(
             name=run.__name__,
             request=cast("type", request),
             run=_in_graph(run, scope) if _takes_graph(request) else run,
-            answer=_return_type(run),
+            response_type=_return_type(run),
             scope=scope,
             pool=pool,
             repeatable=repeatable,
             waits=waits,
-            in_steps=inspect.isgeneratorfunction(run),
-            in_parts=in_parts,
+            runs_in_steps=inspect.isgeneratorfunction(run),
+            split_option=split_option,
             http=http,
             thrift=(service, method) if thrift else None,
             tool=tool,

@@ -1,10 +1,10 @@
 """
-Options of calls, described once: their text, bounds, and names on the wire. Pure.
+Options of calls, which are described once, with their text, bounds, and names on the wire.
 
 An option is a field of a frozen dataclass. `Option` in its annotation adds what a type cannot
 express:
 
-    depth: Annotated[int, Option("Link hops to follow.", least=0, most=100)] = 0
+    depth: Annotated[int, Option("Link hops to follow.", minimum=0, maximum=100)] = 0
 
 HTTP, Thrift, the OpenAPI document, the Python client and the command line use these descriptions.
 """
@@ -38,9 +38,9 @@ class Option:
     One option of a call.
 
     Args:
-        text: what the option does, in a sentence or two; for documents and docstrings.
-        least, most: the bounds of a number.
-        capped: a number above `most` is replaced by `most`.
+        text: what the option does, in a sentence or two, for documents and docstrings.
+        minimum, maximum: the bounds of a number.
+        capped: a number above `maximum` is replaced by `maximum`.
         max_items: the maximum length of a list or mapping.
         max_bytes: the maximum size of a string, or of each string in a list, in UTF-8.
         pattern: a regular expression that must match the whole string.
@@ -50,21 +50,22 @@ class Option:
             `http` means that it is not a member of requests, because a header, the path or the
             method sets it.
         http_default: the default over HTTP, if it differs.
-        shares: another option whose query parameter this option shares; items of the form
-            `name:value` belong to this option, the others to that one.
-        omitted: JSON leaves the member out if the value is None.
-        nulls: the option whose names JSON sends as members of this one with the value null.
+        shares: another option whose query parameter this option shares. Items of the form
+            `name:value` belong to this option, and the others belong to the other option.
+        omitted: True if JSON leaves the member out when the value is None.
+        nulls: another option, a list of names. JSON sends these names as members of this option
+            with the value null.
         cli: the help text on the command line, or None for `text`.
-        is_url: a client normalizes the URL, or each URL of the list, before sending it.
-        as_given: a client sends the URL unchanged after validating it.
-        is_json: a mapping to any JSON; in Thrift each of its values is JSON text.
-        by_format: the option has field values, which follow the declared formats of their names in
-            JSON.
+        is_url: True if clients normalize the URL, or each URL of the list, before sending it.
+        as_given: True if clients send the URL unchanged after validating it.
+        is_json: True for a mapping to any JSON values. In Thrift, each value is a JSON string.
+        by_format: True if the option has field values. In JSON, these follow their declared
+            formats.
     """
 
     text: str
-    least: float | None = None
-    most: float | None = None
+    minimum: float | None = None
+    maximum: float | None = None
     capped: bool = False
     max_items: int | None = None
     max_bytes: int | None = None
@@ -120,7 +121,7 @@ class OptionField:
 
 @cache
 def option_fields(request: Any) -> tuple[OptionField, ...]:
-    """Return the options of a dataclass, positional ones first."""
+    """Return a dataclass's options, with the positional ones first."""
     hints = typing.get_type_hints(request, include_extras=True)
     fields = dataclasses.fields(request)
     return tuple(
@@ -147,12 +148,12 @@ def _field(field: dataclasses.Field[Any], hint: Any) -> OptionField:
     return OptionField(field.name, hint, optional, option, default)
 
 
-def checked(request: A) -> A:
+def validate_options(request: A) -> A:
     """
-    Validate a request's options; a number that is `capped` is replaced.
+    Validate a request's options. Returns the request, with too large `capped` numbers replaced.
 
     Raises:
-        BadInput: an option is invalid; the message states its name, bounds and value.
+        BadInput: an option is invalid. The message states its name, bounds and value.
     """
     replaced: dict[str, Any] = {}
     for field in _fields_of(request):
@@ -161,63 +162,63 @@ def checked(request: A) -> A:
             if not field.optional:
                 raise BadInput(f"{field.name}: is required")
             continue
-        accepted = _checked(field, value)
+        accepted = _validate_value(field, value)
         if accepted is not value:
             replaced[field.name] = accepted
     return dataclasses.replace(request, **replaced) if replaced else request  # type: ignore[type-var]
 
 
-def _checked(field: OptionField, value: Any) -> Any:
+def _validate_value(field: OptionField, value: Any) -> Any:
     option, origin = field.option, field.origin
     if origin in (int, float):
-        return _number(field, value)
+        return _check_number(field, value)
     if origin is bool:
         if not isinstance(value, bool):
             raise BadInput(f"{field.name}: must be true or false")
     elif origin is str:
-        _text(field, value)
+        _check_string(field, value)
     elif origin is bytes:
-        _bytes(field, value)
+        _check_bytes(field, value)
     elif isinstance(origin, type) and issubclass(origin, Mapping):
         if not isinstance(value, Mapping) or "" in value:
             raise BadInput(f"{field.name}: must be an object of names and values")
-        _size(field, value)
-        _values(field, value)
+        _check_size(field, value)
+        _check_numbers(field, value)
     elif origin is tuple or (isinstance(origin, type) and issubclass(origin, Sequence)):
         if isinstance(value, str | bytes) or not isinstance(value, Sequence):
             raise BadInput(f"{field.name}: must be a list of at most {option.max_items} items")
-        _size(field, value)
-        return _items(field, value)
+        _check_size(field, value)
+        return _check_items(field, value)
     return value
 
 
-def _items(field: OptionField, value: Any) -> Any:
+def _check_items(field: OptionField, value: Any) -> Any:
     [kind, *_] = typing.get_args(field.kind)
     if kind is str:
         for item in value:
-            _text(field, item)
+            _check_string(field, item)
     elif dataclasses.is_dataclass(kind):
-        accepted = [_checked_item(field, number, item) for number, item in enumerate(value)]
+        accepted = [_validate_item(field, number, item) for number, item in enumerate(value)]
         return value if all(map(operator.is_, accepted, value)) else accepted
     return value
 
 
-def _checked_item(field: OptionField, number: int, item: Any) -> Any:
+def _validate_item(field: OptionField, number: int, item: Any) -> Any:
     try:
-        return checked(item)
+        return validate_options(item)
     except BAD_INPUT as error:
         raise BadInput(f"{field.name}[{number}]: {error}") from error
 
 
-def _values(field: OptionField, value: Mapping[str, Any]) -> None:
+def _check_numbers(field: OptionField, value: Mapping[str, Any]) -> None:
     """Check the numbers in a mapping."""
     if (kind := typing.get_args(field.kind)[1]) in (int, float):
         for name, number in value.items():
             label = f"{field.name} of {str(name)[:_MAX_SHOWN_CHARS]}"
-            _number(dataclasses.replace(field, name=label, kind=kind), number)
+            _check_number(dataclasses.replace(field, name=label, kind=kind), number)
 
 
-def _bytes(field: OptionField, value: Any) -> None:
+def _check_bytes(field: OptionField, value: Any) -> None:
     max_bytes = field.option.max_bytes
     if not isinstance(value, bytes):
         raise BadInput(f"{field.name}: must be bytes, got {_short_repr(value)}")
@@ -225,26 +226,30 @@ def _bytes(field: OptionField, value: Any) -> None:
         raise BadInput(f"{field.name}: must have at most {max_bytes} bytes, got {len(value)}")
 
 
-def _number(field: OptionField, value: Any) -> Any:
+def _check_number(field: OptionField, value: Any) -> Any:
     option, is_whole = field.option, field.origin is int
     kinds: tuple[type, ...] = (int,) if is_whole else (int, float)
-    fits = isinstance(value, kinds) and not isinstance(value, bool)
-    least = -math.inf if option.least is None else option.least
-    most = math.inf if option.most is None else option.most
-    if fits and option.capped and value > most:
-        return int(most) if is_whole else most
-    if not fits or math.isnan(value) or not least <= value <= most:
+    is_valid_type = isinstance(value, kinds) and not isinstance(value, bool)
+    minimum = -math.inf if option.minimum is None else option.minimum
+    maximum = math.inf if option.maximum is None else option.maximum
+    if is_valid_type and option.capped and value > maximum:
+        return int(maximum) if is_whole else maximum
+    if not is_valid_type or math.isnan(value) or not minimum <= value <= maximum:
         if option.rule:
             raise BadInput(f"{field.name}: {option.rule}, got {_short_repr(value)}")
-        bounds = "" if option.most is None else f" from {_bound_text(least)} to {_bound_text(most)}"
-        if option.most is None and option.least is not None:
-            bounds = f", {_bound_text(least)} or more"
+        bounds = (
+            ""
+            if option.maximum is None
+            else f" from {_bound_text(minimum)} to {_bound_text(maximum)}"
+        )
+        if option.maximum is None and option.minimum is not None:
+            bounds = f", {_bound_text(minimum)} or more"
         kind = "a whole number" if is_whole else "a number"
         raise BadInput(f"{field.name}: must be {kind}{bounds}, got {_short_repr(value)}")
     return value
 
 
-def _text(field: OptionField, value: Any) -> None:
+def _check_string(field: OptionField, value: Any) -> None:
     option = field.option
     if not isinstance(value, str):
         raise BadInput(f"{field.name}: must be a string, got {_short_repr(value)}")
@@ -258,7 +263,7 @@ def _text(field: OptionField, value: Any) -> None:
             raise BadInput(f"{field.name}: must have at most {option.max_bytes} bytes, got {size}")
 
 
-def _size(field: OptionField, value: Any) -> None:
+def _check_size(field: OptionField, value: Any) -> None:
     max_items = field.option.max_items
     if max_items is not None and len(value) > max_items:
         raise BadInput(f"{field.name}: must have at most {max_items} items, got {len(value)}")
@@ -303,7 +308,7 @@ def takes(
     return decorate
 
 
-def given(request: Any) -> dict[str, Any]:
+def non_default_options(request: Any) -> dict[str, Any]:
     """Return the options of a request that are required or not at their defaults, by field name."""
     values = ((field, getattr(request, field.name)) for field in _fields_of(request))
     return {

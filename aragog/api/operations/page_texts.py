@@ -1,7 +1,7 @@
 """
-Provide the main texts of stored pages: stored texts, and others extracted when they are read.
+Provide the main text of stored pages, which is either stored or extracted when it is read.
 
-`text_processes` extracts them outside of the threads that read and write the store.
+`text_processes` extracts it outside of the threads that read and write the store.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from richpins.main_text import MARKDOWN
 ORIGINAL = "original"
 FORMS = (ORIGINAL, *TEXT_FORMS)
 _GRACE_S = 5.0
-"""How much longer than the deadline a caller waits; extraction stops at the deadline."""
+"""How much longer than the deadline a caller waits. The extraction stops at the deadline."""
 
 
 class PageTexts:
     """
-    Finds main texts. Thread-safe. Close it, or let it end with the process.
+    Provides the main text of pages. Thread-safe. Close it, or let it end with the process.
 
     Args:
         settings: the text finder and the limits of a page.
-        deadline_s: maximum time for a text, from the request on; extraction stops after that.
+        deadline_s: maximum time for a page, from the request on. The extraction then stops.
         max_waiting: how many pages may wait for a process.
-        slow_site_s: a site whose texts took longer than this within a minute may not use the last
+        slow_site_s: a site whose pages took longer than this within a minute may not use the last
             process.
     """
 
@@ -58,21 +58,21 @@ class PageTexts:
         self._processes = TextProcesses(self._settings, deadline_s, max_waiting, slow_site_s)
 
     def content(self, store: UrlStore, url: str, form: str) -> Content | None:
-        """Like `steps`, but runs on this thread."""
+        """Like `steps`, but runs in this thread."""
         return run_steps(self.steps(store, url, form))
 
     def steps(self, store: UrlStore, url: str, form: str) -> Steps[Content | None]:
         """
-        Return the main text of a page as content, or None if the page has no HTML, PDF or plain
-        text.
+        Return a page's main text as content, or None if the page is not HTML, PDF or plain text.
 
-        A waiting call: it occupies a thread to read the store, but not while the text is extracted.
+        This is a waiting call. It occupies a thread while it reads the store, but not while the
+        text is being extracted.
 
         Raises:
             Unsupported: the extra `text` is not installed.
             PageTextUnavailable: the page exceeds its limits.
-            TextsBusy: too many other texts are being extracted.
-            CorruptContent, ContentUnavailable: as `UrlStore.content`.
+            TextsBusy: too many other pages are being processed.
+            CorruptContent, ContentUnavailable: see `UrlStore.content`.
         """
         finder = load(self._settings.text_finder)
         stored = self._stored_text(store, url, form, finder)
@@ -87,7 +87,7 @@ class PageTexts:
         return _content(page.url, text, form, finder, page.facts)
 
     def fields(self, store: UrlStore, url: str, names: tuple[str, ...]) -> dict[str, bytes]:
-        """Extract the requested ones of `page.text` and `page.markdown`, as stored fields."""
+        """Return `page.text` and `page.markdown`, if they are in `names`, as stored fields."""
         values = {}
         for form, name in FIELDS.items():
             content = self.content(store, url, form) if name in names else None
@@ -96,7 +96,7 @@ class PageTexts:
         return values
 
     def find(self, page: Content, form: str) -> str:
-        """Extract and return the main text of a page's content, on this thread."""
+        """Extract and return the main text of a page's content, in this thread."""
         return run_steps(self._find(page, form))
 
     def _find(self, page: Content, form: str) -> Steps[str]:
@@ -113,11 +113,11 @@ class PageTexts:
             yield Wait(run.done, self._deadline_s + _GRACE_S)
         finally:
             self._processes.end(run)
-        if "error" in run.answer:
-            raise _unavailable(page, run.answer["error"])
-        if "text" not in run.answer:
-            raise TextsBusy("main text", run.answer.get("busy", "the extraction took too long"))
-        return str(run.answer["text"])
+        if "error" in run.result:
+            raise _unavailable(page, run.result["error"])
+        if "text" not in run.result:
+            raise TextsBusy("main text", run.result.get("busy", "the extraction took too long"))
+        return str(run.result["text"])
 
     def close(self) -> None:
         """Stop the processes."""

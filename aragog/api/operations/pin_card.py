@@ -1,7 +1,7 @@
 """
-Build a page's card: its picture, title, price and description, with source and age. Pure.
+Build a page's card, with its picture, title, price and description, and their sources and ages.
 
-All texts come from the page and are untrusted: escape them before showing them.
+All strings come from the page and are untrusted. Escape them before showing them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class PinCard:
     """The card of a page."""
 
     picture: str | None
-    """An absolute URL on a public host; the viewer's browser would load it."""
+    """An absolute URL on a public host, which the viewer's browser would load."""
     lines: tuple[CardLine, ...]
 
     @property
@@ -58,9 +58,9 @@ def pin_card(
 
     Args:
         fields: decoded values of the record.
-        info: the time and source of each field.
+        info: the timestamp and source of each field.
         confirmed_at_ms: when a fetch or a 304 last confirmed the page, or None if none did.
-        now_ms: the current time, from which ages are measured.
+        now_ms: the current time, for ages.
     """
     image = fields.get("page.image")
     source = image.get("url") if isinstance(image, dict) else None
@@ -80,16 +80,17 @@ def pin_card(
 
 
 def shorten(value: Any) -> str:
-    """Return a value as text of at most `MAX_CHARACTERS` characters."""
+    """Return a value as a string of at most `MAX_CHARACTERS` characters, plus an ellipsis."""
     text = str(value)
     return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}…"
 
 
 def _is_public(url: Any) -> bool:
     """
-    True if a picture's URL, judging by its spelling, does not point into the viewer's own network.
+    Return True if a picture's URL does not appear to point into the viewer's own network.
 
-    Which addresses a public host name resolves to for the viewer cannot be checked here.
+    Only its spelling is checked. Which addresses the host name resolves to for the viewer is not
+    known here.
     """
     try:
         url = normalize(url) if isinstance(url, str) else ""

@@ -2,12 +2,12 @@
 Control which queues other programs may use, and under which names.
 
 A door is a way to access queues: HTTP, Thrift, or Python without a server. Doors use the same queue
-names as pinlater, and a queue that was created through a door is open to all doors. The queue of a
-Celery app is open to the doors listed in its job types (`pinlater.job_types`). The crawler's queues
-are closed to all doors.
+names as pinlater, and a queue that was created through a door is open to all doors. A Celery app's
+queue is open to the doors listed in its job types (`pinlater.job_types`). The crawler's queues are
+closed to all doors.
 
 Up to version 0.1, a door's queue NAME was called `jobs.NAME` in pinlater, and its bodies had no
-content type. Jobs still waiting there are claimed together with those of NAME.
+content type. Jobs that are still waiting there are claimed together with those in NAME.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class QueueDoors:
         self._legacy: tuple[float, frozenset[str]] = (float("-inf"), frozenset())
 
     def may_use(self, queue: str, door: str) -> bool:
-        """True if a queue exists and is open to a door; `""` is Python without a server."""
+        """Return True if a queue exists and is open to a door; `""` is Python without a server."""
         return not self._is_reserved(queue) and self._is_open(self._setting(queue), door)
 
     def queue_to_write(self, queue: str, door: str) -> str:
@@ -66,7 +66,7 @@ class QueueDoors:
             BrokerUnavailable: no shard responds.
         """
         if self._is_reserved(queue):
-            raise AccessDenied(f"queue {queue}: belongs to the crawler; choose another name")
+            raise AccessDenied(f"queue {queue} belongs to the crawler; choose another name")
         setting = self._setting(queue)
         if setting is None and queue not in self._names():
             # Only use the reachable shards: an unreachable shard is no reason to reject jobs.
@@ -74,14 +74,13 @@ class QueueDoors:
             self._settings[queue] = (time.monotonic(), setting := float(doors.ALL))
         if not self._is_open(setting, door):
             raise AccessDenied(
-                f"queue {queue}: belongs to a Celery app; add the door to `doors` of its job types"
+                f"queue {queue} belongs to a Celery app; add the door to `doors` of its job types"
             )
         return queue
 
     def queues_to_read(self, queue: str, door: str) -> list[DoorQueue]:
         """
-        Return the pinlater queues that a door's jobs come from; one from an old version comes
-        first.
+        Return the pinlater queues that a door's jobs come from, with an old version's queue first.
 
         Raises:
             AccessDenied, BrokerUnavailable: see `queue_to_write`.
@@ -94,7 +93,7 @@ class QueueDoors:
             queues.append(DoorQueue(self.queue_to_write(queue, door), is_legacy=False))
         return queues
 
-    def listed(self, door: str) -> list[str]:
+    def open_queues(self, door: str) -> list[str]:
         """Return the queues that a door may use, sorted."""
         names = self._names()
         legacy = {name.removeprefix(LEGACY) for name in names if name.startswith(LEGACY)}
@@ -109,9 +108,9 @@ class QueueDoors:
 
     def _setting(self, queue: str) -> float | None:
         """
-        Return the setting `doors` of a queue, at most two seconds old, or None if it has none.
+        Return a queue's setting `doors`, at most two seconds old, or None if it has none.
 
-        This queries all shards, because one that was unreachable when the queue was opened does
+        This queries all shards, because a shard that was unreachable when the queue was opened does
         not have the setting.
         """
         at_s, setting = self._settings.get(queue, (float("-inf"), None))
@@ -135,8 +134,8 @@ class QueueDoors:
 
     def _ask_shards(self, ask: Callable[[Shard], T]) -> list[T]:
         """
-        Return the responses of the reachable shards; raises BrokerUnavailable if
-        there are none.
+        Return the responses of the reachable shards. Raises BrokerUnavailable
+        if no shard responds.
         """
         replies, last_error = [], None
         for shard in self._cluster.healthy():

@@ -22,7 +22,7 @@ class QueueState:
     queue: str
     paused: bool
     rate: float | None
-    """Maximum jobs per second over all workers; None if unlimited."""
+    """Maximum jobs per second across all workers, or None if unlimited."""
     due: int
     """Number of PENDING jobs that are due."""
     later: int
@@ -33,7 +33,7 @@ class QueueState:
     failed: int
     """Number of FAILED jobs that are still kept."""
     oldest_due_ms: int
-    """Time since the oldest due job became due; 0 if none is due."""
+    """Time since the oldest due job became due, or 0 if none is due."""
     max_attempts: int
     linear_attempts: int
     retry_step_ms: int
@@ -41,7 +41,7 @@ class QueueState:
     retry_cap_ms: int
     max_age_ms: int
     missing_shards: tuple[str, ...] = ()
-    """Servers that did not respond; their jobs are missing from the numbers."""
+    """Servers that did not respond, so that their jobs are missing from the numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class KeptJob:
     job_id: str
     state: str
     at_ms: int
-    """When it is due (PENDING), when its claim expires (RUNNING), or when it ended."""
+    """When the job is due (PENDING), when its claim expires (RUNNING), or when it ended."""
     name: str
     """The job type."""
     priority: int
@@ -62,7 +62,7 @@ class KeptJob:
     problem: str
     """Why its last attempt failed."""
     body: bytes
-    """The job's body; empty if the job has SUCCEEDED."""
+    """The job's body, which is empty if the job has SUCCEEDED."""
     content_type: str
 
 
@@ -88,9 +88,9 @@ class QueueStates:
 
     def state(self, queue: str) -> QueueState | None:
         """Return a queue's state, or None if no queue has this name."""
-        if queue not in self._jobs.doors.listed(self._door):
+        if queue not in self._jobs.doors.open_queues(self._door):
             if queue in self._admin.queues():
-                raise AccessDenied(f"queue {queue}: is not open to other programs")
+                raise AccessDenied(f"queue {queue} is not open to other programs")
             return None
         return self._state(queue)
 
@@ -158,7 +158,7 @@ class QueueStates:
         job_type: str,
         policy: Mapping[str, float],
     ) -> QueueState:
-        """Change settings, also on an old queue with the same name."""
+        """Change settings, including those of an old version's queue with the same name."""
         changes: dict[str, float | None] = {}
         if paused is not None:
             changes["paused"] = 1 if paused else None

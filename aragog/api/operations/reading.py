@@ -1,4 +1,4 @@
-"""Operations that read: records, links, aliases, histories, contents and watches."""
+"""Operations that read records, links, aliases, histories, contents and watches."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _RECORD_FIELDS = tuple(field.name for field in fields(Record))
 Include = Annotated[
     Sequence[str],
     Option(
-        "Extras to return: `aliases`, `inlinks` (how many) and `fetch` (the last one); each costs "
+        "Extras to return: `aliases`, `inlinks` (how many) and `fetch` (the last one). Each costs "
         "about one more read.",
         choices=EXTRAS,
         max_items=len(EXTRAS),
@@ -69,8 +69,8 @@ class GetRequest:
     facts: Annotated[
         bool,
         Option(
-            "Also return facts of the last fetch, when the next is due, and size and hash of the "
-            "content.",
+            "Also return facts about the last fetch, when the next one is due, and the content's "
+            "size and hash.",
             http="",
             http_default=True,
         ),
@@ -103,7 +103,7 @@ def get(caller: Caller, request: GetRequest) -> PageRecord | None:
 
 
 def extras(store: UrlStore, url: str, include: Sequence[str]) -> dict[str, Any]:
-    """Return the extras of a record, as members of `PageRecord`."""
+    """Return a record's extras, as members of `PageRecord`."""
     values: dict[str, Any] = {}
     if "aliases" in include:
         values["aliases"] = tuple(store.aliases.of(url)[:MAX_ALIASES])
@@ -131,7 +131,7 @@ class GetManyRequest:
     GetManyRequest,
     http=HttpRoute("POST", "/v1/urls:batchGet", form=Form.RECORDS),
     thrift="UrlStore.getMany",
-    in_parts="urls",
+    split_option="urls",
 )
 def get_many(caller: Caller, request: GetManyRequest) -> list[PageRecord | TakenDown | None]:
     """
@@ -206,7 +206,7 @@ def outlinks(caller: Caller, request: LinksRequest) -> LinkPage:
             return ListPage([])
         return store.links.outlinks(request.url, limit=request.limit, cursor=request.cursor or None)
 
-    return _links(caller.read(read))
+    return _link_page(caller.read(read))
 
 
 @operation(
@@ -216,10 +216,10 @@ def outlinks(caller: Caller, request: LinksRequest) -> LinkPage:
 )
 def inlinks(caller: Caller, request: InlinksRequest) -> LinkPage:
     """
-    List links to the page and to its aliases; new links appear after the next compaction.
+    List links to the page and to its aliases. New links appear after the next compaction.
 
-    A link belongs to the page that contains it. With a purpose, a part may therefore have fewer
-    links than its limit, or none, even if more links follow its cursor.
+    A link belongs to the page that contains it. With a purpose, a part of the list may therefore
+    have fewer links than its limit, or none, even if more links follow its cursor.
     """
 
     def read(store: UrlStore) -> ListPage[LinkRecord]:
@@ -229,13 +229,13 @@ def inlinks(caller: Caller, request: InlinksRequest) -> LinkPage:
         usable = usable_urls(store, (link.url for link in links.items), request.purpose)
         return replace(links, items=[link for link in links.items if link.url in usable])
 
-    page = _links(caller.read(read))
+    page = _link_page(caller.read(read))
     if not request.count:
         return page
     return replace(page, count=caller.read(lambda store: store.links.count_inlinks(request.url)))
 
 
-def _links(page: ListPage[LinkRecord]) -> LinkPage:
+def _link_page(page: ListPage[LinkRecord]) -> LinkPage:
     return LinkPage(
         tuple(PageLink(link.url, link.text, link.rel) for link in page.items), page.cursor
     )
@@ -247,7 +247,7 @@ def _links(page: ListPage[LinkRecord]) -> LinkPage:
     thrift="UrlStore.countInlinks",
 )
 def count_inlinks(caller: Caller, request: UrlRequest) -> int:
-    """Count the links that `inlinks` lists; reads stored counts, so the cost is constant."""
+    """Count the links that `inlinks` lists. This reads stored counts, so the cost is constant."""
     return caller.read(lambda store: store.links.count_inlinks(request.url))
 
 
@@ -255,7 +255,7 @@ def count_inlinks(caller: Caller, request: UrlRequest) -> int:
     UrlRequest, http=HttpRoute("GET", "/v1/aliases", member="aliases"), thrift="UrlStore.aliases"
 )
 def aliases(caller: Caller, request: UrlRequest) -> list[str]:
-    """List the other URLs of the same page, without the canonical one."""
+    """List the page's URLs other than the canonical one."""
     return caller.read(lambda store: store.aliases.of(request.url))
 
 
@@ -292,22 +292,22 @@ class ContentRequest:
     url: Url
     _: KW_ONLY
     offset_bytes: Annotated[
-        int, Option("The first byte to return.", least=0, most=2**62, http="")
+        int, Option("The first byte to return.", minimum=0, maximum=2**62, http="")
     ] = 0
     limit_bytes: Annotated[
         int | None,
         Option(
-            "Maximum number of bytes; over Thrift, at most 15,000,000.",
-            least=1,
-            most=2**62,
+            "Maximum number of bytes. Over Thrift, at most 15,000,000.",
+            minimum=1,
+            maximum=2**62,
             http="",
         ),
     ] = None
     form: Annotated[
         str,
         Option(
-            "`original`: as fetched; `text` or `markdown`: the page's main text in that format, in "
-            "UTF-8.",
+            "`original` for the content as fetched; `text` or `markdown` for the page's main text "
+            "in that format, in UTF-8.",
             choices=FORMS,
             http="as",
         ),
@@ -316,10 +316,10 @@ class ContentRequest:
     at_ms: Annotated[
         int | None,
         Option(
-            "Return the version of this time, if kept (`content.keep_versions`); only with "
-            "`original`. Default: the current version.",
-            least=0,
-            most=2**62,
+            "Return the version that was current at this time, if it was kept "
+            "(`content.keep_versions`). Only with `original`. Default: the current version.",
+            minimum=0,
+            maximum=2**62,
         ),
     ] = None
 
@@ -335,8 +335,8 @@ def content_part(caller: Caller, request: ContentRequest) -> Steps[ContentPart |
     Return a page's content, or a part of it, either as fetched or as its main text.
 
     Only HTML has a main text. Returns None if nothing is stored. Raises Unsupported without the
-    extra `text`, or if extracting the text takes more than `pipeline.page_max_cpu_s`. Extracting a
-    text does not occupy the threads that read content.
+    extra `text`, or if extracting the main text takes more than `pipeline.page_max_cpu_s`. The
+    extraction does not occupy the threads that read content.
     """
     if request.at_ms is not None and request.form != ORIGINAL:
         raise BadInput("at_ms: earlier versions are only available as original")

@@ -1,4 +1,4 @@
-"""Find pages of a host with the same body, and near copies of a page's text."""
+"""The operation that finds a host's pages with the same body, or with nearly the same text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aragog.urlstore.uses import is_usable, usable_urls
 
 @dataclass(frozen=True, slots=True)
 class SamePages:
-    """A part of a list of pages. `cursor` continues the list; None if it is complete."""
+    """A part of a list of pages. `cursor` continues the list; it is None at the end."""
 
     pages: tuple[SamePage, ...]
     cursor: str | None = None
@@ -33,10 +33,10 @@ class SameContentRequest:
     within: Annotated[
         int | None,
         Option(
-            "Also return near copies, whose fingerprints (`page.fingerprint`) differ in at most "
-            "this many of 64 bits. Default: only pages with the same body.",
-            least=0,
-            most=MAX_DISTANCE,
+            "Also return near-duplicates, whose fingerprints (`page.fingerprint`) differ in at "
+            "most this many of 64 bits. Default: only pages with the same body.",
+            minimum=0,
+            maximum=MAX_DISTANCE,
         ),
     ] = None
     purpose: LinkPurpose = None
@@ -49,11 +49,10 @@ class SameContentRequest:
 )
 def same_content(caller: Caller, request: SameContentRequest) -> SamePages:
     """
-    List other pages of the same host with the same body or, if requested, with nearly the same
-    text.
+    List the host's other pages with the same body or, if requested, with nearly the same text.
 
-    They are in no particular order. A part may have fewer pages than its limit, or none, even if
-    more pages follow its cursor.
+    They are in no particular order. A part of the list may have fewer pages than its limit, or
+    none, even if more pages follow its cursor.
     """
 
     def read(store: UrlStore) -> ListPage[SamePage]:

@@ -1,4 +1,4 @@
-"""The scopes of tokens for the store and for graphs, and the error for a missing scope."""
+"""Token scopes for the store and for graphs, and the error for a missing scope."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aragog.errors import AccessDenied, BadInput
 
 READ, WRITE, ADMIN = "read", "write", "admin"
 SCOPES = (READ, WRITE, ADMIN)
-"""The scopes of tokens; `read@pins` and `write@pins` apply to one graph (docs/extending.md)."""
+"""The scopes for the store. `read@pins` and `write@pins` apply to one graph (docs/extending.md)."""
 GRAPH_SCOPE = re.compile(r"(?:read|write)@[a-z][a-z0-9_]{0,19}", re.ASCII)
 ANY = ""
 """The scope of calls that every token may make."""
@@ -30,9 +30,9 @@ class Token(str):
     A token's name, scopes and rate.
 
     Args:
-        name: for the access log and `serving.field_writers`.
+        name: the token's name in the access log and in `serving.field_writers`.
         scopes: the token's scopes.
-        rate: requests per second, over all processes; None if unlimited.
+        rate: requests per second across all processes; None if unlimited.
     """
 
     __slots__ = ("rate", "scopes")
@@ -47,26 +47,28 @@ class Token(str):
 
     def allows(self, scope: str) -> bool:
         """
-        Return True if the token has a scope; `admin` includes all.
+        Return True if the token has a scope. `admin` includes all.
 
-        `read@` matches the scope `read` and that of any graph, such as `read@pins`.
+        `read@` matches the scope `read` and the scope for any graph, such as `read@pins`.
         """
         if scope == ANY or scope in self.scopes or ADMIN in self.scopes:
             return True
         if not scope.endswith("@"):
             return False
-        return any(own == scope[:-1] or own.startswith(scope) for own in self.scopes)
+        return any(
+            held_scope == scope[:-1] or held_scope.startswith(scope) for held_scope in self.scopes
+        )
 
 
 def require_graph(token: str | None, scope: str, graph: str | None) -> None:
     """
-    Check that a token has a scope in a graph; None is the graph of the store.
+    Check that a token has a scope in a graph. None is the graph of the store.
 
     A scope for the store does not include graphs, and a scope for one graph includes no other.
 
     Raises:
         LacksScope: the token does not have it.
-        BadInput: not a valid graph name.
+        BadInput: the graph's name is not valid.
     """
     if graph is not None and not GRAPH_SCOPE.fullmatch(f"{READ}@{graph}"):
         # An invalid name would end up in a header of the error response.

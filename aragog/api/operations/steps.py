@@ -1,4 +1,4 @@
-"""Waiting calls: generators that occupy a thread only while they run a step."""
+"""Waiting calls, which are generators that occupy a thread only while they run a step."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ T = TypeVar("T")
 class Wait(NamedTuple):
     """The condition that a call waits for before its next step."""
 
-    until: Future[bool]
+    condition: Future[bool]
     max_s: float
-    """Maximum wait; the next step then runs in any case, and at once if the server stops."""
+    """Maximum wait, after which the next step runs. It runs at once if the server stops."""
 
 
 Steps = Generator[Wait, None, T]
-"""A waiting call. Its result is the generator's return value; closing it cancels the call."""
+"""A waiting call. Its result is the generator's return value. Closing it cancels the call."""
 
 
 class Run(Protocol):
@@ -30,7 +30,7 @@ class Run(Protocol):
 
 
 def run_steps(steps: Steps[T]) -> T:
-    """Run a waiting call on this thread, and return its result."""
+    """Run a waiting call in this thread, and return its result."""
     try:
         while True:
             future, max_s = next(steps)
@@ -44,7 +44,7 @@ def run_steps(steps: Steps[T]) -> T:
 
 async def run_steps_async(steps: Steps[T], run: Run) -> T:
     """
-    Run a waiting call on an event loop, and return its result; no thread is occupied while it
+    Run a waiting call on an event loop, and return its result. It occupies no thread while it
     waits.
 
     Args:
@@ -65,7 +65,7 @@ async def run_steps_async(steps: Steps[T], run: Run) -> T:
 
 
 class _Result(NamedTuple):
-    """The result of a finished call, since StopIteration cannot pass through a future."""
+    """The result of a finished call. StopIteration cannot pass through a future."""
 
     value: Any
 

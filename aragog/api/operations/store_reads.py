@@ -23,10 +23,7 @@ class ReadStore(Protocol):
 
 
 def unhedged(store: UrlStore) -> ReadStore:
-    """
-    Return a reader for a store without a standby; it runs only a few large reads at
-    the same time.
-    """
+    """Return a reader for a store without a standby. It limits large reads with `BoundedRead`."""
 
     def read(call: Callable[[UrlStore], Any]) -> HedgedResult:
         with BoundedRead():

@@ -1,8 +1,8 @@
 """
-The table of operations: every call that another program can make, each defined once.
+The table of operations, which are all calls that another program can make, each defined once.
 
 Servers (HTTP, Thrift), documents (OpenAPI) and clients (Python: direct, HTTP, Thrift, asyncio) are
-derived from it. To add an option, add a field to the operation's request and to the Thrift
+derived from this table. To add an option, add a field to the operation's request and to the Thrift
 contract.
 """
 
@@ -57,7 +57,7 @@ OPERATIONS: dict[str, Operation[Any, Any]] = {
     for value in vars(module).values()
     if isinstance(value, Operation)
 }
-"""Every operation by name, in the order of the documents."""
+"""All operations by name, in the order in which documents list them."""
 
 Choice = tuple[Operation[Any, Any], HttpRoute]
 """One of the operations that share an HTTP path and method."""

@@ -1,20 +1,20 @@
 """
-Extract main texts in a limited number of separate processes, each text with a deadline.
+Extract the main text of pages in a limited number of separate processes, with a deadline per page.
 
-The library that extracts texts is Python code, and pages may be hostile. It runs within the limits
-of a page (`pipeline.page_max_cpu_s`, `pipeline.page_max_memory_bytes`). A page that exceeds them
-ends its process, but not the server. The work on a text also stops at its deadline, or when the
-last caller stops waiting.
+The library that extracts main text is Python code, and pages may be hostile. It runs within the
+limits of a page (`pipeline.page_max_cpu_s`, `pipeline.page_max_memory_bytes`). A page that exceeds
+them ends the extracting process, but not the server. The work on a page also stops at its deadline,
+or when the last caller stops waiting.
 
 Callers occupy no thread while they wait. Callers that want the text of the same bytes share one
 run, and a page that exceeded its limits is refused for a while without another run. The cost of a
 hostile page therefore does not depend on the number of requests for it.
 
-Sites share the processes fairly: the next text is from the site that used the least time in the
+Sites share the processes fairly. The next page is from the site that used the least time in the
 last minute, and sites that used more than `SLOW_SITE_S` leave one process to the others. Even many
-hostile pages of one site delay another site's text by at most one text.
+hostile pages of one site delay another site's page by at most one extraction.
 
-A process is started for the first text (0.5 s) and kept; at most `MAX_PROCESSES` run. A process
+A process is started for the first page (0.5 s) and kept. At most `MAX_PROCESSES` run. A process
 ends when its input is closed, so it never outlives the process that started it.
 """
 
@@ -42,24 +42,24 @@ from aragog.settings import PipelineSettings
 
 MAX_PROCESSES = 2
 DEADLINE_S = 10.0
-"""Time limit for a text, including the wait for a process."""
+"""Time limit for a page's text, including the wait for a process."""
 MAX_WAITING = 256
 MAX_WAITING_BYTES = 64 << 20
 """
-Maximum total size of bodies waiting for a process; beyond this or the maximum number, callers must
+Maximum total size of the bodies that wait for a process. Beyond this or `MAX_WAITING`, callers must
 retry.
 """
 REFUSAL_TTL_S = 600.0
 """How long a page that exceeded its limits is refused without another run."""
 _MAX_REFUSED = 1_000
 SLOW_SITE_S = 2.0
-"""A text takes about 25 ms; a site whose texts took more than this in total counts as slow."""
+"""A page takes about 25 ms. A site whose pages took more than this in total counts as slow."""
 SITE_TTL_S = 60.0
-"""A site's used time is forgotten this long after its last text."""
+"""The time that a site used is forgotten this long after its most recent page."""
 _MAX_SITES = 1_000
 CRASHED = "the page crashed the process that extracted its text"
 _CHECK_INTERVAL_S = 0.1
-"""How often a run checks whether anybody still waits for it."""
+"""How often a run checks whether a caller is still waiting for it."""
 _IDLE_TIMEOUT_S = 60.0
 """An idle thread ends after this time."""
 _LENGTH_BYTES = 8
@@ -70,7 +70,7 @@ class PageTextUnavailable(Unsupported):
 
 
 class TextsBusy(TransientError):
-    """Too many other texts are being extracted; the same call may work later."""
+    """Too many other pages are being processed; the same call may work later."""
 
 
 @dataclass(slots=True, eq=False)
@@ -82,29 +82,29 @@ class TextRun:
     body: bytes
     deadline_s: float
     done: Future[bool] = field(default_factory=Future)
-    answer: dict[str, Any] = field(default_factory=dict)
-    """Contains `text`, or the reason for the failure: `error`, or `busy` if a retry may work."""
+    result: dict[str, Any] = field(default_factory=dict)
+    """Contains `text`, or the reason for a failure as `error`, or as `busy` if a retry may work."""
     callers: int = 0
     site: str = ""
     """The registered domain of the page."""
     is_slow: bool = False
-    """True if it occupies one of the processes that slow sites may use."""
+    """True if the run occupies one of the processes that slow sites may use."""
 
     @property
     def abandoned(self) -> bool:
-        """True if no caller waits for it."""
+        """True if no caller is waiting for the run."""
         return self.callers <= 0
 
 
 class TextProcesses:
     """
-    Extracts main texts. Thread-safe. Close it, or let it end with the process.
+    Extracts the main text of pages. Thread-safe. Close it, or let it end with the process.
 
     Args:
         settings: the text finder and the limits of a page.
-        deadline_s: time limit for a text, from the request on.
+        deadline_s: time limit for a page, from the request on.
         max_waiting: how many pages may wait for a process.
-        slow_site_s: a site whose texts took longer than this within a minute may not use the last
+        slow_site_s: a site whose pages took longer than this within a minute may not use the last
             process.
     """
 
@@ -121,11 +121,13 @@ class TextProcesses:
 
     def begin(self, header: Mapping[str, Any], body: bytes) -> TextRun:
         """
-        Start extracting a text, or join the callers that wait for it. Always call `end` afterwards.
+        Start extracting a page's text, or join the callers that are waiting for it.
+
+        Always call `end` afterwards.
 
         Raises:
             PageTextUnavailable: the page exceeded its limits a short time ago.
-            TextsBusy: too many texts are waiting.
+            TextsBusy: too many pages are waiting.
         """
         return self._shared.begin(header, body, time.monotonic() + self._deadline_s)
 
@@ -140,7 +142,7 @@ class TextProcesses:
 
 class _Shared:
     """
-    State shared by callers and the threads that run processes; it holds no
+    State that callers share with the threads that run processes. It holds no
     reference to either.
     """
 
@@ -153,9 +155,9 @@ class _Shared:
         self._runs: dict[bytes, TextRun] = {}
         self._refused: OrderedDict[bytes, tuple[float, str]] = OrderedDict()
         self._used_by_site: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """For each site, the time that its texts took and when the last one ended."""
+        """For each site, the time that its pages took, and when the last one was finished."""
         self._slow_count = 0
-        """How many processes are working on a slow site's text."""
+        """How many processes are working on a slow site's page."""
         self._threads = 0
         self._closed = False
 
@@ -208,15 +210,15 @@ class _Shared:
             self._changed.wait_for(lambda: not self._threads, timeout=5)
 
     def _work(self) -> None:
-        """Extract texts in one process, one after the other."""
+        """Extract the text of pages in one process, one after the other."""
         process: TextProcess | None = None
         try:
             while (run := self._next()) is not None:
                 process = process or TextProcess(self._settings)
                 started_s = time.monotonic()
-                answer = process.ask(run)
+                result = process.extract(run)
                 self._end_run(run, time.monotonic() - started_s)
-                self._finish(run, answer)
+                self._finish(run, result)
                 if not process.is_usable:
                     process.close()
                     process = None
@@ -241,21 +243,23 @@ class _Shared:
             return None
 
     def _drop_expired(self) -> None:
-        """Remove waiting runs that nobody waits for or whose deadline has passed."""
+        """Remove queued runs that no caller is waiting for or whose deadline has passed."""
         now_s = time.monotonic()
         for run in [run for run in self._waiting if run.abandoned or run.deadline_s <= now_s]:
             self._waiting.remove(run)
             if not run.abandoned:
-                self._set_answer(run, {"busy": "other texts took too long; retry later"})
+                self._set_result(run, {"busy": "other pages took too long; retry later"})
 
     def _choose(self) -> TextRun | None:
         """
-        Return the next run, or None if no run is waiting, or only runs of slow sites whose slots
-        are taken.
+        Return the next run.
+
+        Returns None if no run is queued, or if only slow sites have runs and may not use another
+        process.
         """
         is_reserved = self._slow_count >= max(1, MAX_PROCESSES - 1)
         eligible = [run for run in self._waiting if not (is_reserved and self._is_slow(run.site))]
-        # the first one of several with the least time
+        # If several sites used the least time, this is the first run in the queue.
         return min(eligible, key=lambda run: self._used_s(run.site), default=None)
 
     def _used_s(self, site: str) -> float:
@@ -274,16 +278,16 @@ class _Shared:
                 self._used_by_site.popitem(last=False)
             self._changed.notify_all()
 
-    def _finish(self, run: TextRun, answer: dict[str, Any]) -> None:
+    def _finish(self, run: TextRun, result: dict[str, Any]) -> None:
         with self._changed:
-            if answer.get("error", CRASHED) != CRASHED and not run.abandoned:
-                self._refused[run.key] = (time.monotonic() + REFUSAL_TTL_S, answer["error"])
+            if result.get("error", CRASHED) != CRASHED and not run.abandoned:
+                self._refused[run.key] = (time.monotonic() + REFUSAL_TTL_S, result["error"])
                 while len(self._refused) > _MAX_REFUSED:
                     self._refused.popitem(last=False)
-            self._set_answer(run, answer)
+            self._set_result(run, result)
 
-    def _set_answer(self, run: TextRun, answer: dict[str, Any]) -> None:
-        run.answer = answer
+    def _set_result(self, run: TextRun, result: dict[str, Any]) -> None:
+        run.result = result
         if self._runs.get(run.key) is run:
             del self._runs[run.key]
         run.body = b""
@@ -304,12 +308,13 @@ def _key(header: Mapping[str, Any], body: bytes) -> bytes:
 
 
 class TextProcess:
-    """A process that extracts texts, one after the other."""
+    """A process that extracts the text of pages, one after the other."""
 
     def __init__(self, settings: PipelineSettings) -> None:
         limits = (settings.page_max_cpu_s, settings.page_max_memory_bytes)
         command = [sys.executable, "-m", __name__, settings.text_finder, *map(str, limits)]
-        # Errors are part of the results; a library's warnings do not belong in the server's log.
+        # Errors are part of the results, and a library's warnings do not belong in the server's
+        # log, so stderr is discarded.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -319,29 +324,29 @@ class TextProcess:
         )
         self.is_usable = True
 
-    def ask(self, run: TextRun) -> dict[str, Any]:
-        """Return a page's text, or the reason why it has no text."""
+    def extract(self, run: TextRun) -> dict[str, Any]:
+        """Return a page's text, or the reason why it cannot be extracted."""
         assert self._process.stdin is not None  # noqa: S101 - a pipe, see above
         started_s = time.monotonic()
         try:
             _send(cast("BinaryIO", self._process.stdin), run.header, run.body)
-            return self._answer(run)
+            return self._read_result(run)
         except (BrokenPipeError, EOFError):
             self.is_usable = False
-            return {"error": CRASHED}  # killed by the page's limits, or from outside
+            return {"error": CRASHED}  # the page's limits or another process killed it
         except TimeoutError:
             self.is_usable = False
             return {"error": f"took more than {time.monotonic() - started_s:.1f} s"}
 
-    def _answer(self, run: TextRun) -> dict[str, Any]:
+    def _read_result(self, run: TextRun) -> dict[str, Any]:
         assert self._process.stdout is not None  # noqa: S101 - a pipe, see above
         source = self._process.stdout.fileno()
         size = int.from_bytes(_receive(source, _LENGTH_BYTES, run))
-        answer: dict[str, Any] = orjson.loads(_receive(source, size, run))
-        return answer
+        result: dict[str, Any] = orjson.loads(_receive(source, size, run))
+        return result
 
     def close(self) -> None:
-        """Stop the process, even while it extracts a text."""
+        """Stop the process, even while it is processing a page."""
         self._process.kill()
         self._process.communicate()
 
@@ -356,8 +361,8 @@ def _receive(source: int, size: int, run: TextRun) -> bytes:
     """
     Read `size` bytes from a pipe.
 
-    Raises EOFError at the end of the pipe, and TimeoutError at the run's deadline or once nobody
-    waits for it.
+    Raises EOFError at the end of the pipe. Raises TimeoutError at the run's deadline, or once no
+    caller is waiting for the run.
     """
     data, readable = bytearray(), select.poll()  # a server's file descriptors may exceed 1,024
     readable.register(source, select.POLLIN)
@@ -375,7 +380,7 @@ def _receive(source: int, size: int, run: TextRun) -> bytes:
 
 
 def _serve(finder: str, max_cpu_s: float, max_memory_bytes: int) -> None:
-    """Extract texts until the input ends."""
+    """Extract the text of pages until the input ends."""
     from aragog.crawl.stages.page_limits import make_expendable  # noqa: PLC0415 - only in the process
 
     make_expendable()
@@ -386,12 +391,12 @@ def _serve(finder: str, max_cpu_s: float, max_memory_bytes: int) -> None:
         header = json.loads(source.read(int.from_bytes(head)))
         body = source.read(header["body_bytes"])
         try:
-            answer = {"text": _find(finder, header, body, max_cpu_s, max_memory_bytes)}
+            result = {"text": _find(finder, header, body, max_cpu_s, max_memory_bytes)}
         except MemoryError:
-            answer = {"error": f"took more than {max_memory_bytes} bytes of memory"}
+            result = {"error": f"took more than {max_memory_bytes} bytes of memory"}
         except Exception as error:  # noqa: BLE001 - a page must not end the process
-            answer = {"error": f"{type(error).__name__}: {error}"[:500]}
-        reply = orjson.dumps(answer)
+            result = {"error": f"{type(error).__name__}: {error}"[:500]}
+        reply = orjson.dumps(result)
         sink.write(len(reply).to_bytes(_LENGTH_BYTES) + reply)
         sink.flush()
 

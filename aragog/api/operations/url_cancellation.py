@@ -1,4 +1,4 @@
-"""The operation that cancels queued URLs, whoever enqueued them."""
+"""The operation that cancels queued URLs, no matter who enqueued them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CancelRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class CancelAnswer:
+class CancelResult:
     """The result of a cancellation."""
 
     waiting: int | None = None
@@ -48,11 +48,12 @@ class CancelAnswer:
     scope=ADMIN,
     pool=Pool.BROKER,
 )
-def cancel_urls(caller: Caller, request: CancelRequest) -> CancelAnswer:
+def cancel_urls(caller: Caller, request: CancelRequest) -> CancelResult:
     """
-    Cancel queued URLs, whoever enqueued them; stored pages are kept.
+    Cancel queued URLs, no matter who enqueued them. Stored pages are kept.
 
-    URLs enqueued afterwards are fetched. A dry run counts the queued URLs, which may take minutes.
+    URLs that are enqueued afterwards are fetched. A dry run counts the queued URLs, which may take
+    minutes.
     """
     control = control_of(caller)
     kinds = {
@@ -63,9 +64,9 @@ def cancel_urls(caller: Caller, request: CancelRequest) -> CancelAnswer:
     }
     given = {kind: values for kind, values in kinds.items() if values}
     if not given:
-        control.cancel_urls("url", ())  # raises the error for this
+        control.cancel_urls("url", ())  # raises the error for an empty request
     if request.dry_run:
-        return CancelAnswer(control.waiting(given))
+        return CancelResult(control.waiting(given))
     for kind, values in given.items():
         control.cancel_urls(kind, values)
-    return CancelAnswer()
+    return CancelResult()

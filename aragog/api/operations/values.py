@@ -1,4 +1,4 @@
-"""The values that operations take and return, in addition to the store's. Frozen, no I/O."""
+"""The values that operations take and return, in addition to the store's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BUILT_IN = FieldFormats()
 EXTRAS = ("aliases", "inlinks", "fetch")
 """The names of a record's extras."""
 
-Url = Annotated[str, Option("The URL, in any spelling; aliases are followed.", is_url=True)]
+Url = Annotated[str, Option("The URL, in any spelling. Aliases are followed.", is_url=True)]
 Fields = Annotated[
     Sequence[str] | None,
     Option("Names of the fields to return; default: all.", max_items=MAX_ITEMS,
@@ -32,7 +32,7 @@ Purpose = Annotated[
     str | None,
     Option(
         "Return pages only if their sites allow this purpose (`search`, `ai-input` or "
-        "`ai-train`); other pages are treated as not stored.",
+        "`ai-train`). Other pages are treated as not stored.",
         choices=PURPOSES, http="for",
     ),
 ]  # fmt: skip
@@ -44,9 +44,10 @@ LinkPurpose = Annotated[
 ]  # fmt: skip
 
 Limit = Annotated[
-    int, Option("Maximum number of results, up to 1,000.", least=1, most=MAX_ITEMS, capped=True)
+    int,
+    Option("Maximum number of results, up to 1,000.", minimum=1, maximum=MAX_ITEMS, capped=True),
 ]
-Cursor = Annotated[str | None, Option("Continue a list: the cursor of the previous response.")]
+Cursor = Annotated[str | None, Option("The cursor of the previous response, to continue a list.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +62,11 @@ class PageRecord(Record):
     formats: FieldFormats = field(default=BUILT_IN, repr=False, compare=False)
     """Determines how values are decoded."""
     aliases: tuple[str, ...] | None = None
-    """Other URLs of the page, up to 1,000. None unless requested, like the next two."""
+    """Other URLs of the page, up to 1,000. This and the next two are None unless requested."""
     inlinks: int | None = None
     """Number of links to the page."""
     fetch: FetchRecord | None = None
-    """The report on the last fetch; also None if there was no fetch."""
+    """The report on the last fetch. It is also None if there was no fetch."""
     extras: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """Which of these three were requested."""
 
@@ -91,7 +92,7 @@ class PageLink:
 
 @dataclass(frozen=True, slots=True)
 class LinkPage:
-    """A part of a list of links. `cursor` continues the list; None if it is complete."""
+    """A part of a list of links. `cursor` continues the list; it is None at the end."""
 
     links: tuple[PageLink, ...]
     cursor: str | None = None
@@ -131,7 +132,7 @@ class ContentPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedPage:
-    """The stored data of a URL after its fetch ended or the time limit passed."""
+    """A URL's stored data after its fetch ended or the time limit passed."""
 
     url: str
     """The normalized URL."""
@@ -139,7 +140,7 @@ class FetchedPage:
     """`fresh`, `stale`, or `absent` if no page is stored."""
     record: PageRecord | None = None
     age_s: float | None = None
-    """How long ago the page was last confirmed, or None if never."""
+    """How long ago the page was last confirmed, or None if it never was."""
     stale_fields: tuple[str, ...] = ()
     """Fields of `field_max_age_s` that are older than requested."""
     fetching: bool = False
@@ -147,14 +148,14 @@ class FetchedPage:
     reason: str | None = None
     """Why the URL is not fetched, or why its last fetch returned no page."""
     report: Annotated[FetchRecord | None, Option("", http="fetch")] = None
-    """The last fetch: outcome, headers, redirects, latencies."""
+    """The report on the last fetch, with outcome, headers, redirects and latencies."""
     content: Annotated[ContentPart | None, Option("", omitted=True)] = None
     """The content, if requested; at most 15,000,000 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExplanationLine:
-    """One known fact. It may contain untrusted text, sanitized and on one line."""
+    """One known fact. It may contain untrusted text, which is sanitized and on one line."""
 
     name: str
     text: str
@@ -164,12 +165,12 @@ class ExplanationLine:
 
 @dataclass(frozen=True, slots=True)
 class ExplanationSection:
-    """The facts about a URL from one part of the system."""
+    """The facts about a URL from one component of the system."""
 
     title: str
     lines: tuple[ExplanationLine, ...] = ()
     problem: str | None = None
-    """Why the section is incomplete; None if it is complete."""
+    """Why the section is incomplete, or None if it is complete."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Operations that write: fields, links and watches."""
+"""Operations that write fields, links and watches."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from aragog.urlstore.records import OutLink
 from aragog.urlstore.store import UrlStore
 
 ANY_VERSION = "*"
-"""A version condition: the record exists, in any version."""
+"""The version condition that the record exists, in any version."""
 Owner = Annotated[str, Option("The owner of the watch: 1 to 200 bytes.")]
 IfVersion = Annotated[
     str | None,
     Option(
-        "Write only if the record has this version; empty: only if it is new; `*`: only if "
-        "there is one.",
+        "Write only if the record has this version. Empty: write only if the record is new. `*`: "
+        "write only if there is a record.",
         http="",
     ),
 ]
@@ -36,7 +36,7 @@ class PutRequest:
     fields: Annotated[
         Mapping[str, bytes],
         Option(
-            "Field names and values; over HTTP, null deletes the field.",
+            "Field names and values. Over HTTP, null deletes the field.",
             max_items=MAX_ITEMS, by_format=True, nulls="deleted",
         ),
     ]  # fmt: skip
@@ -44,9 +44,9 @@ class PutRequest:
     at_ms: Annotated[
         int | None,
         Option(
-            "When the values were true; a value never replaces a later one. Default: now.",
-            least=-(2**63),
-            most=2**63 - 1,
+            "When the values were true. A value never replaces a later one. Default: now.",
+            minimum=-(2**63),
+            maximum=2**63 - 1,
         ),
     ] = None
     provenance: Annotated[
@@ -68,7 +68,7 @@ class PutRequest:
     )
 
 
-def _unconditional(request: PutRequest | DeleteFieldsRequest | RemoveRequest) -> bool:
+def _is_unconditional(request: PutRequest | DeleteFieldsRequest | RemoveRequest) -> bool:
     return request.if_version is None
 
 
@@ -76,7 +76,7 @@ def _unconditional(request: PutRequest | DeleteFieldsRequest | RemoveRequest) ->
     PutRequest,
     http=HttpRoute(
         "PATCH", "/v1/urls", member="version", in_query=("url",),
-        also=(
+        other_routes=(
             HttpRoute(
                 "PUT", "/v1/urls", member="version", in_query=("url",), fixed={"replace": True},
                 text="Set fields and delete all others.",
@@ -85,11 +85,11 @@ def _unconditional(request: PutRequest | DeleteFieldsRequest | RemoveRequest) ->
     ),
     thrift="UrlStore.put",
     scope=WRITE,
-    repeatable=_unconditional,
+    repeatable=_is_unconditional,
 )  # fmt: skip
 def put(caller: Caller, request: PutRequest) -> str:
     """
-    Set fields and keep the others. Returns the new version.
+    Set fields, keep the others, and return the new version.
 
     Clients do not retry a write with `if_version`, because a retry could see its own version.
     """
@@ -130,8 +130,8 @@ def _write(store: UrlStore, request: PutRequest) -> str:
 
 def _expected_version(store: UrlStore, url: str, if_version: str | None) -> str | None:
     """
-    Return the version that the write is based on; for any version, None once the
-    record exists.
+    Return the version that the write is based on. If any version will do, check that the record
+    exists, and return None.
     """
     if if_version != ANY_VERSION:
         return if_version
@@ -148,7 +148,7 @@ class DeleteFieldsRequest:
     names: Annotated[
         Sequence[str],
         Option(
-            "Field names; names that the record does not have are ignored.",
+            "Field names. Names that the record does not have are ignored.",
             max_items=MAX_ITEMS,
             max_bytes=MAX_NAME_BYTES,
             http="fields",
@@ -160,13 +160,13 @@ class DeleteFieldsRequest:
 
 @operation(
     DeleteFieldsRequest,
-    http=HttpRoute("DELETE", "/v1/urls", status=204, given=("fields",)),
+    http=HttpRoute("DELETE", "/v1/urls", status=204, selected_by=("fields",)),
     thrift="UrlStore.deleteFields",
     scope=WRITE,
-    repeatable=_unconditional,
+    repeatable=_is_unconditional,
 )
 def delete_fields(caller: Caller, request: DeleteFieldsRequest) -> str:
-    """Delete fields, ignoring names that the record does not have. Returns the new version."""
+    """Delete fields, ignoring those that the record does not have, and return the new version."""
     caller.parts.writers.check(caller.token, request.names)
     _claim_version(caller.store, request.url, request.if_version)
     return caller.store.delete_fields(request.url, request.names)
@@ -187,10 +187,10 @@ class RemoveRequest:
     thrift="UrlStore.remove",
     scope=WRITE,
     pool=Pool.CONTENT,
-    repeatable=_unconditional,
+    repeatable=_is_unconditional,
 )
 def remove(caller: Caller, request: RemoveRequest) -> None:
-    """Remove the page, its links and its content; a later fetch restores them."""
+    """Remove the page, its links and its content. A later fetch restores them."""
     caller.parts.writers.check_all(caller.token, caller.store, request.url)
     _claim_version(caller.store, request.url, request.if_version)
     caller.store.remove(request.url)
@@ -230,7 +230,7 @@ class RemoveLinksRequest:
     url: Url
     targets: Annotated[
         Sequence[str],
-        Option("The links' targets; targets that the page does not have are ignored.",
+        Option("The links' targets. Targets that the page does not link to are ignored.",
                max_items=MAX_ITEMS, is_url=True),
     ]  # fmt: skip
 
@@ -264,5 +264,5 @@ def watch(caller: Caller, request: WatchRequest) -> None:
     WatchRequest, http=HttpRoute("DELETE", "/v1/watches"), thrift="UrlStore.unwatch", scope=WRITE
 )
 def unwatch(caller: Caller, request: WatchRequest) -> None:
-    """End an owner's watch. After the last watch the page is kept but no longer refreshed."""
+    """End an owner's watch. A page without watches is kept but no longer refreshed."""
     caller.store.schedule.unwatch(request.url, request.owner)

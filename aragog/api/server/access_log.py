@@ -1,5 +1,5 @@
 """
-The access log: a sample of all requests and calls, one JSON object per line.
+The access log, which is a sample of all requests and calls, with one JSON object per line.
 
 Failures of the server are always logged.
 """

@@ -1,8 +1,8 @@
 """
 Spans for calls that continue their callers' traces.
 
-A call without a sampled `traceparent` has no span: reads are too frequent to start traces here, and
-tracing of enqueued URLs is decided per URL (aragog.crawl.pipeline.url_traces).
+A call without a sampled `traceparent` has no span, because reads are too frequent to start traces
+here, and whether enqueued URLs are traced is decided per URL (aragog.crawl.pipeline.url_traces).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ def call_span(
     tracer: Tracer | None, caller: str, name: str, attributes: Attributes
 ) -> Iterator[str]:
     """
-    Open a span for the block as a child of the caller's; yields the span's context.
+    Open a span for the block, as a child of the caller's span, and yield the span's context.
 
     Args:
-        tracer: None if tracing is off.
+        tracer: the process's tracer, or None if tracing is off.
         caller: a `traceparent`. If it is empty or not sampled, the call has no span.
         name: the span's name.
         attributes: the span's attributes.

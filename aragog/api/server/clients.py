@@ -1,5 +1,6 @@
 """
-The connected clients of a server, limited in number (in total and per address) and in slowness.
+A server's connected clients. Their number, in total and per address, and their slowness are
+limited.
 
 An idle connection costs its client nothing. A full server therefore closes the connection that has
 been idle the longest, starting with the address that has the most connections. It refuses a new
@@ -28,7 +29,7 @@ class ConnectedClient(Protocol):
 
     @property
     def idle_since_s(self) -> float | None:
-        """When it became idle, by a monotonic clock; None while it has a request."""
+        """When it became idle, by a monotonic clock, or None while it has a request."""
 
     def abort(self) -> None:
         """Close it at once."""
@@ -39,7 +40,7 @@ class ConnectedClient(Protocol):
 
 class Clients:
     """
-    A server's connections; used on its event loop.
+    A server's connections. It must be used on the server's event loop.
 
     Args:
         settings: the maximum number of connections, and how long a client may be slow.
@@ -71,7 +72,7 @@ class Clients:
         neighbors = self._by_network.get(network, {})
         if len(neighbors) >= self._max_per_address and not self._close_idle(neighbors):
             return False
-        if len(self) >= self._max_clients and not self._make_room():
+        if len(self) >= self._max_clients and not self._close_any_idle():
             return False
         self._networks[client] = network
         self._by_network.setdefault(network, {})[client] = None
@@ -88,7 +89,7 @@ class Clients:
             del self._by_network[network]
 
     def start(self) -> None:
-        """Start disconnecting clients that are too slow or silent."""
+        """Start disconnecting clients that are too slow or silent for too long."""
         self._checks = asyncio.get_running_loop().create_task(self._check())
 
     def stop(self) -> None:
@@ -103,12 +104,12 @@ class Clients:
             for client in self:
                 client.end_if_late(now_s)
 
-    def _make_room(self) -> bool:
+    def _close_any_idle(self) -> bool:
         largest = max(self._by_network.values(), key=len)
         return self._close_idle(largest) or self._close_idle(self._networks)
 
     def _close_idle(self, clients: Iterable[ConnectedClient]) -> bool:
-        """Close the connection that has been idle the longest; False if none is idle."""
+        """Close the connection that has been idle the longest. Returns False if none is idle."""
         idle = [
             (since_s, client) for client in clients if (since_s := client.idle_since_s) is not None
         ]

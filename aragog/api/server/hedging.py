@@ -1,13 +1,13 @@
 """
-Hedged reads: a slow read is also sent to a standby store, and the first result is used.
+Hedged reads. A slow read is also sent to a standby store, and the first result is used.
 
 A store behind a network stalls occasionally, because of garbage collection or a moving region.
-Asking a second replica after a delay hides that at little additional load (J. Dean and L. Barroso,
-"The Tail at Scale", 2013; Pinterest's SmartFeed read its two HBase clusters this way). Writes are
-never hedged.
+Asking a second replica after a delay hides that with little additional load (J. Dean and L.
+Barroso, "The Tail at Scale", 2013; Pinterest's SmartFeed read its two HBase clusters this way).
+Writes are never hedged.
 
 The delay follows the measured latencies. As long as stalls are rare, it is the 99.9th percentile.
-If more than one read in a thousand stalls, that percentile is the stall itself; then the delay is
+If more than one read in a thousand stalls, that percentile is the stall itself. Then the delay is
 four medians, but at least the percentile that uses up the budget.
 
 Reads of both stores are limited (`large_reads.py`). Each store has its own permits for large reads,
@@ -42,7 +42,7 @@ from aragog.urlstore.store import UrlStore
 T = TypeVar("T")
 
 MAX_STANDBY_SHARE = 0.02
-"""The maximum fraction of reads that are also sent to the standby, hedged and mirrored together."""
+"""The maximum fraction of reads that are also sent to the standby, whether hedged or mirrored."""
 MIN_STANDBY_SHARE = 0.01
 """The minimum fraction, which keeps the standby's caches and connections warm."""
 MIN_DELAY_S, MAX_DELAY_S, FIRST_DELAY_S = 0.001, 0.1, 0.02
@@ -70,7 +70,7 @@ class Latencies:
         self._total = 0.0
 
     def add(self, latency_s: float) -> None:
-        """Count a latency; older ones lose weight."""
+        """Count a latency. Older ones lose weight."""
         bucket, bound_s = 0, _MIN_BUCKET_S
         while bound_s < latency_s and bucket < _BUCKET_COUNT - 1:
             bucket, bound_s = bucket + 1, bound_s * _BUCKET_RATIO
@@ -81,7 +81,7 @@ class Latencies:
             self._total = sum(self._counts)
 
     def quantiles(self, *shares: float) -> list[float]:
-        """Upper bounds, in seconds, of these quantiles, which must be in ascending order."""
+        """Return upper bounds, in seconds, of these quantiles, which must be in ascending order."""
         result: list[float] = []
         total, bound_s = 0.0, _MIN_BUCKET_S
         for count in self._counts:
@@ -99,7 +99,7 @@ class Latencies:
 
 class HedgePolicy:
     """
-    Decides when to send a read to the standby. Pure except for its counters; not thread-safe.
+    Decides when to send a read to the standby. It is not thread-safe.
 
     Attributes:
         delay_s: how long to wait for the primary.
@@ -108,7 +108,7 @@ class HedgePolicy:
         hedged: reads that were late and were sent to the standby.
         repeated: reads that failed on the primary and were sent to the standby.
         mirrored: reads that were sent to the standby to keep it warm.
-        won: reads that the standby answered.
+        won: reads whose result came from the standby.
     """
 
     def __init__(self) -> None:
@@ -133,11 +133,11 @@ class HedgePolicy:
             self.down_after_s = min(MAX_DOWN_S, max(MIN_DOWN_S, DOWN_P99_FACTOR * p99_s))
 
     def count_response(self, latency_s: float) -> None:
-        """Count a response of the primary."""
+        """Count a response from the primary."""
         self._latencies.add(latency_s)
 
     def hedge(self, *, down: bool = False) -> bool:
-        """Decide whether a late read goes to the standby; with `down`, regardless of the budget."""
+        """Decide whether to send a late read to the standby. `down` overrides the budget."""
         if self._budget < 1 and not down:
             return False
         self.hedged += 1
@@ -145,7 +145,7 @@ class HedgePolicy:
         return True
 
     def mirror(self) -> bool:
-        """Decide whether to repeat an answered read on the standby to keep it warm."""
+        """Decide whether to repeat a completed read on the standby to keep the standby warm."""
         if self._warm_debt < 1 or self._budget < 1:
             return False
         self.mirrored += 1
@@ -174,11 +174,11 @@ class _SharedRead:
         self._is_abandoned = abandonment()
 
     def is_over(self) -> bool:
-        """True if nobody waits for a result any more. Can be read in any thread."""
+        """Return True if nobody is waiting for a result anymore. Can be called in any thread."""
         return self.is_decided or self._is_abandoned()
 
     def require_waiting(self) -> None:
-        """Raise ReadAbandoned if nobody waits for the read."""
+        """Raise ReadAbandoned if nobody is waiting for the read."""
         if self.is_over():
             raise ReadAbandoned("read", "its caller has disconnected")
 
@@ -218,7 +218,7 @@ class HedgedReads:
         self._deadline_s = deadline_s
         self._last_response_s = time.monotonic()
         self._waiting_since_s: dict[Future[Any], float] = {}
-        """Reads that the primary has not answered, with their start times, oldest first."""
+        """Reads that the primary has not completed, with their start times, oldest first."""
 
     def read(self, call: Callable[[UrlStore], T]) -> HedgedResult:
         """
@@ -227,7 +227,8 @@ class HedgedReads:
         An empty result from the standby is ignored, since it may lack the latest writes.
 
         Raises:
-            Exception: what `call` raised on the primary, if the standby has no result either.
+            Exception: the exception that `call` raised on the primary, if the standby has no result
+                either.
         """
         shared_read = _SharedRead(call)
         try:
@@ -247,14 +248,14 @@ class HedgedReads:
             delay_s = self._wait_before_hedge_s(started_s)
             if delay_s <= 0:
                 return self._hedge(first, shared_read)
-        return self._after_answer(first, shared_read)
+        return self._after_primary(first, shared_read)
 
     def _on_primary_done(self, first: Future[Any]) -> None:
         with self._lock:
             self._waiting_since_s.pop(first, None)
 
     def _wait_before_hedge_s(self, started_s: float) -> float:
-        """Return how much longer a late read waits before the next check; 0 to hedge it now."""
+        """Return how long a late read waits until the next check, or 0 to hedge it now."""
         now_s = time.monotonic()
         latest_s = started_s + DEADLINE_SHARE * self._deadline_s
         with self._lock:
@@ -267,7 +268,7 @@ class HedgedReads:
         """Return the first result from either store."""
         second = self._submit_to_standby(shared_read)
         wait([first, second], return_when=FIRST_COMPLETED)
-        if not first.done() and _is_answer(second):
+        if not first.done() and _is_complete_result(second):
             first.cancel()  # it may still be queued behind stalled reads
             return self._use_standby(second)
         return self._choose_result(first, second)
@@ -283,12 +284,12 @@ class HedgedReads:
         try:
             value = shared_read.run_on(self._stores[0], self._permits[0])
         except ReadAbandoned:  # the read took at least this long, and slow reads must be counted
-            self._count_answer(started_at_s)
+            self._count_response(started_at_s)
             raise
-        self._count_answer(started_at_s)
+        self._count_response(started_at_s)
         return value
 
-    def _count_answer(self, started_at_s: float) -> None:
+    def _count_response(self, started_at_s: float) -> None:
         self._last_response_s = ended_s = time.monotonic()
         with self._lock:
             self.policy.count_response(ended_s - started_at_s)
@@ -304,10 +305,10 @@ class HedgedReads:
         with SmallRead():
             shared_read.call(self._stores[1])
 
-    def _after_answer(self, first: Future[Any], shared_read: _SharedRead) -> HedgedResult:
+    def _after_primary(self, first: Future[Any], shared_read: _SharedRead) -> HedgedResult:
         """
-        The primary responded in time: return its value, or the standby's if the primary had an
-        outage.
+        Return the result of a primary that responded in time, or the standby's if the primary had
+        an outage.
         """
         if _is_outage(first.exception()):
             with self._lock:
@@ -329,19 +330,19 @@ class HedgedReads:
         error = first.exception()
         if _is_outage(error) or isinstance(error, TooManyReads):
             wait([second])
-            if _is_answer(second):
+            if _is_complete_result(second):
                 return self._use_standby(second)
         return HedgedResult(first.result(), from_standby=False)
 
 
 def _is_outage(error: BaseException | None) -> bool:
-    """True for a temporary failure of the store, as opposed to a limit of this process."""
+    """Return True for a temporary failure of the store, but not for a limit of this process."""
     bounds = (ReadAbandoned, ReadTooLarge, TooManyReads)
     return isinstance(error, TRANSIENT) and not isinstance(error, bounds)
 
 
-def _is_answer(read: Future[Any]) -> bool:
-    """True if the standby found data for everything requested."""
+def _is_complete_result(read: Future[Any]) -> bool:
+    """Return True if the standby found everything that was requested."""
     if read.exception() is not None:
         return False
     value = read.result()
@@ -355,7 +356,7 @@ class HedgingMetrics(Collector):
         self._policy = hedged.policy
 
     def collect(self) -> Iterator[Metric]:
-        """The current metrics."""
+        """Yield the current metrics."""
         policy = self._policy
         reads = CounterMetricFamily(
             "aragog_hedged_reads",
@@ -368,7 +369,7 @@ class HedgingMetrics(Collector):
         reads.add_metric(["standby, mirrored"], policy.mirrored)
         yield reads
         yield CounterMetricFamily(
-            "aragog_hedged_reads_won", "Reads that the standby answered.", policy.won
+            "aragog_hedged_reads_won", "Reads whose result came from the standby.", policy.won
         )
         yield GaugeMetricFamily(
             "aragog_hedge_delay_seconds",

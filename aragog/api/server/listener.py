@@ -48,7 +48,7 @@ def tls_context(settings: ServingSettings) -> ssl.SSLContext | None:
 
 
 class Handshake(asyncio.Protocol):
-    """A client whose TLS handshake is incomplete; the server's protocol then replaces it."""
+    """A client whose TLS handshake is incomplete. Afterwards, the server's protocol replaces it."""
 
     def __init__(
         self, sock: socket.socket, clients: Clients, protocol: Callable[[], asyncio.Protocol]
@@ -57,7 +57,7 @@ class Handshake(asyncio.Protocol):
         self._clients = clients
         self._protocol = protocol
         self.idle_since_s: float | None = time.monotonic()
-        """When the client connected; it counts as idle until the handshake is complete."""
+        """When the client connected. It counts as idle until the handshake is complete."""
         self._is_complete = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -77,16 +77,16 @@ class Handshake(asyncio.Protocol):
             self._sock.shutdown(socket.SHUT_RDWR)
 
     def end_if_late(self, now_s: float) -> None:
-        """Do nothing: asyncio limits the time of a handshake."""
+        """Do nothing, because asyncio limits the time of a handshake."""
 
 
 class Listener:
     """
-    Accepts a server's connections; must be used on its event loop.
+    Accepts a server's connections. It must be used on the server's event loop.
 
     Args:
         protocol: creates the protocol of a connection.
-        clients: counts connections; with TLS, also those with an incomplete handshake.
+        clients: counts connections, including those with an incomplete TLS handshake.
         tls: the TLS context, or None for plain TCP.
         handshake_s: how long a TLS handshake may take.
     """
@@ -129,7 +129,7 @@ class Listener:
         for accepting in self._accepting:
             accepting.cancel()
         await asyncio.gather(*self._accepting, return_exceptions=True)
-        queued = [connection for sock in self._sockets for connection in _accepted(sock)]
+        queued = [connection for sock in self._sockets for connection in _accept_queued(sock)]
         for server in self._servers:
             server.close()
         for sock in self._sockets:
@@ -153,8 +153,8 @@ class Listener:
 
     def _begin(self, sock: socket.socket) -> asyncio.Task[None]:
         """
-        Create the protocol of an accepted connection; with TLS, count the client and do the
-        handshake first.
+        Create an accepted connection's protocol. With TLS, count the client and do the handshake
+        first.
         """
         loop = asyncio.get_running_loop()
         if self._tls is None:
@@ -186,7 +186,7 @@ def _address(sock: socket.socket) -> str:
         return ""
 
 
-def _accepted(listening: socket.socket) -> list[socket.socket]:
+def _accept_queued(listening: socket.socket) -> list[socket.socket]:
     result = []
     with suppress(OSError):  # BlockingIOError: no more are queued
         while True:
@@ -196,7 +196,7 @@ def _accepted(listening: socket.socket) -> list[socket.socket]:
 
 def thrift_sockets(settings: ServingSettings, processes: int = 1) -> list[socket.socket]:
     """
-    Return listening sockets for the processes of the Thrift server, all on one port.
+    Return listening sockets for the Thrift server's processes, all on one port.
 
     The kernel distributes connections among them (SO_REUSEPORT), because Thrift connections are
     long-lived. First, a socket is bound without SO_REUSEPORT, to detect another server that would

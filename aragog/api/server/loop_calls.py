@@ -31,8 +31,8 @@ class LoopCalls(CallThreads):
     disk.
 
     Args:
-        name, threads, max_calls: as in `CallThreads`.
-        now_s: the clock for deadlines; it also times the reads.
+        name, threads, max_calls: see `CallThreads`.
+        now_s: the clock for deadlines and for the durations of reads.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class LoopCalls(CallThreads):
             asyncio.get_running_loop().call_soon(self._run_all)
 
     def close(self) -> None:
-        """Close as `CallThreads` does; calls that arrived in this iteration never run."""
+        """Close like `CallThreads`. Calls that arrived in this iteration never run."""
         arrived, self._arrived = self._arrived, []
         for call in arrived:
             self.busy -= 1
@@ -81,9 +81,9 @@ class LoopCalls(CallThreads):
 
     def _group(self, calls: Sequence[ThreadCall]) -> Sequence[ThreadCall]:
         """
-        Return the calls at the front that can run together.
+        Return the first calls that can run together.
 
-        If the first call cannot run here, hand it to a thread and return nothing.
+        If the first one cannot run here, hand it to a thread and return nothing.
         """
         first = calls[0]
         can_join = first.group_filter() if self._now_s() >= self._threads_until_s else None

@@ -1,4 +1,4 @@
-"""Limit the memory that clients can make a server use, counted over all its connections."""
+"""Limits on the memory that clients can make a server use, counted across all its connections."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ A larger response is passed to its connection in pieces of this size.
 
 UNCOUNTED_BYTES = 16_384
 """
-Uncounted bytes that a connection's buffer may hold: 16 MiB for 1,024 connections.
+How many uncounted bytes a connection's buffer may hold. That is 16 MiB for 1,024 connections.
 
 Event loops report that a client does not read once its buffer exceeds a limit, by default 64 KiB. A
-lower limit than this one has no advantage: together with what the kernel accepts on a new
-connection (46 KB), it adds up to a response of `SMALL_BYTES`. A client that reads is therefore
-never disconnected because of such a response while the memory is full.
+limit below this one would have no advantage. Together with what the kernel accepts on a new
+connection (46 KB), this one adds up to a response of `SMALL_BYTES`. A client that reads is
+therefore never disconnected because of such a response while the memory is full.
 """
 
 
 class MemoryLimit:
     """
-    Counts bytes held for one purpose, up to a limit; thread-safe.
+    Counts bytes that are held for one purpose, up to a limit. It is thread-safe.
 
     Args:
         max_bytes: the limit.
-        purpose: for the error message, such as "requests".
+        purpose: what the memory is used for, such as "requests", for the error message.
 
     Attributes:
         held_bytes: number of bytes currently held.
@@ -46,7 +46,7 @@ class MemoryLimit:
         self._lock = Lock()
 
     def take(self, size: int) -> bool:
-        """Count more bytes; False, without counting them, if that would exceed the limit."""
+        """Count more bytes and return True, or return False if that would exceed the limit."""
         with self._lock:
             if self.held_bytes + size > self._max_bytes:
                 return False
@@ -59,7 +59,7 @@ class MemoryLimit:
             self.held_bytes -= size
 
     def problem(self) -> Problem:
-        """Return the 503 problem for a reached limit."""
+        """Return the 503 problem for an exhausted limit."""
         return unavailable(f"too much memory is in use for {self._purpose}; retry later")
 
     def require(self, size: int) -> None:
@@ -67,7 +67,7 @@ class MemoryLimit:
         Like `take`, but raises an error.
 
         Raises:
-            Problem: 503, the limit would be exceeded.
+            Problem: 503, because the limit would be exceeded.
         """
         if not self.take(size):
             raise self.problem()
@@ -75,10 +75,10 @@ class MemoryLimit:
     @contextmanager
     def holding(self, size: int) -> Iterator[None]:
         """
-        Count a large object inside a `with` block; a small one is not counted.
+        Count a large object during a `with` block. A small one is not counted.
 
         Raises:
-            Problem: 503, the limit would be exceeded.
+            Problem: 503, because the limit would be exceeded.
         """
         counted = size if size > SMALL_BYTES else 0
         self.require(counted)
@@ -90,10 +90,10 @@ class MemoryLimit:
 
 class GrowingBytes:
     """
-    The counted bytes of a response while a thread still reads its parts.
+    The counted bytes of a response while a thread is still reading its parts.
 
-    A context manager that releases all bytes at its end. A thread abandoned at its deadline cannot
-    count more.
+    This is a context manager that releases all bytes at its end. After that, a thread that was
+    abandoned at its deadline cannot count more.
 
     Args:
         memory: counts the bytes.
@@ -114,7 +114,7 @@ class GrowingBytes:
             self._memory.release(self._bytes)
 
     def take(self, size: int) -> bool:
-        """Count more bytes; False if there is no memory, or nobody waits for them any more."""
+        """Count more bytes. Returns False if there is no memory, or nobody is waiting for them."""
         with self._lock:
             if self._is_closed or not self._memory.take(size):
                 return False
@@ -123,26 +123,26 @@ class GrowingBytes:
 
     def require(self, size: int) -> None:
         """
-        Like `take`, but raises an error; a small response is not counted.
+        Like `take`, but raises an error. A small response is not counted.
 
         Raises:
-            Problem: 503, there is no memory.
+            Problem: 503, because there is no memory.
         """
         if size > SMALL_BYTES and not self.take(size):
             raise self.problem()
 
     def require_copy(self) -> None:
-        """`require` the memory of all parts once more, for a response built from copies of them."""
+        """`require` the memory of all parts again, for a response that is built from copies."""
         self.require(self._bytes)
 
     def problem(self) -> Problem:
-        """Return the 503 problem for a reached limit."""
+        """Return the 503 problem for an exhausted limit."""
         return self._memory.problem()
 
 
 class UnreadBytes:
     """
-    Counts the bytes of one connection that its client has not read, in a shared limit.
+    Counts one connection's bytes that its client has not read, in a shared limit.
 
     A large response is counted before it is written (`begin_write`, `end_write`). The rest of the
     buffer is counted when the client stops reading (`count_buffered`), which its connection notices
@@ -165,7 +165,7 @@ class UnreadBytes:
         self._pending = size
 
     def end_write(self, size: int, *, blocked: bool) -> None:
-        """Keep counted bytes until `mark_read`; release them if the client reads at once."""
+        """Keep the bytes counted until `mark_read`, or release them if the client reads at once."""
         self._pending = 0
         if blocked:
             self._bytes += size
@@ -176,8 +176,8 @@ class UnreadBytes:
         """
         Count the buffered bytes that are not counted yet.
 
-        Returns False if there is no memory: the connection must be closed, because its client does
-        not read.
+        Returns False if there is no memory. The connection must then be closed, because its client
+        does not read.
         """
         more = buffered - self._bytes - self._buffered - self._pending
         if more <= 0:

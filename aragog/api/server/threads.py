@@ -1,15 +1,16 @@
 """
-Run blocking calls in threads, limited in number and time; each kind of call has its own threads.
+Run blocking calls in a limited number of threads, with deadlines. Each kind of call has its own
+threads.
 
 An event loop submits calls, and gets each one back once its thread has run it or its deadline has
 passed. A call that misses its deadline is abandoned but occupies its thread until it returns. A
 store that hangs therefore occupies only its own threads, and the event loop continues.
 
-Waking a thread costs more than most calls. On an embedded store, a single thread therefore runs
-calls as long as there are any, and another is woken only if the first makes no progress. Calls that
-arrive in the meantime run together if possible, and the event loop is woken once for several
-results. On a store behind a network, every call wakes a thread, because threads spend their time
-waiting; the first one to run takes a few of the queued calls.
+Waking a thread costs more than most calls. On an embedded store, one thread therefore runs calls as
+long as there are any, and another is woken only if the first makes no progress. Calls that arrive
+in the meantime run together if possible, and the event loop is woken once for several results. On a
+store behind a network, every call wakes a thread, because threads spend their time waiting. The
+first thread to run takes a few of the queued calls.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ T = TypeVar("T")
 MAX_GROUP = 32
 """Maximum number of calls that a thread runs together."""
 _MAX_EAGER_GROUP = 8
-"""The maximum behind a network, where other threads run the remaining calls concurrently."""
+"""The same for a store behind a network, where other threads run the other calls concurrently."""
 _MAX_RESULTS = 16
 _TICK_INTERVAL_S = 0.002
 """How often deadlines and the threads' progress are checked while calls are in flight."""
@@ -45,12 +46,12 @@ class Cancellable(Protocol):
 
 
 CALLER: ContextVar[Cancellable | None] = ContextVar("caller", default=None)
-"""The caller that waits for a task's calls, or None if it always waits until its deadline."""
+"""The caller that waits for this task's calls, or None if it always waits until its deadline."""
 
 
 class ThreadCall(ABC):
     """
-    A call of `CallThreads`.
+    A call that `CallThreads` runs.
 
     Attributes:
         deadline_s: when `expire` is called, by `time.monotonic`.
@@ -63,17 +64,18 @@ class ThreadCall(ABC):
 
     @abstractmethod
     def run(self) -> None:
-        """Execute the call in a thread; must not raise."""
+        """Execute the call in a thread. This must not raise."""
 
     def group_filter(self) -> Callable[[Any], bool] | None:
         """
-        Return a predicate for calls that can run together with this one, or None. Runs
-        in a thread.
+        Return a predicate for calls that can run together with this one, or None.
+
+        This is called in a thread.
         """
         return None
 
     def run_with(self, others: Sequence[Any]) -> None:
-        """Run this call and others in a thread; must not raise."""
+        """Run this call and others in a thread. This must not raise."""
         for call in (self, *others):
             call.run()
 
@@ -87,23 +89,23 @@ class ThreadCall(ABC):
 
     @property
     def abandoned(self) -> bool:
-        """True if nobody waits for the result any more. Can be read in any thread."""
+        """True if nobody is waiting for the result anymore. Can be read in any thread."""
         return False
 
     def read_deadline_early(self, now_s: float) -> None:  # noqa: B027 - most calls do not use it
-        """Called on the event loop from time to time until the result is available."""
+        """Shorten the deadline if possible. Called regularly on the event loop until the result."""
 
 
 class CallThreads:
     """
-    The threads for one kind of call; used on one event loop.
+    The threads for one kind of call. An object is used on one event loop.
 
     Args:
         name: prefix of the threads' names.
         threads: how many calls run at the same time.
-        max_calls: how many calls may be running or waiting; for `run`, and for callers that check
-            `busy`.
-        eager: wake a thread for each call; for calls that wait for a network.
+        max_calls: how many calls may be running or waiting. `run` enforces this, and callers of
+            `submit` check `is_full`.
+        eager: True to wake a thread for each call, for calls that wait for a network.
 
     Attributes:
         busy: how many calls are running or waiting, including abandoned ones.
@@ -135,7 +137,7 @@ class CallThreads:
         loop = self._loop = self._loop or asyncio.get_running_loop()
         self._in_flight.add(call)
         self._threads.submit(call)
-        if self._done and not self._is_signalled:  # the event loop is awake, so they need not wait
+        if self._done and not self._is_signalled:  # the event loop is awake, so finish them now
             self._is_signalled = True
             loop.call_soon(self._flush)
         if not self._is_ticking:
@@ -152,7 +154,7 @@ class CallThreads:
 
         Raises:
             Overloaded: too many calls are running or waiting.
-            TimeoutError: the call took longer; if it has not started, it never runs.
+            TimeoutError: the call took longer. If it has not started, it never runs.
         """
         if self.is_full:
             raise Overloaded
@@ -161,7 +163,7 @@ class CallThreads:
         return await awaited.future
 
     def close(self) -> None:
-        """Release the threads without waiting for running calls; waiting calls never run."""
+        """Release the threads without waiting for running calls. Waiting calls never run."""
         for call in self._threads.close():
             self.busy -= 1
             self._in_flight.discard(call)
@@ -182,7 +184,7 @@ class CallThreads:
             RUNNING.call = None  # otherwise an idle thread would keep its last result in memory
             self._done.append(call)
         if self._threads.waiting and len(self._done) < _MAX_RESULTS:
-            return  # waking the event loop costs as much as a call; its timer limits the delay
+            return  # waking the event loop costs as much as a call, and its timer limits the delay
         self._wake_loop()
 
     def _take_group(self, call: ThreadCall) -> Sequence[ThreadCall]:
@@ -248,8 +250,8 @@ class _AwaitedCall(ThreadCall, Generic[T]):
             self._error = error
 
     def finish(self) -> None:
-        # Keep no references: an error's traceback leads to this call and everything it read, a
-        # cycle that only the garbage collector would free, some time later.
+        # Keep no references. An error's traceback leads to this call and everything that it read,
+        # so only the garbage collector could free this cycle, some time later.
         result, self._result, error, self._error = self._result, None, self._error, None
         if self.future.done():
             return
@@ -273,9 +275,10 @@ class _Threads(Generic[T]):
 
     Args:
         name: prefix of the threads' names.
-        run: called with each item; must not raise.
+        run: called with each item. It must not raise.
         threads: how many items run at the same time.
-        eager: wake a thread for each item; otherwise wake one, and more through `wake_if_stuck`.
+        eager: True to wake a thread for each item. Otherwise one is woken, and `wake_if_stuck`
+            wakes more.
     """
 
     def __init__(self, name: str, run: Callable[[T], None], threads: int, *, eager: bool) -> None:
@@ -291,7 +294,7 @@ class _Threads(Generic[T]):
         self._is_stopping = False
 
     def submit(self, item: T) -> None:
-        """Run an item soon. Must be called by one thread only."""
+        """Run an item soon. Only one thread may call this."""
         self._waiting.append(item)
         if self._eager or len(self._idle) == self._started:
             self._wake()
@@ -306,7 +309,7 @@ class _Threads(Generic[T]):
         Take further items for the caller to run together with its current one.
 
         Takes the items that have waited longest, up to `limit`, and stops at the first one that
-        does not fit.
+        cannot join.
         """
         result: list[T] = []
         with suppress(IndexError):
@@ -355,7 +358,7 @@ class _Threads(Generic[T]):
             except IndexError:
                 idle.append(ready)
                 if waiting or self._is_stopping:
-                    # an item arrived after the check and before this thread was idle
+                    # An item arrived after the check and before this thread was idle.
                     self._wake()
                 ready.acquire()
                 continue

@@ -26,7 +26,7 @@ def new_token(name: str, scopes: Iterable[str], rate: float | None = None) -> tu
     Return a new token, and its entry for `serving.tokens`, which does not reveal the token.
 
     Args:
-        name: for the access log.
+        name: the token's name in the access log.
         scopes: the token's scopes.
         rate: requests per second; None if unlimited.
     """
@@ -61,7 +61,7 @@ class Tokens:
     The tokens in the settings. All protocols of a process share one object and therefore the rates.
 
     Args:
-        entries: each is `name:scopes:sha256` or `name:scopes:sha256:rate`; without entries, every
+        entries: each is `name:scopes:sha256` or `name:scopes:sha256:rate`. Without entries, every
             request may do everything.
         processes: how many processes share each rate.
         now_s: a monotonic clock.
@@ -88,14 +88,14 @@ class Tokens:
 
     def check(self, authorization: str | None, scope: str, *, counts: bool = True) -> Token | None:
         """
-        Check that a request with this Authorization header has `scope`; returns its token.
+        Check that a request with this Authorization header has `scope`, and return its token.
 
         Scope `admin` includes all others; see `Token.allows`. With `counts=False`, the request is
-        not counted again.
+        not counted towards the rate.
 
         Raises:
-            Problem: 401 for a missing or unknown token; 403 for a token without the scope.
-            RateExceeded: the token exceeds its rate.
+            Problem: 401 for a missing or unknown token, 403 for a token without the scope.
+            TokenRateExceeded: the token exceeds its rate.
         """
         if not self._tokens:
             return None
@@ -139,7 +139,7 @@ class Bucket:
     A token bucket.
 
     Args:
-        rate: requests per second; at least one request is always allowed at first.
+        rate: requests per second. The first request is always allowed.
     """
 
     __slots__ = ("_available", "_capacity", "_rate", "_updated_s")
@@ -152,8 +152,8 @@ class Bucket:
 
     def take(self, now_s: float) -> float:
         """
-        Return 0.0 if a request is allowed at this monotonic time, otherwise the seconds until one
-        is.
+        Return 0.0 if a request is allowed at this monotonic time, or the
+        seconds until one is.
         """
         if self._updated_s is not None:
             added = max(0.0, now_s - self._updated_s) * self._rate

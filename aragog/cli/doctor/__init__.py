@@ -1,4 +1,4 @@
-"""`aragog doctor`: check all configured parts and explain how to fix what is wrong."""
+"""`aragog doctor`: check all configured components, and explain how to fix what is wrong."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aragog.cli.doctor.finding import (
     Check,
     CheckedSystem,
     Finding,
-    findings_within,
+    run_checks,
 )
 from aragog.cli.exit_status import FAILED
 from aragog.cli.terminal import SafeConsole, echo_json
@@ -62,12 +62,12 @@ def doctor(*, no_workers: bool, as_json: bool) -> None:
     logging.getLogger("aragog").addHandler(logging.NullHandler())
     system = CheckedSystem(settings_in_use(), should_run=not no_workers)
     checks = CHECKS if no_workers else CHECKS + PROCESS_CHECKS
-    findings, hung = findings_within(checks, system, CHECK_TIMEOUT_S)
+    findings, is_hanging = run_checks(checks, system, CHECK_TIMEOUT_S)
     if as_json:
         echo_json([result._asdict() for result in findings])
     else:
         _print(findings)
-    if hung:  # exit now, since Python would wait for the thread of the hanging check
+    if is_hanging:  # exit now, since Python would wait for the thread of the hanging check
         sys.stdout.flush()
         os._exit(FAILED)
     if not all(result.ok for result in findings):

@@ -1,4 +1,7 @@
-"""Check the settings: their source, their conflicts, and what they refer to and expose."""
+"""
+Check the settings: where they come from, their conflicts, and the files, libraries and ports that
+they name.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from contextlib import closing
 from aragog.api.server.tokens import check_exposure as check_api_exposure
 from aragog.bootstrap.rendering import start_browser
 from aragog.bootstrap.stores import replica_tables
-from aragog.cli.doctor.data import problems_of
+from aragog.cli.doctor.data import gateway_problems
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.cli.doctor.servers import redis_servers
 from aragog.crawl.fetcher.fetcher import Fetcher
@@ -52,7 +55,7 @@ def check_agent(system: CheckedSystem) -> Iterator[Finding]:
     if has_contact(system.settings.fetch):
         yield Finding("fetch.user_agent", ok=True, text=agent)
     elif is_demo(system.settings):
-        text = f"{agent}, which only fetches the demo web"
+        text = f"{agent}, which only fetches the demo sites"
         yield Finding("fetch.user_agent", ok=True, text=text)
     else:
         remedy = 'set it to something like "examplebot/1.0 (+https://example.com/bot)"'
@@ -65,7 +68,7 @@ def check_one_machine(system: CheckedSystem) -> Iterator[Finding]:
     Check that data is not in this machine's files while jobs are on another machine.
 
     Otherwise, workers on other machines would store pages in their own files, and each machine
-    would have a part of the data, without any error.
+    would have only a part of the data, and nothing would report it.
     """
     settings = system.settings
     local = []
@@ -83,7 +86,7 @@ def check_one_machine(system: CheckedSystem) -> Iterator[Finding]:
     if local and remote_hosts:
         text = (
             f"{' and '.join(local)}, but jobs are on {', '.join(remote_hosts)}: workers on several "
-            "machines would each store a part of the data"
+            "machines would each store only a part of the data"
         )
         yield Finding("one machine", ok=False, text=text)
 
@@ -169,12 +172,12 @@ def check_certificate(system: CheckedSystem) -> Iterator[Finding]:
         from aragog.api.server.listener import tls_context  # noqa: PLC0415 - only where used
 
         tls_context(system.settings.serving)
-        text = f"{system.settings.serving.tls_cert_file} fits its key"
+        text = f"{system.settings.serving.tls_cert_file} matches its key"
         yield Finding("serving.tls_cert_file", ok=True, text=text)
 
 
 def check_standby(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that each standby gateway responds and has the tables, and the same for a replica."""
+    """Check that each standby gateway and the PostgreSQL replica respond and have the tables."""
     settings = system.settings
     if settings.serving.standby_dsn:
         yield from _replica(settings)
@@ -186,7 +189,7 @@ def check_standby(system: CheckedSystem) -> Iterator[Finding]:
         return
     require("hbase", "serving.standby_gateways")
     for gateway in settings.serving.standby_gateways:
-        problems = problems_of(settings, gateway)
+        problems = gateway_problems(settings, gateway)
         text = "; ".join(problems) or "all tables are correct"
         yield Finding(f"standby {gateway}", ok=not problems, text=text)
 
@@ -218,21 +221,21 @@ def check_extractors(system: CheckedSystem) -> Iterator[Finding]:
         yield Finding("pipeline.extractors", ok=True, text=f"{', '.join(names)} can be loaded")
     if rules:
         count = sum(map(len, rules.values()))
-        yield Finding("extract", ok=True, text=f"{count} rules of {len(rules)} hosts are valid")
+        yield Finding("extract", ok=True, text=f"{count} rules for {len(rules)} hosts are valid")
 
 
 def check_text_finder(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that the extractor of main texts is installed on this machine."""
+    """Check that the main-text extractor is installed on this machine."""
     pipeline = system.settings.pipeline
     if pipeline.store_text:
         from aragog.pages.main_text import load  # noqa: PLC0415 - it imports the parsers
 
         version = load(pipeline.text_finder).version
-        yield Finding("pipeline.text_finder", ok=True, text=f"{version} finds main texts")
+        yield Finding("pipeline.text_finder", ok=True, text=f"{version} extracts main text")
 
 
 def check_http2(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that the HTTP/2 library is installed on this machine and the hosts' names are valid."""
+    """Check that the HTTP/2 library is installed and that the host names are valid."""
     if names := system.settings.fetch.http2_hosts:
         Http2Hosts(names, SystemClock())
         text = f"nghttp2 is installed, for {', '.join(names)}"
@@ -244,10 +247,9 @@ def check_tracing(system: CheckedSystem) -> Iterator[Finding]:
     if system.settings.tracing.enabled:
         require("otel", "tracing.enabled")
         endpoint = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318")
-        share = f"{system.settings.tracing.sample_ratio:g} of all URLs"
-        yield Finding(
-            "tracing", ok=True, text=f"OpenTelemetry is installed; {share}, to {endpoint}"
-        )
+        share = f"{system.settings.tracing.sample_ratio * 100:g}%"
+        text = f"OpenTelemetry is installed; traces of {share} of the URLs go to {endpoint}"
+        yield Finding("tracing", ok=True, text=text)
 
 
 def check_rendering(system: CheckedSystem) -> Iterator[Finding]:
@@ -260,7 +262,7 @@ def check_rendering(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_site_rules(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that the file with query parameters by site can be read."""
+    """Check that the file with each site's query parameters can be read."""
     if system.settings.site_rules_file is not None:
         install_site_rules(system.settings)
         text = f"{system.settings.site_rules_file} can be read"
@@ -282,9 +284,9 @@ def check_identity(system: CheckedSystem) -> Iterator[Finding]:
     count = len(published_keys(keys, now_s))
     text = f"{current_key.thumbprint} signs requests; {count} keys are published"
     yield Finding("identity.key", ok=True, text=text)
-    outcome, remedy = _directory(settings), _FORWARD if settings.identity.serve else _PUBLISH
+    outcome, remedy = _fetch_directory(settings), _FORWARD if settings.identity.serve else _PUBLISH
     if not isinstance(outcome, Fetched) or outcome.hops:
-        reason = _unusable(outcome)
+        reason = _why_unusable(outcome)
         text = f"{settings.identity.agent} {reason}; {remedy}"
         yield Finding("identity.agent", ok=False, text=text)
         return
@@ -298,14 +300,14 @@ def check_identity(system: CheckedSystem) -> Iterator[Finding]:
         yield Finding("identity.agent", ok=True, text=text)
 
 
-def _directory(settings: Settings) -> Outcome:
+def _fetch_directory(settings: Settings) -> Outcome:
     """Fetch the key directory as a verifier does, without a signature."""
     fetch = dataclasses.replace(settings.fetch, content_types=("*/*",), headers={})
     with Fetcher(fetch) as fetcher:
         return fetcher.fetch(settings.identity.agent)
 
 
-def _unusable(outcome: Outcome) -> str:
+def _why_unusable(outcome: Outcome) -> str:
     if outcome.hops:
         return "is a redirect, which verifiers do not follow"
     reason = getattr(outcome, "reason", "") or outcome.status or ""

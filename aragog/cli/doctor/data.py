@@ -24,7 +24,7 @@ from aragog.urlstore.content import open_content
 from aragog.urlstore.content_port import ContentStore
 
 READ_FILES_TIMEOUT_S = 5.0
-"""Time limit for reading SQLite files; files that are not reached are listed."""
+"""Time limit for reading SQLite files. Files that are not reached are listed."""
 _PROGRESS_STEPS = 10_000
 """How many SQLite instructions run between two checks of the time limit."""
 _REPAIR = "run `aragog store repair` to copy its readable rows to a new file"
@@ -40,7 +40,7 @@ def check_store(system: CheckedSystem) -> Iterator[Finding]:
     settings = system.settings
     if settings.store.engine == "hbase":
         for gateway in settings.store.hbase_gateways:
-            problems = problems_of(settings, gateway)
+            problems = gateway_problems(settings, gateway)
             for problem in problems:
                 yield Finding(f"hbase {gateway}", ok=False, text=problem)
             if not problems:
@@ -51,12 +51,12 @@ def check_store(system: CheckedSystem) -> Iterator[Finding]:
     elif settings.store.engine == "postgres":
         yield from _postgres(system)
     else:
-        text = "store.engine is memory: each process has its own data and loses it when it exits"
+        text = "store.engine is memory, so each process has its own data and loses it when it exits"
         yield Finding("store", ok=False, text=text)
 
 
-def problems_of(settings: Settings, gateway: str) -> list[str]:
-    """Return the problems with an HBase gateway's tables, or that the gateway is down."""
+def gateway_problems(settings: Settings, gateway: str) -> list[str]:
+    """Return the problems with an HBase gateway and its tables."""
     single_gateway = dataclasses.replace(settings.store, hbase_gateways=(gateway,))
     try:
         with closing(tables(dataclasses.replace(settings, store=single_gateway))) as engine:
@@ -98,17 +98,17 @@ def _sqlite(settings: Settings) -> Iterator[Finding]:
     others = [
         file for file in files if not any(text.startswith(str(file)) for text in known_problems)
     ]
-    broken, unfinished = _find_damage(others)
-    for problem in (*known_problems, *broken):
+    damaged, unfinished = _find_damage(others)
+    for problem in (*known_problems, *damaged):
         yield Finding("store", ok=False, text=problem)
-    if not known_problems and not broken:
+    if not known_problems and not damaged:
         text = f"{len(files)} SQLite files in {folder}" if files else f"nothing in {folder} yet"
         if backups := replaced_files(settings):
             text += f"; {len(backups)} damaged files were kept by a repair"
         if unfinished:
             text += (
                 f"; {len(unfinished)} could not be read completely within "
-                f"{READ_FILES_TIMEOUT_S:g} s: `aragog store repair` reads everything"
+                f"{READ_FILES_TIMEOUT_S:g} s; `aragog store repair` reads everything"
             )
         yield Finding("store", ok=True, text=text)
 
@@ -121,7 +121,7 @@ def _find_damage(files: Sequence[Path]) -> tuple[list[str], list[str]]:
     stores.
     """
     until_s = time.monotonic() + READ_FILES_TIMEOUT_S
-    broken, unfinished = [], []
+    damaged, unfinished = [], []
     for file in random.sample(files, len(files)):
         try:
             with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=5)) as db:
@@ -131,13 +131,13 @@ def _find_damage(files: Sequence[Path]) -> tuple[list[str], list[str]]:
             if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
                 unfinished.append(file.name)
             else:
-                broken.append(_cannot_read(file, error))
+                damaged.append(_open_problem(file, error))
         except sqlite3.DatabaseError as error:
-            broken.append(f"{file} is damaged ({error}); {_REPAIR}")
+            damaged.append(f"{file} is damaged ({error}); {_REPAIR}")
         else:
             if result != "ok":
-                broken.append(f"{file} is damaged ({' '.join(result.split()):.200}); {_REPAIR}")
-    return broken, unfinished
+                damaged.append(f"{file} is damaged ({' '.join(result.split()):.200}); {_REPAIR}")
+    return damaged, unfinished
 
 
 def check_store_claim(system: CheckedSystem) -> Iterator[Finding]:
@@ -164,14 +164,14 @@ def _unreadable(file: Path) -> str | None:
         finally:
             db.close()
     except sqlite3.OperationalError as error:
-        return _cannot_read(file, error)
+        return _open_problem(file, error)
     except sqlite3.DatabaseError as error:
         return f"{file} is damaged ({error}); {_REPAIR}"
     return None
 
 
-def _cannot_read(file: Path, error: sqlite3.Error) -> str:
-    """Describe an error other than damage; SQLite reports a full disk as such only when writing."""
+def _open_problem(file: Path, error: sqlite3.Error) -> str:
+    """Describe an error other than damage. SQLite reports a full disk as such only when writing."""
     free = shutil.disk_usage(file.parent).free
     if free < MIN_OPEN_BYTES:
         return (
@@ -197,7 +197,7 @@ def check_content(system: CheckedSystem) -> Iterator[Finding]:
         _probe(open_content(_with_short_timeouts(settings).content, settings.data_dir))
     except CorruptContent:
         text += (
-            " returns different bytes from those it was sent: set content.s3_checksums to false; "
+            " returns different bytes from those it was sent; set content.s3_checksums to false; "
             "some servers store the checksum framing as part of the object"
         )
         yield Finding("content", ok=False, text=text)
@@ -207,7 +207,7 @@ def check_content(system: CheckedSystem) -> Iterator[Finding]:
 
 def _probe(content: ContentStore) -> None:
     """
-    Put, read, list and delete an object that no page uses: each needs a separate permission.
+    Put, read, list and delete an object that no page uses, because each needs its own permission.
 
     Its key is random. If the doctor is killed, `aragog store repair` removes the object.
 
@@ -263,7 +263,7 @@ def check_disk(system: CheckedSystem) -> Iterator[Finding]:
     if not os.access(folder, os.W_OK):
         yield Finding("data_dir", ok=False, text=f"{folder} cannot be written by this user")
     elif free < MIN_FREE_BYTES:
-        text += f"; at least {MIN_FREE_BYTES / 1e9:g} GB are needed: free some, or move data_dir"
+        text += f"; at least {MIN_FREE_BYTES / 1e9:g} GB are needed; free some, or move data_dir"
         yield Finding("data_dir", ok=False, text=text)
     else:
         yield Finding("data_dir", ok=True, text=text)

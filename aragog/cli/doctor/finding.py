@@ -1,4 +1,4 @@
-"""The input and findings of the checks of `aragog doctor`, and a runner with a time limit."""
+"""The input and findings of `aragog doctor`'s checks, and their runner with a time limit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CheckedSystem:
 
     in_use: SettingsInUse
     should_run: bool = True
-    """False before the system is started: a server that is not running is then not an error."""
+    """False before the system is started. A server that is not running is then no error."""
 
     @property
     def settings(self) -> Settings:
@@ -92,14 +92,14 @@ DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 """Errno values of writes that fail because the disk is full."""
 
 
-def findings_within(
-    checks: Sequence[Check], system: CheckedSystem, within_s: float
+def run_checks(
+    checks: Sequence[Check], system: CheckedSystem, timeout_s: float
 ) -> tuple[list[Finding], bool]:
     """
     Run checks; returns their findings in order, and True if a check is still running.
 
-    A check that fails to run, or takes longer than `within_s` seconds, becomes a finding. Its
-    thread continues, and may keep the process from ending. Unexpected errors are raised.
+    A check that fails to run, or takes longer than `timeout_s` seconds, becomes a finding. Its
+    thread keeps running, and may keep the process from ending. Unexpected errors are raised.
     """
     findings: list[Finding] = []
     is_hanging = False
@@ -110,13 +110,13 @@ def findings_within(
             target=_run, args=(check, system, check_findings, defects), daemon=True
         )
         thread.start()
-        thread.join(within_s)
+        thread.join(timeout_s)
         findings += check_findings
         for defect in defects:
             raise defect
         if thread.is_alive():
             is_hanging = True
-            text = f"no result within {within_s:g} s: a server accepts connections but hangs"
+            text = f"no result within {timeout_s:g} s; a server accepts connections but hangs"
             findings.append(Finding(_name(check), ok=False, text=text))
     return findings, is_hanging
 
@@ -132,16 +132,16 @@ def _run(
         text = f"does not respond: {type(error).__name__}: {error}"
         findings.append(Finding(_name(check), ok=False, text=text))
     except OSError as error:
-        text = _disk_full(error) or f"does not respond: {type(error).__name__}: {error}"
+        text = _disk_full_text(error) or f"does not respond: {type(error).__name__}: {error}"
         findings.append(Finding(_name(check), ok=False, text=text))
     except Exception as error:  # noqa: BLE001 - raised again in the waiting thread
         defects.append(error)
 
 
-def _disk_full(error: OSError) -> str | None:
+def _disk_full_text(error: OSError) -> str | None:
     if error.errno not in DISK_FULL_ERRNOS:
         return None
-    return f"{error.strerror} ({error.filename or 'data_dir'}): free some space, or move data_dir"
+    return f"{error.strerror} ({error.filename or 'data_dir'}); free some space, or move data_dir"
 
 
 def _name(check: Check) -> str:

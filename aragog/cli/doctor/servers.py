@@ -51,7 +51,7 @@ OLDEST_SUPPORTED = {"Redis": (7, 4), "Valkey": (7, 2)}
 
 
 def check_redis(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that every Redis server in the settings responds, keeps all keys, and has room."""
+    """Check that every configured Redis server responds, keeps all keys, and has free memory."""
     if system.is_down:
         text = f"not running; `aragog up` starts {find_redis_server()}"
         yield Finding("redis", ok=not system.should_run, text=text)
@@ -66,8 +66,8 @@ def check_redis(system: CheckedSystem) -> Iterator[Finding]:
 
 def _files(files: AppendOnlyFiles) -> Iterator[Finding]:
     """
-    Yield problems with the private Redis's files that lose data or prevent its start, if it is
-    down.
+    Yield problems with the files of a private Redis that is down: those that lose data or prevent
+    its start.
     """
     problems = files.problems()
     total_bytes = files.total_bytes()
@@ -104,7 +104,7 @@ def redis_servers(resolved: Settings) -> dict[str, list[str]]:
 
 def _server(url: str, part: str, *, durable: bool) -> Iterator[Finding]:
     try:
-        with client_of(url) as client:
+        with short_timeout_client(url) as client:
             memory, server = client.info("memory"), client.info("server")
             disk = client.info("persistence")
             start_s = time.time()
@@ -113,20 +113,20 @@ def _server(url: str, part: str, *, durable: bool) -> Iterator[Finding]:
     except (redis.RedisError, OSError, *CONFIG) as error:
         yield Finding(part, ok=False, text=f"does not respond: {type(error).__name__}")
         return
-    name, version = product_of(server)
+    name, version = server_product(server)
     yield _memory(part, memory, f"{name} {version}")
     yield from support_findings(f"{part}, version", name, version)
     if durable and not disk.get("aof_enabled"):
-        text = "appendonly is off: jobs are lost when it restarts; set appendonly to yes"
+        text = "appendonly is off, so jobs are lost when it restarts; set appendonly to yes"
         yield Finding(f"{part}, disk", ok=False, text=text)
     elif disk.get("aof_last_write_status", "ok") != "ok":
-        text = "its append-only file cannot be written: check its disk and log"
+        text = "its append-only file cannot be written; check its disk and log"
         yield Finding(f"{part}, disk", ok=False, text=text)
     yield from clock_findings(part, seconds + micros / 1e6 - now_s)
 
 
-def product_of(server: dict[str, Any]) -> tuple[str, str]:
-    """Return name and version of a server from its INFO; Valkey also reports a Redis version."""
+def server_product(server: dict[str, Any]) -> tuple[str, str]:
+    """Return a server's name and version from its INFO. Valkey also reports a Redis version."""
     if server.get("server_name") == "valkey":
         return "Valkey", str(server["valkey_version"])
     return "Redis", str(server["redis_version"])
@@ -137,7 +137,7 @@ def support_findings(part: str, name: str, version: str) -> Iterator[Finding]:
     oldest = OLDEST_SUPPORTED[name]
     if tuple(map(int, re.findall(r"[0-9]+", version)[:2])) < oldest:
         text = (
-            f"{name} {version} no longer gets security fixes from its project: upgrade to "
+            f"{name} {version} no longer gets security fixes from its project; upgrade to "
             f"{name} {'.'.join(map(str, oldest))} or newer, or make sure that your distribution "
             "still maintains it"
         )
@@ -147,12 +147,12 @@ def support_findings(part: str, name: str, version: str) -> Iterator[Finding]:
 def clock_findings(part: str, ahead_s: float) -> Iterator[Finding]:
     """Yield a finding if a server's clock differs too much from this machine's clock."""
     if abs(ahead_s) > MAX_CLOCK_DIFFERENCE_S:
-        way = "ahead of" if ahead_s > 0 else "behind"
-        text = f"its clock is {abs(ahead_s):.1f} s {way} this machine's: run NTP on both"
+        direction = "ahead of" if ahead_s > 0 else "behind"
+        text = f"its clock is {abs(ahead_s):.1f} s {direction} this machine's; run NTP on both"
         yield Finding(part, ok=False, text=text)
 
 
-def client_of(url: str) -> redis.Redis:
+def short_timeout_client(url: str) -> redis.Redis:
     """Return a client with a short timeout that does not retry."""
     return connect(url, timeout_s=TIMEOUT_S, connect_timeout_s=TIMEOUT_S, attempts=1)
 
@@ -161,10 +161,12 @@ def _memory(part: str, info: dict[str, Any], version: str) -> Finding:
     policy, maxmemory = info.get("maxmemory_policy"), info.get("maxmemory", 0)
     text = f"{version}, {info['used_memory_human']} used"
     if policy != "noeviction":
-        text = f"maxmemory-policy is {policy}: jobs and slots may be evicted; set it to noeviction"
+        text = (
+            f"maxmemory-policy is {policy}, so jobs and slots may be evicted; set it to noeviction"
+        )
         return Finding(part, ok=False, text=text)
     if maxmemory and info["used_memory"] > MAX_MEMORY_SHARE * maxmemory:
-        text += f" of {info['maxmemory_human']}: it will soon refuse writes; raise maxmemory"
+        text += f" of {info['maxmemory_human']}, so it will soon refuse writes; raise maxmemory"
         return Finding(part, ok=False, text=text)
     return Finding(
         part, ok=True, text=text + (f" of {info['maxmemory_human']}" if maxmemory else "")
@@ -183,10 +185,10 @@ def check_broker(system: CheckedSystem) -> Iterator[Finding]:
         for setting, shard_url in urls:
             if is_postgres(shard_url):
                 yield from _postgres_shard(setting, shard_url)
-    lacks = limitations(url)
-    for text in lacks:
+    missing_features = limitations(url)
+    for text in missing_features:
         yield Finding(f"broker {scheme}", ok=True, text=f"cannot: {text}")
-    if not lacks:
+    if not missing_features:
         yield Finding(f"broker {scheme}", ok=True, text="supports everything that aragog uses")
 
 
@@ -213,7 +215,7 @@ def _rabbitmq(url: str) -> Finding:
     except Exception as error:  # noqa: BLE001 - whatever the library of this broker raises
         text = f"{without_password(url)} does not respond: {type(error).__name__}"
         return Finding("broker.url", ok=False, text=text)
-    return Finding("broker.url", ok=True, text=f"{without_password(url)} answers")
+    return Finding("broker.url", ok=True, text=f"{without_password(url)} responds")
 
 
 def check_queues(system: CheckedSystem) -> Iterator[Finding]:
@@ -234,20 +236,22 @@ def check_workers(system: CheckedSystem) -> Iterator[Finding]:
         celery_settings(broker.url, broker.shards, broker.claim_timeout_s, control=broker.control)
     )
     app.conf.update(broker_connection_timeout=REPLY_TIMEOUT_S)
-    needed = [queue for queue in Queue if queue != Queue.RENDER or system.settings.rendering.hosts]
+    required_queues = [
+        queue for queue in Queue if queue != Queue.RENDER or system.settings.rendering.hosts
+    ]
     try:
         result = system.wait_for(
-            lambda: _active_queues(app), lambda found: _queues(found).issuperset(needed)
+            lambda: _active_queues(app), lambda found: _queues(found).issuperset(required_queues)
         )
     except Exception as error:  # noqa: BLE001 - whatever the library of this broker raises
         yield Finding("workers", ok=False, text=f"cannot query the workers: {type(error).__name__}")
         return
     finally:
         app.close()
-    served = _queues(result)
-    if missing := [queue for queue in needed if queue not in served]:
+    served_queues = _queues(result)
+    if missing := [queue for queue in required_queues if queue not in served_queues]:
         text = (
-            f"no worker responds for {', '.join(missing)}: start `celery -A aragog.workers "
+            f"no worker responds for {', '.join(missing)}; start `celery -A aragog.workers "
             f"worker -Q {','.join(missing)}`, or `aragog up`"
         )
         yield Finding("workers", ok=False, text=text)
@@ -260,8 +264,8 @@ def _active_queues(app: Celery) -> dict[str, list[dict[str, Any]]]:
     return app.control.inspect(timeout=REPLY_TIMEOUT_S).active_queues() or {}
 
 
-def _queues(answers: dict[str, list[dict[str, Any]]]) -> set[str]:
-    return {queue["name"] for queues in answers.values() for queue in queues}
+def _queues(replies: dict[str, list[dict[str, Any]]]) -> set[str]:
+    return {queue["name"] for queues in replies.values() for queue in queues}
 
 
 def check_beat(system: CheckedSystem) -> Iterator[Finding]:
@@ -315,7 +319,7 @@ def _nodes(report: RingReport, configured: set[str]) -> Iterator[Finding]:
         yield Finding("limiter, move", ok=True, text=text, warning=True)
     for node in report.nodes:
         if not node.answers and node.node not in configured:
-            text = "does not respond: start it, or replace it (docs/operations.md)"
+            text = "does not respond; start it, or replace it (docs/operations.md)"
             yield Finding(f"limiter node {node.node}", ok=False, text=text)
 
 
@@ -332,30 +336,30 @@ def check_stray_jobs(system: CheckedSystem) -> Iterator[Finding]:
     for shard_url in shard_urls(url):
         if not is_postgres(shard_url):
             with suppress(BrokerUnavailable):  # `check_redis` reports this
-                yield from _strays(shard_url, without_password(url))
+                yield from _stray_jobs(shard_url, without_password(url))
 
 
-def _strays(shard_url: str, broker_url: str) -> Iterator[Finding]:
+def _stray_jobs(shard_url: str, broker_url: str) -> Iterator[Finding]:
     with connect(shard_url, timeout_s=TIMEOUT_S, connect_timeout_s=TIMEOUT_S, attempts=1) as client:
         own_number = int(client.connection_pool.connection_kwargs.get("db") or 0)
         with redis_errors("broker.url"):
-            used = [int(n) for n in re.findall(r"db(\d+)", str(client.info("keyspace")))]
-        for number in sorted({*used, own_number}):
-            for kind, count in _waiting(client, number, ours=number == own_number):
+            used_numbers = [int(n) for n in re.findall(r"db(\d+)", str(client.info("keyspace")))]
+        for number in sorted({*used_numbers, own_number}):
+            for kind, count in _unread_jobs(client, number, is_own=number == own_number):
                 text = (
-                    f"{count:,} {kind} in database {number} of this server, which no worker reads: "
+                    f"{count:,} {kind} in database {number} of this server, which no worker reads; "
                     f"their producer must use {broker_url}"
                 )
                 yield Finding("broker.url", ok=False, text=text)
 
 
-def _waiting(client: redis.Redis, number: int, *, ours: bool) -> Iterator[tuple[str, int]]:
-    """Yield what kind of jobs a database has that no worker reads, and how many of them."""
+def _unread_jobs(client: redis.Redis, number: int, *, is_own: bool) -> Iterator[tuple[str, int]]:
+    """Yield each kind of jobs in a database that no worker reads, with their number."""
     pool = client.connection_pool
     arguments = {**pool.connection_kwargs, "db": number}
     other_pool = redis.ConnectionPool(connection_class=pool.connection_class, **arguments)
     with redis.Redis(connection_pool=other_pool) as other, redis_errors("broker.url"):
-        if not ours:
+        if not is_own:
             sizes = RedisShard(other).sizes(Queue.FETCH.value)
             if jobs := sizes.due + sizes.later:
                 yield "jobs are waiting", jobs

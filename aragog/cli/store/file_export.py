@@ -43,19 +43,26 @@ def export_files(
     sites = [
         (site_kind.kind.name, site_kind.site) for site_kind in kinds if site_kind.kind.name in names
     ]
-    new = existing = 0
+    new_count = existing_count = 0
     with closing(url_store(settings)) as store:
         for url, sha256, content_type in _files(store, sites, host, purpose):
-            written = _write(store, folder, url, sha256, content_type)
-            new += written is True
-            existing += written is False
-    note(f"{new:,} files in {folder}" + (f"; {existing:,} already existed" if existing else ""))
+            is_written = _write(store, folder, url, sha256, content_type)
+            new_count += is_written is True
+            existing_count += is_written is False
+    note(
+        f"{new_count:,} files in {folder}"
+        + (f"; {existing_count:,} already existed" if existing_count else "")
+    )
 
 
 def _files(
     store: UrlStore, sites: Sequence[tuple[str, str]], host: str | None, purpose: str | None
 ) -> Iterator[tuple[str, str | None, str | None]]:
-    """Yield URL, hash and type of each file of the items; files with the same hash only once."""
+    """
+    Yield the URL, hash and type of each file of the items.
+
+    Files with the same hash come only once.
+    """
     seen: set[bytes] = set()
     for kind, site in sites:
         for item in store.items.all(kind, site, below=host or "", purpose=purpose):
@@ -74,7 +81,7 @@ def _stored(value: Any) -> Iterator[dict[str, Any]]:
 def _write(
     store: UrlStore, folder: Path, url: str, sha256: str | None, content_type: str | None
 ) -> bool | None:
-    """Write a file; False if it exists, None if it cannot be read or was taken down."""
+    """Write a file. Return False if it exists, and None if it cannot be read or was taken down."""
     ending = mimetypes.guess_extension(content_type or "") or ""
     if sha256 and (folder / f"{sha256}{ending}").exists():
         return False

@@ -13,11 +13,11 @@ import click
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli import addons
-from aragog.cli.arguments import NOT_NEGATIVE
+from aragog.cli.arguments import NON_NEGATIVE
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import BAD_LINES
-from aragog.cli.progress_display import counting
-from aragog.cli.store.transfer import types_of
+from aragog.cli.progress_display import counting_display
+from aragog.cli.store.transfer import typed_fields_for
 from aragog.cli.terminal import echo, note, one_line
 from aragog.crawl.fetcher.recorded import RecordedLimits
 from aragog.errors import BadInput
@@ -46,7 +46,7 @@ KINDS = {
     type=click.Choice(["jsonl", "parquet", "warc", "cdx", *addons.reads_formats()]),
     help="Default: by the extension of FILE.",
 )
-@click.option("--after", type=NOT_NEGATIVE, default=0, help="How many lines or records to skip.")
+@click.option("--after", type=NON_NEGATIVE, default=0, help="How many lines or records to skip.")
 @click.option("--due", is_flag=True, help="Fetch the URLs again soon (not for warc).")
 def import_(file: Path, kind: str | None, after: int, *, due: bool) -> None:
     """
@@ -70,7 +70,7 @@ def _records(
     file: Path, store: UrlStore, settings: Settings, *, kind: str, after: int, due: bool
 ) -> int:
     """Import records; returns how many were bad."""
-    with counting("lines") as count_lines:
+    with counting_display("lines") as count_lines:
         source = _source(file, kind, store, settings, after)
         report = import_export.import_urls(
             _due_now(source) if due else source,
@@ -87,7 +87,7 @@ def _records(
 
 def _archive(file: Path, store: UrlStore, settings: Settings, *, after: int) -> int:
     """Import the pages of a WARC file; returns how many were bad."""
-    with file.open("rb") as stream, counting("records") as count_records:
+    with file.open("rb") as stream, counting_display("records") as count_records:
         fetch = settings.fetch
         limits = RecordedLimits(fetch.max_header_bytes, fetch.max_wire_bytes, fetch.max_body_bytes)
         pages = read_warc(stream, limits, after=after)
@@ -105,14 +105,14 @@ def _source(
     file: Path, kind: str, store: UrlStore, settings: Settings, after: int
 ) -> Iterator[Read]:
     if kind == "parquet":
-        return iter(read_parquet(file, types_of(store, settings), after=after))
+        return iter(read_parquet(file, typed_fields_for(store, settings), after=after))
     stream = json_lines.open_to_read(file)
     if kind == "cdx":
         return read_captures(stream, after=after)
     if reader := addons.reads_formats().get(kind):
         records: Iterator[Read] = addons.function(reader)(stream, after=after)
         return records
-    types = types_of(store, settings)
+    types = typed_fields_for(store, settings)
     return iter(json_lines.read_json_lines(stream, types, after=after))
 
 

@@ -28,7 +28,7 @@ def export_items(
     settings: Settings,
 ) -> None:
     """
-    Write the items of some kinds; an item that several pages show is one row.
+    Write the items of some kinds. An item that several pages show is one row.
 
     Args:
         file: its extension determines the format; it is replaced when all rows are written. None

@@ -59,12 +59,12 @@ def list_(
             if as_json:
                 echo_json(row)
             else:
-                echo("\t".join(one_line(text) for text in _texts(row)))
+                echo("\t".join(one_line(text) for text in _cells(row)))
         if next(rows, None) is not None:
             echo(f"only the first {limit:,} are shown; use --limit for more", err=True)
 
 
-def _texts(row: dict[str, Any]) -> list[str]:
+def _cells(row: dict[str, Any]) -> list[str]:
     """Return the columns of a line."""
     if "tried_at_ms" not in row:
         return [row["url"]]

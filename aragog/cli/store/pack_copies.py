@@ -10,7 +10,7 @@ import click
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import PURPOSE
 from aragog.cli.data_folder import command_settings
-from aragog.cli.progress_display import counting
+from aragog.cli.progress_display import counting_display
 from aragog.cli.terminal import echo, note, one_line
 from aragog.transfer.pack_export import export_packs as export
 
@@ -25,7 +25,7 @@ def export_packs(folder: Path, purpose: str | None) -> None:
     Packs are WARC files, each with its index (.cdxj) next to it. After an interruption, repeat the
     command: packs that already exist are not copied again.
     """
-    with closing(url_store(command_settings())) as store, counting("packs") as count_packs:
+    with closing(url_store(command_settings())) as store, counting_display("packs") as count_packs:
         report = export(
             store,
             folder,

@@ -16,7 +16,7 @@ from aragog.bootstrap.stores import schema_commands, tables, upgrade_store, url_
 from aragog.cli.arguments import COUNT
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import BAD_LINES
-from aragog.cli.progress_display import counting, progress_display
+from aragog.cli.progress_display import counting_display, progress_display
 from aragog.cli.terminal import echo, note, one_line
 from aragog.crawl.pipeline.store_claim import StoreClaim
 from aragog.errors import BadInput
@@ -165,7 +165,7 @@ def copy(to: Path) -> None:
         raise BadInput(f"{to}: is this data folder's own store; pass the settings of another store")
     with closing(tables(source_settings)) as source, closing(tables(target_settings)) as target:
         target.create()
-        with counting("rows") as count:
+        with counting_display("rows") as count:
             rows = copy_tables(source, target, on_progress=lambda _name, _key, done: count(done))
     content, target_content = (
         open_content(s.content, s.data_dir) for s in (source_settings, target_settings)
@@ -176,14 +176,14 @@ def copy(to: Path) -> None:
         damaged.append(key)
         echo(one_line(f"content {key}: {reason}"), err=True)
 
-    with counting("objects") as count:
+    with counting_display("objects") as count:
         objects = copy_content(
             content, target_content, on_progress=lambda _key, done: count(done), on_problem=report
         )
     source_packs, target_packs = (
         open_packs(s.content, s.data_dir) for s in (source_settings, target_settings)
     )
-    with counting("packs") as count:
+    with counting_display("packs") as count:
         packs = copy_packs(
             source_packs,
             target_packs,
@@ -204,7 +204,7 @@ def pack() -> None:
     Objects that cannot be read are kept, and `aragog store repair` enqueues their pages; the exit
     status is then 4.
     """
-    with closing(url_store(command_settings())) as store, counting("objects") as count:
+    with closing(url_store(command_settings())) as store, counting_display("objects") as count:
         report = store.maintenance.pack_objects(count)
     note(f"{report.moved:,} objects moved into packs")
     if report.damaged:
@@ -213,7 +213,7 @@ def pack() -> None:
 
 
 def _store_location(settings: Settings) -> tuple[object, ...]:
-    """Return what identifies the store of these settings."""
+    """Return a string that identifies the store of these settings."""
     store = settings.store
     if store.engine == "hbase":
         return store.engine, *sorted(store.hbase_gateways), store.hbase_prefix

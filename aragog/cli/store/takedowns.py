@@ -14,7 +14,7 @@ from aragog.bootstrap.redis_services import TakedownSharing
 from aragog.bootstrap.stores import replaced_files, url_store
 from aragog.cli.arguments import Host, as_json_lines
 from aragog.cli.data_folder import command_settings
-from aragog.cli.operation_json import answer_of, json_of
+from aragog.cli.operation_json import call_operation, result_json
 from aragog.cli.terminal import echo, echo_json, note
 from aragog.errors import BrokerUnavailable, InvalidUrl, RobotsUnavailable, SpoolUnavailable
 from aragog.settings import Settings
@@ -29,7 +29,7 @@ def _url(_context: click.Context, _option: click.Parameter, url: str | None) -> 
         raise click.BadParameter(str(error)) from error
 
 
-def _one_of(**options: str | None) -> str:
+def _only_target(**options: str | None) -> str:
     """Return the value of the only option that was given."""
     values = [value for value in options.values() if value is not None]
     if len(values) != 1:
@@ -41,7 +41,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _target_options(command: F) -> F:
-    """Add the argument and options that select what to take down; both commands have the same."""
+    """Add the argument and options that select a takedown's target. Both commands have the same."""
     for option in (
         click.option("--domain", type=Host(), help="A domain and its subdomains."),
         click.option("--host", type=Host(), help="A host, on any port."),
@@ -62,17 +62,17 @@ def takedown(
     Delete the page of URL, a host or a domain, and refuse it from now on.
 
     A page is deleted with its aliases. If URL is an alias of a page on another host, only the alias
-    is deleted. Pages that URL served and that a redirect stored under another URL are also deleted.
+    is deleted. Pages fetched from URL that a redirect stored under another URL are also deleted.
     """
-    what = _one_of(URL=url, **{"--url": named, "--host": host, "--domain": domain})
+    target = _only_target(URL=url, **{"--url": named, "--host": host, "--domain": domain})
     url = url or named
     settings = command_settings()
     with closing(url_store(settings)) as opened:
-        shown = what if url is None else _describe(opened, url)
+        description = target if url is None else _describe(opened, url)
         if not yes:
-            click.confirm(f"Delete {shown} permanently?", abort=True)
+            click.confirm(f"Delete {description} permanently?", abort=True)
         count = opened.takedowns.take_down(url=url, host=host, domain=domain)
-        note(f"{what}: {count:,} URLs deleted; it is refused from now on")
+        note(f"{target}: {count:,} URLs deleted; it is refused from now on")
         _share_takedowns(opened, settings, purge=True)
     for path in replaced_files(settings):
         echo(f"{path} is a damaged file kept by a repair; delete it, as it may contain this data")
@@ -97,10 +97,10 @@ def takedowns(*, as_json: bool) -> None:
     with closing(url_store(command_settings())) as opened:
         cursor = None
         while True:
-            page = answer_of(opened, administration.takedowns, MAX_ITEMS, cursor)
+            page = call_operation(opened, administration.takedowns, MAX_ITEMS, cursor)
             for entry in page.takedowns:
                 if as_json:
-                    echo_json(json_of(opened, entry))
+                    echo_json(result_json(opened, entry))
                 else:
                     echo(f"{entry.kind:6} {entry.name}")
             cursor = page.cursor
@@ -117,12 +117,12 @@ def lift_takedown(url: str | None, named: str | None, host: str | None, domain: 
     Pages that were stored when their host or domain was taken down stay refused until you lift each
     URL.
     """
-    what = _one_of(URL=url, **{"--url": named, "--host": host, "--domain": domain})
+    target = _only_target(URL=url, **{"--url": named, "--host": host, "--domain": domain})
     settings = command_settings()
     with closing(url_store(settings)) as opened:
         if not opened.takedowns.lift(url or named, host=host, domain=domain):
-            raise click.UsageError(f"{what} is not taken down; see `aragog store takedowns`")
-        note(f"{what} may be stored again")
+            raise click.UsageError(f"{target} is not taken down; see `aragog store takedowns`")
+        note(f"{target} may be stored again")
         _share_takedowns(opened, settings)
 
 

@@ -18,9 +18,9 @@ from aragog.api.operations.page_texts import PageTexts
 from aragog.api.operations.text_processes import PageTextUnavailable
 from aragog.bootstrap.stores import url_store
 from aragog.cli import addons
-from aragog.cli.arguments import COUNT, NOT_NEGATIVE, PURPOSE, FieldNames, Host, absent_fields
+from aragog.cli.arguments import COUNT, NON_NEGATIVE, PURPOSE, FieldNames, Host, absent_fields
 from aragog.cli.data_folder import command_settings
-from aragog.cli.progress_display import counting, progress_display
+from aragog.cli.progress_display import counting_display, progress_display
 from aragog.cli.store.item_export import export_items
 from aragog.cli.store.listing import urls_of_host
 from aragog.cli.terminal import echo, note, one_line
@@ -30,18 +30,18 @@ from aragog.pages.selectors import rule_types
 from aragog.runtime.extras import require
 from aragog.settings import Settings
 from aragog.transfer import import_export, json_lines
-from aragog.transfer.import_export import NodeSelection, SpanMs, TextsOf
+from aragog.transfer.import_export import FindTexts, NodeSelection, SpanMs
 from aragog.transfer.parquet import ParquetSink
 from aragog.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions, export_part, prepare_folder
 from aragog.transfer.row_sink import RowSink
-from aragog.transfer.rows import kind_of
+from aragog.transfer.rows import file_format
 from aragog.transfer.typed_fields import TypedFields
 from aragog.transfer.warc_export import WarcReport, export_warc, next_file
 from aragog.urlstore.store import UrlStore
 
 STDOUT = Path("/dev/stdout")
 ROW_KINDS = ("csv", "json", "sqlite")
-OF_RECORDS = frozenset(json_lines.UrlRecord.__dataclass_fields__)
+RECORD_MEMBERS = frozenset(json_lines.UrlRecord.__dataclass_fields__)
 """Members of a record that are not fields of its page."""
 
 
@@ -145,10 +145,10 @@ def _export(
             f"--links: a {kind} file has one row per page; use .jsonl or .parquet"
         )
     if cursor and host:
-        raise click.UsageError("--cursor continues an export of all URLs: omit --host")
+        raise click.UsageError("--cursor resumes an export of all URLs; omit --host")
     if cursor and kind not in ("jsonl", "warc") and file.exists():
-        raise click.UsageError(f"{file} is complete: continue in another file with --cursor")
-    with closing(url_store(settings)) as store, counting(kind) as counted:
+        raise click.UsageError(f"{file} is complete; resume in another file with --cursor")
+    with closing(url_store(settings)) as store, counting_display(kind) as counted:
         if host:
             selection = replace(selection, urls=urls_of_host(store, host))
         if kind not in ("jsonl", "parquet", *ROW_KINDS):
@@ -161,23 +161,23 @@ def _export(
                 on_problem=_report_url,
                 on_progress=counted,
             )
-            count, left, absent = report.records, report.cursor, ""
+            count, next_cursor, absent_text = report.records, report.cursor, ""
         else:
             write = partial(_export_records, store, settings, file, kind, selection)
-            count, left, absent = write(fields, purpose, counted, links=links)
-    if left and not host:
-        echo(f"{count:,} records{absent}; continue with --cursor {left}", err=to_stdout)
+            count, next_cursor, absent_text = write(fields, purpose, counted, links=links)
+    if next_cursor and not host:
+        echo(f"{count:,} records{absent_text}; continue with --cursor {next_cursor}", err=to_stdout)
     else:
-        note(f"{count:,} records{absent}", err=to_stdout)
+        note(f"{count:,} records{absent_text}", err=to_stdout)
 
 
 def _archive_writer(kind: str, file: Path, *, is_continued: bool) -> Callable[..., WarcReport]:
     """
-    Return the function that writes this kind of archive; WARC files continue after
-    the last number.
+    Return the function that writes this kind of archive. WARC files are numbered after the last
+    existing one.
     """
-    if place := addons.writes_formats().get(kind):
-        return addons.function(place)
+    if function_path := addons.writes_formats().get(kind):
+        return addons.function(function_path)
     return partial(export_warc, first_file=next_file(file) if is_continued else 0)
 
 
@@ -196,9 +196,10 @@ def _export_records(
     """
     Write JSON Lines or Parquet.
 
-    Returns the number of records, the cursor to continue, and a text about fields that no page had.
+    Returns the number of records, the cursor to continue, and a message about fields that no page
+    had.
     """
-    types, append = types_of(store, settings), selection.cursor is not None
+    types, append = typed_fields_for(store, settings), selection.cursor is not None
     fields = _page_fields(fields)
     with (
         closing(PageTexts(settings.pipeline, deadline_s=60)) as texts,
@@ -209,18 +210,18 @@ def _export_records(
             sink,
             selection,
             fields=fields,
-            links_of=store if links else None,
-            texts_of=_texts_of(texts, store, fields),
+            link_store=store if links else None,
+            find_texts=_text_finder(texts, store, fields),
             purpose=purpose,
             on_progress=on_progress,
         )
-    absent = absent_fields(fields, sink.fields) if report.records else ""
-    return report.records, report.cursor, absent
+    absent_text = absent_fields(fields, sink.fields) if report.records else ""
+    return report.records, report.cursor, absent_text
 
 
 def _page_fields(names: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return the fields among these names; every record has its URL and other members anyway."""
-    return names if names is None else tuple(name for name in names if name not in OF_RECORDS)
+    """Return the fields among these names. Every record has its URL and other members anyway."""
+    return names if names is None else tuple(name for name in names if name not in RECORD_MEMBERS)
 
 
 class _FieldRecorder:
@@ -238,9 +239,11 @@ class _FieldRecorder:
         self._sink.close()
 
 
-def _texts_of(texts: PageTexts, store: UrlStore, fields: Sequence[str] | None) -> TextsOf | None:
+def _text_finder(
+    texts: PageTexts, store: UrlStore, fields: Sequence[str] | None
+) -> FindTexts | None:
     """
-    Return a function that finds the main texts that `fields` asks for, or None without any.
+    Return a function that extracts the main text that `fields` contains, or None if it has none.
 
     If a page's text cannot be extracted, this is reported and the stored fields are used.
     """
@@ -248,17 +251,17 @@ def _texts_of(texts: PageTexts, store: UrlStore, fields: Sequence[str] | None) -
     if not names:
         return None
 
-    def found(url: str) -> Mapping[str, bytes]:
+    def find_texts(url: str) -> Mapping[str, bytes]:
         try:
             return texts.fields(store, url, names)
         except (PageTextUnavailable, ContentReplaced, CorruptContent, TakenDown) as error:
             _report_url(url, str(error))
             return {}
 
-    return found
+    return find_texts
 
 
-def types_of(store: UrlStore, settings: Settings) -> TypedFields:
+def typed_fields_for(store: UrlStore, settings: Settings) -> TypedFields:
     """Return the types of fields in files, including fields of the settings' rules."""
     return TypedFields(store.formats, rule_types(settings.extract))
 
@@ -279,7 +282,7 @@ def _sink(
 @click.option(
     "--part",
     "numbers",
-    type=NOT_NEGATIVE,
+    type=NON_NEGATIVE,
     multiple=True,
     help="Write only this part, counted from 0; repeatable.",
 )
@@ -316,13 +319,13 @@ def export_parts(
     """
     if parts > MAX_PARTS:
         raise click.BadParameter(f"at most {MAX_PARTS:,}", param_hint="--parts")
-    if wrong := [number for number in numbers if number >= parts]:
-        raise click.BadParameter(f"{wrong[0]} is not below --parts {parts}", param_hint="--part")
-    fetched = None if day is None else _span_of(day, kind)
+    if invalid := [number for number in numbers if number >= parts]:
+        raise click.BadParameter(f"{invalid[0]} is not below --parts {parts}", param_hint="--part")
+    fetched = None if day is None else _day_span(day, kind)
     folder = folder if day is None else folder / f"dt={day:%Y-%m-%d}"
     settings = command_settings()
     prepare_folder(folder, parts, kind, purpose)
-    chosen = [Part(number, parts) for number in numbers or range(parts)]
+    chosen_parts = [Part(number, parts) for number in numbers or range(parts)]
     with (
         closing(url_store(settings)) as store,
         closing(PageTexts(settings.pipeline, deadline_s=60)) as texts,
@@ -331,17 +334,17 @@ def export_parts(
             format=kind,
             fields=_page_fields(fields),
             links=links,
-            types=types_of(store, settings),
-            texts_of=_texts_of(texts, store, fields),
+            types=typed_fields_for(store, settings),
+            find_texts=_text_finder(texts, store, fields),
             fetched=fetched,
             purpose=purpose,
         )
-        counts = _export_chosen(chosen, partial(export_part, store, folder), options)
-    written = [count for count in counts if count is not None]
-    existing = len(chosen) - len(written)
+        counts = _export_chosen(chosen_parts, partial(export_part, store, folder), options)
+    written_counts = [count for count in counts if count is not None]
+    existing_count = len(chosen_parts) - len(written_counts)
     note(
-        f"{sum(written):,} records in {len(written):,} parts"
-        + (f"; {existing:,} already existed" if existing else "")
+        f"{sum(written_counts):,} records in {len(written_counts):,} parts"
+        + (f"; {existing_count:,} already existed" if existing_count else "")
     )
 
 
@@ -368,17 +371,17 @@ def _export_chosen(
     return counts
 
 
-def _span_of(day: datetime, kind: str) -> SpanMs:
+def _day_span(day: datetime, kind: str) -> SpanMs:
     """
-    Return a day as times in ms. Raises UsageError if it is not over, since its
-    pages may change.
+    Return a day's start and end in ms. Raises UsageError if it is not over, since its pages may
+    still change.
     """
     if kind == "warc":
         raise click.UsageError("--date only works with jsonl and parquet; warc contains all pages")
     begin = day.replace(tzinfo=UTC)
     end = begin + timedelta(days=1)
     if end > datetime.now(UTC):
-        raise click.UsageError(f"--date {day:%Y-%m-%d} is not over (UTC): export it after midnight")
+        raise click.UsageError(f"--date {day:%Y-%m-%d} is not over (UTC); export it after midnight")
     return int(begin.timestamp() * 1000), int(end.timestamp() * 1000)
 
 
@@ -389,7 +392,7 @@ def _kind(file: Path) -> str:
         return file.suffix[1:]
     more = "".join(f", .{kind}" for kind in addons.writes_formats())
     try:
-        return kind_of(file)
+        return file_format(file)
     except BadInput as error:
         raise BadInput(f"{error}, .warc{more}, or use --format") from None
 

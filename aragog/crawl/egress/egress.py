@@ -1,4 +1,4 @@
-"""`Egress`: all egress routes of one process."""
+"""All egress routes of one process."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ class Egress:
         }
 
     @property
-    def by_crawl(self) -> bool:
+    def depends_on_crawl(self) -> bool:
         """True if a rule or a proxy session depends on the crawl's name."""
-        return self.rules.by_crawl or any(
+        return self.rules.depends_on_crawl or any(
             "crawl" in route.placeholders for route in self._routes.values()
         )
 
@@ -78,7 +78,7 @@ class Egress:
 
     def usable_routes(self, route: RouteList, url: str, crawl: str = "") -> Iterator[SelectedRoute]:
         """Yield the routes that work, in order. The caller tries the next one if a route fails."""
-        for name in self.health.usable(route.names):
+        for name in self.health.usable_routes(route.names):
             if (way := self._routes.get(name)) is None:
                 continue
             at_ms = self._clock.now_ms() if way.placeholders else 0

@@ -57,7 +57,7 @@ class FailingRoutes:
         """
         Record that a route is failing, or that it works again (None). Redis errors are ignored.
 
-        Idempotent. A machine's latest record replaces its earlier ones.
+        A machine's most recent record replaces its earlier ones, so a call can be repeated.
         """
         field = f"{name} {self._machine}"
         if state is None:
@@ -88,12 +88,12 @@ class FailingRoutes:
         """
         with redis_errors("redis, failing egress routes"):
             rows = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
-        parsed = [_failing(name.decode(), value) for name, value in rows.items()]
+        parsed = [_parse_route(name.decode(), value) for name, value in rows.items()]
         oldest_ms = self._clock.now_ms() - STALE_MS
         return sorted(row for row in parsed if row and row.retry_at_ms > oldest_ms)
 
 
-def _failing(field: str, value: bytes) -> FailingRoute | None:
+def _parse_route(field: str, value: bytes) -> FailingRoute | None:
     """Parse one field of the hash. Returns None if it is invalid."""
     name, _, machine = field.partition(" ")
     try:

@@ -59,13 +59,13 @@ class EgressHealth:
     _failing: dict[str, RouteFailure] = field(default_factory=dict)
     _unreached: dict[str, set[str]] = field(default_factory=dict)
 
-    def usable(self, names: Sequence[str]) -> Iterator[str]:
+    def usable_routes(self, names: Sequence[str]) -> Iterator[str]:
         """Yield the routes that work or are due for a trial, in the order of `names`."""
         for name in names:
-            if name not in self._failing or self._on_trial(name):
+            if name not in self._failing or self._may_use(name):
                 yield name
 
-    def _on_trial(self, name: str) -> bool:
+    def _may_use(self, name: str) -> bool:
         """Return True if this request may use the route, possibly as a trial."""
         with self._lock:
             state, now_s = self._failing.get(name), self.clock.monotonic_s()
@@ -115,8 +115,8 @@ class EgressHealth:
 
     def retry_in_ms(self, names: Sequence[str]) -> int:
         """
-        Return how long until the first of these routes is tried again, in ms; 0 if it can be used
-        now.
+        Return how many ms it takes until the first of these routes is tried again; 0 if one can be
+        used now.
         """
         with self._lock:
             now_s = self.clock.monotonic_s()

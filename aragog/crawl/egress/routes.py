@@ -27,7 +27,7 @@ class ProxyServer:
     """A proxy and the credentials for one request."""
 
     scheme: str
-    """`http` (a tunnel by CONNECT) or `socks5` (RFC 1928)."""
+    """`http` (a tunnel opened with CONNECT) or `socks5` (RFC 1928)."""
     host: str
     port: int
     user: Secret = field(default_factory=Secret)
@@ -48,7 +48,7 @@ class EgressRoute:
     A local address or a proxy through which requests are sent.
 
     Args:
-        name: its name in rules, the crawl log and metrics.
+        name: the route's name in rules, the crawl log and metrics.
         addresses: local addresses by IP version, for requests without a proxy. If empty, the system
             chooses.
         proxy: URL of the proxy, with placeholders such as `{session}`; "" for a direct route.
@@ -117,7 +117,7 @@ class EgressRoute:
 
     def server(self, url: str, crawl: str, now_ms: int) -> ProxyServer | None:
         """
-        Return the proxy and credentials for a request to `url`; None for a direct route.
+        Return the proxy and credentials for a request to `url`, or None if the route is direct.
 
         Raises:
             ConfigError: the credentials are no longer available, or are invalid.

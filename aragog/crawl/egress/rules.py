@@ -1,4 +1,4 @@
-"""Chooses the egress routes for a URL by `egress.rules`. Pure."""
+"""Chooses the egress routes for a URL according to `egress.rules`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DIRECT, PROXY = "direct", "proxy"
 
 @dataclass(frozen=True, slots=True)
 class EgressContext:
-    """What the rules look at besides the URL."""
+    """What the rules consider besides the URL."""
 
     crawl: str = ""
     """The name of the URL's crawl; "" if it has none."""
@@ -62,8 +62,8 @@ class EgressRules:
         """The names of all routes."""
         # Cached, because the result depends only on these arguments and a batch's pages share few
         # hosts.
-        self._found = lru_cache(maxsize=8192)(self._first)
-        self.by_crawl: bool = any(rule.crawls for rule, _ in numbered)
+        self._cached_match = lru_cache(maxsize=8192)(self._first_match)
+        self.depends_on_crawl: bool = any(rule.crawls for rule, _ in numbered)
         """True if a rule depends on the crawl's name."""
 
     def route(self, url: str, context: EgressContext = ANY) -> RouteList:
@@ -77,11 +77,11 @@ class EgressRules:
             return RouteList((context.way,), "named by the request")
         if not (self._always or self._after):
             return self.default_routes
-        return self._found(host(url), context)
+        return self._cached_match(host(url), context)
 
-    def _first(self, name: str, context: EgressContext) -> RouteList:
+    def _first_match(self, name: str, context: EgressContext) -> RouteList:
         """Return the routes of the first rule that matches the host."""
-        for rule, route in self._in_order(context.after):
+        for rule, route in self._rules_in_order(context.after):
             if _matches(rule, name, context):
                 return route
         return self.default_routes
@@ -93,8 +93,8 @@ class EgressRules:
         """
         name = host(url)
         for rule, route in (*self._after, *self._always):
-            anyway = EgressContext(rule.crawls[0] if rule.crawls else "")
-            if (rule.after or rule.crawls) and _matches(rule, name, anyway):
+            context = EgressContext(rule.crawls[0] if rule.crawls else "")
+            if (rule.after or rule.crawls) and _matches(rule, name, context):
                 conditions = [f"after {status}" for status in rule.after]
                 conditions += [f"for the crawl {crawl}" for crawl in rule.crawls]
                 yield " or ".join(conditions), route
@@ -103,10 +103,10 @@ class EgressRules:
         """Return True if a retry after this status uses other routes than the attempt did."""
         if not self._after or context.way:
             return False
-        following = EgressContext(context.crawl, status)
-        return self.route(url, following).names != self.route(url, context).names
+        retry_context = EgressContext(context.crawl, status)
+        return self.route(url, retry_context).names != self.route(url, context).names
 
-    def _in_order(self, after: int) -> Iterator[tuple[EgressRule, RouteList]]:
+    def _rules_in_order(self, after: int) -> Iterator[tuple[EgressRule, RouteList]]:
         if after:
             yield from ((rule, route) for rule, route in self._after if after in rule.after)
         yield from self._always
@@ -114,10 +114,10 @@ class EgressRules:
 
 def _matches(rule: EgressRule, name: str, context: EgressContext) -> bool:
     """Return True if the host and the context meet all conditions of the rule."""
-    plain = name.strip("[]")
+    bare_name = name.strip("[]")
     return (
-        (not rule.hosts or plain in rule.hosts)
-        and (not rule.domains or not set(and_parents(plain)).isdisjoint(rule.domains))
-        and (not rule.suffixes or any(plain.endswith(f".{end}") for end in rule.suffixes))
+        (not rule.hosts or bare_name in rule.hosts)
+        and (not rule.domains or not set(and_parents(bare_name)).isdisjoint(rule.domains))
+        and (not rule.suffixes or any(bare_name.endswith(f".{end}") for end in rule.suffixes))
         and (not rule.crawls or context.crawl in rule.crawls)
     )

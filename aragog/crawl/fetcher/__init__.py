@@ -1,5 +1,5 @@
 """
-The crawler's HTTP client: sends one polite GET per URL and returns an outcome.
+The crawler's HTTP client. It politely sends one GET request per URL and returns an outcome.
 
 Public:
 

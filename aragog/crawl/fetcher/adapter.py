@@ -44,7 +44,7 @@ from aragog.crawl.fetcher.http1.connection import (
 )
 from aragog.crawl.fetcher.http1.pool import ConnectionPool, max_idle
 from aragog.crawl.fetcher.http1.proxies import proxy_addresses
-from aragog.crawl.fetcher.http1.response import HttpResponse, faults_as_requests_errors
+from aragog.crawl.fetcher.http1.response import HttpResponse, convert_faults
 from aragog.crawl.fetcher.http1.tls import (
     HTTP2,
     SessionKey,
@@ -69,7 +69,7 @@ from aragog.settings import EgressSettings, FetchSettings
 from urlspelling.domain import is_ip, registered_domain
 
 # How long a request waits for a TLS connection that is in use before it opens another one. A
-# handshake costs about a millisecond of CPU here, and at least as much on the server.
+# handshake takes about a millisecond of CPU here, and at least as much on the server.
 MAX_REUSE_WAIT_S = 0.1
 METHODS = ("GET", "HEAD", "POST")
 """Supported methods. Only POST may have a body, which must be bytes."""
@@ -80,7 +80,7 @@ class PinnedAdapter(BaseAdapter):
     The HTTP connections of one process. Thread-safe; must not be used across a fork.
 
     Args:
-        settings: size limits, timeouts, proxy.
+        settings: size limits, timeouts and the proxy.
         ssrf_filter: checks each URL and address.
         clock: measures timeouts and idle times.
         tls: context for HTTPS. Its ALPN protocols are offered to every host. By default it trusts
@@ -90,7 +90,7 @@ class PinnedAdapter(BaseAdapter):
         sharing: an adapter with the same egress routes, TLS and HTTP/2 hosts, to share connections
             with.
         signer: signs every request. If None, requests are not signed.
-        egress: the egress routes. By default those of `sharing`, or else `fetch.proxy` or direct.
+        egress: the egress routes. By default those of `sharing`, or else those of `fetch.proxy`.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class PinnedAdapter(BaseAdapter):
         Raises:
             requests.RequestException: the request failed, or its target is not allowed.
         """
-        with faults_as_requests_errors(request):
+        with convert_faults(request):
             reason = self._ssrf_filter.vet_url(request.url or "")
             if reason is not None:
                 raise TargetBlocked(RefusalCause.URL, reason)
@@ -178,7 +178,7 @@ class PinnedAdapter(BaseAdapter):
 
     def exchange(self, request: PoliteRequest) -> HttpResponse:
         """
-        Send `request` and read the head of the response.
+        Send `request` and read the status and headers of the response.
 
         If an egress route fails, the next route is tried, because nothing has been sent yet. If the
         server has closed an idle connection, the request is sent once more on a new one. A POST
@@ -207,8 +207,8 @@ class PinnedAdapter(BaseAdapter):
         self, selected_route: SelectedRoute, request: PoliteRequest, target: Target
     ) -> HttpResponse:
         """
-        Send a request through an egress route. RouteFailed and RouteRefusesTarget are raised before
-        anything is sent.
+        Send a request through an egress route. If this raises RouteFailed or RouteRefusesTarget,
+        nothing has been sent.
         """
         http2 = target.scheme == "https" and self.http2_hosts.offers(target.host)
         peer = Peer(target.scheme, target.host, target.port, selected_route.key, http2)
@@ -242,7 +242,8 @@ class PinnedAdapter(BaseAdapter):
             deadline.extend(sent_s - waiting_since_s)
             if later is not None:
                 raise NoPermit(later)
-            # Between the permit and this call, the code must not wait, release the GIL or be slow.
+            # Between the permit and this call, the code must not wait, release the GIL or do
+            # anything slow.
             connection.send(message)
             request.release_permit()
             EGRESS_REQUESTS.labels(request.way or DIRECT).add()
@@ -269,7 +270,7 @@ class PinnedAdapter(BaseAdapter):
                 connection.keep_tls = partial(
                     self.tls_sessions.keep, key, opened_s=self._clock.monotonic_s()
                 )
-        # A busy process reads the head late. This delay is not the server's.
+        # A busy process reads the headers late. The server did not cause this delay.
         elapsed_s = deadline.now_s() - sent_s
         response.timings["first_byte_ms"] = max(0.0, elapsed_s - connection.unread_s()) * 1000
         return response
@@ -359,7 +360,7 @@ class PinnedAdapter(BaseAdapter):
         """
         Return the signature that the server of `request` asks for, or None if it cannot be made.
 
-        Returns None without a signer, or if that signature was already sent.
+        Also returns None if there is no signer, or if that signature was already sent.
         """
         if self._signer is None:
             return None

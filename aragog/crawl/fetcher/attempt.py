@@ -6,9 +6,9 @@ from typing import Any, assert_never
 
 from aragog.crawl.fetcher.body_limits import Bounds
 from aragog.crawl.fetcher.content_types import (
+    content_refusal,
     content_type_of,
-    why_refused_by_content,
-    why_refused_by_type,
+    type_refusal,
 )
 from aragog.crawl.fetcher.cookies import Cookies, OriginCookies
 from aragog.crawl.fetcher.faults import (
@@ -21,11 +21,11 @@ from aragog.crawl.fetcher.faults import (
 )
 from aragog.crawl.fetcher.gate import Deny, Gate, Go, Later
 from aragog.crawl.fetcher.headers import (
-    location_of,
-    part_of,
+    parse_content_range,
+    redirect_location,
+    redirect_target,
     resolve_as_sent,
     retry_at_ms,
-    target_of,
 )
 from aragog.crawl.fetcher.http1.head import Delimiter, ResponseHead
 from aragog.crawl.fetcher.http1.response import HttpResponse
@@ -54,14 +54,14 @@ from aragog.fetch_record.outcome import (
 )
 from urlspelling.domain import origin
 
-# Temporary client errors: timeout, misdirected request, too early (RFC 9110, 8470).
+# Temporary client errors, which are timeout, misdirected request and too early (RFC 9110, 8470).
 TEMPORARY = frozenset({408, 421, 425})
 MAX_ACCEPT_SIGNATURE_CHARS = 4096
 
 
 class FetchAttempt:
     """
-    The state of one fetch: the current URL, the redirects so far and the last response.
+    The state of one fetch: the current URL, the redirects so far and the most recent response.
 
     Args:
         defaults: shared by all fetches of the Fetcher.
@@ -92,7 +92,7 @@ class FetchAttempt:
         self._validators = _one_line(options.etag), _one_line(options.last_modified)
         self._validators_url = options.validators_url or url
         self._conditional = False
-        """True if the last request carried validators, so that 304 is a valid response."""
+        """True if the most recent request had validators, so that 304 is a valid response."""
         self._cookies: Cookies | None = options.cookies
         if self._cookies is None and defaults.settings.cookies:
             self._cookies = Cookies(defaults.clock)
@@ -112,17 +112,17 @@ class FetchAttempt:
                 if reason := self._defaults.ssrf_filter.vet_url(self._spelling):
                     raise TargetBlocked(RefusalCause.URL, reason)
                 response = self._send()
-                location = location_of(response.head)
+                location = redirect_location(response.head)
                 if location is None:
                     if self._should_sign_again(response):
                         continue
-                    return self._outcome_of(response)
+                    return self._to_outcome(response)
                 response.discard()
                 if (outcome := self._follow(response.head, location)) is not None:
                     return outcome
         except TransportError as fault:
-            # Keep no status: a 200 whose body never arrived would look like an empty page or an
-            # empty robots.txt.
+            # Keep no status, because a 200 whose body never arrived would look like an empty page
+            # or an empty robots.txt.
             record = self._record()
             if fault.kind is not UnreachableKind.REDIRECT:
                 record["status"] = None
@@ -223,7 +223,7 @@ class FetchAttempt:
 
     def _follow(self, head: ResponseHead, location: str) -> Outcome | None:
         """Continue at the redirect target. Returns an outcome if the fetch ends here."""
-        target = target_of(location, self._spelling)
+        target = redirect_target(location, self._spelling)
         timings = {} if self._response is None else self._response.timings
         hop = Hop(self._url, head.status, target, timings.get("first_byte_ms"), head.headers)
         if self._options.method == "POST":
@@ -282,7 +282,7 @@ class FetchAttempt:
             raise TransportError(UnreachableKind.REDIRECT, f"redirect loop: {target[:200]}")
         return spelling
 
-    def _outcome_of(self, response: HttpResponse) -> Outcome:
+    def _to_outcome(self, response: HttpResponse) -> Outcome:
         """Map the final response to an outcome."""
         head = response.head
         status, status_line = head.status, f"{head.status} {head.reason}".strip()
@@ -297,8 +297,8 @@ class FetchAttempt:
             date = next(iter(head.values("date")), None)
             now_ms = self._defaults.clock.now_ms()
             at_ms = retry_at_ms(after, now_ms, date)
-            # Report this before reading the body, because other workers may request this domain
-            # soon.
+            # Report this before reading the body, because other workers may soon send requests to
+            # this domain.
             self._gate.report_busy(self._url, None if at_ms is None else (at_ms - now_ms) / 1000)
             return Busy(**self._error_record(response), retry_at_ms=at_ms, reason=status_line)
         if status in WITHHELD:
@@ -318,9 +318,9 @@ class FetchAttempt:
     def _partial_outcome(self, response: HttpResponse) -> Outcome:
         """
         Handle a 206 that was not requested.
-        The start of a page is stored as a truncated response.
+        If it contains the start of the page, that is stored as a truncated response.
         """
-        part = part_of(response.head)
+        part = parse_content_range(response.head)
         if part.is_start:
             return self._read(response, part.missing)
         response.discard()
@@ -352,26 +352,26 @@ class FetchAttempt:
 
     def _read(self, response: HttpResponse, missing: str | None = None) -> Outcome:
         """
-        Read the body and return Fetched. `missing` is the reason if even the whole body is
-        incomplete.
+        Read the body and return Fetched. `missing` says what the page lacks even if the whole body
+        arrives.
         """
         head, settings = response.head, self._defaults.settings
         content_type = content_type_of(head.values("content-type"))
         framing = response.framing
         has_length = framing.delimiter is Delimiter.LENGTH
         empty = framing.delimiter is Delimiter.NO_BODY or (has_length and framing.length == 0)
-        if not empty and (reason := why_refused_by_type(content_type, settings.content_types)):
+        if not empty and (reason := type_refusal(content_type, settings.content_types)):
             raise UnsupportedContent(reason)
         bounds = self._defaults.bounds
-        if has_length and framing.length > bounds.max_wire_bytes and not bounds.start_is_enough:
+        if has_length and framing.length > bounds.max_wire_bytes and not bounds.truncate_oversized:
             raise LimitExceeded(
                 f"Content-Length {framing.length} exceeds {settings.max_wire_bytes} bytes"
             )
 
         def sniff(first: bytes) -> None:
-            if self._defaults.as_declared and content_type is not None:
+            if self._defaults.trust_declared_types and content_type is not None:
                 return
-            if reason := why_refused_by_content(first, content_type, settings.content_types):
+            if reason := content_refusal(first, content_type, settings.content_types):
                 raise UnsupportedContent(reason)
 
         body = response.read_body(bounds, sniff)

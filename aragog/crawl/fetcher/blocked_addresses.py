@@ -1,14 +1,14 @@
 """
-Host names and IP ranges that are denied regardless of settings. Pure.
+Host names and IP ranges that are denied regardless of settings.
 
 *Names*: local names, metadata services and wildcard DNS services. Names that resolve to local
-addresses are denied anyway. This list denies them without a lookup, because a resolver may return
-something else at the next lookup, and local files may also resolve them.
+addresses are denied anyway. These lists deny them without a lookup, because a resolver may return
+something else at the next lookup, and the machine's hosts file may also resolve them.
 
 *Ranges*: IANA's special-purpose address registries for IPv4 and IPv6 as of October 2025 (column
-"Globally Reachable"), multicast, IPv6 outside of 2000::/3 (the only allocated global unicast
+"Globally Reachable"), multicast, IPv6 outside 2000::/3 (the only allocated global unicast
 space), and addresses of metadata services. We do not use `ipaddress.is_global`, because its result
-depends on the Python version. If an address embeds an IPv4 address, that one is checked as well.
+depends on the Python version. If an address embeds an IPv4 address, that address is checked too.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ _HEXADECIMAL = re.compile(r"(?:^|[.-])([0-9a-f]{8})(?=$|[.-])")
 _COLONS = re.compile(r"[0-9a-f]*(?:-[0-9a-f]*){2,7}")
 
 
-def why_metadata(host: str) -> str | None:
+def metadata_reason(host: str) -> str | None:
     """Return why the name `host` is a metadata service, or None if it is not."""
     return "the name of a cloud's metadata service" if host in _METADATA else None
 
 
-def why_local(host: str) -> str | None:
+def local_reason(host: str) -> str | None:
     """
     Return why the name `host` belongs to a private network, or None if it may be public.
 
@@ -108,14 +108,14 @@ def embedded_addresses(
     service = longest_match(host, _WILDCARD_SERVICES)
     if service is None:
         return []
-    front = host[: -len(service) - 1]
+    prefix = host[: -len(service) - 1]
     addresses: list[ipaddress.IPv4Address | ipaddress.IPv6Address] = []
-    for match in _DOTTED.finditer(front):
+    for match in _DOTTED.finditer(prefix):
         octets = [int(octet) for octet in match.groups()]
         if max(octets) < 256:
             addresses.append(ipaddress.IPv4Address(bytes(octets)))
-    addresses += [ipaddress.IPv4Address(int(m[1], 16)) for m in _HEXADECIMAL.finditer(front)]
-    label = front.rpartition(".")[2]
+    addresses += [ipaddress.IPv4Address(int(m[1], 16)) for m in _HEXADECIMAL.finditer(prefix)]
+    label = prefix.rpartition(".")[2]
     if _COLONS.fullmatch(label):
         with contextlib.suppress(ValueError):
             addresses.append(ipaddress.IPv6Address(label.replace("-", ":")))
@@ -218,7 +218,7 @@ _RANGES = {4: _ranges(_V4), 6: _ranges(_V6)}
 
 
 @lru_cache(maxsize=16_384)
-def why_not_global(address: IP) -> str | None:
+def non_global_reason(address: IP) -> str | None:
     """Return why `address` is not globally reachable, or None if it is."""
     if address in METADATA:
         return "a cloud's metadata service"
@@ -229,7 +229,7 @@ def why_not_global(address: IP) -> str | None:
                 return reason
             break
     for embedded in embedded_ipv4(address):
-        if reason := why_not_global(embedded):
+        if reason := non_global_reason(embedded):
             return f"a spelling of {embedded}, {reason}"
     return None
 

@@ -46,7 +46,7 @@ class Bounds:
     """Limit of the body as sent, including chunk lines and their extensions."""
     max_body_bytes: int
     """Limit of the body after decompression."""
-    start_is_enough: bool = False
+    truncate_oversized: bool = False
     """If True, only the first `max_body_bytes` are needed (robots.txt, RFC 9309 section 2.5):
     larger bodies are truncated instead of refused."""
 
@@ -63,7 +63,7 @@ def collect(
 
     Args:
         pieces: the received bytes; may raise TransportError.
-        decoders: in the order of application.
+        decoders: the decoders, in the order in which to apply them.
         bounds: limits at which the body is truncated.
         sniff: called once with the first 1445 decoded bytes, or all if there are fewer; may raise
             UnsupportedContent.
@@ -106,24 +106,26 @@ class _Collector:
                     break
             else:
                 is_drained = True
-                reason = self._decode_rest(whole=True)
+                reason = self._decode_rest(complete=True)
         except TransportError as error:
             if error.kind is UnreachableKind.TIMEOUT or not self._wire_bytes:
                 raise
             reason = self._decode_rest() or error.reason
         self._peek(final=True)
         if reason is None:
-            reason = next((m for d in reversed(self._decoders) if (m := d.missing())), None)
+            reason = next(
+                (m for d in reversed(self._decoders) if (m := d.truncation_error())), None
+            )
         data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         return DecodedBody(data, reason, self._wire_bytes, is_drained)
 
     def _receive(self, piece: bytes) -> str | None:
         """Decode and keep `piece`. If this truncates the body, returns the reason."""
-        room = self._bounds.max_wire_bytes - self._wire_bytes - self._framing_bytes()
-        cut = len(piece) > room
-        piece = piece[: max(0, room)] if cut else piece
+        free_bytes = self._bounds.max_wire_bytes - self._wire_bytes - self._framing_bytes()
+        cut = len(piece) > free_bytes
+        piece = piece[: max(0, free_bytes)] if cut else piece
         self._wire_bytes += len(piece)
-        reason = self._decode_units(piece) if self._decoders else self._keep_what_fits(piece)
+        reason = self._decode_units(piece) if self._decoders else self._keep_within_limit(piece)
         if reason is None and cut:
             reason = self._decode_rest()
             reason = reason or f"truncated at {self._bounds.max_wire_bytes} bytes on the wire"
@@ -140,36 +142,36 @@ class _Collector:
         self._waiting = data[at:]
         return None
 
-    def _decode_rest(self, *, whole: bool = False) -> str | None:
+    def _decode_rest(self, *, complete: bool = False) -> str | None:
         """Decode the last unit, which may be incomplete, and finish the decoders."""
         data, self._waiting = self._waiting, b""
         if data and (reason := self._decode(data)):
             return reason
         for number, decoder in enumerate(self._decoders):
-            unit = decoder.end(self._bounds.max_body_bytes - self._size, whole=whole)
+            unit = decoder.end(self._bounds.max_body_bytes - self._size, complete=complete)
             if decoder.overflowed:
                 return self._overflow(unit, inner=decoder is not self._decoders[-1])
-            if unit and (reason := self._decode_by(self._decoders[number + 1 :], unit)):
+            if unit and (reason := self._decode_with(self._decoders[number + 1 :], unit)):
                 return reason
         return None
 
     def _decode(self, unit: bytes) -> str | None:
         self._decoded_wire += len(unit)
-        return self._decode_by(self._decoders, unit)
+        return self._decode_with(self._decoders, unit)
 
-    def _decode_by(self, decoders: Sequence[Decoder], unit: bytes) -> str | None:
-        """Decode with these decoders, the last ones of the chain, and keep the output."""
+    def _decode_with(self, decoders: Sequence[Decoder], unit: bytes) -> str | None:
+        """Decode with these decoders, which are the last ones of the chain, and keep the output."""
         for decoder in decoders:
             unit = decoder.feed(unit, self._bounds.max_body_bytes - self._size)
             if decoder.overflowed:
                 return self._overflow(unit, inner=decoder is not self._decoders[-1])
-        return self._keep_what_fits(unit)
+        return self._keep_within_limit(unit)
 
-    def _keep_what_fits(self, piece: bytes) -> str | None:
-        """Keep as much of `piece` as fits."""
-        room = self._bounds.max_body_bytes - self._size
-        if len(piece) > room:
-            self._keep(piece[:room])
+    def _keep_within_limit(self, piece: bytes) -> str | None:
+        """Keep as much of `piece` as the limit allows. If this truncates it, returns the reason."""
+        free_bytes = self._bounds.max_body_bytes - self._size
+        if len(piece) > free_bytes:
+            self._keep(piece[:free_bytes])
             return f"truncated at {self._bounds.max_body_bytes} bytes"
         self._keep(piece)
         return None
@@ -192,7 +194,7 @@ class _Collector:
         one.
         """
         limit, wire = self._bounds.max_body_bytes, self._decoded_wire
-        if inner or (limit > BOMB_RATIO * wire and not self._bounds.start_is_enough):
+        if inner or (limit > BOMB_RATIO * wire and not self._bounds.truncate_oversized):
             raise LimitExceeded(f"decompression bomb: {wire} bytes decode to more than {limit}")
         self._keep(piece)
         return f"truncated at {limit} bytes"

@@ -1,4 +1,4 @@
-"""Decides from the Content-Type header and the first bytes whether a body is a page. Pure."""
+"""Decides from the Content-Type header and the first bytes whether a body is a page."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _PARAMETER = re.compile(r'(?:[^;"]|"(?:[^"\\]|\\.)*"?)+')
 
 def content_type_of(values: Sequence[str]) -> str | None:
     """
-    Return the effective Content-Type: the last valid one (Fetch, "extract a MIME type").
+    Return the effective Content-Type, which is the last valid one (Fetch, "extract a MIME type").
 
     Returns None if none is valid (`html` and `text/` are not), or if the last one means that the
     server does not know the type. The first bytes of the body then decide. A charset also applies
@@ -89,10 +89,10 @@ def media_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip(" \t").lower()
 
 
-def why_refused_by_type(content_type: str | None, allowed: Sequence[str]) -> str | None:
+def type_refusal(content_type: str | None, allowed: Sequence[str]) -> str | None:
     """
-    Return why bodies of this type are not read.
-    None if they are read, or if the type is None.
+    Return why bodies of this type are not read, or None if they are.
+    Also returns None if the type is None.
     """
     if content_type is None:
         return None
@@ -103,22 +103,20 @@ def why_refused_by_type(content_type: str | None, allowed: Sequence[str]) -> str
     return f"content type {name[:100]}"
 
 
-def why_refused_by_content(
-    first: bytes, content_type: str | None, allowed: Sequence[str]
-) -> str | None:
+def content_refusal(first: bytes, content_type: str | None, allowed: Sequence[str]) -> str | None:
     """
-    Return why a body with these first bytes is not a page. None if it may be a page.
+    Return why a body with these first bytes is not a page, or None if it may be one.
 
     A body declared as text is refused only if it has the signature of another format or many binary
     bytes. Without a declared type, or with `text/plain` (the default of many servers for unknown
-    files), a single binary byte is enough.
+    files), one binary byte is enough.
     """
     if "*/*" in allowed or first.startswith(_TEXT_BOMS):
         return None
     detected = next((name for magic, name in _MAGIC if first.startswith(magic)), None)
     if detected == "image/bmp" and not _has_binary(first):
         detected = None  # text that happens to begin with "BM"
-    if detected is not None and why_refused_by_type(detected, allowed):
+    if detected is not None and type_refusal(detected, allowed):
         declared = f", declared as {media_type(content_type)}" if content_type else ""
         return f"the content is {detected}{declared}"
     name = media_type(content_type or "")
@@ -145,16 +143,16 @@ def _is_mostly_binary(first: bytes) -> bool:
     """
     Return True if more than 5% of the bytes are binary.
 
-    In compressed data about 10% are, in text none, and in a damaged page only a few. Zeros do not
-    count, because UTF-16 contains many.
+    Compressed data contains about 10% of such bytes, text none, and a damaged page only a few.
+    Zeros do not count, because UTF-16 contains many.
     """
     return 20 * len(first.translate(None, _NOT_BINARY + b"\0")) > len(first)
 
 
 def _may_be_utf16(first: bytes) -> bool:
     """
-    Return True if this looks like Latin text in UTF-16 without a BOM: every other
-    byte is zero.
+    Return True if this looks like Latin text in UTF-16 without a BOM, because every other byte is
+    zero.
     """
     zeros = first.count(0)
     return 10 * zeros > 3 * len(first) and zeros in (first[::2].count(0), first[1::2].count(0))

@@ -34,7 +34,7 @@ MIN_YEAR = 1601
 
 
 @dataclass(frozen=True, slots=True)
-class _CookiePlace:
+class _CookieKey:
     """The identity of a cookie. A later cookie with the same name, domain and path replaces it."""
 
     name: str
@@ -46,7 +46,7 @@ class _CookiePlace:
 class _Cookie:
     """A cookie with the attributes that decide which requests it is sent with."""
 
-    place: _CookiePlace
+    key: _CookieKey
     value: str
     host_only: bool
     """True if it is sent only to its own host, because it was set without Domain."""
@@ -57,21 +57,22 @@ class _Cookie:
     def is_sent_to(self, scheme: str, host: str, path: str) -> bool:
         """Return True if the cookie is sent with this request (section 5.4, step 1)."""
         in_domain = (
-            host == self.place.domain if self.host_only else _is_in_domain(host, self.place.domain)
+            host == self.key.domain if self.host_only else _is_in_domain(host, self.key.domain)
         )
         return (
-            in_domain
-            and _is_below(path, self.place.path)
-            and (scheme == "https" or not self.secure)
+            in_domain and _is_below(path, self.key.path) and (scheme == "https" or not self.secure)
         )
 
 
 @dataclass(slots=True)
 class Cookies:
-    """The cookie jar of one fetch: at most 50 cookies of at most 4 KB each, over all redirects."""
+    """
+    The cookie jar of one fetch and its redirects.
+    Holds at most 50 cookies of at most 4 KB each.
+    """
 
     clock: Clock = field(default_factory=SystemClock)
-    _jar: dict[_CookiePlace, _Cookie] = field(default_factory=dict)
+    _jar: dict[_CookieKey, _Cookie] = field(default_factory=dict)
 
     def learn(self, url: str, head: ResponseHead) -> None:
         """Apply the Set-Cookie headers of a response to `url`."""
@@ -82,15 +83,15 @@ class Cookies:
             if cookie is None:
                 continue
             if cookie.expires_at_ms <= self.clock.now_ms():
-                self._jar.pop(cookie.place, None)
-            elif cookie.place in self._jar or len(self._jar) < MAX_COOKIES:
-                self._jar[cookie.place] = cookie
+                self._jar.pop(cookie.key, None)
+            elif cookie.key in self._jar or len(self._jar) < MAX_COOKIES:
+                self._jar[cookie.key] = cookie
 
     def plain(self) -> list[tuple[Any, ...]]:
-        """Return all cookies as JSON values, which `keep` accepts."""
+        """Return all cookies as JSON values that `keep` accepts."""
         return [
             (
-                *dataclasses.astuple(cookie.place),
+                *dataclasses.astuple(cookie.key),
                 cookie.value,
                 cookie.host_only,
                 cookie.secure,
@@ -100,11 +101,11 @@ class Cookies:
         ]
 
     def keep(self, plain: Iterable[Sequence[Any]]) -> None:
-        """Add cookies returned by `plain` of another jar."""
+        """Add the cookies that another jar's `plain` returned."""
         for name, domain, path, value, host_only, secure, expires_at_ms in plain:
-            place = _CookiePlace(name, domain, path)
+            key = _CookieKey(name, domain, path)
             expires_ms = float("inf") if expires_at_ms is None else float(expires_at_ms)
-            self._jar[place] = _Cookie(place, value, host_only, secure, expires_ms)
+            self._jar[key] = _Cookie(key, value, host_only, secure, expires_ms)
 
     def header(self, url: str) -> str | None:
         """Return the Cookie header for `url`, at most 8 KB, or None if no cookie matches."""
@@ -115,8 +116,8 @@ class Cookies:
             for cookie in self._jar.values()
             if cookie.expires_at_ms > now_ms and cookie.is_sent_to(scheme, host, path)
         ]
-        cookies.sort(key=lambda cookie: -len(cookie.place.path))  # stable: oldest first
-        header = "; ".join(f"{cookie.place.name}={cookie.value}" for cookie in cookies)
+        cookies.sort(key=lambda cookie: -len(cookie.key.path))  # stable: oldest first
+        header = "; ".join(f"{cookie.key.name}={cookie.value}" for cookie in cookies)
         if len(header) > MAX_HEADER_BYTES:
             header = header[: MAX_HEADER_BYTES + 1].rpartition("; ")[0]
         return header or None
@@ -129,7 +130,7 @@ class OriginCookies(Cookies):
     origin: str = ""
 
     @classmethod
-    def of(cls, origin: str, plain: Iterable[Sequence[Any]], clock: Clock) -> Self:
+    def from_plain(cls, origin: str, plain: Iterable[Sequence[Any]], clock: Clock) -> Self:
         """Return a jar with these cookies."""
         jar = cls(clock=clock, origin=origin)
         jar.keep(plain)
@@ -165,7 +166,7 @@ def _read(line: str, url: str, now_ms: int) -> _Cookie | None:
         return None
     path_attribute = attributes.get("path", "")
     return _Cookie(
-        _CookiePlace(
+        _CookieKey(
             name,
             domain or host,
             path_attribute if path_attribute.startswith("/") else _default_path(path),
@@ -179,7 +180,7 @@ def _read(line: str, url: str, now_ms: int) -> _Cookie | None:
 
 def _violates_prefix_rules(name: str, attributes: dict[str, str], url: str) -> bool:
     """
-    Return True if a cookie breaks the rules of its name prefix, or is Secure but came
+    Return True if a cookie breaks the rules for its name prefix, or is Secure but was received
     without TLS.
     """
     is_safe = "secure" in attributes and url.startswith("https://")
@@ -238,7 +239,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 
 
 def cookie_date_ms(text: str) -> int | None:
-    """Parse a cookie date (section 5.1.1) into milliseconds since the epoch; None if invalid."""
+    """Parse a cookie date (section 5.1.1) into milliseconds since the epoch, or None if invalid."""
     time: list[int] | None = None
     day = month = year = None
     for token in _DELIMITER.split(text[:200]):

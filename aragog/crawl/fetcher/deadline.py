@@ -1,4 +1,4 @@
-"""The time limits of one fetch: deadline, connect and read timeouts, and minimum rate."""
+"""The deadline, the connect and read timeouts, and the minimum rate of one fetch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aragog.crawl.fetcher.faults import TransportError
 from aragog.fetch_record.outcome import UnreachableKind
 from aragog.runtime.clock import Clock
 
-# The minimum rate applies only after this time, so a slow start is tolerated.
+# The minimum rate only applies after this time, so that a slow start is tolerated.
 RATE_GRACE_PERIOD_S = 5.0
 
 

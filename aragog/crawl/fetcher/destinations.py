@@ -1,5 +1,5 @@
 """
-Decides where a request's connection goes: allowed addresses, or the proxy of its
+Decides whether a request's connection goes to its host's allowed addresses or to the proxy of its
 egress route.
 """
 

@@ -27,7 +27,10 @@ Lookup = Callable[[str], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The result of a lookup: addresses in the order to try them, or the reason for a failure."""
+    """
+    The result of a lookup, with addresses in the order to try them, or the
+    reason for a failure.
+    """
 
     addresses: tuple[str, ...]
     reason: str = ""

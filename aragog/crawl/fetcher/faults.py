@@ -13,7 +13,7 @@ from aragog.fetch_record.outcome import UnreachableKind
 
 
 class Fault(Exception):
-    """The base class. `reason` is one line that says why the fetch ended."""
+    """The base class. `reason` is one line that states why the fetch ended."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -48,7 +48,7 @@ class LimitExceeded(Fault):
 
 
 class UnsupportedContent(Fault):
-    """The response is not a page: its content type or encoding is not supported."""
+    """The response is not a page, because its content type or encoding is not supported."""
 
 
 class TargetBlocked(Fault):

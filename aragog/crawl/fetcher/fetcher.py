@@ -44,10 +44,10 @@ class Fetcher:
         tls: context for HTTPS. By default it trusts the roots of the system and certifi.
         sharing: a fetcher with the same egress routes and TLS, to share connections with.
         signer: signs every request. If None, requests are not signed.
-        as_declared: if True, bodies of an accepted type are not sniffed.
-        start_is_enough: if True, bodies of any size are cut at `max_body_bytes` and never become
+        trust_declared_types: if True, bodies of an accepted type are not sniffed.
+        truncate_oversized: if True, bodies of any size are cut at `max_body_bytes` and never become
             TooLarge.
-        egress: the egress routes. By default those of `sharing`, or else `fetch.proxy` or direct.
+        egress: the egress routes. By default those of `sharing`, or else those of `fetch.proxy`.
     """
 
     def __init__(
@@ -59,8 +59,8 @@ class Fetcher:
         tls: ssl.SSLContext | None = None,
         sharing: Fetcher | None = None,
         signer: RequestSigner | None = None,
-        start_is_enough: bool = False,
-        as_declared: bool = False,
+        truncate_oversized: bool = False,
+        trust_declared_types: bool = False,
         egress: Egress | None = None,
     ) -> None:
         self.settings = settings
@@ -80,8 +80,8 @@ class Fetcher:
             self.ssrf_filter,
             self.adapter,
             self.clock,
-            start_is_enough=start_is_enough,
-            as_declared=as_declared,
+            truncate_oversized=truncate_oversized,
+            trust_declared_types=trust_declared_types,
         )
 
     def fetch(
@@ -111,15 +111,15 @@ class Fetcher:
             validators_url: URL of the stored copy; `url` if None. Only requests to it carry the
                 validators.
             hops: redirects that led to `url`, if an earlier fetch stopped at one of them.
-            headers: added to the usual headers; replace those with the same name.
-            method: GET, HEAD or POST. Redirects of a POST are not followed: the outcome has their
+            headers: added to the usual headers, replacing those with the same name.
+            method: GET, HEAD or POST. Redirects of a POST are not followed; the outcome has their
                 status and headers.
             body: the body of a POST.
-            error_body_bytes: how much of the body of a 4xx or 5xx to keep in the outcome's
+            error_body_bytes: how much of a 4xx or 5xx response's body to keep in the outcome's
                 `error_body`; 0 for none.
-            egress: what the egress rules look at besides each request's URL.
-            cookies: a session with an origin. Its cookies are sent to that origin only, and updated
-                by it.
+            egress: what the egress rules consider besides each request's URL.
+            cookies: a session with an origin. Its cookies are sent only to that origin, which may
+                change them.
 
         Raises:
             InvalidUrl: `url` is not an http(s) URL.

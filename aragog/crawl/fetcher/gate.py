@@ -73,7 +73,7 @@ class Gate(Protocol):
         """
         Report a 429 or 503 from `url`. Called when the response headers have arrived.
 
-        `wait_s` is the delay from Retry-After in seconds; None without a usable Retry-After.
+        `wait_s` is the delay from Retry-After in seconds; None if there is no usable Retry-After.
         """
 
 

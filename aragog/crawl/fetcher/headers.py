@@ -1,7 +1,4 @@
-"""
-Parses response headers that affect a fetch: dates, Retry-After, ranges, Location, freshness.
-Pure.
-"""
+"""Parses dates, Retry-After, ranges, Location and freshness in response headers."""
 
 from __future__ import annotations
 
@@ -45,8 +42,8 @@ def retry_at_ms(value: str | None, now_ms: int, date: str | None = None) -> int 
     Return when `value` allows the next request, or None if it is not usable.
 
     Seconds count from `now_ms`. A date in the past means now. The maximum is 30 days. A date refers
-    to the origin's clock, which `date`, the Date header (RFC 9110 section 6.6.1), tells, so the
-    difference between the two dates is used.
+    to the origin's clock. `date`, the Date header (RFC 9110 section 6.6.1), is the time of that
+    clock, so the difference between the two dates is used.
     """
     text = (value or "").strip()
     if text.isascii() and text.replace(".", "", 1).isdigit():
@@ -73,7 +70,7 @@ class PartOfPage(NamedTuple):
     """A description of what is missing; None if the page is complete."""
 
 
-def part_of(head: ResponseHead) -> PartOfPage:
+def parse_content_range(head: ResponseHead) -> PartOfPage:
     """Parse the Content-Range of a 206 response (RFC 9110 sections 14.4 and 15.3.7)."""
     if any(value.lower().startswith("multipart/") for value in head.values("content-type")):
         return PartOfPage(is_start=False, missing="several parts of the page")
@@ -90,10 +87,10 @@ def part_of(head: ResponseHead) -> PartOfPage:
 
 
 # 304 is the response to a conditional request; 305 and 306 are deprecated (RFC 9110 section 15.4).
-FOLLOWED = frozenset({300, 301, 302, 303, 307, 308})
+REDIRECT_STATUSES = frozenset({300, 301, 302, 303, 307, 308})
 
 
-def location_of(head: ResponseHead) -> str | None:
+def redirect_location(head: ResponseHead) -> str | None:
     """
     Return the Location as sent, or None if the response is not a redirect.
 
@@ -103,10 +100,10 @@ def location_of(head: ResponseHead) -> str | None:
     locations = {value for value in head.values("location") if value}
     if len(locations) > 1:
         raise TransportError(UnreachableKind.REDIRECT, "several Location headers that differ")
-    return locations.pop() if locations and head.status in FOLLOWED else None
+    return locations.pop() if locations and head.status in REDIRECT_STATUSES else None
 
 
-def target_of(location: str, base: str) -> str:
+def redirect_target(location: str, base: str) -> str:
     """
     Resolve `location` against `base` and normalize it.
 
@@ -143,7 +140,7 @@ def fresh_s(headers: Mapping[str, str], now_ms: int) -> float | None:
     Return how many seconds the response remains fresh, or None if its headers do not specify it.
 
     Args:
-        headers: by lower-case name.
+        headers: the headers by lower-case name.
         now_ms: when the response arrived.
     """
     control = headers.get("cache-control", "")

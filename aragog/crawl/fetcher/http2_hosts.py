@@ -1,4 +1,4 @@
-"""Decides to which hosts HTTP/2 is offered, by the setting `fetch.http2_hosts`."""
+"""Decides which hosts to offer HTTP/2, based on the setting `fetch.http2_hosts`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urlspelling import normalize
 from urlspelling.hosts import longest_match
 
 EVERY_HOST = "*"
-# If HTTP/2 failed, it is offered to the host again after an hour, in case it was repaired.
+# If HTTP/2 has failed, it is offered to the host again after an hour, in case it has been fixed.
 RETRY_AFTER_S = 3_600.0
 MAX_DISABLED_HOSTS = 1_000
 
@@ -22,7 +22,8 @@ class Http2Hosts:
     Decides whether the handshake with a host offers HTTP/2. The server then chooses the version.
 
     Args:
-        names: hosts, and domains with all hosts below them; `*` for all. Empty for none.
+        names: host names, and domain names, which include all hosts below them. `*` means all
+            hosts, and an empty list means none.
         clock: measures how long ago HTTP/2 failed with a host.
 
     Raises:
@@ -46,8 +47,8 @@ class Http2Hosts:
 
     def disable(self, host: str) -> None:
         """
-        Offer only HTTP/1.1 to `host` for an hour, because it requires that or its HTTP/2 is
-        invalid.
+        Offer only HTTP/1.1 to `host` for an hour, because the host requires HTTP/1.1 or its HTTP/2
+        is broken.
         """
         if len(self._disabled_until_s) >= MAX_DISABLED_HOSTS:
             self._disabled_until_s.clear()
@@ -61,7 +62,7 @@ def _host_name(name: str) -> str:
         host = ""
     if not host or set("/?#@:*") & set(name):
         raise ConfigError(
-            f"fetch.http2_hosts: {name!r} is not a host name; write it without scheme, port or "
-            'path, or write "*" for all hosts'
+            f"fetch.http2_hosts: {name!r} is not a host name; use a name without scheme, port or "
+            'path, or "*" for all hosts'
         )
     return host

@@ -22,7 +22,7 @@ class HttpProtocol(Protocol):
 
     @property
     def framing_bytes(self) -> int:
-        """Bytes received since the connection was opened, other than heads and bodies."""
+        """Bytes received since the connection was opened, not counting headers and bodies."""
 
     @property
     def is_busy(self) -> bool:
@@ -46,7 +46,7 @@ class HttpProtocol(Protocol):
 
         Raises:
             TransportError: the response is invalid, or did not arrive.
-            LimitExceeded: all heads together exceed `max_bytes`.
+            LimitExceeded: the headers of all responses together exceed `max_bytes`.
         """
 
     def framing(self, head: ResponseHead) -> Framing:

@@ -44,12 +44,12 @@ class RecordedResponse(NamedTuple):
 
 def read_recorded(read: Callable[[int], bytes], limits: RecordedLimits) -> RecordedResponse:
     """
-    Read one response. `read(n)` returns at most n of the next bytes, b"" at the end.
+    Read one response. `read(n)` returns at most n of the next bytes, or b"" at the end.
 
     The limits bound the memory that it uses.
 
     Raises:
-        Fault: the data is not a response, its head is too long, or its body cannot be decoded.
+        Fault: the data is not a response, its headers are too long, or its body cannot be decoded.
     """
     head, rest = _read_head(read, limits.head)
     decoded = _read_body(head, rest, read, limits)
@@ -57,7 +57,7 @@ def read_recorded(read: Callable[[int], bytes], limits: RecordedLimits) -> Recor
 
 
 def _read_head(read: Callable[[int], bytes], max_bytes: int) -> tuple[ResponseHead, bytes]:
-    """Return the head, and the first bytes of the body that were read with it."""
+    """Return the status and headers, and the first bytes of the body that were read with them."""
     block = b""
     while True:
         ends = [at for end in (b"\r\n\r\n", b"\n\n") if (at := block.find(end)) >= 0]
@@ -114,7 +114,7 @@ def _decode(head: ResponseHead, wire: bytes, bounds: Bounds) -> DecodedBody:
     is_chunked = transfer_codings[-1:] == ["chunked"] and _starts_with_chunk_size(wire)
     codings = head.tokens("content-encoding"), [n for n in transfer_codings if n != "chunked"]
     if is_chunked:
-        with suppress(TransportError):  # it only looked chunked: use it as it is
+        with suppress(TransportError):  # it only looked chunked, so use it as it is
             return collect(_pieces(wire, Delimiter.LAST_CHUNK), decoders_for(*codings), bounds)
     pieces = _pieces(wire, Delimiter.CLOSE)
     is_coded = _starts_like(wire, [*codings[0], *codings[1]])

@@ -1,4 +1,4 @@
-"""`PoliteRequest`: a prepared request with the deadline and permit callbacks of its fetch."""
+"""A prepared request with the deadline and permit callbacks of its fetch."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class PoliteRequest(requests.PreparedRequest):
         self.crawl = crawl
         self.signature_request = signature_request
         self.way: str | None = None
-        """The egress route that was used, or tried last; None if direct."""
+        """The egress route that was used or most recently tried; None if direct."""
 
 
 class Target:

@@ -36,16 +36,16 @@ class RequestDefaults:
         adapter: PinnedAdapter,
         clock: Clock,
         *,
-        start_is_enough: bool = False,
-        as_declared: bool = False,
+        truncate_oversized: bool = False,
+        trust_declared_types: bool = False,
     ) -> None:
         self.settings = settings
         self.ssrf_filter = ssrf_filter
         self.adapter = adapter
         self.clock = clock
-        self.as_declared = as_declared
+        self.trust_declared_types = trust_declared_types
         self.bounds = Bounds(
-            settings.max_wire_bytes, settings.max_body_bytes, start_is_enough=start_is_enough
+            settings.max_wire_bytes, settings.max_body_bytes, truncate_oversized=truncate_oversized
         )
         self.headers = {
             "User-Agent": user_agent(settings),

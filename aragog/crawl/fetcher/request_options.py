@@ -1,4 +1,4 @@
-"""`RequestOptions`: how `Fetcher.fetch` should send its requests."""
+"""Options that decide how `Fetcher.fetch` sends its requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class RequestOptions:
     """The arguments of `Fetcher.fetch` that apply to each request of a redirect chain."""
 
     etag: str | None = None
-    """ETag of the stored copy, sent as a validator; None for none."""
+    """ETag of the stored copy, sent as a validator; None if there is none."""
     last_modified: str | None = None
     """Last-Modified of the stored copy, as the origin sent it."""
     validators_url: str | None = None
@@ -26,9 +26,9 @@ class RequestOptions:
     body: bytes = b""
     """The body of a POST."""
     error_body_bytes: int = 0
-    """How much of the body of a 4xx or 5xx to read, both as sent and decoded; 0 for none."""
+    """How much of a 4xx or 5xx response's body to read, both as sent and decoded; 0 for none."""
     egress: EgressContext = ANY
-    """What the egress rules look at besides each request's URL."""
+    """What the egress rules depend on besides each request's URL."""
     cookies: OriginCookies | None = None
     """A session with an origin. If None, cookies last for one fetch, if the settings allow
     cookies."""

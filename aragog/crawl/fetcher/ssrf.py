@@ -1,5 +1,5 @@
 """
-The SSRF filter: decides which URLs may be fetched and which addresses a connection may use.
+The SSRF filter, which decides which URLs may be fetched and which addresses a connection may use.
 
 A crawler fetches untrusted URLs inside a network whose hosts may trust each other. So the filter
 allows only http(s), on allowed ports, without credentials, to globally reachable addresses in any
@@ -26,10 +26,10 @@ from aragog.crawl.fetcher.blocked_addresses import (
     Network,
     embedded_addresses,
     embedded_ipv4,
+    local_reason,
     loopback_service,
-    why_local,
-    why_metadata,
-    why_not_global,
+    metadata_reason,
+    non_global_reason,
 )
 from aragog.crawl.fetcher.dns import Lookup, Resolver, system_lookup
 from aragog.errors import ConfigError, InvalidUrl
@@ -97,14 +97,14 @@ class SsrfFilter:
         self._resolver = Resolver(
             lookup, clock or SystemClock(), timeout_s=settings.connect_timeout_s
         )
-        # Cached, because the result depends only on the text, and the pages of a batch share few
+        # Cached, because the result depends only on the string, and the pages of a batch share few
         # hosts.
         self._vet_ip = lru_cache(maxsize=8192)(self._vet_ip_text)
         self._vet_host = lru_cache(maxsize=8192)(self._vet_host_text)
 
     def vet_url(self, url: str) -> str | None:
         """
-        Return why the text of `url` forbids a fetch, or None if it does not.
+        Return why the spelling of `url` forbids a fetch, or None if it does not.
 
         Does not use DNS. `resolve` does that when a connection is opened.
         """
@@ -118,8 +118,8 @@ class SsrfFilter:
         """
         Resolve `host` and return the addresses that a connection may use.
 
-        All addresses of the name are checked, and a single denied one denies the name. The caller
-        must connect to one of the returned addresses and must not resolve the name again.
+        All addresses of the name are checked, and if one of them is denied, so is the name. The
+        caller must connect to one of the returned addresses and must not resolve the name again.
 
         Args:
             host: name or IP address, IPv6 with or without brackets.
@@ -146,7 +146,7 @@ class SsrfFilter:
         """
         Return `host` itself instead of addresses, for a proxy that resolves names.
 
-        Checks the text of the name. Addresses and entries of `host_map` are checked as in
+        Checks the name itself. Addresses and entries of `host_map` are checked as in
         `resolve`. The addresses to which the proxy resolves the name cannot be checked.
         """
         host = _normalize_host(host)
@@ -168,7 +168,7 @@ class SsrfFilter:
         ip = _ip(address)
         if ip is None:
             return f"{address} is not a plain IP address"
-        reason = why_not_global(ip)
+        reason = non_global_reason(ip)
         if reason is None or self._is_allowed(ip):
             return None
         return f"{address}, which is {reason}"
@@ -201,14 +201,14 @@ class SsrfFilter:
         return None if port in self._ports else _port_problem(port)
 
     def _vet_host_text(self, host: str) -> str | None:
-        """Return why the text of an unmapped host is denied, or None if it is allowed."""
+        """Return why the name of an unmapped host is denied, or None if it is allowed."""
         if not host:
             return "no host"
         if ":" in host or host[-1].isdigit():
             ip = _ip(host)
             if ip is not None or ":" in host:
                 return self.vet_address(host)
-        if reason := why_metadata(host):
+        if reason := metadata_reason(host):
             return f"{host}: {reason}"
         if self._networks:
             # With allowed networks, a local name may resolve into one, so its addresses are checked
@@ -218,7 +218,7 @@ class SsrfFilter:
 
     def _vet_name(self, host: str) -> str | None:
         """Return why a name is denied regardless of its addresses, or None if it is not."""
-        if reason := why_local(host):
+        if reason := local_reason(host):
             return f"{host}: {reason}"
         if service := loopback_service(host):
             return f"{host}: names under {service} resolve to local addresses"
@@ -248,8 +248,8 @@ class SsrfFilter:
             return None
         if host in self._map:
             return self._map[host]
-        above = islice(and_parents(host), 1, None)
-        return next((mapping for name in above if (mapping := self._map.get("*." + name))), None)
+        parents = islice(and_parents(host), 1, None)
+        return next((mapping for name in parents if (mapping := self._map.get("*." + name))), None)
 
     def _vet_mapped(self, mapping: tuple[IP, int | None], port: int) -> Resolution:
         """
@@ -263,8 +263,8 @@ class SsrfFilter:
 
     def _is_allowed(self, ip: IP) -> bool:
         """
-        Return True if `allowed_networks` contains `ip`. Metadata addresses need an entry of their
-        own.
+        Return True if `allowed_networks` contains `ip`.
+        Metadata addresses need their own entry.
         """
         for address in (ip, *embedded_ipv4(ip)):
             if address in METADATA:
@@ -330,7 +330,9 @@ def _networks(texts: Iterable[str]) -> tuple[Network, ...]:
         try:
             networks.append(ipaddress.ip_network(text, strict=False))
         except ValueError as error:
-            problems.append(f"fetch.allowed_networks: {error}; write 127.0.0.0/8 or fd00::/8")
+            problems.append(
+                f"fetch.allowed_networks: {error}; use the form 127.0.0.0/8 or fd00::/8"
+            )
     if problems:
         raise ConfigError(*problems)
     return tuple(networks)
@@ -345,7 +347,7 @@ def _host_map(entries: Mapping[str, str]) -> dict[str, tuple[IP, int | None]]:
         is_address = _ip(_normalize_host(target)) is not None
         if ip is None or not (is_address or (port.isdecimal() and 0 < int(port) < 65536)):
             problems.append(
-                f"fetch.host_map: {name} has the value {target!r}; write address:port or [v6]:port"
+                f"fetch.host_map: {name} has the value {target!r}; use address:port or [v6]:port"
             )
             continue
         mapping[_normalize_host(name)] = (ip, None if is_address else int(port))
@@ -359,7 +361,7 @@ class AddressPolicy(Protocol):
 
     def vet_url(self, url: str) -> str | None:
         """
-        Return why the text of `url` forbids a fetch, or None if it does not.
+        Return why the spelling of `url` forbids a fetch, or None if it does not.
         Does not use DNS.
         """
 
@@ -367,4 +369,4 @@ class AddressPolicy(Protocol):
         """Resolve `host` and return the addresses that a connection may use."""
 
     def resolve_at_proxy(self, host: str, port: int) -> Resolution:
-        """Return the name itself, for a proxy that resolves names, unless its text is denied."""
+        """Return the name itself, for a proxy that resolves names, unless the name is denied."""

@@ -35,11 +35,11 @@ def check_user_agent(settings: FetchSettings, url: str) -> None:
         ConfigError: the User-Agent has no contact, and `url` is not on loopback, neither directly
             nor through `host_map`.
     """
-    if reason := why_anonymous(settings, url):
+    if reason := missing_contact_reason(settings, url):
         raise ConfigError(reason)
 
 
-def why_anonymous(settings: FetchSettings, url: str) -> str | None:
+def missing_contact_reason(settings: FetchSettings, url: str) -> str | None:
     """Return why `url` must not be requested with this User-Agent, or None if it may be."""
     if has_contact(settings) or _is_loopback(settings, url):
         return None
@@ -47,7 +47,7 @@ def why_anonymous(settings: FetchSettings, url: str) -> str | None:
 
 
 def missing_contact(settings: FetchSettings) -> str:
-    """Return the error message for a User-Agent without a contact, which says how to fix it."""
+    """Return the error message for a User-Agent without a contact. It states how to add one."""
     return (
         f"fetch.user_agent: must contain a contact URL or mail address, got "
         f"{settings.user_agent!r}; "

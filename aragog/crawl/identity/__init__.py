@@ -1,11 +1,12 @@
 """
-The crawler's identity: its keys, signed requests, and the files that it publishes.
+The crawler's identity, which consists of its keys, signed requests, and the files that it
+publishes.
 
 Public:
 
     keys                reads and writes the key file
     request_signer      signs requests (Web Bot Auth)
-    signature_base      builds the text that a signature covers
+    signature_base      builds the string that a signature covers
     signature_requests  parses the signatures that a server requests
     published_files     the key directory, the page about the crawler, the address list
     directory_check     compares a published directory with the keys

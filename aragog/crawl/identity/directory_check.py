@@ -1,5 +1,5 @@
 """
-Compares a key directory, as a verifier receives it, with the signing keys. Pure.
+Compares a key directory, as a verifier receives it, with the signing keys.
 
 `aragog doctor` fetches the directory and calls this. It repeats the checks that verifiers make
 (draft-ietf-webbotauth-httpsig-protocol), and also checks that no key is missing.
@@ -68,7 +68,7 @@ def directory_problems(
 
 
 def _parse_directory(body: bytes) -> dict[str, str] | None:
-    """Return a directory's public Ed25519 keys by thumbprint; None if it is not a directory."""
+    """Return a directory's public Ed25519 keys by thumbprint, or None if it is not a directory."""
     try:
         entries: list[dict[str, Any]] = orjson.loads(body)["keys"]
         keys = [entry["x"] for entry in entries if entry.get("crv") == "Ed25519"]

@@ -1,5 +1,6 @@
 """
-The key file: Ed25519 keys as a JSON Web Key Set (RFC 7517, 8037), each with its period of use.
+The key file, which is a JSON Web Key Set of Ed25519 keys (RFC 7517, 8037), each with its period of
+use.
 
 During a rotation the file contains several keys: the signing key, its successor, which is published
 before it is used, and older keys, which stay published while verifiers may need them. The file is
@@ -52,7 +53,7 @@ class SigningKey:
     """`cryptography`'s Ed25519PrivateKey."""
 
     @classmethod
-    def of(cls, private: Any, from_s: int, until_s: int | None = None) -> SigningKey:
+    def from_private_key(cls, private: Any, from_s: int, until_s: int | None = None) -> SigningKey:
         """Wrap an Ed25519PrivateKey."""
         x = encode_base64url(private.public_key().public_bytes_raw())
         return cls(thumbprint_of(x), x, from_s, until_s, private)
@@ -76,7 +77,7 @@ def new_key(from_s: int) -> SigningKey:
     Raises:
         ConfigError: the extra `identity` is not installed.
     """
-    return SigningKey.of(ed25519().Ed25519PrivateKey.generate(), from_s)
+    return SigningKey.from_private_key(ed25519().Ed25519PrivateKey.generate(), from_s)
 
 
 def thumbprint_of(x: str) -> str:
@@ -108,7 +109,7 @@ def decode_base64url(text: str) -> bytes:
 
 def signing_key(keys: Sequence[SigningKey], now_s: float) -> SigningKey:
     """
-    Return the signing key at `now_s`: of the keys in use, the one that started last.
+    Return the signing key at `now_s`, which is the key in use that started most recently.
 
     Raises:
         ConfigError: no key is in use at that time.
@@ -120,7 +121,7 @@ def signing_key(keys: Sequence[SigningKey], now_s: float) -> SigningKey:
 
 
 def published_keys(keys: Sequence[SigningKey], now_s: float) -> list[SigningKey]:
-    """Return the keys that verifiers need: all that have not expired."""
+    """Return the keys that verifiers need, which are all that have not expired."""
     return [key for key in keys if now_s < _end(key)]
 
 
@@ -194,7 +195,7 @@ def _parse_key(entry: dict[str, Any]) -> SigningKey:
     from_s, until_s = entry.get("nbf", 0), entry.get("exp")
     if not isinstance(from_s, int) or not isinstance(until_s, int | None):
         raise TypeError("nbf and exp must be seconds")
-    key = SigningKey.of(private, from_s, until_s)
+    key = SigningKey.from_private_key(private, from_s, until_s)
     if key.x != entry["x"]:
         raise ValueError("x is not the public key of d")
     return key
@@ -281,7 +282,7 @@ def write_keys(path: Path, keys: Sequence[SigningKey], *, overwrite: bool) -> No
                 temporary.unlink()
     except FileExistsError as error:
         raise ConfigError(
-            f"{path} exists already; `aragog identity rotate` adds a key to it"
+            f"{path} already exists; `aragog identity rotate` adds a key to it"
         ) from error
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}") from error

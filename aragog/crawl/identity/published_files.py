@@ -1,5 +1,5 @@
 """
-The files that an operator publishes: the key directory, a page about the crawler, the address list.
+The files that an operator publishes: key directory, page about the crawler, and address list.
 
 The key directory is a JSON Web Key Set, signed by its own keys
 (draft-ietf-webbotauth-httpsig-protocol). The page explains what the crawler does, how to contact
@@ -150,14 +150,14 @@ def nginx_locations(files: Sequence[PublishedFile]) -> str:
     for file in files:
         headers = dict(file.headers)
         # The empty `types` block makes nginx use the default type below for all files.
-        lines = ["types { }", f"default_type {_quoted(headers.pop('Content-Type'))};"]
-        lines += [f"add_header {name} {_quoted(value)} always;" for name, value in headers.items()]
+        lines = ["types { }", f"default_type {_quote(headers.pop('Content-Type'))};"]
+        lines += [f"add_header {name} {_quote(value)} always;" for name, value in headers.items()]
         body = "".join(f"    {line}\n" for line in lines)
         locations.append(f"location = {file.path} {{\n{body}}}\n")
     return "\n".join(locations)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Quote a string for nginx. Our values contain neither apostrophes nor dollar signs."""
     return f"'{text}'"
 

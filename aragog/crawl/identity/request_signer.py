@@ -78,10 +78,11 @@ class RequestSigner:
         self._file = KeyFile(settings.key or Path(), self._clock)
         self._agent = agent_value(settings)
         self._components = (*map(Component, settings.components), _agent_component(LABEL))
-        # Some verifiers read a missing query as "" instead of "?", so `@query` is then left out.
         self._requested: dict[str, SignatureRequest] = {}
-        """Signatures that hosts requested, without nonce. Later requests to these hosts include
-        them."""
+        """The signatures that hosts requested, without their nonce. Later requests to these hosts
+        include them."""
+        # Some verifiers read a missing query as "" instead of "?", so `@query` is left out if there
+        # is no query.
         self._components_without_query = tuple(
             component for component in self._components if component.name != "@query"
         )
@@ -94,8 +95,8 @@ class RequestSigner:
 
         Args:
             message: a request.
-            requested: the signature that the server requested. The usual components are covered as
-                well.
+            requested: the signature that the server requested. It also covers the usual
+                components.
 
         Raises:
             UnsignableError: the request lacks a requested component.

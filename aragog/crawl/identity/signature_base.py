@@ -1,9 +1,9 @@
 """
-Builds the signature base of HTTP signatures from parts of a message (RFC 9421, section 2). Pure.
+Builds the signature base of HTTP signatures from parts of a message (RFC 9421, section 2).
 
 Supported components are derived components of requests and responses, header fields as sent,
-members of dictionaries (`;key=`), and components of the request of a response (`;req`). The
-parameters `sf`, `bs` and `tr` are not supported.
+members of dictionaries (`;key=`), and components of a response's request (`;req`). The parameters
+`sf`, `bs` and `tr` are not supported.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SignedMessage:
     status: int | None = None
     """The status of a response; None for a request."""
     request: SignedMessage | None = None
-    """For a response: its request."""
+    """The request that a response belongs to; None for a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Component:
         parameters = dict(self.parameters)
         if parameters.pop("req", False):
             if message.request is None:
-                raise UnsignableError(f"{self.identifier}: there is no request")
+                raise UnsignableError(f"{self.identifier} needs the request of a response")
             message = message.request
         if not self.name.startswith("@"):
             return self._field(message, parameters)
@@ -77,21 +77,21 @@ class Component:
         else:
             value = None
         if parameters or value is None:
-            raise UnsignableError(f"{self.identifier}: is not supported, or not in the message")
+            raise UnsignableError(f"{self.identifier} is not supported, or not in the message")
         return value
 
     def _field(self, message: SignedMessage, parameters: dict[str, str | bool]) -> str:
         value = message.fields.get(self.name)
         key = parameters.pop("key", None)
         if parameters or value is None:
-            raise UnsignableError(f"{self.identifier}: is not supported, or not in the message")
+            raise UnsignableError(f"{self.identifier} is not supported, or not in the message")
         if not (value.isascii() and value.isprintable()):
-            raise UnsignableError(f"{self.identifier}: its value is not printable ASCII")
+            raise UnsignableError(f"the value of {self.identifier} is not printable ASCII")
         if key is None:
             return value.strip(" \t")
         member = _member_text(value, str(key))
         if member is None:
-            raise UnsignableError(f"{self.identifier}: there is no such member")
+            raise UnsignableError(f"{self.identifier} is not in the message")
         return member
 
 
@@ -104,7 +104,7 @@ def signature_base(
     message: SignedMessage, components: tuple[Component, ...], parameters: str
 ) -> str:
     """
-    Return the text to sign (section 2.5).
+    Return the string to sign (section 2.5).
 
     Args:
         message: the request or response.

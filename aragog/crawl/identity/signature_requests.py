@@ -1,8 +1,8 @@
 """
-Parses the signatures that a server requests with Accept-Signature (RFC 9421, section 5.1). Pure.
+Parses the signatures that a server requests with Accept-Signature (RFC 9421, section 5.1).
 
-Servers send this header with a 403. Requests that Web Bot Auth does not cover are ignored: other
-keys, algorithms or tags, and components that cannot be signed.
+Servers send this header with a 403. Requests that Web Bot Auth does not cover are ignored. These
+have other keys, algorithms or tags, or components that cannot be signed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """
-What carries a URL on its way to the store: messages, queues, the spool and the in-flight set.
+The messages, queues, spool and in-flight set through which a URL reaches the store.
 
-Also what is counted and recorded on the way: counters, outcomes, outages and the crawl log. The
-work of each step is in `aragog.crawl.stages`.
+Also the counters, outcomes, outages and the crawl log, which record what happens to a URL. The work
+of each step is in `aragog.crawl.stages`.
 """

@@ -1,8 +1,8 @@
 """
-A circuit breaker: takes a server out of rotation after errors, and probes it after a while. Pure.
+A circuit breaker, which takes a server out of rotation after errors and probes it after a while.
 
-Each PinLater shard has two, one for errors and one for a full server. Each HBase gateway and each
-server with watched memory has one. The caller passes the time in seconds of a monotonic clock.
+Each server whose memory is watched has one (`memory_limit`). The caller passes the time in seconds
+of a monotonic clock.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 ERRORS_IN_A_ROW = 3
 """How many consecutive failures take a server out of rotation."""
 SLOW_S = 1.0
-"""A single response slower than this is enough."""
+"""One response slower than this is enough to take a server out of rotation."""
 PROBE_EVERY_S = 5.0
 """The time between two probes of a server that is out of rotation."""
 
@@ -34,14 +34,15 @@ class Breaker:
     first_wait_s: float = PROBE_EVERY_S
     max_wait_s: float = PROBE_EVERY_S
     slow_s: float = SLOW_S
-    in_a_row: int = 0
+    consecutive_errors: int = 0
+    """How many errors there were since the most recent success."""
     out_since_s: float | None = None
     """When it left the rotation. None while it is in rotation."""
     probe_at_s: float = 0.0
     """When to probe it. 0 while it is in rotation."""
 
     @property
-    def healthy(self) -> bool:
+    def is_healthy(self) -> bool:
         """True if the server is in rotation."""
         return self.out_since_s is None
 
@@ -54,12 +55,12 @@ class Breaker:
         if took_s > self.slow_s:
             self.record_failure(now_s, at_once=True)
             return
-        self.in_a_row, self.out_since_s, self.probe_at_s = 0, None, 0.0
+        self.consecutive_errors, self.out_since_s, self.probe_at_s = 0, None, 0.0
 
     def record_failure(self, now_s: float, *, at_once: bool = False) -> None:
         """Record a failed call. Pass `at_once` after a timeout or a refused connection."""
-        self.in_a_row += self.errors if at_once else 1
-        doublings = self.in_a_row - self.errors
+        self.consecutive_errors += self.errors if at_once else 1
+        doublings = self.consecutive_errors - self.errors
         if doublings >= 0:
             self.probe_at_s = now_s + min(
                 math.ldexp(self.first_wait_s, min(doublings, 32)), self.max_wait_s

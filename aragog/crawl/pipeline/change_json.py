@@ -11,10 +11,10 @@ Reader = Callable[[str, bytes], Any]
 """`FieldFormats.to_json` for `orjson.dumps`, or `FieldFormats.to_value` for any other use."""
 
 
-def plain(change: Change, read: Reader) -> dict[str, Any]:
+def change_to_json(change: Change, read: Reader) -> dict[str, Any]:
     """
-    Return a change as readers receive it (docs/refresh.md), with field values in
-    their formats.
+    Return a change as readers receive it (docs/refresh.md), with the field values in their
+    formats.
     """
     more: dict[str, Any] = {}
     if change.content_hash:

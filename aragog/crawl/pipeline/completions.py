@@ -1,5 +1,5 @@
 """
-Notifies callers when URLs are done: stored, or given up.
+Notifies callers when URLs are done, that is, stored or given up.
 
 `InFlightSet.clear` publishes the keys of finished URLs on one Redis channel. In a process with
 waiting callers, one thread listens to the channel and notifies the callers that wait for one of the

@@ -35,7 +35,7 @@ ROBOTS_DIFFERENT = "robots_different"
 """Files about which reppy disagreed."""
 BYTES = "bytes"
 DEGRADED = "degraded"
-"""Pages of which a part was left out because its analysis failed."""
+"""Pages that were stored without a part whose analysis failed."""
 UNREADABLE = "unreadable"
 """Pages whose analysis failed, exceeded its limits or killed its process."""
 RUNS_LOST = "runs_lost"
@@ -55,7 +55,7 @@ EVENTS = (
 )  # fmt: skip
 
 
-def failed_as(outcome: OutcomeKind) -> str:
+def failure_counter(outcome: OutcomeKind) -> str:
     """
     Return the name of the counter for failures with this outcome.
     `FAILED` counts all failures.
@@ -68,7 +68,10 @@ TICK_TTL_S = 60
 
 
 class Counters:
-    """Counters by name. They never make a task fail: a count that cannot be written is dropped."""
+    """
+    Counters by name. They never make a task fail, because a count that cannot be written is
+    dropped.
+    """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
@@ -98,8 +101,8 @@ class Counters:
 
     def tick_age_s(self) -> float | None:
         """
-        Return seconds since a periodic task last ran, by the server's clock. None if over a minute
-        ago.
+        Return the seconds since a periodic task last ran, by the server's clock. None if that was
+        over a minute ago.
 
         Raises:
             redis.RedisError: the server did not respond.

@@ -1,4 +1,4 @@
-"""Cancellations of URLs, hosts, domains and patterns, for all crawls. Pure."""
+"""Cancellations of URLs, hosts, domains and patterns, for all crawls."""
 
 from __future__ import annotations
 

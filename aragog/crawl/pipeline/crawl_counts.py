@@ -1,13 +1,13 @@
 """
-The counts of crawls: how many URLs were enqueued for each crawl, and their outcomes.
+Counts how many URLs were enqueued for each crawl, and their outcomes.
 
-Each server of the in-flight set counts its own URLs; a crawl's counts are the sum. They only change
-in the scripts that add URLs to a crawl and remove them (`in_flight`), so on each server, at any
-time,
+Each server of the in-flight set counts its own URLs, and a crawl's counts are the sum across
+servers. They only change in the scripts that add URLs to a crawl and remove them (`in_flight`). So
+this holds on each server at any time:
 
     enqueued = repeated + each outcome + waiting
 
-URLs that wait for an ended crawl count as cancelled, although they are still in memory.
+URLs that still wait for an ended crawl count as cancelled, although they are still in Redis.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _REFUSAL_PREFIXES = ("refused", "reserved", "out of scope")
 def is_failure(outcome: str) -> bool:
     """
     Return True if an outcome is a failure of the site or the network. URLs that a rule leaves out
-    are not failures. Pure.
+    are not failures.
     """
     return outcome not in _NO_FAILURES and not outcome.startswith(_REFUSAL_PREFIXES)
 
@@ -80,7 +80,7 @@ class CrawlCounts:
 
     @property
     def open(self) -> int:
-        """What is left to do: waiting URLs, and held links that may still be followed."""
+        """How many waiting URLs, and held links that may still be followed, are left."""
         return self.waiting + self.held
 
     @property
@@ -96,11 +96,14 @@ class CrawlCounters:
     """
 
     def __init__(self, nodes: redis.Redis | RedisNodes, *, prefix: str) -> None:
-        self._nodes = RedisNodes.of(nodes)
+        self._nodes = RedisNodes.wrap(nodes)
         self._prefix = f"{prefix}crawl:"
 
-    def of(self, numbers: Sequence[int], *, ended: Iterable[int] = ()) -> CrawlCounts:
-        """Return the sum over these numbers. URLs waiting for one of `ended` count as cancelled."""
+    def totals(self, numbers: Sequence[int], *, ended: Iterable[int] = ()) -> CrawlCounts:
+        """
+        Return the total counts for these numbers. URLs that wait for one of `ended` count as
+        cancelled.
+        """
         total: Counter[str] = Counter()
         ended_numbers = set(ended)
         with _translate_errors():
@@ -146,8 +149,9 @@ class CrawlCounters:
         """
         Return True if no URL of a registered domain waits for a crawl.
 
-        Servers are read one after the other, and meanwhile a page on one server may enqueue links
-        on another. So all are read twice: if anything was enqueued in between, the sums differ.
+        Servers are read one after the other, and in the meantime a page on one server may enqueue
+        links on another. So all are read twice: if anything was enqueued in between, the sums
+        differ.
         """
         waiting, enqueued = self._waiting(number, domain)
         return not waiting and self._waiting(number, domain) == (0, enqueued)
@@ -171,8 +175,8 @@ class CrawlCounters:
 
     def open_domains(self, number: int) -> Counter[str]:
         """
-        Return approximate waiting URLs by registered domain.
-        `*` is all after the first 50,000.
+        Return the approximate number of waiting URLs by registered domain.
+        `*` stands for all domains after the first 50,000.
         """
         waiting = Counter[str]()
         for domain, outcome, count in self._table([number], "domains"):
@@ -181,7 +185,10 @@ class CrawlCounters:
         return +waiting
 
     def days(self, numbers: Sequence[int]) -> dict[int, Counter[tuple[str, str]]]:
-        """Return URLs by domain and outcome, without stored ones, for each day since the epoch."""
+        """
+        Return the number of URLs by domain and outcome, except for stored ones, for each day since
+        the epoch.
+        """
         outcomes: dict[int, Counter[tuple[str, str]]] = {}
         for day, rest, count in self._table(numbers, "days"):
             domain, _, outcome = rest.partition(" ")

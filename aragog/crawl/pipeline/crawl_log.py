@@ -1,5 +1,5 @@
 """
-The crawl log: one row per fetch, in dated Parquet files in a folder or S3.
+The crawl log, which has one row per fetch, in dated Parquet files in a folder or S3.
 
 The store stage creates the rows; `COLUMNS` lists their names and types. A Redis stream keeps the
 rows that are not in a file yet, about 600 bytes each. The IDs of a stream never decrease, even if
@@ -32,7 +32,7 @@ import redis
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.shared_redis.leases import HELD, Leases
 from aragog.errors import ContentUnavailable
-from aragog.fetch_record.outcome import SINGLE_VALUES, FetchRecord
+from aragog.fetch_record.outcome import SCALAR_FIELDS, FetchRecord
 from aragog.runtime.extras import require
 from aragog.settings import ContentSettings, CrawlLogSettings
 from aragog.urlstore.records import PageWrite, Written
@@ -48,7 +48,7 @@ def _fetch_columns() -> dict[str, str]:
     """Return a column for each scalar value of the fetch record."""
     columns = {
         _COLUMN_NAMES.get(name, name): "int32" if name in _INT32_NAMES else _TYPES[value.type]
-        for name, value in SINGLE_VALUES.items()
+        for name, value in SCALAR_FIELDS.items()
     }
     return columns | {"fetched_at": "timestamp"}
 
@@ -87,7 +87,7 @@ def rows_of(
 
 
 def _row(write: PageWrite, fetch: FetchRecord, job: UrlJob, done: Written | None) -> bytes:
-    fetched = {_COLUMN_NAMES.get(name, name): getattr(fetch, name) for name in SINGLE_VALUES}
+    fetched = {_COLUMN_NAMES.get(name, name): getattr(fetch, name) for name in SCALAR_FIELDS}
     return orjson.dumps(
         fetched
         | {
@@ -105,7 +105,7 @@ def _row(write: PageWrite, fetch: FetchRecord, job: UrlJob, done: Written | None
 
 def table_of(rows: Sequence[tuple[int, bytes]], arrow: Any) -> Any:
     """
-    Return a pyarrow table of rows, each given as its time of logging and its JSON.
+    Return a pyarrow table of rows. Each row is given as the time when it was logged, and its JSON.
 
     Arrow parses the JSON, because `Table.from_pylist` would import pandas (40 MB), and each writing
     thread would keep 15 MB.
@@ -213,7 +213,7 @@ def row_time_ms(row_id: bytes) -> int:
 
 
 class LogFiles(Protocol):
-    """A place for finished files."""
+    """The place where finished files are stored."""
 
     def put(self, name: str, source: Path) -> None:
         """
@@ -331,9 +331,9 @@ class CrawlLogWriter:
     Args:
         stream: the rows.
         files: where the files go.
-        span_s: the length of the span of one file.
-        lease: excludes writers of other processes, which would only write the same files. None for
-            no such protection.
+        span_s: the time span that one file covers.
+        lease: excludes writers in other processes, which would only write the same files. If None,
+            they are not excluded.
     """
 
     stream: CrawlLogStream
@@ -411,6 +411,6 @@ class CrawlLogWriter:
 
 
 def file_name(start_ms: int, span_s: int) -> str:
-    """Return the file name of a span, which includes the length of the span. Pure."""
+    """Return the file name of a span, which includes the length of the span."""
     start = datetime.fromtimestamp(start_ms / 1000, tz=UTC)
     return f"dt={start:%Y-%m-%d}/crawl-{start:%Y%m%dT%H%M%SZ}-{span_s}s.parquet"

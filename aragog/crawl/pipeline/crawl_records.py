@@ -1,5 +1,5 @@
 """
-The record of a crawl: its name, what it may fetch, its limits and its state.
+The record of a crawl, with its name, what it may fetch, its limits and its state.
 
 A crawl has a number, which its URLs carry. When it is started again after a cancellation, it gets a
 new number, so URLs with the old number stay cancelled. Numbers are never reused.
@@ -59,19 +59,19 @@ class CrawlTerms:
     max_urls: int | None = None
     max_urls_per_host: int | None = None
     max_bytes: int | None = None
-    """The limit of bytes of pages, counted as received. The crawl ends when it is reached."""
+    """The limit on the total bytes of its pages, as received. The crawl ends when it is reached."""
     until_ms: int | None = None
     """When it ends, by the clock of `redis.url`."""
     rate: float | None = None
-    """The limit of requests per second to one domain, if lower than what the domain allows."""
+    """The limit on requests per second to one domain, if lower than what the domain allows."""
     weight: float = 1.0
     """Its share of a domain's slots, relative to other waiting crawls of its token."""
     max_open_hosts: int | None = None
-    """How many hosts are fetched at the same time. The others wait for their turn."""
+    """The maximum number of hosts that are fetched at the same time. The others wait their turn."""
     every_s: int | None = None
     """The time between two rounds (`crawl_rounds`). It runs once if 0 or None."""
     notify: str = ""
-    """The address for notices when it is done, has ended, or fails too often. Empty for none."""
+    """The URL for notices when the crawl is done, has ended, or fails too often. Empty for none."""
     notify_error_rate: float | None = None
     """The share of failed URLs that triggers a notice; None for no notice."""
 
@@ -100,16 +100,17 @@ class CrawlRecord(CrawlTerms):
     is_seeding: bool = False
     """True if a round has started and some of its seeds are not enqueued yet."""
     round_urls: int = 0
-    """How many URLs its number had counted when the round started. `max_urls` limits later ones."""
+    """How many URLs were counted for its number when the round started. `max_urls` limits how many
+    are counted after that."""
     round_bytes: int = 0
     """The same for `max_bytes`."""
     told_ms: int = 0
-    """The time up to which a run has reported changes of its pages, by the clock of `redis.url`.
+    """The time up to which a run has reported changes to its pages, by the clock of `redis.url`.
     The next run reports later changes. 0 if no run has started."""
     notify_secret: str = ""
     """The key for signing notices sent to `notify`."""
     notified: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """The last reported event of each kind (`crawl_notices`)."""
+    """The most recently reported event of each kind (`crawl_notices`)."""
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     """Fields written by a newer version, which are kept."""
 
@@ -162,7 +163,7 @@ OPTIONS = ("scope", *_TERMS, "notify_secret")
 MAX_NOTIFY_CHARS = 2_000
 
 
-def validated(record: CrawlRecord) -> CrawlRecord:
+def validate(record: CrawlRecord) -> CrawlRecord:
     """
     Return the record if its name and limits are valid.
 
@@ -204,7 +205,7 @@ def check_name(name: str) -> None:
     Check that a crawl can have this name.
 
     Raises:
-        BadInput: it cannot.
+        BadInput: it cannot have this name.
     """
     if not NAME.fullmatch(name):
         raise BadInput(
@@ -225,7 +226,7 @@ def with_changes(record: CrawlRecord, now_ms: int, **values: Any) -> CrawlRecord
 
 
 def with_new_number(record: CrawlRecord, now_ms: int, number: int) -> CrawlRecord:
-    """Return a copy with a new number. URLs with the old number are then cancelled. Pure."""
+    """Return a copy with a new number. URLs with the old number are then cancelled."""
     return with_changes(
         record, now_ms, past=record.numbers, number=number,
         is_seeding=False, round_urls=0, round_bytes=0,
@@ -233,6 +234,6 @@ def with_new_number(record: CrawlRecord, now_ms: int, number: int) -> CrawlRecor
 
 
 def with_next_round(record: CrawlRecord, now_ms: int) -> CrawlRecord:
-    """Return a copy whose next round is one interval from now. Pure."""
+    """Return a copy whose next round is one interval from now."""
     next_ms = now_ms + record.every_s * 1000 if record.every_s else 0
     return dataclasses.replace(record, next_round_ms=next_ms)

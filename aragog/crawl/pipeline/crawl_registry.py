@@ -6,16 +6,16 @@ The registry of crawls, in the Redis of `redis.url`: records, ended numbers and 
     crawls.cancelled  list    cancellations of hosts, domains, patterns and URLs, as JSON
     crawls.version    string  counts changes of the three keys above
     crawls.number     string  the last number that was assigned
-    crawls.seeds:<name>  hash  URL -> options of a seed, as JSON; for crawls with a schedule
+    crawls.seeds:<name>  hash  URL -> options of the seed, as JSON; for crawls with a schedule
 
 The registry is in Redis because the waiting URLs are too, so neither can be lost without the other.
 The append-only file preserves both if any process is killed. A change is one transaction. Every
-process reads the version once a second, and the rest if it has changed, so changes apply everywhere
-within about a second.
+process reads the version once per second, and the rest if it has changed, so changes apply
+everywhere within about a second.
 
-A URL is cancelled if its number is in `crawls.ended`, or if a cancellation matches it that is later
-than its enqueuing. Neither requires a search through the waiting URLs: `crawl_checks` checks each
-URL before each step.
+A URL is cancelled if the number of its crawl is in `crawls.ended`, or if it matches a cancellation
+that is newer than its enqueuing. Neither requires a search through the waiting URLs, because
+`crawl_checks` checks each URL before each step.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from aragog.crawl.pipeline.crawl_records import (
     CrawlRecord,
     built_in_record,
     check_name,
-    validated,
+    validate,
     with_changes,
     with_new_number,
     with_next_round,
@@ -73,7 +73,7 @@ class Crawls:
     paused: frozenset[int] = frozenset()
 
     @classmethod
-    def of(
+    def from_records(
         cls,
         records: Mapping[str, CrawlRecord],
         ended: frozenset[int],
@@ -110,8 +110,8 @@ class Crawls:
 
     def cancelled_until_s(self, url: str) -> int:
         """
-        Return the time up to which enqueued requests for a normalized URL are cancelled; 0 for
-        none.
+        Return the time (s since the epoch) up to which enqueued requests for a normalized URL are
+        cancelled; 0 if none are.
         """
         return max((c.at_s for c in self.cancellations if c.matches(url)), default=0)
 
@@ -166,7 +166,9 @@ class CrawlRegistry:
                 crawls = (
                     last
                     if version is None
-                    else Crawls.of(last.records, self._ended_numbers, last.cancellations, now_ms)
+                    else Crawls.from_records(
+                        last.records, self._ended_numbers, last.cancellations, now_ms
+                    )
                 )
             else:
                 crawls = self._read(now_ms) if version is not None else Crawls()
@@ -185,7 +187,7 @@ class CrawlRegistry:
         parsed = [CrawlRecord.read(wire) for wire in records.values()]
         rules = [Cancellation(*orjson.loads(rule)) for rule in cancelled]
         oldest_s = now_ms // 1000 - RETENTION_S
-        return Crawls.of(
+        return Crawls.from_records(
             {record.name: record for record in sorted(parsed, key=lambda r: r.name)},
             self._ended_numbers,
             tuple(rule for rule in rules if rule.at_s > oldest_s),
@@ -226,8 +228,8 @@ class CrawlRegistry:
             raise BadInput(f"crawl: {min(unknown)} is not an option of a crawl")
         values = {**options, "reason": "", "state": CrawlPhase.RUNNING}
         if "scope" in values and not isinstance(values["scope"], Scope):
-            values["scope"] = Scope.of(values["scope"])
-        validated(CrawlRecord(name=name, number=FIRST_NUMBER, **values))
+            values["scope"] = Scope.from_rules(values["scope"])
+        validate(CrawlRecord(name=name, number=FIRST_NUMBER, **values))
 
         def start_or_change(record: CrawlRecord | None, now_ms: int, pipe: Pipeline) -> CrawlRecord:
             if (values.get("until_ms") or now_ms + 1) <= now_ms:
@@ -240,7 +242,7 @@ class CrawlRegistry:
                     raise BadInput(f"crawl: there are {MAX_CRAWLS} crawls; delete one first")
                 number = self._next_number()
                 created = CrawlRecord(name=name, number=number, token=token, created_at_ms=now_ms)
-                return validated(with_next_round(with_changes(created, now_ms, **values), now_ms))
+                return validate(with_next_round(with_changes(created, now_ms, **values), now_ms))
             is_new = record.has_ended or is_over(record, now_ms)
             if is_new:
                 if "until_ms" not in values and is_over(record, now_ms):
@@ -250,7 +252,7 @@ class CrawlRegistry:
             record = with_changes(record, now_ms, **values)
             if is_new or record.every_s != every_s:
                 record = with_next_round(record, now_ms)
-            return validated(record)
+            return validate(record)
 
         return self._change(name, start_or_change)
 
@@ -280,9 +282,12 @@ class CrawlRegistry:
 
     def note(self, record: CrawlRecord, **values: Any) -> CrawlRecord:
         """
-        Change fields that upkeep maintains. Returns the new record. Changes nothing if the crawl
-        has started a new round or got a new number in the meantime. Raises `BadInput` if it was
-        deleted.
+        Change fields that upkeep maintains. Returns the new record.
+
+        Changes nothing if the crawl has started a new round or got a new number in the meantime.
+
+        Raises:
+            BadInput: the crawl was deleted.
         """
 
         def update(
@@ -314,8 +319,12 @@ class CrawlRegistry:
 
     def cancel(self, kind: str, values: Sequence[str]) -> list[Cancellation]:
         """
-        Cancel all URLs of these hosts, domains or patterns, or these URLs, if they were enqueued
-        before now.
+        Cancel all URLs that were enqueued before now and match one of these hosts, domains,
+        patterns or URLs.
+
+        Args:
+            kind: what the values are, as in `Cancellation.kind`.
+            values: the hosts, domains, patterns or URLs.
 
         Raises:
             BadInput: there were too many cancellations in the last 35 days.
@@ -368,10 +377,11 @@ class CrawlRegistry:
         change: Callable[[CrawlRecord | None, int, Pipeline], CrawlRecord | None],
     ) -> CrawlRecord:
         """
-        Replace a record with the result of `change`. None deletes it and ends its numbers.
+        Replace a record with the result of `change`. If that is None, the record is deleted and its
+        numbers end.
 
         Raises:
-            BadInput: it is a built-in crawl, or `change` raised it.
+            BadInput: the crawl is built in, or `change` raised this error.
         """
         check_name(name)
         result: list[CrawlRecord] = []

@@ -1,5 +1,5 @@
 """
-Scopes of crawls: rules that decide which URLs belong to a crawl. Pure.
+Scopes of crawls, which are rules that decide which URLs belong to a crawl.
 
 A rule is a line of readable text:
 
@@ -47,7 +47,7 @@ class ScopeVerdict(NamedTuple):
 
     accepted: bool
     rule: str
-    """The text of the rule. `SAME_DOMAIN` or `NO_RULE` if none of the scope's rules decided."""
+    """The rule as a string. `SAME_DOMAIN` or `NO_RULE` if none of the scope's rules decided."""
 
 
 class _Rule(NamedTuple):
@@ -98,7 +98,7 @@ class Scope:
     A crawl's rules, in their order.
 
     Raises:
-        BadInput: a text is not a rule, or there are more than `MAX_RULES`.
+        BadInput: a string is not a rule, or there are more than `MAX_RULES`.
     """
 
     rules: tuple[str, ...] = ()
@@ -109,12 +109,12 @@ class Scope:
         _read(self.rules)
 
     @classmethod
-    def of(cls, rules: Sequence[str]) -> Self:
+    def from_rules(cls, rules: Sequence[str]) -> Self:
         """
-        Create a scope from rules as people write them, with hosts and prefixes in
-        any spelling.
+        Create a scope from rules as users write them, with hosts and
+        prefixes in any spelling.
         """
-        return cls(tuple(_normalized_rule(rule) for rule in rules))
+        return cls(tuple(_normalize_rule(rule) for rule in rules))
 
     def decide(self, url: str, *, page_url: str | None = None) -> ScopeVerdict:
         """
@@ -181,7 +181,7 @@ class Scope:
 class _Rules(NamedTuple):
     exclusions: tuple[_Rule, ...]
     """Rules that exclude URLs."""
-    places: tuple[_Rule, ...]
+    site_rules: tuple[_Rule, ...]
     patterns: tuple[_Rule, ...]
     pages: tuple[_Rule, ...]
     """Rules about the response."""
@@ -203,7 +203,7 @@ def _rule(text: str) -> _Rule:
     kind, colon, value = text.removeprefix("-").partition(":")
     if kind not in {*_URL_MATCHES, *_PAGE_MATCHES} or not colon or not value:
         raise BadInput(
-            f"scope: {text[:100]!r} is not a rule; write host:, domain:, prefix:, pattern:, type: "
+            f"scope: {text[:100]!r} is not a rule; use host:, domain:, prefix:, pattern:, type: "
             "or language: and a value, with - in front to exclude such URLs or pages"
         )
     if len(text) > MAX_RULE_CHARS or not text.isprintable():
@@ -211,13 +211,15 @@ def _rule(text: str) -> _Rule:
             f"scope: a rule has at most {MAX_RULE_CHARS} printable characters, got {text[:50]!r}"
         )
     if kind == "type" and not _CONTENT_TYPE.fullmatch(value.lower()):
-        raise BadInput(f"scope: {text[:100]!r}: write a content type as text/html or image/*")
+        raise BadInput(
+            f"scope: {text[:100]!r} has no valid content type; use the form text/html or image/*"
+        )
     if kind == "language" and not _LANGUAGE.fullmatch(value.lower()):
-        raise BadInput(f"scope: {text[:100]!r}: write a language as en or pt-BR")
+        raise BadInput(f"scope: {text[:100]!r} has no valid language; use the form en or pt-BR")
     return _Rule(text, kind, value)
 
 
-def _normalized_rule(text: str) -> str:
+def _normalize_rule(text: str) -> str:
     """Return the rule with its host or prefix spelled as in normalized URLs."""
     sign = "-" if text.startswith("-") else ""
     _, kind, value = _rule(text.strip())

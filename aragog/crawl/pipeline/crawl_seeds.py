@@ -3,8 +3,8 @@ The seeds of scheduled crawls, in the Redis of `redis.url`.
 
     crawls.seeds:<name>  hash  normalized URL -> its enqueue options, as JSON
 
-Every URL that is enqueued under the name of a scheduled crawl is a seed. Links on pages only carry
-the crawl's number. Adding a seed twice has no effect.
+Every URL that is enqueued under the name of a scheduled crawl is a seed. Links on pages are not,
+because they only have the crawl's number. Adding a seed twice has no effect.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class CrawlSeeds:
         Add normalized URLs that each round enqueues with these options.
 
         Raises:
-            BadInput: the crawl would have more than `MAX_SEEDS`. None was added.
+            BadInput: the crawl would have more than `MAX_SEEDS` seeds, so none was added.
         """
         if not urls:
             return
@@ -56,7 +56,7 @@ class CrawlSeeds:
             return int(self._redis.hlen(self._prefix + name))
 
     def walk(self, name: str) -> Iterator[tuple[dict[str, Any], list[str]]]:
-        """Yield a crawl's seeds in parts: the options, and the URLs with these options."""
+        """Yield a crawl's seeds in parts, each as options and the URLs with these options."""
         groups: dict[bytes, list[str]] = {}
         with _translate_errors():
             for url, wire in self._redis.hscan_iter(self._prefix + name, count=_PAGE):

@@ -2,7 +2,7 @@
 Removes the URLs of deleted jobs from the in-flight set, so that they can be enqueued again.
 
 pinlater calls this before it deletes jobs, in `aragog queue purge` and `delete`, `celery purge`,
-and `app.control.purge()`. Safe to run twice. If one of the jobs runs anyway, its URLs may be
+and `app.control.purge()`. It is safe to run twice. If one of the jobs runs anyway, its URLs may be
 fetched twice.
 """
 
@@ -22,7 +22,7 @@ from pinlater.redis.connect import connect
 
 
 def urls_in_jobs(jobs: Sequence[JobInfo]) -> list[str]:
-    """Return the URLs in these jobs. Unreadable messages are skipped. Pure."""
+    """Return the URLs in these jobs. Unreadable messages are skipped."""
     urls: list[str] = []
     for job in jobs:
         with suppress(InvalidMessage):

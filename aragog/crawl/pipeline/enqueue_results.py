@@ -1,4 +1,4 @@
-"""The results of enqueuing URLs. Pure, and cheap to import."""
+"""The results of enqueuing URLs. This module is cheap to import."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class EnqueueStatus(StrEnum):
     TAKEN_DOWN = "taken down"
     """The URL, its host or its domain was taken down, so it is not fetched."""
     OUT_OF_SCOPE = "out of scope"
-    """It is outside of the scope of its crawl."""
+    """The URL is outside the scope of its crawl."""
     OVER_BUDGET = "over budget"
-    """Its crawl has reached its limit of URLs."""
+    """The URL's crawl has reached its maximum number of URLs."""
 
 
 @dataclass(frozen=True, slots=True)

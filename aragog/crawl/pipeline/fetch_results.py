@@ -1,10 +1,10 @@
 """
-Converts the fetcher's outcomes to the results that messages carry.
+Converts the fetcher's outcomes to the results in messages.
 
-All response headers are kept in order, up to a limit of bytes. Most responses have 1 to 2 KB of
+All response headers are kept in order, up to a number of bytes. Most responses have 1 to 2 KB of
 headers, but some sites send 60 KB. Headers that later stages read are always kept. The values of
-cookies are removed, because a value may be a session that the origin gave to this crawler, and
-readers of the store, of a WARC export or of the API must not be able to use it. Names and
+cookies are removed, because a value may identify a session that the origin gave to this crawler,
+and readers of the store, of a WARC export or of the API must not be able to use it. Names and
 attributes of cookies are kept.
 """
 
@@ -88,12 +88,12 @@ COOKIE_HEADERS = frozenset({"set-cookie", "set-cookie2"})
 MAX_HEADER_BYTES = 16_384
 """The limit for names and values of the final response, in characters (Latin-1)."""
 MAX_HOP_BYTES = 4_096
-"""The limit for each redirect. There may be ten of them."""
+"""The limit for each redirect. A fetch may have ten redirects."""
 
 
 def kept_headers(headers: Headers, max_bytes: int = MAX_HEADER_BYTES) -> Headers:
     """Return the headers to keep. Headers that exceed the limit are dropped one by one."""
-    room = max_bytes - sum(
+    free_bytes = max_bytes - sum(
         len(name) + len(value) for name, value in headers if name.lower() in NEEDED_HEADERS
     )
     kept: list[tuple[str, str]] = []
@@ -104,8 +104,8 @@ def kept_headers(headers: Headers, max_bytes: int = MAX_HEADER_BYTES) -> Headers
             continue
         safe_value = _without_value(value) if lower_name in COOKIE_HEADERS else value
         size = len(name) + len(safe_value)
-        if size <= room:
-            room -= size
+        if size <= free_bytes:
+            free_bytes -= size
             kept.append((name, safe_value))
     return tuple(kept)
 

@@ -1,12 +1,13 @@
 """
 Results for Celery callers that wait for a URL: `chain(fetch.s(url), mine.s())`.
 
-A job's `then` names the task to run when its URL is done, with any outcome and however long the job
-has to wait. The stage that ends the job sends a message to the task `aragog.finished`:
+A job's `then` names the task to run when its URL is done, whatever the outcome and however long the
+job has to wait. The stage that ends the job sends a message to the task `aragog.finished`:
 
     {"v": 1, "then": "…", "answer": {"url": …, "canonical_url": …, "outcome": …, "status": …}}
 
-`answer` is the argument for the caller's task. It includes `reason` if there is one.
+`answer` is the result, which becomes the argument of the caller's task. It includes `reason` if
+there is one.
 """
 
 from __future__ import annotations
@@ -25,14 +26,15 @@ from aragog.urlstore.records import PageWrite, Record, Written
 from pinlater.redis.errors import redis_errors
 
 TTL_S = 172_800
-"""As long as an entry of the in-flight set. After that, a message cannot be delivered twice."""
+"""The results are kept as long as an entry of the in-flight set. After that, a message cannot be
+delivered twice."""
 WHERE = "redis, finished URLs"
 TAKEN_DOWN = "taken down"
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The message: the task to run, and its argument."""
+    """The message to `aragog.finished`, with the task to run and its argument."""
 
     then: str
     answer: Mapping[str, Any]
@@ -51,44 +53,41 @@ class Finished:
         return cls(then, answer)
 
 
-def finished(
-    jobs: Iterable[UrlJob], answers: Mapping[str, Mapping[str, Any]]
+def finished_messages(
+    jobs: Iterable[UrlJob], results: Mapping[str, Mapping[str, Any]]
 ) -> list[OutgoingMessage]:
-    """
-    Return the messages for those of `jobs` that a caller waits for. `answers` are by URL.
-    Pure.
-    """
+    """Return the messages for those jobs that a caller waits for. `results` is keyed by URL."""
     return [
         OutgoingMessage(
             Destination.FINISHED,
-            Finished(job.then, answers[job.url]),
+            Finished(job.then, results[job.url]),
             priority=job.priority,
             even_when_full=True,
         )
         for job in jobs
-        if job.then and job.url in answers
+        if job.then and job.url in results
     ]
 
 
-def answer_of_write(write: PageWrite, written: Written | None) -> dict[str, Any]:
-    """Return the answer for a URL whose fetch was just written. Pure."""
+def result_of_write(write: PageWrite, written: Written | None) -> dict[str, Any]:
+    """Return the result for a URL whose fetch was just written."""
     canonical = written.canonical_url if written else write.canonical_url
-    return _answer(write.url, canonical, write.facts)
+    return _result(write.url, canonical, write.facts)
 
 
-def answer_of_record(url: str, record: Record | None) -> dict[str, Any]:
-    """Return the answer for a URL that was already stored. Pure."""
+def result_of_record(url: str, record: Record | None) -> dict[str, Any]:
+    """Return the result for a URL that was already stored."""
     canonical, facts = (record.canonical_url, record.facts) if record else (url, {})
-    return _answer(url, canonical, facts)
+    return _result(url, canonical, facts)
 
 
-def answers_of_taken_down(urls: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return the answers for URLs that are not requested because they were taken down. Pure."""
+def takedown_results(urls: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the results, by URL, for URLs that are not requested because they were taken down."""
     facts = {"outcome": OutcomeKind.REFUSED.value, "reason": TAKEN_DOWN}
-    return {url: _answer(url, url, facts) for url in urls}
+    return {url: _result(url, url, facts) for url in urls}
 
 
-def _answer(url: str, canonical: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+def _result(url: str, canonical: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     values = {name: facts.get(name) for name in ("outcome", "status", "reason")}
     present = {name: value for name, value in values.items() if value not in (None, "")}
     return {"url": url, "canonical_url": canonical, **present}
@@ -96,10 +95,10 @@ def _answer(url: str, canonical: str, facts: Mapping[str, Any]) -> dict[str, Any
 
 class FinishedUrls:
     """
-    The answers already passed on for each message of a caller, in a Redis hash.
+    The results already delivered for each caller's message, kept in a Redis hash.
 
-    They prevent an answer from being passed on twice, and form the result of a message with many
-    URLs. Each call takes one round trip and may raise `BrokerUnavailable`.
+    They prevent a result from being delivered twice, and form the combined result of a message with
+    many URLs. Each call takes one round trip and may raise `BrokerUnavailable`.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
@@ -107,16 +106,16 @@ class FinishedUrls:
         self._prefix = f"{prefix}finished:"
 
     def has(self, task_id: str, url: str) -> bool:
-        """Return True if the answer for a URL of this message was passed on."""
+        """Return True if the result for a URL of this message was delivered."""
         with redis_errors(WHERE):
             return bool(self._redis.hexists(self._prefix + task_id, url))
 
-    def note(self, task_id: str, url: str, answer: bytes) -> list[bytes]:
-        """Record that an answer was passed on. Returns all answers of the message so far."""
+    def note(self, task_id: str, url: str, result: bytes) -> list[bytes]:
+        """Record that a result was delivered. Returns all results of the message so far."""
         key = self._prefix + task_id
         with redis_errors(WHERE), self._redis.pipeline() as pipe:
-            pipe.hset(key, url, answer)
+            pipe.hset(key, url, result)
             pipe.expire(key, TTL_S)
             pipe.hvals(key)
-            answers: Sequence[bytes] = pipe.execute()[-1]
-        return list(answers)
+            results: Sequence[bytes] = pipe.execute()[-1]
+        return list(results)

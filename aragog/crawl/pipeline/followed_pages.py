@@ -1,13 +1,14 @@
 """
-Records whose links a call has followed, and to what depth.
+Records the pages whose links a call has followed, and to what depth.
 
-A call that follows links may reach a page by many links. Without these records, the links of a
+A call that follows links may reach a page through many links. Without these records, the links of a
 stored page would be followed again each time, and a call that refreshes would fetch a page once per
 link to it.
 
-The records are a Redis hash per call and server, about 65 bytes per page. It expires two days after
-its last page. Only calls that follow links have one. A page is recorded after its links were
-enqueued. If the task is killed in between, they are enqueued again, which is harmless.
+The records form a Redis hash per call and server, with about 65 bytes per page. The hash expires
+two days after its last page was added. Only calls that follow links have one. A page is recorded
+after its links were enqueued. If the task is killed in between, they are enqueued again, which is
+harmless.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from pinlater.redis.errors import redis_errors
 from urlspelling import url_key
 
 TTL_S = 172_800
-"""As long as an entry of the in-flight set, because a URL of the call may wait that long."""
+"""Records are kept as long as an entry of the in-flight set, because a URL of the call may wait
+that long."""
 MAX_PAGES = 5_000_000
 """How many pages of one call a server records (330 MB)."""
 FULL = -1
@@ -38,7 +40,7 @@ class FollowedPages:
     def __init__(
         self, nodes: redis.Redis | RedisNodes, *, prefix: str, max_pages: int = MAX_PAGES
     ) -> None:
-        self._nodes = RedisNodes.of(nodes)
+        self._nodes = RedisNodes.wrap(nodes)
         self._prefix = f"{prefix}followed_pages:"
         self._max_pages = max_pages
 
@@ -46,8 +48,8 @@ class FollowedPages:
         """
         Return the depth to which the links of each normalized URL were followed.
 
-        None if they were not followed yet. `FULL` if they were not followed yet, and the call has
-        too many pages to record another one.
+        The depth is None if they were not followed yet. It is `FULL` if they were not followed yet
+        and the call has too many pages to record another one.
         """
         depths: list[int | None] = [None] * len(urls)
         with redis_errors(WHERE):

@@ -1,13 +1,13 @@
 """
-URLs that workers enqueue for a run: followed links and entries of sitemaps.
+The followed links and entries of sitemaps that workers enqueue for a run.
 
 A producer knows the URLs that it enqueues itself. If it waits for everything that results from
 them, as `aragog run` does, it creates a list in Redis, to which workers add the URLs that they
 enqueue for the run. The list expires soon after the producer has ended.
 
 An element consists of `=`, a depth, a space and a URL that was enqueued for the run. Without `=`,
-the URL was already in flight. In that case its links are followed for another call, or less deep,
-so the run must enqueue it again when it is done. Version 0.1 wrote only the URL.
+the URL was already in flight. In that case its links are followed for another call, or to a smaller
+depth, so the run must enqueue the URL again when it is done. Version 0.1 wrote only the URL.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import redis
 from pinlater.redis.errors import redis_errors
 
 RUN_PREFIX = "run-"
-"""Prefix of request IDs whose URLs are listed."""
+"""The prefix of request IDs whose URLs are added to lists."""
 TTL_S = 600
 WHERE = "redis, followed URLs"
 _FIRST = b"-"
@@ -88,7 +88,7 @@ class FollowedUrls:
         return True
 
     def take(self, request_id: str) -> list[FollowedUrl]:
-        """Remove and return the URLs added since the last call. Some may be repeated."""
+        """Remove and return the URLs added since the previous call. Some may be repeated."""
         key = self._prefix + request_id
         with redis_errors(WHERE), self._redis.pipeline() as pipe:
             pipe.lrange(key, 1, -1)

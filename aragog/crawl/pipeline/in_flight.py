@@ -2,9 +2,9 @@
 The in-flight set: URLs that were enqueued and are not yet stored or given up, and the crawls that
 want them.
 
-If several callers enqueue the same URL, it is fetched once: while it is in flight for the first
+If several callers enqueue the same URL, it is fetched once. While it is in flight for the first
 caller, the others get the status "already waiting". An entry contains its expiry time and the
-crawls that want the URL, in about 55 bytes of Redis memory for up to two crawls.
+crawls that want the URL. It takes about 55 bytes of Redis memory for up to two crawls.
 
 A producer calls `mark` before it sends the message and `confirm` afterward. Other producers do not
 rely on an unconfirmed entry: they wait a moment for the confirmation, and then take the entry over.
@@ -55,7 +55,7 @@ UNCONFIRMED_TTL_S = 60
 # Sending a chunk takes about 50 ms. After this time, another producer takes the entry over.
 TAKEOVER_AFTER_S = 3
 MAX_PAUSE_S = 0.5
-# Slots are reserved at most `politeness.horizon_s` (a day by default) ahead, so URLs rarely wait
+# Slots are reserved at most `politeness.horizon_s` ahead (a day by default), so URLs rarely wait
 # longer than this.
 ENTRY_TTL_S = 172_800
 # Longer for a named crawl, because it may be paused, and a million URLs of one domain take weeks.
@@ -93,13 +93,13 @@ class InFlightSet:
     The in-flight set. Each call takes one round trip per server and may raise `BrokerUnavailable`.
 
     Args:
-        nodes: the servers that share the set, or the client of a single server. Finished URLs are
+        nodes: the servers that share the set, or the client of the only server. Finished URLs are
             published on the first server.
         prefix: prefix of every key.
     """
 
     def __init__(self, nodes: redis.Redis | RedisNodes, *, prefix: str) -> None:
-        self._nodes = RedisNodes.of(nodes)
+        self._nodes = RedisNodes.wrap(nodes)
         self._prefix = prefix
         self._key = f"{prefix}in_flight"
         self._counts = f"{prefix}crawl:"
@@ -271,7 +271,7 @@ class InFlightSet:
                 self._publish(ended_urls)
         return replies
 
-    def wanted(
+    def are_wanted(
         self, queries: Sequence[CancelQuery], *, ended: Iterable[int], now_s: int
     ) -> list[bool]:
         """
@@ -306,9 +306,9 @@ class InFlightSet:
 
     def contains(self, url: str) -> bool:
         """Return True if a normalized URL is in flight."""
-        return bool(self.among([url]))
+        return bool(self.intersection([url]))
 
-    def among(self, urls: Sequence[str]) -> set[str]:
+    def intersection(self, urls: Sequence[str]) -> set[str]:
         """
         Return those of the normalized URLs that are in flight.
         Takes one round trip per server.
@@ -377,7 +377,7 @@ def _is_wanted(query: CancelQuery, entry: bytes | None, ended: frozenset[int], n
 
 
 def expiry_s(entry: bytes) -> int:
-    """When an entry of the set expires (s since the epoch), see in_flight_entry.lua."""
+    """Return when an entry expires, in s since the epoch; see in_flight_entry.lua."""
     digits = entry.partition(b":")[0]
     return int(digits, 36 if len(digits) < 10 else 10)
 

@@ -35,7 +35,7 @@ class MarkingCrawl:
     """Maximum number of URLs of the crawl; None for no limit."""
     max_per_host: int | None = None
     quota: TokenState | None = None
-    """How much of its quota the crawl's token has used; None without a quota."""
+    """How much of its quota the crawl's token has used; None if it has no quota."""
 
 
 NO_CRAWL = MarkingCrawl()

@@ -1,5 +1,5 @@
 """
-Admission control: refuses new URLs before Redis is full, so that work in progress can finish.
+Admission control, which refuses new URLs before Redis is full, so that work in progress can finish.
 
 It only applies to producers. Messages of later stages are accepted, because they eventually free
 memory.
@@ -41,12 +41,12 @@ class Admission:
     are skipped (docs/adr/0054).
 
     Args:
-        shared: servers by a readable name. The first one must respond. For the others, the owner of
+        shared: servers by display name. The first one must respond. For the others, the owner of
             their data decides whether they are needed.
-        shards: shards by a readable name; one of them must respond. Use clients with a short
-            timeout, because a server that hangs is waited for once every five seconds.
+        shards: shards by display name; one of them must respond. Use clients with a short timeout,
+            because a server that hangs delays one call every five seconds.
         clock: only its monotonic time is used.
-        retry_after_s: when a refused producer should try again.
+        retry_after_s: after how many seconds a refused producer should try again.
     """
 
     def __init__(
@@ -82,7 +82,8 @@ class Admission:
         `BrokerUnavailable`.
         """
         server, share = self.usage()
-        # A completely full server raises `BrokerFull` itself, because waiting may not help then.
+        # If a server is completely full, its own `BrokerFull` is raised instead, because waiting
+        # may not help.
         if REFUSE_ABOVE_SHARE < share < 1:
             return SlowDown(
                 server,

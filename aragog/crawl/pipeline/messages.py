@@ -1,5 +1,5 @@
 """
-The messages: batches of URLs in JSON that are sent between the stages.
+The messages that are sent between the stages, which are batches of URLs in JSON.
 
 Each Celery message costs 1 to 3 ms of CPU, so one message carries up to `pipeline.batch_size` URLs.
 Within a batch, each URL has its own outcome, retries and destination. Bodies stay in the spool, and
@@ -34,11 +34,12 @@ VERSION = 1
 
 # 0 is the most urgent, as in kombu's Redis transport and in pinlater.
 URGENT = 2
-"""Jobs with this priority or lower overtake others of their domain, and may use a closed spool."""
+"""Jobs with this number or a lower one overtake others of their domain, and may use a closed
+spool."""
 PRIORITY_DEFAULT = 5
 PRIORITY_REFRESH = 7
 AS_KEPT = "as-kept"
-"""Instead of a job's purposes: use those of a crawl that the stored page is kept for."""
+"""Stands in `UrlJob.purposes` for the purposes of a crawl that the stored page is kept for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +55,8 @@ class UrlJob:
     refresh: bool = False
     """True to fetch it even if it is stored, with a conditional request if there are validators."""
     sitemap: bool = False
-    """True for a sitemap: its entries are enqueued, and `depth` further levels of sitemaps."""
+    """True for a sitemap. Its entries are enqueued, including those of `depth` levels of further
+    sitemaps."""
     file: bool = False
     """True for a file of an item, such as an image. It is stored without analysis."""
     priority: int = PRIORITY_DEFAULT
@@ -75,12 +77,12 @@ class UrlJob:
     request_id: str = ""
     """ID of the call that enqueued it, for the logs of all stages."""
     traceparent: str = ""
-    """The context of its span `enqueue` (W3C Trace Context). Empty if it is not traced."""
+    """The context of its `enqueue` span (W3C Trace Context). Empty if it is not traced."""
     left_at_ms: int | None = None
     """When a traced URL left its previous stage, by that machine's clock."""
     purposes: str | None = None
     """The purposes of the crawl that wants it, such as `ai-input search`. Empty for no purpose,
-    None for the purposes in the settings, `AS_KEPT` for those that the stored page is kept for."""
+    None for the purposes in the settings, or `AS_KEPT`."""
     then: str = ""
     """The task that a Celery caller wants to run afterward (`aragog.tasks.continuation`), or
     empty."""
@@ -88,7 +90,7 @@ class UrlJob:
     """The number of its crawl (`crawl_records`). Called `c` in JSON, to save memory for millions of
     waiting URLs."""
     after_status: int = 0
-    """The status of its last attempt, if the next one must use another proxy because of it.
+    """The status of its previous attempt, if the next one must use another proxy because of it.
     Otherwise 0."""
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     """Fields written by a newer version, which are passed on."""
@@ -134,8 +136,8 @@ class UrlJob:
 
     def _check(self, names: Iterable[str]) -> None:
         """
-        Check the types now, because a wrong type would later make the rest of its
-        batch fail, too.
+        Check the types now, because a wrong type would later make the rest
+        of the batch fail too.
         """
         for name in names:
             kinds, minimum, maximum = _JOB_TYPES.get(name, _CRAWL_TYPE)

@@ -81,7 +81,7 @@ class MetricShipper:
             self.ship()
 
     def ship(self) -> None:
-        """Add the measurements since the last call. Redis errors are ignored."""
+        """Add the measurements since the previous call. Redis errors are ignored."""
         with self._lock, contextlib.suppress(redis.RedisError):
             measurements = read_measurements()
             increments = {c: n - self._shipped.get(c, 0) for c, n in measurements.items()}

@@ -1,9 +1,10 @@
 """
-Reports outages of our own infrastructure: one log line when an outage begins, one when it ends.
+Reports outages of our own infrastructure with one log line when an outage begins and one when it
+ends.
 
-If a part does not respond, tasks are retried silently. Each process logs at WARNING when a part
-stops responding and when it responds again, and records both for the metrics (`aragog_part_outage`,
-`aragog_part_failures_total`). If Redis is down, there is only the log.
+If a component does not respond, tasks are retried silently. Each process logs at WARNING when a
+component stops responding and when it responds again, and records both for the metrics
+(`aragog_part_outage`, `aragog_part_failures_total`). If Redis is down, there is only the log.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ PARTS: dict[type[Exception], str] = {
     SpoolUnavailable: "spool",
     BrokerUnavailable: "broker",
 }
-"""The part that each error is about. These names are labels of the metrics."""
+"""The component that each error is about. These names are labels of the metrics."""
 
 QUIET_S = 10.0
 """An outage is over when a task that had failed succeeds this long after the last failure."""
@@ -46,22 +47,28 @@ STALE_S = 120.0
 """Tasks are retried at least every minute, so an outage is over if nothing fails for this long."""
 
 
-def part_of(error: Exception) -> str | None:
-    """Return the part that did not respond. None for a damaged file, which is logged elsewhere."""
+def failing_component(error: Exception) -> str | None:
+    """
+    Return the component that did not respond.
+    None for a damaged file, which is logged elsewhere.
+    """
     if isinstance(error, StoreDamaged):
         return None
     return next((part for kind, part in PARTS.items() if isinstance(error, kind)), "other")
 
 
 class OutageBoard:
-    """The outages recorded by all processes: one Redis hash, at most three fields per part."""
+    """
+    The outages recorded by all processes, in one Redis hash with up to 3
+    fields per component.
+    """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
         self._key = f"{prefix}outages"
 
     def note(self, part: str, now_ms: int, *, failures: int, over: bool) -> None:
-        """Record failures of a part, or its recovery. Does nothing if Redis does not respond."""
+        """Record a component's failures or recovery. Does nothing if Redis does not respond."""
         with suppress(redis.RedisError), self._redis.pipeline(transaction=False) as pipe:
             if failures:
                 pipe.hincrby(self._key, f"{part}:failures", failures)
@@ -70,7 +77,7 @@ class OutageBoard:
 
     def read(self, now_ms: int) -> dict[str, tuple[bool, int]]:
         """
-        Return, by part, whether it is failing now and how many task runs failed because of it.
+        Return, by component, whether it is failing now and how many task runs failed because of it.
 
         Raises:
             redis.RedisError: Redis does not respond.
@@ -88,7 +95,7 @@ class OutageBoard:
 
 @dataclass(slots=True)
 class _Outage:
-    """An outage of one part, as seen by this process."""
+    """An outage of one component, as seen by this process."""
 
     started_at_s: float
     failed_s: float
@@ -107,9 +114,12 @@ class Outages:
         self._open: dict[str, _Outage] = {}
         self.board: OutageBoard | None = None
 
-    def failed(self, task: str, error: Exception) -> None:
-        """Record that a run of `task` failed because a part did not respond. The run is retried."""
-        part = part_of(error)
+    def record_failure(self, task: str, error: Exception) -> None:
+        """
+        Record that a run of `task` failed because a component did not respond.
+        The run is retried.
+        """
+        part = failing_component(error)
         if part is None:
             return
         now_s = self._clock.monotonic_s()
@@ -130,8 +140,8 @@ class Outages:
         if reported:
             self._note(part, failures=reported, over=False)
 
-    def succeeded(self, task: str) -> None:
-        """Record that `task` succeeded, so the parts that had made it fail may work again."""
+    def record_success(self, task: str) -> None:
+        """Record that `task` succeeded, so the components that made it fail may work again."""
         if not self._open:
             return
         now_s = self._clock.monotonic_s()

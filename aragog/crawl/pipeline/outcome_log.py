@@ -1,9 +1,9 @@
 """
-Records the last outcomes of each domain, and the domains that refuse us, for operators.
+Records the most recent outcomes of each domain, and the domains that refuse us, for operators.
 
-Each domain has one small string in Redis. A domain refuses us if its last `REFUSALS` responses were
-all refusals: 401, 402, 403, 451 or 429. Outcomes that are not a decision of the origin, such as a
-timeout, a 5xx or a robots rule, neither continue nor end such a series.
+Each domain has one small string in Redis. A domain refuses us if its most recent `REFUSALS`
+responses were all refusals (401, 402, 403, 451 or 429). Outcomes that are not a decision of the
+origin, such as a timeout, a 5xx or a robots rule, neither continue nor end such a series.
 """
 
 from __future__ import annotations
@@ -67,16 +67,19 @@ class DomainOutcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LastOutcomes:
-    """The outcomes of the last fetches from a domain."""
+    """The outcomes of the most recent fetches from a domain."""
 
     at_ms: int
     """When the latest outcome was recorded, by the server's clock."""
     kinds: tuple[OutcomeKind, ...]
-    """The last outcomes, at most `MAX_OUTCOMES`, oldest first."""
+    """The most recent outcomes, at most `MAX_OUTCOMES`, oldest first."""
     refused_since_ms: int = 0
-    """When the current series of refusals started. 0 if the last response was not a refusal."""
+    """
+    When the current series of refusals started.
+    0 if the most recent response was not a refusal.
+    """
     refused_at_ms: int = 0
-    """When the last refusal of the series was recorded, or 0."""
+    """When the most recent refusal of the series was recorded, or 0."""
     refusals: int = 0
     """How many refusals the series has."""
 
@@ -90,7 +93,7 @@ class OutcomeLog:
     """
     Outcomes by limiter key.
 
-    A domain is forgotten one day after its last outcome, or after 30 days if it refuses us.
+    A domain is forgotten one day after its most recent outcome, or after 30 days if it refuses us.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
@@ -102,7 +105,10 @@ class OutcomeLog:
         """Add the outcomes of domains in one round trip. Never raises."""
         if not outcomes:
             return
-        codes = [b"".join(outcome.code for outcome in answers) for answers in outcomes.values()]
+        codes = [
+            b"".join(outcome.code for outcome in domain_outcomes)
+            for domain_outcomes in outcomes.values()
+        ]
         with contextlib.suppress(redis.RedisError):
             load_script("aragog.crawl.pipeline", "note_outcomes").run(
                 self._redis,
@@ -121,7 +127,7 @@ class OutcomeLog:
 
     def read(self, keys: Sequence[str]) -> dict[str, LastOutcomes]:
         """
-        Return the last outcomes of the domains that have any. Takes one round trip.
+        Return the most recent outcomes of the domains that have any. Takes one round trip.
 
         Raises:
             BrokerUnavailable: Redis did not respond.
@@ -132,9 +138,9 @@ class OutcomeLog:
             texts: Any = self._redis.mget([self._prefix + key for key in keys])
         return {key: _unpack(value) for key, value in zip(keys, texts, strict=True) if value}
 
-    def refusing(self, count: int) -> list[str]:
+    def refusing_domains(self, count: int) -> list[str]:
         """
-        Return the limiter keys of domains that refuse us, latest refusal first.
+        Return the limiter keys of domains that refuse us, most recent refusal first.
 
         Raises:
             BrokerUnavailable: Redis did not respond.

@@ -21,9 +21,12 @@ class SpoolState(NamedTuple):
     closed: bool
     """True from its high level until it has fallen to its low level. Ordinary fetches must wait."""
     full: bool
-    """True if urgent fetches must wait, too."""
+    """True if urgent fetches must wait too."""
     share: float = 0.0
-    """Used bytes as a share of the high level. With several servers, the highest share."""
+    """
+    The used bytes as a share of the high level.
+    If there are several servers, it is the highest of their shares.
+    """
 
 
 class BodyStore(Protocol):
@@ -49,12 +52,12 @@ class BoundedBodyStore(BodyStore, Protocol):
     """A spool that can be full, as fetches use it."""
 
     def reserve(self, count: int, *, urgent: bool) -> str | None:
-        """Reserve room for `count` bodies. Returns None if there is no room."""
+        """Reserve space for `count` bodies. Returns None if there is none."""
 
     def offer_many(self, blobs: Sequence[bytes], reservation: str = "") -> list[str] | None:
         """
         Store the bodies of a fetch.
-        Returns None, and stores nothing, if there is not enough room.
+        Returns None, and stores nothing, if there is not enough space.
         """
 
     def state(self) -> SpoolState:
@@ -80,14 +83,14 @@ class InFlight(Protocol):
 class Walks(Protocol):
     """Walks through sites' sitemaps (`aragog.crawl.pipeline.sitemap_walks.SitemapWalks`)."""
 
-    def unseen(self, walk: Walk, files: Sequence[str]) -> list[str]:
+    def unseen_files(self, walk: Walk, files: Sequence[str]) -> list[str]:
         """Return the files that were not recorded yet, without duplicates, in order."""
 
     def note_enqueued(self, walk: Walk, files: Sequence[str]) -> None:
         """Record files that were enqueued."""
 
     def note_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
-        """Record that a file was read. Returns the size of the walk without its URLs."""
+        """Record that a file was read. Returns the size of the walk before its URLs are added."""
 
 
 class Marks(Protocol):
@@ -108,7 +111,7 @@ class CounterSink(Protocol):
 
 
 class OutcomeSink(Protocol):
-    """The last outcomes of domains (`aragog.crawl.pipeline.outcome_log.OutcomeLog`)."""
+    """The most recent outcomes of domains (`aragog.crawl.pipeline.outcome_log.OutcomeLog`)."""
 
     def note(self, outcomes: Mapping[str, Sequence[DomainOutcome]]) -> None:
         """Add outcomes by limiter key, oldest first. Never raises."""
@@ -118,4 +121,4 @@ class TakedownLookup(Protocol):
     """Looks up taken-down URLs (`UrlStore`)."""
 
     def refused(self, urls: Iterable[str]) -> set[str]:
-        """Return those of the normalized URLs that were taken down."""
+        """Return the normalized URLs that were taken down."""

@@ -1,7 +1,7 @@
 """
 Reads messages of any producer: one URL, a list, or a batch (`aragog.crawl.pipeline.messages`).
 
-Producers outside of the pipeline may send URLs in any spelling. Entries that are neither URLs nor
+Producers outside the pipeline may send URLs in any spelling. Entries that are neither URLs nor
 jobs are reported as problems, and the other entries are still read.
 """
 

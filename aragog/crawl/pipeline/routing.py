@@ -111,14 +111,15 @@ class OutgoingMessage:
     collect: Collection | None = None
     """The delay of each URL, which pinlater uses instead of `delay_ms`.
 
-    URLs that are due at about the same time share a message, even with URLs of other messages."""
+    pinlater combines URLs that are due at about the same time into one message, even if they come
+    from different messages."""
     even_when_full: bool = False
     """True to accept it even if the server's memory is full, because it continues work in
     progress."""
 
 
 def most_urgent(jobs: Iterable[UrlJob]) -> int:
-    """Return the priority of a message: that of its most urgent job. Pure."""
+    """Return the priority of a message, which is that of its most urgent job."""
     return min((job.priority for job in jobs), default=PRIORITY_DEFAULT)
 
 
@@ -128,7 +129,7 @@ class Sender(Protocol):
     def send(self, outgoing: OutgoingMessage) -> None:
         """Enqueue a message. If this raises `BrokerUnavailable`, the message was not enqueued."""
 
-    def send_all(self, whats: Sequence[OutgoingMessage]) -> None:
+    def send_all(self, messages: Sequence[OutgoingMessage]) -> None:
         """
         Enqueue messages, 200 per round trip if the broker supports it (pinlater and Redis).
 
@@ -146,16 +147,16 @@ class CelerySender:
         with broker_errors():
             self._publish(outgoing)
 
-    def send_all(self, whats: Sequence[OutgoingMessage]) -> None:
-        if len(whats) == 1:
-            self.send(whats[0])
-        elif whats:
+    def send_all(self, messages: Sequence[OutgoingMessage]) -> None:
+        if len(messages) == 1:
+            self.send(messages[0])
+        elif messages:
             with (
                 broker_errors(),
                 self._app.producer_or_acquire() as producer,
                 producer.batch(MAX_MESSAGES_PER_CALL),
             ):
-                for outgoing in whats:
+                for outgoing in messages:
                     self._publish(outgoing, producer)
 
     def _publish(self, outgoing: OutgoingMessage, producer: Any = None) -> None:
@@ -192,7 +193,7 @@ def _to_json(data: Any) -> str:
         return text
 
 
-# Only for these messages: kombu marks dates and UUIDs, which other tasks may contain.
+# Only used for these messages, because other tasks may contain dates and UUIDs, which kombu marks.
 SERIALIZER = "aragog.json"
 _registry.register(SERIALIZER, _to_json, None, "application/json", "utf-8")
 _registry.register("json", None, None, "application/json", "utf-8")  # keeps the name of the type
@@ -208,7 +209,7 @@ def _headers(outgoing: OutgoingMessage) -> dict[str, Any] | None:
 
 
 def describe(wire: Mapping[str, Any]) -> str:
-    """Return a description for people: the number of URLs, and the first of them. Pure."""
+    """Return a description for display, with the number of URLs and the first few of them."""
     for name in ("urls", "results", "pages", "origins"):
         items = wire.get(name)
         if items:

@@ -30,7 +30,7 @@ class SharedState:
 
     Args:
         nodes: the servers that share the spool and the in-flight set, `redis.url` first.
-        in_flight: accepted URLs that are not done.
+        in_flight: the accepted URLs that are not done.
         counters: counts of events.
         spool: bodies between two stages.
         blocks: the copy of the takedowns.
@@ -38,8 +38,8 @@ class SharedState:
         crawls: the records of crawls.
         crawl_counts: the outcomes of their URLs.
         crawl_seeds: the seeds of scheduled crawls.
-        traps: which kinds of links of a host are followed.
-        held_links: links that are held until it is decided whether to follow them.
+        traps: knows which kinds of links of a host are followed.
+        held_links: the links that are held until it is decided whether to follow them.
     """
 
     nodes: RedisNodes
@@ -55,7 +55,7 @@ class SharedState:
     held_links: HeldLinks
 
     @classmethod
-    def of(
+    def from_settings(
         cls, settings: Settings, open_client: Callable[[str], redis.Redis] = connect
     ) -> SharedState:
         """Create the shared state from the settings. `open_client` connects to a server."""

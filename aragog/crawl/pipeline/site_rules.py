@@ -1,6 +1,6 @@
 """
-The operator's rules for particular sites, and original spellings that robots.txt must
-allow, too.
+The operator's rules for particular sites, and original spellings that
+robots.txt must also allow.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from urlspelling import InvalidSiteRules, resolve, site_rules, use_site_rules
 
 def install_site_rules(settings: Settings) -> None:
     """
-    Use the rules of `site_rules_file`, if it is set, for normalization. For producers and workers.
+    Use the rules of `site_rules_file`, if it is set, for normalization. Producers and workers call
+    this.
 
     Raises:
-        ConfigError: the file is unreadable or invalid. Each problem names file, key and value.
+        ConfigError: the file is unreadable or invalid. Each problem states file, key and value.
     """
     path = settings.site_rules_file
     if path is None:
@@ -36,9 +37,9 @@ def other_spelling(given: str, normalized: str, base: str | None = None) -> str 
     Return `given` as an absolute URL if robots.txt might decide differently about it than
     `normalized`.
 
-    Returns None if the two differ at most in escapes, because rules are compared without them. The
-    remaining cases are URLs whose query was sorted, or that lost tracking parameters or a session
-    ID.
+    Returns None if the two differ in nothing but escapes, because rules are compared without them.
+    The other cases are URLs whose query was sorted, or from which tracking parameters or a session
+    ID were removed.
 
     Args:
         given: the original spelling, from a producer or a Location header.

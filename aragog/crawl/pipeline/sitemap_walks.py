@@ -5,7 +5,7 @@ A walk starts when a user enqueues a sitemap. Sitemap indexes may list each othe
 requests each file only once. A site may list any number of files and URLs, so both are limited. A
 walk is identified by the request ID of its call and the registered domain of the site.
 
-Tasks may run twice: files are recorded after they were enqueued, so none is lost, and the entries
+Tasks may run twice. Files are recorded after they were enqueued, so none is lost, and the entries
 of a file are only counted when it is first read.
 """
 
@@ -59,7 +59,7 @@ class SitemapWalks:
             with redis_errors(WHERE):
                 self._redis.delete(*keys)
 
-    def unseen(self, walk: Walk, files: Sequence[str]) -> list[str]:
+    def unseen_files(self, walk: Walk, files: Sequence[str]) -> list[str]:
         """
         Return those files (normalized URLs) that were not recorded yet, without duplicates, in
         order.
@@ -87,7 +87,7 @@ class SitemapWalks:
         Record that a file was read, under all its URLs, and how many URLs it lists.
 
         Returns:
-            The size of the walk without this file's URLs.
+            The size of the walk, not counting this file's URLs.
         """
         key, first = self._key(walk), url_key(files[0])
         with redis_errors(WHERE), self._redis.pipeline() as pipe:

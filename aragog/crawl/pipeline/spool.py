@@ -1,10 +1,10 @@
 """
-The spool: bodies that wait in Redis between two stages, each under a token (a claim check).
+The spool, in which bodies wait in Redis between two stages, each under a token (a claim check).
 
-Its size is limited (`SpoolBounds`). It accepts the bodies of fetches while there is room, and
-always accepts the bodies of later stages, because only they free space again. A body stays until it
-is freed. A body becomes an orphan if no message contains its token and it was not written or read
-for a while, for example because its worker was killed or its queue was purged.
+Its size is limited (`SpoolBounds`). It accepts the bodies of fetches while there is space, and
+always accepts the bodies of later stages, because only those stages free space again. A body stays
+until it is freed. It becomes an orphan if no message contains its token and it has not been written
+or read for a while, for example because its worker was killed or its queue was purged.
 `aragog.crawl.pipeline.spool_reclaim` frees orphans.
 
 Tokens are random, so a stage that runs twice never overwrites a body that another run announced.
@@ -27,9 +27,9 @@ from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import LuaScript, load_script
 
-# What a body takes besides its own bytes: its part of a message, its index entry and its key.
+# The memory that a body takes besides its own bytes: its part of a message, index entry and key.
 OVERHEAD_BYTES = 1024
-# The spool may use 1/4 of `maxmemory`, or else 1/64 of the memory of the Redis machine.
+# The spool may use 1/4 of `maxmemory`, or else 1/64 of the Redis machine's memory.
 MAXMEMORY_DIVISOR = 4
 MACHINE_MEMORY_DIVISOR = 64
 # About 10,000 pages of 50 KB, which keep one core busy for a minute. More would only add waiting
@@ -51,8 +51,8 @@ class SpoolBounds:
     @property
     def low_bytes(self) -> int:
         """
-        Workers resume at this fill level, a few batches below. If it were much lower, fetching and
-        the later stages would alternate instead of sharing the processors.
+        Workers resume at this fill level, which is a few batches below `high_bytes`. If it were
+        much lower, fetching and the later stages would alternate instead of sharing the processors.
         """
         return self.high_bytes - self.max_bytes // 32
 
@@ -61,7 +61,7 @@ class SpoolBounds:
         """
         Batches that are already claimed may fill the spool up to this level.
 
-        With less room they would be split, and the rest would wait for new slots.
+        With less space they would be split, and the rest would wait for new slots.
         """
         return self.max_bytes // 2
 
@@ -71,13 +71,13 @@ class SpoolBounds:
         return self.max_bytes * 3 // 4
 
 
-def bounds_of(max_bytes: int | None, memory: Mapping[str, Any]) -> SpoolBounds:
+def spool_bounds(max_bytes: int | None, memory: Mapping[str, Any]) -> SpoolBounds:
     """
     Return the limits of a spool.
 
     Args:
-        max_bytes: `pipeline.spool_max_bytes`. If None: a quarter of `maxmemory`, or 1/64 of the
-            machine's memory if Redis has no `maxmemory`; at most 128 MiB.
+        max_bytes: `pipeline.spool_max_bytes`. None means a quarter of `maxmemory`, or 1/64 of the
+            machine's memory if Redis has no `maxmemory`, but at most 128 MiB.
         memory: the reply of Redis to `INFO memory`.
     """
     if max_bytes is None:
@@ -103,7 +103,7 @@ class Spool:
     may raise `SpoolUnavailable`.
 
     Args:
-        nodes: the servers that share the bodies, or the client of a single server. Clients must
+        nodes: the servers that share the bodies, or the client of the only server. Clients must
             return bytes.
         prefix: the start of every key.
         max_bytes: `pipeline.spool_max_bytes` for each server; a share of its memory if None.
@@ -118,7 +118,7 @@ class Spool:
         max_bytes: int | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self._nodes = RedisNodes.of(nodes)
+        self._nodes = RedisNodes.wrap(nodes)
         self._prefix = f"{prefix}spool:"
         self._spool_key = f"{prefix}spool"
         self._index_key = f"{prefix}spool.index"
@@ -137,8 +137,8 @@ class Spool:
 
     def reserve(self, count: int, *, urgent: bool) -> str | None:
         """
-        Reserve room for `count` bodies of a fetch, by their recent mean size. Returns None if it is
-        full.
+        Reserve space for `count` bodies of a fetch, assuming their recent mean size. Returns None
+        if the spool is full.
 
         Without `urgent`, the bodies may exceed `claimed_bytes` by one body. The reservation counts
         as used until it is passed to `offer_many` or `free`.
@@ -156,7 +156,7 @@ class Spool:
         """
         Store the bodies of a fetch, using a reservation if there is one.
 
-        Returns their tokens in order, or None if there is not enough room for all of them. In that
+        Returns their tokens in order, or None if there is not enough space for all of them. In that
         case nothing was stored.
         """
         for blob in blobs:
@@ -180,7 +180,7 @@ class Spool:
         client = self._nodes.client(batch)
         marks = [RESERVATION_MARK if not blob else f"{n:x}" for n, blob in enumerate(blobs)]
         tokens = [f"{batch}{mark}.{size}" for mark, size in zip(marks, sizes, strict=True)]
-        keys, limit_bytes = self._bodies(tokens), limit(self._bounds_of(client))
+        keys, limit_bytes = self._bodies(tokens), limit(self._server_bounds(client))
         values = {
             "spool": self._spool_key,
             "index": self._index_key,
@@ -241,7 +241,7 @@ class Spool:
         )
 
     def _state(self, client: redis.Redis) -> SpoolState:
-        bounds = self._bounds_of(client)
+        bounds = self._server_bounds(client)
         with _translate_errors():
             used, closed = _script("state").run(
                 client,
@@ -252,10 +252,10 @@ class Spool:
         share = used / bounds.high_bytes
         return SpoolState(used, bool(closed), used >= bounds.fetch_bytes, share)
 
-    def idle(self, for_s: float, limit: int) -> list[str]:
+    def idle_tokens(self, for_s: float, limit: int) -> list[str]:
         """
-        Return tokens that were not written or read for `for_s`. On each server, these are the
-        longest idle ones.
+        Return up to `limit` tokens that were not written or read for `for_s` seconds, starting with
+        those of each server that have been idle longest.
         """
         result: list[bytes] = []
         with _translate_errors():
@@ -279,7 +279,7 @@ class Spool:
                 )
 
     def free_idle(self, tokens: Sequence[str], for_s: float) -> int:
-        """Delete the tokens that were not written or read for `for_s`. Returns how many."""
+        """Delete those tokens that were not written or read for `for_s` s. Returns how many."""
         return self._forget(tokens, int(for_s * 1000))
 
     def _forget(self, tokens: Sequence[str], idle_ms: int) -> int:
@@ -299,8 +299,8 @@ class Spool:
 
     def mark_packed(self, tokens: Sequence[str]) -> None:
         """
-        Stop counting these bodies, because a process has them in memory for an open pack. They stay
-        until they are freed.
+        Stop counting these bodies toward the limit, because a process has them in memory for an
+        open pack. They stay in the spool until they are freed.
         """
         with _translate_errors():
             for client, server_tokens in self._group_by_server(tokens):
@@ -315,18 +315,20 @@ class Spool:
 
     def bounds(self) -> SpoolBounds:
         """
-        Return the limits of all servers together.
+        Return the limits for all servers together.
 
-        Without `pipeline.spool_max_bytes`, they depend on the servers' memory.
+        Unless `pipeline.spool_max_bytes` is set, they depend on the servers' memory.
         """
-        return SpoolBounds(sum(self._bounds_of(client).max_bytes for client in self._nodes.clients))
+        return SpoolBounds(
+            sum(self._server_bounds(client).max_bytes for client in self._nodes.clients)
+        )
 
-    def _bounds_of(self, client: redis.Redis) -> SpoolBounds:
+    def _server_bounds(self, client: redis.Redis) -> SpoolBounds:
         now_s, cached = self._clock.monotonic_s(), self._bounds.get(client)
         if cached is None or now_s - cached[0] > BOUNDS_TTL_S:
             with _translate_errors():
                 memory: Any = {} if self._max_bytes else client.info("memory")
-            cached = self._bounds[client] = now_s, bounds_of(self._max_bytes, memory)
+            cached = self._bounds[client] = now_s, spool_bounds(self._max_bytes, memory)
         return cached[1]
 
     def _group_by_server(self, tokens: Sequence[str]) -> list[tuple[redis.Redis, list[str]]]:

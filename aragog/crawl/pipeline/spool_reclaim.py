@@ -30,7 +30,7 @@ _QUEUES_AND_STATES = tuple(
 )
 
 
-class Waiting(Protocol):
+class TokenSource(Protocol):
     """The messages on a broker."""
 
     def tokens(self) -> set[str] | None:
@@ -57,7 +57,7 @@ class WaitingJobs:
 
 
 def tokens_of(job: JobInfo) -> Iterator[str]:
-    """Yield the tokens in a job's message; none for messages of other programs. Pure."""
+    """Yield the tokens in a job's message, or none for messages of other programs."""
     try:
         message = orjson.loads(b64decode(orjson.loads(job.body)["body"]))[0][0]
     except (ValueError, LookupError, TypeError):
@@ -66,7 +66,7 @@ def tokens_of(job: JobInfo) -> Iterator[str]:
 
 
 def tokens_in(message: Any) -> Iterator[str]:
-    """Yield the tokens in a message, given as JSON values. Pure."""
+    """Yield the tokens in a message, given as JSON values."""
     if not isinstance(message, dict):
         return
     tokens: Iterable[Any] = [
@@ -77,7 +77,7 @@ def tokens_in(message: Any) -> Iterator[str]:
     yield from (token for token in tokens if token)
 
 
-def sweep(spool: Spool, waiting: Waiting | None, *, idle_s: float) -> int:
+def sweep(spool: Spool, waiting: TokenSource | None, *, idle_s: float) -> int:
     """
     Free idle bodies that no message refers to. Returns how many were freed.
 
@@ -90,13 +90,13 @@ def sweep(spool: Spool, waiting: Waiting | None, *, idle_s: float) -> int:
         TransientError: Redis or the broker did not respond.
     """
     idle_s = idle_s if waiting is None else min(idle_s, IDLE_S)
-    if not spool.idle(idle_s, 1):
+    if not spool.idle_tokens(idle_s, 1):
         return 0
     referenced = set[str]() if waiting is None else waiting.tokens()
     if referenced is None:
         return 0
     freed = 0
-    while tokens := spool.idle(idle_s, STEP):
+    while tokens := spool.idle_tokens(idle_s, STEP):
         spool.touch([token for token in tokens if token in referenced])
         freed += spool.free_idle([token for token in tokens if token not in referenced], idle_s)
     return freed

@@ -1,8 +1,8 @@
 """
-Back-pressure from the spool: which fetches may start, and how they wait for room.
+Back-pressure from the spool, which decides which fetches may start and how they wait for space.
 
 On `pinlater://`, workers claim no fetches while the spool is closed (`claim_limit`). On other
-brokers a task waits instead (`SpoolRoom.wait_until_open`), which delays the messages behind it.
+brokers a task waits instead (`SpoolSpace.wait_until_open`), which delays the messages behind it.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ T = TypeVar("T")
 ALL_PRIORITIES, NO_PRIORITY = 9, -1
 # Above this share of `maxmemory`, Redis might refuse bodies, so fetching them would be useless.
 MAX_MEMORY_SHARE = 0.95
-# How long a task waits for room, and how often it checks.
+# How long a task waits for space, and how often it checks.
 MAX_WAIT_S = 20.0
 CHECK_EVERY_S = 0.5
-# How long a worker uses the state that it read last.
+# How long a worker uses the state that it has read.
 CACHE_TTL_S = 0.1
-# From this share of the high level on, a worker claims ever fewer batches at once:
-# `MAX_BATCHES` at first, and finally one. Otherwise it would fill the spool in a burst and then be
-# idle while the bodies are stored.
+# Above this share of `SpoolBounds.high_bytes`, a worker claims fewer and fewer batches at once,
+# from `MAX_BATCHES` down to one. Otherwise it would fill the spool in a burst and then be idle
+# while the bodies are stored.
 THROTTLE_ABOVE_SHARE = 2 / 3
 MAX_BATCHES = 8
 
@@ -43,7 +43,7 @@ def claim_limit(
     spool: BoundedBodyStore, memory: Admission | None = None, clock: Clock | None = None
 ) -> Callable[[], Allowance]:
     """
-    Return a gate for `pinlater.gates`: which fetches to claim now, and how many batches.
+    Return a gate for `pinlater.gates`. It decides which fetches to claim now, and how many batches.
 
     Queries Redis at most ten times per second. If Redis does not respond, no fetch is claimed.
 
@@ -85,7 +85,7 @@ def _limit(spool: BoundedBodyStore, memory: Admission | None = None) -> Allowanc
 
 
 class Reservation(NamedTuple):
-    """Room for the bodies of a fetch."""
+    """Space reserved for the bodies of a fetch."""
 
     token: str
     bodies: int
@@ -93,9 +93,9 @@ class Reservation(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class SpoolRoom:
+class SpoolSpace:
     """
-    Reserves room for the bodies of fetches, and waits for it up to `MAX_WAIT_S`.
+    Reserves space for the bodies of fetches, and waits up to `MAX_WAIT_S` for it.
 
     Args:
         spool: receives the bodies.
@@ -115,28 +115,28 @@ class SpoolRoom:
         return bool(self._wait_for(lambda: priority <= _limit(self.spool).lowest or None))
 
     @contextmanager
-    def reserved(self, count: int, *, urgent: bool) -> Iterator[Reservation | None]:
+    def reservation(self, count: int, *, urgent: bool) -> Iterator[Reservation | None]:
         """
-        Reserve room for up to `count` bodies; it is released on exit. Yields None if there is no
-        room for even one body within `MAX_WAIT_S`. Only urgent fetches may use a closed spool.
+        Reserve space for up to `count` bodies, and release it on exit. Yields None if there is no
+        space for even one body within `MAX_WAIT_S`. Only urgent fetches may use a closed spool.
 
         Raises:
             SpoolUnavailable: Redis did not respond, or its memory is full.
         """
-        room: Reservation | None = Reservation("", 0)
+        reservation: Reservation | None = Reservation("", 0)
         if count:
-            room = self._wait_for(lambda: self._reserve(count, urgent=urgent))
+            reservation = self._wait_for(lambda: self._reserve(count, urgent=urgent))
         try:
-            yield room
+            yield reservation
         finally:
-            if room and room.token:
+            if reservation and reservation.token:
                 with suppress(SpoolUnavailable):  # if this fails, the sweep frees it
-                    self.spool.free([room.token])
+                    self.spool.free([reservation.token])
 
     def _reserve(self, count: int, *, urgent: bool) -> Reservation | None:
-        # Otherwise, batches that only fit into an empty spool would all be refused while it is
-        # neither empty nor closed, and nothing would be fetched until the store stage frees some
-        # bodies.
+        # Try again with half as many. Otherwise, batches that only fit into an empty spool would
+        # all be refused while it is neither empty nor closed, and nothing would be fetched until
+        # the store stage frees some bodies.
         while count:
             if token := self.spool.reserve(count, urgent=urgent):
                 return Reservation(token, count)
@@ -145,7 +145,7 @@ class SpoolRoom:
 
     def put(self, blobs: Sequence[bytes], reservation: str) -> list[str | None]:
         """
-        Store bodies. Returns tokens in order, with None for bodies that got no room within
+        Store bodies. Returns their tokens in order, with None for bodies that got no space within
         `MAX_WAIT_S`.
 
         Raises:

@@ -24,7 +24,7 @@ class StoreIdentity:
     id: str
     engine: str
     where: str
-    """Host and folder, or gateways, as readable text."""
+    """Host and folder, or gateways, in readable form."""
 
     def __str__(self) -> str:
         return f"{self.engine} {self.where} (store id {self.id})"
@@ -65,8 +65,10 @@ def _read(value: bytes | None) -> StoreIdentity | None:
         return None
 
 
-def conflict(mine: StoreIdentity, owner: StoreIdentity | None, redis_url: str) -> str | None:
-    """Return an error message if the Redis belongs to another store, or None. Pure."""
+def conflict_message(
+    mine: StoreIdentity, owner: StoreIdentity | None, redis_url: str
+) -> str | None:
+    """Return an error message if the Redis belongs to another store, or None."""
     if owner is None or owner.id == mine.id:
         return None
     return (

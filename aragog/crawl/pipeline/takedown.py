@@ -1,5 +1,5 @@
 """
-Applies a takedown outside of the store: informs producers, and purges Redis and the broker.
+Applies a takedown outside the store. It informs producers, and purges Redis and the broker.
 
 `SiteBlocks` is a copy in Redis of the store's list. It saves messages and informs callers
 immediately. If Redis lost the copy, or does not have a new takedown yet, the fetch and store stages
@@ -8,8 +8,8 @@ still refuse the URLs, because they check the store itself.
 Stages refuse such URLs when they process their messages. `Purge` removes what would remain until
 then: pending and FAILED messages, bodies in the spool, webhook deliveries that were not accepted
 yet, and the robots.txt rules of taken-down sites. A message that also has other URLs is replaced by
-one with only those. Run it after the takedown. It can be repeated, also while workers run: the
-stages refuse messages that are claimed in the meantime.
+one with only those. Run the purge after the takedown. It can be repeated, even while workers run,
+because the stages refuse URLs in messages that are claimed in the meantime.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 import redis
 
-from aragog.crawl.pipeline.finished_urls import answers_of_taken_down, finished
+from aragog.crawl.pipeline.finished_urls import finished_messages, takedown_results
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.pipeline.ports import InFlight
 from aragog.crawl.pipeline.routing import FETCH_BY_MODULE, Destination, OutgoingMessage, Sender
@@ -53,7 +53,7 @@ class SiteBlocks:
 
     def refused(self, urls: Iterable[str]) -> set[str]:
         """
-        Return those of the normalized URLs that were taken down, individually or with their site.
+        Return the normalized URLs that were taken down, individually or with their site.
         Usually takes one round trip.
         """
         urls = list(urls)
@@ -91,7 +91,7 @@ Refused = Callable[[Iterable[str]], set[str]]
 
 PAGE = 200
 MAX_PASSES = 3
-"""A listing can miss messages that move meanwhile, so the queues are listed again."""
+"""A listing can miss messages that move in the meantime, so the queues are listed again."""
 _DESTINATIONS = {destination.task: destination for destination in Destination} | {
     FETCH_BY_MODULE: Destination.FETCH
 }
@@ -178,15 +178,15 @@ class Purge:
     def _purge_queue(self, queue: str, state: JobState, purged: Purged) -> None:
         for shard, job, message in list(self._messages_with_refused(queue, state)):
             refused = self.refused(set(_urls(message)))
-            rest = _without(message, refused)
-            if rest == message:
+            remainder = _drop_refused(message, refused)
+            if remainder == message:
                 continue
             # Send the new message before deleting the old one. If the process is killed in between,
             # the message is sent again.
-            if (outgoing := _message_of_rest(job, rest)) is not None:
+            if (outgoing := _remainder_message(job, remainder)) is not None:
                 self.sender.send(outgoing)
             self.sender.send_all(_replies_to_callers(message, refused))
-            tokens = _tokens(message) - (set() if _needs_refetch(job) else _tokens(rest))
+            tokens = _tokens(message) - (set() if _needs_refetch(job) else _tokens(remainder))
             self.spool.free(sorted(tokens))
             self.in_flight.clear(sorted(refused), "taken down")
             deleted = shard.delete(queue, state, ids=[job.job_id])
@@ -220,10 +220,10 @@ def _message(job: JobInfo) -> Any:
         return None
 
 
-def _without(message: Any, refused: set[str]) -> Any:
+def _drop_refused(message: Any, refused: set[str]) -> Any:
     """
-    Return the message without entries that contain a refused URL, or None if no entry is left.
-    Pure.
+    Return the message without entries that contain a refused URL, or None
+    if no entry is left.
     """
 
     def without_refused(entries: list[Any]) -> list[Any]:
@@ -234,35 +234,35 @@ def _without(message: Any, refused: set[str]) -> Any:
     if not isinstance(message, Mapping):
         return message if refused.isdisjoint(_urls(message)) else None
     lists = {n: without_refused(message[n]) for n in _ENTRIES if isinstance(message.get(n), list)}
-    rest = {**message, **lists}
+    remainder = {**message, **lists}
     if isinstance(message.get("slots"), Mapping):
         origins = set(lists.get("origins", ()))
-        rest["slots"] = {
+        remainder["slots"] = {
             name: slot_at_ms for name, slot_at_ms in message["slots"].items() if name in origins
         }
-    return rest if any(lists.values()) else None
+    return remainder if any(lists.values()) else None
 
 
 def _needs_refetch(job: JobInfo) -> bool:
     """
-    Return True if the other URLs of a message must be fetched again, instead of sending the rest of
-    it.
+    Return True if the other URLs of a message must be fetched again, because the rest of the
+    message cannot be sent.
 
-    The page updates of a batch are a single value in the spool, and a FAILED message would only
-    fail again.
+    The page updates of a batch are one value in the spool, and a FAILED message would only fail
+    again.
     """
     destination = _DESTINATIONS[job.name]
     failed = job.state is JobState.FAILED and destination in _STAGES
     return failed or destination is Destination.STORE
 
 
-def _message_of_rest(job: JobInfo, rest: Any) -> OutgoingMessage | None:
-    if rest is None:
+def _remainder_message(job: JobInfo, remainder: Any) -> OutgoingMessage | None:
+    if remainder is None:
         return None
     wait_ms = max(0, job.due_at_ms - job.created_at_ms) or None
     if not _needs_refetch(job):
-        return OutgoingMessage(_DESTINATIONS[job.name], _Json(rest), wait_ms, job.priority)
-    jobs = tuple(replace(job, attempt=0) for job in _jobs(rest))
+        return OutgoingMessage(_DESTINATIONS[job.name], _Json(remainder), wait_ms, job.priority)
+    jobs = tuple(replace(job, attempt=0) for job in _jobs(remainder))
     return (
         OutgoingMessage(Destination.FETCH, FetchBatch(jobs), priority=job.priority)
         if jobs
@@ -271,9 +271,9 @@ def _message_of_rest(job: JobInfo, rest: Any) -> OutgoingMessage | None:
 
 
 def _replies_to_callers(message: Any, refused: set[str]) -> list[OutgoingMessage]:
-    """Return the responses to callers that wait for the refused URLs of a message."""
+    """Return the results for callers that wait for the refused URLs of a message."""
     jobs = [job for job in _jobs(message) if job.then and not refused.isdisjoint(_urls(job.wire()))]
-    return finished(jobs, answers_of_taken_down(job.url for job in jobs))
+    return finished_messages(jobs, takedown_results(job.url for job in jobs))
 
 
 def _tokens(message: Any) -> set[str]:
@@ -294,8 +294,8 @@ def _jobs(message: Any) -> list[UrlJob]:
 
 def _urls(value: Any) -> Iterator[str]:
     """
-    Yield every URL in a JSON value, normalized, including those in redirects, headers
-    and origins.
+    Yield every URL in a JSON value in normalized form, including those in redirects, headers and
+    origins.
     """
     if isinstance(value, str):
         if "://" in value:

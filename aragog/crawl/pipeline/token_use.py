@@ -1,10 +1,11 @@
 """
-How much of its quota (`serving.quotas`) a token has used, summed over its crawls.
+How much of its quota (`serving.quotas`) a token has used, summed across its crawls.
 
-Tokens have no counters of their own: their use is the sum over the crawls that they started. URLs
-that a token enqueues without a crawl's name belong to a separate crawl (`own_name`). The script
-that counts a URL as enqueued also checks the quota. The counts of the token's other crawls and of
-other servers are read just before, so concurrent callers may together exceed the limit.
+Tokens have no counters of their own. A token's use is the total use of the crawls that it started.
+URLs that a token enqueues without a crawl's name belong to a separate crawl
+(`implicit_crawl_name`). The script that counts a URL as enqueued also checks the quota. The counts
+of the token's other crawls and of other servers are read just before, so concurrent callers may
+together exceed the limit.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from typing import NamedTuple, Protocol
 from aragog.errors import QuotaExceeded
 from aragog.settings.token_quotas import TokenQuota
 
-OWN_PREFIX = "token."
-"""Prefix of the names of crawls for URLs that tokens enqueue without a crawl's name."""
+IMPLICIT_CRAWL_PREFIX = "token."
+"""Name prefix of the crawls for URLs that tokens enqueue without a crawl's name."""
 DAY_MS = 86_400_000
 WAITING_RETRY_S = 60.0
 _MAX_NAME_CHARS = 64
 
 
-def own_name(token: str) -> str:
-    """Return the name of the crawl for URLs that a token enqueues without a crawl's name. Pure."""
-    name = f"{OWN_PREFIX}{token}"
+def implicit_crawl_name(token: str) -> str:
+    """Return the name of the crawl for URLs that a token enqueues without a crawl's name."""
+    name = f"{IMPLICIT_CRAWL_PREFIX}{token}"
     if name.isascii() and len(name) <= _MAX_NAME_CHARS:
         return name
-    return f"{OWN_PREFIX}{hashlib.sha256(token.encode()).hexdigest()[:32]}"
+    return f"{IMPLICIT_CRAWL_PREFIX}{hashlib.sha256(token.encode()).hexdigest()[:32]}"
 
 
 class CrawlUse(NamedTuple):
@@ -85,7 +86,7 @@ class TokenState:
     def refusal(self, count: int) -> QuotaExceeded:
         """
         Return the error for `count` refused URLs.
-        It names the limit with the least room left.
+        It names the limit that is closest to being used up.
         """
         name, limit, used = self._tightest()
         is_waiting = name == "waiting_urls"
@@ -101,14 +102,14 @@ class TokenState:
         )
 
     def _tightest(self) -> tuple[str, int, int]:
-        """Return the limit with the least room left: its name, its value, and how much is used."""
+        """Return the name, value and use of the limit that is closest to being used up."""
         if self.quota.bytes_a_day is not None and self.is_out_of_bytes:
             return "bytes_a_day", self.quota.bytes_a_day, self.bytes
         limits = [
             ("urls_a_day", self.quota.urls_a_day, self.urls),
             ("waiting_urls", self.quota.waiting_urls, self.waiting),
         ]
-        limited = [(name, most, used) for name, most, used in limits if most is not None]
+        limited = [(name, limit, used) for name, limit, used in limits if limit is not None]
         return min(limited, key=lambda limit: limit[1] - limit[2])
 
 

@@ -1,5 +1,6 @@
 """
-The requests of one traced fetch: when each started, got its permit and ended, and its attributes.
+The requests of one traced fetch, with their attributes and the times of their start, permit and
+end.
 
 The fetcher does not know about traces. It calls a gate before each request and at each redirect, so
 a gate that records the times sees every request (`aragog.crawl.fetcher.gate`).
@@ -70,10 +71,10 @@ class TimedGate:
         self._gate.report_busy(url, wait_s)
 
 
-def exchange(url: str, status: int | None, outcome: Outcome | None) -> dict[str, Value]:
+def exchange_attributes(url: str, status: int | None, outcome: Outcome | None) -> dict[str, Value]:
     """
-    Return the attributes of a request and its response, named as in OpenTelemetry's conventions.
-    Pure.
+    Return the attributes of a request and its response, named as in
+    OpenTelemetry's conventions.
     """
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)

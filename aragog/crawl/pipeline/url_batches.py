@@ -27,8 +27,8 @@ from urlspelling import url_key
 MAX_CALLS = 100
 """Maximum number of calls that add to a batch. Each has up to 1,000 URLs (32 KB in Redis)."""
 TTL_S = ENTRY_TTL_S + 86_400
-"""How long a batch is kept after the last call that added to it. By then its URLs are no longer in
-flight."""
+"""How long a batch is kept after the most recent call that added to it. By then its URLs are no
+longer in flight."""
 WHERE = "redis, batches"
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}", re.ASCII)
 _READ_SIZE = 5000
@@ -67,7 +67,7 @@ class UrlBatches:
         Raises:
             BadInput: the ID is malformed, or `MAX_CALLS` calls have added to the batch.
         """
-        batch = secrets.token_urlsafe(12) if batch is None else checked_id(batch)
+        batch = secrets.token_urlsafe(12) if batch is None else check_id(batch)
         call: dict[str, str | int] = {
             domain: b"".join(map(url_key, domain_urls)).hex()
             for domain, domain_urls in urls.items()
@@ -86,11 +86,11 @@ class UrlBatches:
 
     def state(self, batch: str) -> BatchState | None:
         """
-        Return how many URLs of a batch are left; None if unknown. Takes one round trip per 5,000
-        URLs.
+        Return how many URLs of a batch are left, or None if there is no such batch. Takes one round
+        trip per 5,000 URLs.
         """
         with redis_errors(WHERE):
-            calls = self._redis.lrange(f"{self._prefix}batch:{checked_id(batch)}", 0, -1)
+            calls = self._redis.lrange(f"{self._prefix}batch:{check_id(batch)}", 0, -1)
         if not calls:
             return None
         by_domain: dict[str, set[bytes]] = defaultdict(set)
@@ -122,8 +122,8 @@ class UrlBatches:
         return count
 
 
-def checked_id(batch: str) -> str:
-    """Return the ID; raises BadInput if it is malformed."""
+def check_id(batch: str) -> str:
+    """Return the ID. Raises BadInput if it is malformed."""
     if not _ID.fullmatch(batch):
         raise BadInput("batch: must be an ID returned by POST /v1/enqueue")
     return batch

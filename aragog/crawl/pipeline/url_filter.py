@@ -1,5 +1,5 @@
 """
-URL filters of a crawl: decide which URLs found in pages and sitemaps are followed. Pure.
+URL filters of a crawl, which decide which URLs found in pages and sitemaps are followed.
 
 A pattern is matched against the whole normalized URL; `*` matches any characters. The matcher
 searches for the literal parts one after the other, so its time is at most proportional to the
@@ -49,15 +49,15 @@ class UrlFilter:
 
     def wire(self) -> str:
         """
-        Return the filter as text: one pattern per line, after `+` or `-`;
-        empty for no filter.
+        Return the filter as a string with one pattern per line, after `+` or `-`. The string is
+        empty if there is no filter.
         """
         return "\n".join([*(f"+{p}" for p in self.include), *(f"-{p}" for p in self.exclude)])
 
     @classmethod
     def read(cls, text: str) -> Self:
         """
-        Parse a filter from the text that `wire` returns.
+        Parse a filter from the string that `wire` returns.
 
         Raises:
             BadInput: a line starts with neither `+` nor `-`, or a pattern is not valid.

@@ -1,7 +1,7 @@
 """
 The spans of URLs: one trace per traced URL, from `enqueue` to `store`.
 
-It is decided once whether a URL is traced, when it is enqueued. Its job then carries the context of
+Whether a URL is traced is decided once, when it is enqueued. Its job then carries the context of
 its `enqueue` span, and each stage adds a child span, in any process and at any attempt. For a job
 without a context, this costs one comparison. Spans are for URLs instead of messages, because the
 URLs of a message are regrouped at every stage (docs/adr/0079).
@@ -24,7 +24,7 @@ from typing import Any, Self
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch, UrlJob
 from aragog.crawl.pipeline.routing import OutgoingMessage
-from aragog.crawl.pipeline.traced_requests import NS_PER_MS, TimedGate, exchange
+from aragog.crawl.pipeline.traced_requests import NS_PER_MS, TimedGate, exchange_attributes
 from aragog.fetch_record.outcome import Outcome
 from aragog.observability.tracing.context import is_sampled, log_ids, read
 from aragog.observability.tracing.tracer import Attributes, Span, SpanPart, Tracer, Value
@@ -66,7 +66,7 @@ class CallSpans:
         self._spans: dict[str, Span] = {}
 
     @contextmanager
-    def sending(self, urls: Sequence[str], attributes: Attributes) -> Iterator[None]:
+    def trace_sending(self, urls: Sequence[str], attributes: Attributes) -> Iterator[None]:
         """Start the spans of the traced URLs, and end them when the block has sent the URLs."""
         if self._tracer is None:
             yield
@@ -159,35 +159,37 @@ class StageSpans:
         """Return True if any URL of this run is traced."""
         return bool(self._spans)
 
-    def of(self, job: UrlJob) -> Span | None:
+    def span_for(self, job: UrlJob) -> Span | None:
         """Return the job's span in this run, or None if its URL is not traced."""
         return self._spans.get(job.traceparent) if self._spans else None
 
     def ids(self, job: UrlJob) -> dict[str, str]:
         """
-        Return `trace_id` and `span_id` for a log line; those of the `enqueue` span if tracing is
-        off.
+        Return `trace_id` and `span_id` for a log line. If tracing is off, they are those of the
+        `enqueue` span.
         """
         if not job.traceparent:
             return {}
-        span = self.of(job)
+        span = self.span_for(job)
         return log_ids(span.traceparent if span else job.traceparent)
 
     def event(self, job: UrlJob, name: str, **attributes: Value | None) -> None:
         """Add an event to the job's span. Attributes that are None are left out."""
-        if span := self.of(job):
+        if span := self.span_for(job):
             known = {f"aragog.{key}": v for key, v in attributes.items() if v is not None}
             span.event(name, known)
 
     def set(self, job: UrlJob, **attributes: Value | None) -> None:
         """Add attributes to the job's span. Attributes that are None are left out."""
-        if span := self.of(job):
+        if span := self.span_for(job):
             span.set({f"aragog.{key}": v for key, v in attributes.items() if v is not None})
 
     @contextmanager
-    def part(self, job: UrlJob, name: str, attributes: Attributes | None = None) -> Iterator[None]:
+    def subspan(
+        self, job: UrlJob, name: str, attributes: Attributes | None = None
+    ) -> Iterator[None]:
         """Run the block in a child span of the job's span."""
-        span = self._below(job, name, SpanPart.INTERNAL, attributes or {})
+        span = self._child_span(job, name, SpanPart.INTERNAL, attributes or {})
         problem = ""
         try:
             yield
@@ -198,25 +200,25 @@ class StageSpans:
             if span is not None:
                 span.end(error=problem)
 
-    def _below(
+    def _child_span(
         self,
         job: UrlJob,
         name: str,
         kind: SpanPart,
-        about: Attributes,
+        attributes: Attributes,
         started_ns: int | None = None,
     ) -> Span | None:
-        above = self.of(job)
-        if above is None or self._tracer is None:
+        parent = self.span_for(job)
+        if parent is None or self._tracer is None:
             return None
-        return self._tracer.child(name, above.traceparent, kind, about, started_ns)
+        return self._tracer.child(name, parent.traceparent, kind, attributes, started_ns)
 
     def requests(self, job: UrlJob, gate: Gate) -> TimedGate | None:
         """
         Return a gate that records the requests of a job's fetch;
         None if its URL is not traced.
         """
-        return TimedGate(gate, job.next_url) if self.of(job) else None
+        return TimedGate(gate, job.next_url) if self.span_for(job) else None
 
     def record_requests(self, job: UrlJob, requests: TimedGate, outcome: Outcome) -> None:
         """After a fetch, add a span for the wait for the slot and one for each request."""
@@ -228,8 +230,8 @@ class StageSpans:
         statuses += [None] * (len(spans) - 1 - len(statuses))
         for request, status in zip(spans, [*statuses, outcome.status], strict=True):
             last = request is spans[-1]
-            about = exchange(request.url, status, outcome if last else None)
-            span = self._below(job, "GET", SpanPart.CLIENT, about, request.started_ns)
+            attributes = exchange_attributes(request.url, status, outcome if last else None)
+            span = self._child_span(job, "GET", SpanPart.CLIENT, attributes, request.started_ns)
             if span is None:
                 return
             for name, at_ns in request.events:
@@ -241,14 +243,14 @@ class StageSpans:
     def record_shared_fetch(self, job: UrlJob, url: str, outcome: Outcome) -> None:
         """Add a span for a fetch shared with other URLs, with the times of its outcome."""
         started_ns = outcome.fetched_at_ms * NS_PER_MS
-        about = exchange(url, outcome.status, outcome)
-        span = self._below(job, "GET", SpanPart.CLIENT, about, started_ns)
+        attributes = exchange_attributes(url, outcome.status, outcome)
+        span = self._child_span(job, "GET", SpanPart.CLIENT, attributes, started_ns)
         if span is not None:
             took_ns = int((outcome.total_ms or 0) * NS_PER_MS)
             span.end(at_ns=started_ns + took_ns)
 
     def _record(self, job: UrlJob, name: str, started_ns: int, ended_ns: int) -> None:
-        span = self._below(job, name, SpanPart.INTERNAL, {}, started_ns)
+        span = self._child_span(job, name, SpanPart.INTERNAL, {}, started_ns)
         if span is not None:
             span.end(at_ns=ended_ns)
 
@@ -267,18 +269,18 @@ class StageSpans:
             else outgoing
         )
 
-    def _with_departure_times(self, what: OutgoingMessage) -> OutgoingMessage:
-        match what.message:
+    def _with_departure_times(self, outgoing: OutgoingMessage) -> OutgoingMessage:
+        match outgoing.message:
             case FetchBatch() | RobotsBatch() | PageBatch() as batch:
                 jobs = tuple(map(self.with_departure_time, batch.jobs))
-                return replace(what, message=replace(batch, jobs=jobs))
+                return replace(outgoing, message=replace(batch, jobs=jobs))
             case ResultBatch() as batch:
                 results = tuple(
                     replace(r, job=self.with_departure_time(r.job)) for r in batch.results
                 )
-                return replace(what, message=replace(batch, results=results))
+                return replace(outgoing, message=replace(batch, results=results))
             case _:
-                return what
+                return outgoing
 
 
 UNTRACED = StageSpans(None, "", ())
@@ -314,7 +316,7 @@ class UrlTraces:
         if self.tracer is None or not is_sampled(caller):
             return batch
         call = self.call(caller, "")
-        with call.sending([job.url for job in batch.jobs], {}):
+        with call.trace_sending([job.url for job in batch.jobs], {}):
             return FetchBatch(tuple(replace(job, **call.job(job.url)) for job in batch.jobs))
 
     def stage(self, name: str, jobs: Iterable[UrlJob]) -> StageSpans:
@@ -326,20 +328,20 @@ class UrlTraces:
         Return a span for one attempt of a webhook delivery, or None if it is not traced.
 
         Args:
-            first: the context of the span of the delivery's first attempt; "" for the first
+            first: the span context of the delivery's first attempt; "" for the first
                 attempt.
             url: the URL of the receiver.
             changes: the number of changes in the delivery.
         """
         if self.tracer is None:
             return None
-        about: dict[str, Value] = {"http.request.method": "POST", "url.full": url}
-        about["messaging.batch.message_count"] = changes
+        attributes: dict[str, Value] = {"http.request.method": "POST", "url.full": url}
+        attributes["messaging.batch.message_count"] = changes
         if first:
-            return self.tracer.child("webhook", first, SpanPart.CLIENT, about)
+            return self.tracer.child("webhook", first, SpanPart.CLIENT, attributes)
         if self._rng() >= self.tracer.ratio:
             return None
-        return self.tracer.root("webhook", SpanPart.CLIENT, about)
+        return self.tracer.root("webhook", SpanPart.CLIENT, attributes)
 
     def end_line_wait(self, job: UrlJob) -> UrlJob:
         """
@@ -356,7 +358,7 @@ OFF = UrlTraces()
 
 
 def record_wait(tracer: Tracer, job: UrlJob, name: str, until_ns: int) -> None:
-    """Add a span since the job left a stage. Inaccurate if the clocks of the machines differ."""
+    """Add a span that began when the job left a stage. Inaccurate if the two clocks differ."""
     started_ns = min((job.left_at_ms or 0) * NS_PER_MS, until_ns)
     span = tracer.child(name, job.traceparent, SpanPart.INTERNAL, {}, started_ns)
     if span is not None:

@@ -1,10 +1,10 @@
 """
 Estimates how many URLs wait in the queues, and what they wait for, from a sample of the messages.
 
-URLs of a domain with a line wait in that line. All others are in messages: delayed messages (such
-as the later part of a long list), messages for sites whose robots.txt is unknown or could not be
-fetched, and messages that a worker will process next. An exact count would have to read every
-message.
+URLs of a domain that has a waiting line are in that line. All others are in messages. These may be
+delayed messages (such as the later part of a long list), messages for sites whose robots.txt is
+unknown or could not be fetched, or messages that a worker will process next. An exact count would
+have to read every message.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class WaitingUrl(NamedTuple):
     """How many URLs of its queue this URL stands for."""
 
 
-def sample(admin: Admin, most: int = SAMPLED_MESSAGES) -> Iterator[WaitingUrl]:
+def sample(admin: Admin, max_messages: int = SAMPLED_MESSAGES) -> Iterator[WaitingUrl]:
     """
     Yield URLs from the first due messages of `fetch` and `robots`.
 
@@ -47,7 +47,7 @@ def sample(admin: Admin, most: int = SAMPLED_MESSAGES) -> Iterator[WaitingUrl]:
     """
     for queue in (Queue.FETCH, Queue.ROBOTS):
         pending = admin.status(queue).sizes.pending
-        jobs = admin.jobs(queue, JobState.PENDING, limit=most)
+        jobs = admin.jobs(queue, JobState.PENDING, limit=max_messages)
         weight = max(1.0, pending / len(jobs)) if jobs else 1.0
         for job in jobs:
             with suppress(InvalidMessage):

@@ -1,5 +1,5 @@
 """
-Signatures of webhook deliveries: the sender makes them, and receivers check them.
+Signatures of webhook deliveries. The sender makes them, and receivers check them.
 
 Receivers use `Verifier`. It rejects deliveries that are unsigned or too old, and detects duplicates
 within the last ten minutes, whether the sender repeated a delivery or an attacker replayed it.

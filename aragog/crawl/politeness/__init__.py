@@ -10,7 +10,7 @@ Public:
     permits         send permits
     lines           requests that wait for a slot of their domain
     open_hosts      limits how many hosts a crawl fetches at the same time
-    overrides       rates and stops of single domains, set by an operator
+    overrides       rates and stops of individual domains, set by an operator
     live_overrides  overrides set while the system runs
     quiet_hours     hours without requests
     blocked_hosts   hosts that are never requested

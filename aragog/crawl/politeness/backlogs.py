@@ -1,4 +1,4 @@
-"""The state of domains on the limiter's servers: backlogs, consecutive errors and latencies."""
+"""Reads the backlogs, consecutive errors and latencies of domains from the limiter's servers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Backlogs:
     def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
         """
         Return the state of domains.
-        Takes one round trip per node, and one per server with lines.
+        Takes one round trip per node, and one per server with waiting lines.
         """
         waiting = self._lines.waiting(keys) if self._lines else {}
         reports: dict[str, DomainReport] = {}
@@ -44,7 +44,7 @@ class Backlogs:
                     backoff_factor=factors[0],
                     errors_in_a_row=state.errors_in_a_row,
                     max_concurrent=self._rates.max_concurrent(key),
-                    stopped=self._rates.stopped(key),
+                    stopped=self._rates.is_stopped(key),
                     quiet_ms=int(self._rates.quiet_s(key, node.now_us) * 1000),
                     waiting=in_line,
                     paused_ms=max(0, ceil_ms(state.last_us - now_us)),
@@ -54,22 +54,22 @@ class Backlogs:
                 )
         return reports
 
-    def busiest(self, count: int = 20) -> list[DomainReport]:
+    def busiest_domains(self, count: int = 20) -> list[DomainReport]:
         """
-        Return the domains with the longest lines, sorted by how long the lines take.
+        Return the domains with the longest waiting lines, sorted by how long the lines take.
 
-        Takes one round trip per server with lines, and one per node.
+        Takes one round trip per server with waiting lines, and one per node.
         """
         longest = self._lines.longest(count) if self._lines else {}
         reports = self.describe([key for key in longest if not is_rules_line(key)]).values()
         return sorted(reports, key=lambda report: -report.backlog_ms)
 
-    def failing(self, count: int = 20) -> list[DomainReport]:
+    def failing_domains(self, count: int = 20) -> list[DomainReport]:
         """
         Return domains with consecutive errors or a backoff, most errors first.
 
-        Takes two round trips per node. A node keeps the 1,000 domains with the latest errors, for
-        an hour.
+        Takes two round trips per node. A node keeps the 1,000 domains with the most recent errors
+        for an hour.
         """
         reports = [
             report

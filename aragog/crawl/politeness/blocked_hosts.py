@@ -21,7 +21,7 @@ class BlockedHosts:
         names: host names in any case, Unicode or Punycode.
         file: the settings file. If None, `names` never change.
         read: reads the current setting after the file has changed. While it raises `ConfigError`,
-            or the file is missing, the last names stay blocked.
+            or the file is missing, the most recently read names stay blocked.
 
     Raises:
         ConfigError: a name is not a host name.
@@ -71,15 +71,15 @@ class WatchedFile:
         self._last_signature = _signature(path)
 
     def changed(self) -> bool:
-        """Return True if the file changed, appeared or was removed since the last call."""
+        """Return True if the file has changed, appeared or disappeared since the previous call."""
         previous, self._last_signature = self._last_signature, _signature(self.path)
         return self._last_signature != previous
 
 
 def _signature(path: Path) -> tuple[int, int, int] | None:
     """
-    Return mtime, size and inode (which changes if a file is renamed over it);
-    None without a file.
+    Return mtime, size and inode (which changes if another file replaces this one), or None if there
+    is no file.
     """
     try:
         status = path.stat()

@@ -1,4 +1,4 @@
-"""Names of hosts and domains in a setting. A name includes all hosts below it. Pure."""
+"""Names of hosts and domains in a setting. A name includes all hosts below it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class HostNames:
     def __init__(self, names: Sequence[str], setting: str) -> None:
         hosts = {name: host_name(name) for name in names}
         problems = [
-            f"{setting}: {name!r} is not a host name; write it without scheme, port or path"
+            f"{setting}: {name!r} is not a host name; use a name without scheme, port or path"
             for name, host in hosts.items()
             if host is None
         ]

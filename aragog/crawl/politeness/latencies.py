@@ -48,7 +48,7 @@ class PendingLatencies:
 
         Args:
             key: the limiter key of the domain.
-            ms: the time from sending the request to receiving the head of the response.
+            ms: the time from sending the request to receiving the response's headers.
             address: the server's address, because the servers of a domain differ in speed.
         """
         bit = 1 << zlib.crc32((address or "").encode()) % SERVER_BITS
@@ -60,7 +60,7 @@ class PendingLatencies:
                 del self._sums[next(iter(self._sums))]
 
     def take(self, key: str) -> Latency:
-        """Return and remove the latencies recorded for `key` since the last call."""
+        """Return and remove the latencies recorded for `key` since the previous call."""
         with self._lock:
             total, count, servers = self._sums.pop(key, (0.0, 0, 0))
         return Latency(total / count, servers) if count else NO_LATENCY

@@ -1,5 +1,6 @@
 """
-The rate limiter: slots and send permits per domain. One Redis server decides for all workers.
+The rate limiter, which grants slots and send permits per domain. One Redis server decides for all
+workers.
 
 It works in two steps. `reserve` plans: each request gets the next free time of its domain, one
 interval after the previous one. `acquire_permit` enforces: on a busy machine a sender may wake up
@@ -9,9 +10,9 @@ acquires the domain's permit, which is granted one interval after the previous r
     pre-granted  the domain was idle when the slot was reserved, so the slot includes the permit
     queued       other slots precede it: one request for the permit, one report after sending
 
-The permit of a sender that dies expires after `PERMIT_TTL_US` (pre-granted: a quarter of a second
-after `slot_window_ms`). Internally, times are in microseconds by the server's clock; the interface
-uses milliseconds (`…_ms`).
+If a sender dies, its permit expires after `PERMIT_TTL_US`, or a quarter of a second after
+`slot_window_ms` if it was pre-granted. Internally, times are in microseconds by the server's clock;
+the interface uses milliseconds (`…_ms`).
 """
 
 from __future__ import annotations
@@ -61,12 +62,12 @@ class Limiter:
 
     Args:
         nodes: Redis URLs. One node decides for each domain (`aragog.crawl.politeness.nodes.ring`).
-            They apply until operators change the ring.
+            This list applies until operators change the ring.
         settings: rates, horizon and windows.
-        overrides: the operator's overrides for single domains.
+        overrides: the operator's overrides for individual domains.
         prefix: prefix of every key.
         clock: its `sleep_s` waits for slots and permits. Its wall clock is the caller's.
-        lines: the lines of waiting requests, for reports; None leaves them out.
+        lines: the waiting lines, for reports; None to leave them out.
         shared: `redis.url`, which stores the ring's record; the first of `nodes` if None.
         lease_s: how long a process may use a ring's first record after reading it.
 
@@ -104,7 +105,7 @@ class Limiter:
         return self.rates.key_for(url)
 
     def interval_us(self, key: str, crawl_delay_s: float | None = None) -> float:
-        """Return the interval of `key` by its rate or its Crawl-delay, whichever is longer."""
+        """Return the interval by the rate or the Crawl-delay of `key`, whichever is longer."""
         return self.rates.interval_us(key, crawl_delay_s)
 
     def reserve(self, requests: Sequence[SlotRequest]) -> list[Slot | RateExceeded]:
@@ -116,7 +117,7 @@ class Limiter:
         Can be repeated: an unused slot costs its domain one interval.
         """
         result: list[Slot | RateExceeded | None] = [None] * len(requests)
-        stopped = {key for key in {request.key for request in requests} if self.closed(key)}
+        stopped = {key for key in {request.key for request in requests} if self.is_closed(key)}
         for index, request in enumerate(requests):
             if request.key in stopped:
                 result[index] = self._closed_result(request.key)
@@ -130,13 +131,13 @@ class Limiter:
                 result[index] = slot
         return [slot for slot in result if slot is not None]
 
-    def closed(self, key: str) -> bool:
+    def is_closed(self, key: str) -> bool:
         """
         Return True if `key` gets no requests now: an operator stopped it, or it has quiet hours.
 
         Quiet hours are measured by the node's clock. Only the first call needs a round trip.
         """
-        return self.rates.closed(key, self._nodes.node_for(key).now_us)
+        return self.rates.is_closed(key, self._nodes.node_for(key).now_us)
 
     def _closed_result(self, key: str) -> RateExceeded:
         """
@@ -254,10 +255,10 @@ class Limiter:
         Slots of a closed domain are not usable; see `closed`. A slot more than `MAX_LEAD_S` ahead
         is not usable either, because its domain has moved to a node with another clock.
 
-        Uses the clock of the node of `key`, or of the first node if `key` is None. Only the first
+        Uses the clock of the node for `key`, or of the first node if `key` is None. Only the first
         call needs a round trip.
         """
-        if key and self.closed(key):
+        if key and self.is_closed(key):
             return False
         node = self._nodes.node_for(key) if key else self._nodes.first()
         late_us = node.now_us() - slot_at_ms * 1000
@@ -265,7 +266,7 @@ class Limiter:
 
     def utc_s(self, url: str) -> float:
         """
-        Return the time in seconds since the epoch, by the clock of the node that decides for a URL.
+        Return the current time on the node responsible for a URL, in seconds since the epoch.
 
         Only the first call needs a round trip.
         """
@@ -288,15 +289,15 @@ class Limiter:
         """Report that the request was written, or will not be; see `Permits.release`."""
         self.permits.release(slot, written=written)
 
-    def finished(self, slot: Slot) -> None:
-        """End a request, sent or not; see `Permits.finished`."""
-        self.permits.finished(slot)
+    def end_request(self, slot: Slot) -> None:
+        """End a request, sent or not; see `Permits.end_request`."""
+        self.permits.end_request(slot)
 
     def wait_ms(self, key: str, at_ms: int) -> int:
         """
         Return the ms from now until a time of this limiter for `key`; 0 if it has passed.
 
-        Measured by the clock of the node of `key` instead of the caller's clock. Only the first
+        Uses the clock of the node for `key` instead of the caller's clock. Only the first
         call needs a round trip.
         """
         return max(0, ceil_ms(at_ms * 1000.0 - self._nodes.node_for(key).now_us()))
@@ -339,13 +340,13 @@ class Limiter:
         """Return the state of domains. Takes one round trip per node."""
         return self._backlogs.describe(keys)
 
-    def busiest(self, count: int = 20) -> list[DomainReport]:
-        """Return the domains with the most waiting requests; see `Backlogs.busiest`."""
-        return self._backlogs.busiest(count)
+    def busiest_domains(self, count: int = 20) -> list[DomainReport]:
+        """Return the domains with the most waiting requests; see `Backlogs.busiest_domains`."""
+        return self._backlogs.busiest_domains(count)
 
-    def failing(self, count: int = 20) -> list[DomainReport]:
-        """Return domains with consecutive errors or a backoff; see `Backlogs.failing`."""
-        return self._backlogs.failing(count)
+    def failing_domains(self, count: int = 20) -> list[DomainReport]:
+        """Return domains with consecutive errors or a backoff; see `Backlogs.failing_domains`."""
+        return self._backlogs.failing_domains(count)
 
     def close(self) -> None:
         """Send the remaining feedback and close the connections."""
@@ -357,7 +358,7 @@ def pre_granted_hold_us(settings: PolitenessSettings) -> int:
     """
     Return how long a node holds a pre-granted permit, which is longer than for any other permit.
 
-    Both kinds expire the same time after the last moment at which they may be used.
+    Both kinds expire equally long after the last moment at which they may be used.
     """
     return settings.slot_window_ms * 1000 + scripts.PERMIT_TTL_US - 2 * WRITE_ALLOWANCE_US
 

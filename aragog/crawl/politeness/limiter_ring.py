@@ -1,11 +1,11 @@
 """
-Changes the limiter's ring while it is in use: adds, drains, removes or gives up nodes.
+Adds, drains, removes or gives up nodes of the limiter's ring while it is in use.
 
 A change publishes a record with a higher version, which also lists the previously active nodes.
 Every node of both rings receives it, and then refuses callers that use the earlier record. If a
-domain now belongs to another node, that node takes over the domain's state. Either the first worker
-that needs the domain triggers this, or this module, which walks the keys of the former nodes. A
-final record states that all domains have moved. The next command repeats an interrupted walk, and
+domain now belongs to another node, that node takes over the domain's state. This is triggered by
+the first worker that needs the domain, or by this module, which walks the keys of the former nodes.
+A final record states that all domains have moved. The next command repeats an interrupted walk, and
 two concurrent walks only do the same work twice (docs/adr/0085).
 """
 
@@ -112,7 +112,7 @@ class LimiterRing:
         record = self._ring.refresh().record
         names = dict.fromkeys((*record.members, *record.exporters))
         nodes = tuple(self._node_report(record, name) for name in names)
-        return RingReport(record.epoch, record.moving, record.lost, nodes)
+        return RingReport(record.epoch, record.is_moving, record.lost, nodes)
 
     def _node_report(self, record: RingRecord, name: str) -> NodeReport:
         state: NodeState = "drained"
@@ -174,9 +174,9 @@ class LimiterRing:
 
         Args:
             url: its URL or name.
-            lost: give the node up without its state. Its domains get no requests as long as workers
-                that can still reach the node might use its permits; then each domain waits one
-                interval. Pauses, backoffs and latencies of these domains are lost.
+            lost: give up the node without moving its state. Its domains get no requests as long as
+                workers that can still reach the node might use its permits; then each domain waits
+                one interval. The pauses, backoffs and latencies of these domains are lost.
         """
         if not lost:
             self.drain(url)
@@ -211,13 +211,13 @@ class LimiterRing:
 
     def finish(self) -> None:
         """
-        Move all domains that still have to move. Returns immediately if there are none.
+        Move all domains that have not moved yet. Returns immediately if there are none.
 
         Raises:
             LimiterUnavailable: a node does not respond. Call it again when it does.
         """
         waited_version = 0
-        while (leased := self._ring.refresh()).record.moving:
+        while (leased := self._ring.refresh()).record.is_moving:
             record = leased.record
             try:
                 self._install(record)
@@ -231,7 +231,7 @@ class LimiterRing:
                 continue
             except LimiterUnavailable as error:
                 raise LimiterUnavailable(error.where, _unfinished(error)) from error
-            self._ring.replace(record.after_moves(restart=restart), record)
+            self._ring.replace(record.with_moves_done(restart=restart), record)
         self._distribute()
 
     def _install(self, record: RingRecord) -> None:
@@ -257,7 +257,11 @@ class LimiterRing:
         for name in record.exporters:
             domains = _domains(leased.nodes[name])
             while keys := list(islice(domains, MAX_DOMAINS_PER_CALL)):
-                moving = [k for k in keys if name in record.owners_before(k) and record.moves(k)]
+                moving = [
+                    k
+                    for k in keys
+                    if name in record.owners_before(k) and record.has_former_owner(k)
+                ]
                 for node, group in leased.group((key, key) for key in moving):
                     leased.ensure_arrived(node, group)
                 moved += len(moving)
@@ -265,8 +269,8 @@ class LimiterRing:
 
     def _restarted(self, leased: LeasedRing) -> bool:
         """
-        Return True if a former node recently lost data, so domains without state may
-        have had some.
+        Return True if a former node recently lost data, so domains without state may have lost
+        theirs.
         """
         for name in leased.record.exporters:
             node = leased.nodes[name]

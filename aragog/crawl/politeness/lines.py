@@ -1,10 +1,10 @@
 """
-The lines: requests that wait for a slot of their domain, most urgent first.
+Waiting lines: each line holds the requests that wait for a slot of their domain, most urgent first.
 
 The limiter reserves slots only for the next second or two. All other requests wait here without a
 scheduled time, so a changed rate applies to all of them, and an urgent request moves ahead of the
-others. A line is one Redis list per priority and share. It is checked when its domain has a free
-slot.
+others. A line consists of one Redis list per priority and share. It is checked when its domain has
+a free slot.
 
 A share is one crawl's part of a domain's slots. Requests with priority 0 to 2 go first. The others
 take turns by the weight of their crawls, and each priority step counts half as much as the one
@@ -13,8 +13,8 @@ before. So a crawl with a million URLs delays another one only as much as its we
 URLs that wait for an origin's robots.txt have a line for that origin, and URLs of a paused crawl
 have a line for that crawl. They leave these lines without a slot.
 
-An entry that was taken is leased: it returns to its line if the process that took it dies before it
-settles. Every call raises `BrokerUnavailable` if Redis does not respond.
+An entry that was taken is leased, that is, it returns to its line if the process that took it dies
+before it calls `settle`. Every call raises `BrokerUnavailable` if Redis does not respond.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MAX_ENTRIES_PER_CALL = 1_000
 
 LIST_PREFIX = "line2:"
 PAUSED_PREFIX = "paused://"
-"""The key prefix of lines of paused crawls."""
+"""The key prefix of paused crawls' waiting lines."""
 
 
 def is_rules_line(key: str) -> bool:
@@ -52,8 +52,8 @@ def is_rules_line(key: str) -> bool:
 
 def is_without_slots(key: str) -> bool:
     """
-    Return True if requests leave a line without a slot, because it does not belong
-    to a domain.
+    Return True if requests leave this line without a slot, because it does
+    not belong to a domain.
     """
     return "://" in key
 
@@ -72,8 +72,8 @@ class LineEntry:
     """Crawl-delay of robots.txt, in seconds."""
     check_after_ms: int = 0
     """The line is checked within this time."""
-    front: bool = False
-    """True if the request was at the front of the line before."""
+    to_front: bool = False
+    """True to put the request at the front of the line, because it was there before."""
     share: int = 0
     """The number of the crawl whose share of the slots it uses."""
 
@@ -90,7 +90,7 @@ class DueLine(NamedTuple):
 USUAL_COST = 1_000_000
 """How much virtual time a request with priority 5 and weight 1 adds to its share."""
 CLOSED = 0
-"""Used instead of a cost, to take nothing from a share."""
+"""Used in place of a cost to take nothing from a share."""
 
 
 class TakenEntry(NamedTuple):
@@ -109,7 +109,7 @@ class Lines:
     The lines of all domains. Thread-safe; may be used across a fork.
 
     Args:
-        nodes: the servers that share the lines by domain, or the client of a single server.
+        nodes: the servers that share the lines by domain, or the client of the only server.
         prefix: the start of every key.
         lease_ms: after this time, entries that were taken and not settled return to their lines.
     """
@@ -117,7 +117,7 @@ class Lines:
     def __init__(
         self, nodes: redis.Redis | RedisNodes, *, prefix: str, lease_ms: int = TAKEN_LEASE_MS
     ) -> None:
-        self._nodes = RedisNodes.of(nodes)
+        self._nodes = RedisNodes.wrap(nodes)
         self._prefix = prefix
         self.servers = tuple(LineServer(client, prefix, lease_ms) for client in self._nodes.clients)
         self.open_hosts = OpenHosts(self._nodes, prefix=prefix)
@@ -155,7 +155,7 @@ class Lines:
 
     def waiting_for_rules(self) -> int:
         """Return how many requests wait for a robots.txt rather than for a slot."""
-        return sum(server.total(of_rules=True) for server in self.servers)
+        return sum(server.total(rules_only=True) for server in self.servers)
 
     def contents(self, key: str, limit: int) -> list[bytes]:
         """Return the payloads of the first `limit` requests in the line for `key`, in order."""
@@ -177,7 +177,7 @@ class LineServer:
         self._taken, self._leases = f"{prefix}lines2:taken", f"{prefix}lines2:leases"
         self._shares = f"{prefix}lines2:shares"
 
-    def due(self, limit: int) -> dict[str, DueLine]:
+    def claim_due(self, limit: int) -> dict[str, DueLine]:
         """Claim up to `limit` lines that must be checked, by domain."""
         with _errors():
             old, *reply = _script("line_due").run(
@@ -320,21 +320,21 @@ class LineServer:
             lines: Any = self._redis.zrevrange(self._waiting, 0, count - 1, withscores=True)
         return [(key.decode(), int(score)) for key, score in lines]
 
-    def total(self, *, of_rules: bool = False) -> int:
+    def total(self, *, rules_only: bool = False) -> int:
         """
-        Return how many requests wait, or wait for a robots.txt.
+        Return how many requests wait in all lines, or only in those for a robots.txt.
         Reads the length of every line.
         """
         with _errors():
             return sum(
                 int(score)
                 for key, score in self._redis.zscan_iter(self._waiting, count=1000)
-                if not of_rules or is_rules_line(key.decode())
+                if not rules_only or is_rules_line(key.decode())
             )
 
     def contents(self, key: str, limit: int) -> list[bytes]:
         """Return the payloads of the first `limit` requests in a line, grouped by share."""
-        lists = self._lists_of(key)
+        lists = self._lists_for(key)
         with _errors(), self._redis.pipeline(transaction=False) as pipe:
             for name in lists:
                 pipe.lrange(name, 0, max(0, limit - 1))
@@ -343,7 +343,7 @@ class LineServer:
 
     def walk(self, key: str) -> Iterator[bytes]:
         """Yield the payloads of a line. Requests that move meanwhile may be missed or repeated."""
-        for name in self._lists_of(key):
+        for name in self._lists_for(key):
             start = 0
             while True:
                 with _errors():
@@ -356,7 +356,7 @@ class LineServer:
                 if len(entries) < MAX_ENTRIES_PER_CALL:
                     break
 
-    def _lists_of(self, key: str) -> list[str]:
+    def _lists_for(self, key: str) -> list[str]:
         """Return the lists of a line, most urgent first."""
         with _errors():
             text = cast("bytes | None", self._redis.hget(self._shares, key)) or b""
@@ -388,13 +388,13 @@ def _park(client: redis.Redis, prefix: str, entries: Sequence[LineEntry]) -> Non
 
 def _values(entry: LineEntry) -> tuple[int, int, bytes]:
     delay = b"" if entry.crawl_delay_s is None else f"{entry.crawl_delay_s:g}".encode()
-    return max(0, entry.check_after_ms), int(entry.front), delay + b"|" + entry.payload
+    return max(0, entry.check_after_ms), int(entry.to_front), delay + b"|" + entry.payload
 
 
 def _shares(text: bytes) -> frozenset[int]:
     """
-    Return the shares that have entries. The others are only kept because they used more than their
-    part.
+    Return the shares that have entries. The others are only kept in Redis because they have used
+    more than their part.
     """
     parts = (part.split(b":") for part in text.split())
     return frozenset(int(share) for share, _, _, priorities in parts if priorities)

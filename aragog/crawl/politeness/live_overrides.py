@@ -1,8 +1,8 @@
 """
 Overrides that operators set while the system runs, shared by all processes, with their history.
 
-Redis stores them: a hash with one value per domain and key, and a stream with one entry per change.
-The ID of the last entry tells a process whether its copy is current.
+Redis stores them as a hash with one value per domain and key, and a stream with one entry per
+change. The ID of the last entry tells a process whether its copy is current.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class OverrideChange:
     at_ms: int
     """When it was changed, by the server's clock."""
     who: str
-    """The operator: a Flower login, or a user of the machine."""
+    """The operator, by Flower login or by user name on the machine."""
     domain: str
     """The domain or host whose override was changed."""
     what: str
@@ -50,7 +50,7 @@ class LiveOverrides:
         redis_url: URL of the shared Redis.
         prefix: the start of every key.
         max_entries: how many entries of the history to keep.
-        max_chars: maximum length of each text of an entry.
+        max_chars: maximum length of each string in an entry.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class LiveOverrides:
     def changed_values(self) -> dict[str, dict[str, Any]] | None:
         """
         Return the values by domain (`qps`, `stopped`, `quiet_hours`), or None if nothing has
-        changed since the last call.
+        changed since the previous call.
 
         Takes one round trip, or two after a change.
         """
@@ -84,14 +84,14 @@ class LiveOverrides:
         for field, value in stored.items():
             key, _, domain = field.decode().partition(":")
             if key not in KEYS:
-                log.warning("ignoring an unknown live override of %s: %s", domain, key)
+                log.warning("ignoring an unknown live override for %s: %s", domain, key)
                 continue
             overrides.setdefault(domain, {})[key] = _value(key, value.decode())
         return overrides
 
     def set_qps(self, domain: str, qps: float | None, *, who: str, reason: str = "") -> None:
         """
-        Set a domain's rate in requests/s; None removes it.
+        Set a domain's rate in requests/s, or remove it (None).
 
         Raises:
             BadInput: the rate is not above 0, or is too high.
@@ -106,7 +106,7 @@ class LiveOverrides:
     def set_quiet_hours(
         self, domain: str, hours: QuietHours | None, *, who: str, reason: str = ""
     ) -> None:
-        """Set the hours in which a domain gets no requests; None removes them."""
+        """Set the hours in which a domain gets no requests, or remove them (None)."""
         what = "quiet hours removed" if hours is None else f"quiet hours = {hours}"
         value = None if hours is None else str(hours)
         self._change(f"quiet_hours:{domain}", value, (who, domain, what, reason))
@@ -134,7 +134,7 @@ class LiveOverrides:
 
     def history(self, count: int = 20, domain: str | None = None) -> list[OverrideChange]:
         """
-        Return the last changes of one domain or of all, latest first.
+        Return the most recent changes to one domain's overrides or to all, newest first.
         Reads at most `max_entries`.
         """
         limit = self._max_entries if domain else count

@@ -6,9 +6,9 @@ If other hosts are waiting, it then goes to the end of the queue. So every host 
 before any host gets its second, and the crawl proceeds breadth first. A host without URLs is closed
 when its last requests are done.
 
-A host here is whatever has its own line: a registered domain, or a single host if an override says
-so. Losing these records does no harm: a host only opens or closes too early. If a process dies, its
-open hosts close after `LEASE_MS`.
+A host here is whatever has its own waiting line: a registered domain, or one host if an override
+says so. Losing these records does no harm, because a host only opens or closes too early. If a
+process dies, its open hosts close after `LEASE_MS`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class OpenedHosts(NamedTuple):
     """The result of asking to open hosts."""
 
     open: frozenset[str]
-    """Those of the requested hosts that are open."""
+    """The requested hosts that are open."""
     others: list[str]
     """Other hosts that were opened by this call. Their lines must be checked."""
 
@@ -63,14 +63,14 @@ class OpenHosts:
     def __init__(
         self, nodes: redis.Redis | RedisNodes, *, prefix: str, tail_ms: int = TAIL_MS
     ) -> None:
-        self._redis = RedisNodes.of(nodes).first
+        self._redis = RedisNodes.wrap(nodes).first
         self._prefix = f"{prefix}hosts:"
         self._tail_ms = tail_ms
 
     def open(self, crawl: int, max_open: int, hosts: Sequence[str]) -> OpenedHosts:
         """
         Try to open hosts whose URLs could be sent now.
-        Without hosts, only opens waiting ones.
+        If there are no hosts, this only opens waiting ones.
         """
         with redis_errors("redis, open hosts"):
             count, *opened = load_script("aragog.crawl.politeness", "hosts_open").run(

@@ -1,5 +1,6 @@
 """
-The operator's overrides for single domains and hosts: a file, with live overrides on top of it.
+The operator's overrides for individual domains and hosts, from a file and from live overrides,
+which take precedence.
 
 The file is TOML, with one table per domain or host. It is read again within seconds of a change.
 The longest name that equals the host or one of its parents applies.
@@ -64,17 +65,18 @@ class Override:
 
 class Overrides:
     """
-    The last valid contents of the overrides file, with the live overrides applied. Thread-safe.
+    The most recent valid contents of the overrides file, with the live overrides applied.
+    Thread-safe.
 
     Args:
         path: the TOML file, or None for no file.
         clock: decides when to check again.
         blocked_hosts: additional names that are blocked, with all hosts below them.
         live: the live overrides, read when an override is first used. While they cannot be read,
-            the last known ones apply. None: no live overrides.
+            the most recently read ones apply. None means no live overrides.
 
     Raises:
-        ConfigError: the file is invalid. Each problem names file, key and value.
+        ConfigError: the file is invalid. Each problem names the file, key and value.
     """
 
     def __init__(
@@ -101,15 +103,15 @@ class Overrides:
         """Return the override with the longest name that equals `host` or one of its parents."""
         return _find_override(self.table(), host)
 
-    def blocked(self, host: str) -> str | None:
-        """Return the setting that blocks `host`, for messages, or None."""
+    def blocking_setting(self, host: str) -> str | None:
+        """Return what blocks `host`, as a string for messages, or None if nothing does."""
         override = self.find(host)
         if override is not None and override.blocked:
             return f"{self.path} blocks {override.name}"
         name = self._blocked.find(host)
         return name and f"politeness.blocked_hosts contains {name}"
 
-    def stopped(self, key: str) -> bool:
+    def is_stopped(self, key: str) -> bool:
         """Return True if requests to a limiter key are stopped."""
         override = self.find(key)
         return override is not None and override.stopped
@@ -129,7 +131,7 @@ class Overrides:
         self._blocked.refresh()
         changed = self._file is not None and self._file.changed() and self._reload(self._file.path)
         if self._read_live() or changed:
-            self._table = with_live(self._file_overrides, self._live_values)
+            self._table = apply_live(self._file_overrides, self._live_values)
 
     def _reload(self, path: Path) -> bool:
         """Read the file. Returns True if it has new overrides."""
@@ -155,7 +157,9 @@ class Overrides:
             values = self.live.changed_values()
         except TRANSIENT as error:
             # Fetching needs this server for more than overrides, so it will wait anyway.
-            log.debug("could not read the live overrides, so the last ones stay in use: %s", error)
+            log.debug(
+                "could not read the live overrides, so the previous ones stay in use: %s", error
+            )
             return False
         if values is None:
             return False
@@ -168,10 +172,10 @@ def _find_override(table: Mapping[str, Override], host: str) -> Override | None:
     return None if name is None else table[name]
 
 
-def with_live(
+def apply_live(
     table: Mapping[str, Override], values: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Override]:
-    """Return a table with live values on top. Everything else that applied to a name remains."""
+    """Return a table with live values on top. Values that they do not replace remain in effect."""
     merged = dict(table)
     for name, changes in values.items():
         base = _find_override(table, name) or Override(name)
@@ -200,7 +204,7 @@ def read_overrides(path: Path) -> dict[str, Override]:
     for name, values in document.items():
         override = _read_one(f"{path}: [{name!r}]", name, values, problems)
         if override.name in overrides:
-            problems.append(f"{path}: [{name!r}]: is listed twice; keep one")
+            problems.append(f"{path}: [{name!r}] is listed twice; keep one")
         overrides[override.name] = override
     if problems:
         raise ConfigError(*problems)
@@ -209,7 +213,7 @@ def read_overrides(path: Path) -> dict[str, Override]:
 
 def _read_one(where: str, name: str, values: Any, problems: list[str]) -> Override:
     if not isinstance(values, dict):
-        problems.append(f'{where}: must be a table; write ["{name}"] above its keys')
+        problems.append(f'{where}: must be a table; put ["{name}"] above its keys')
         return Override(name)
     if any(isinstance(value, dict) for value in values.values()):
         # In TOML, [example.com] means com inside example.
@@ -227,7 +231,7 @@ def _read_one(where: str, name: str, values: Any, problems: list[str]) -> Overri
     host = host_name(name)
     if host is None:
         problems.append(
-            f"{where}: is not a domain or host name; write it without scheme, port or path"
+            f"{where} is not a domain or host name; use a name without scheme, port or path"
         )
     settings = {key: value for key, value in values.items() if key in names}
     if "quiet_hours" in settings:

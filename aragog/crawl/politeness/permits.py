@@ -1,12 +1,13 @@
 """
-Send permits: one sender per domain writes at a time, one interval after the previous one.
+Send permits, which ensure that one sender per domain writes at a time, one interval after the
+previous one.
 
 A pre-granted permit comes with its slot and needs no round trip. Others are requested from the
 domain's node, which waits until the holder has reported or its permit has expired.
 
-Slots with a pre-granted permit, and domains with very short intervals, send without a round trip.
-If this process knows about a pause, because it reported the pause or read it from the limiter's
-state, it requests a permit in these cases too.
+Requests with a pre-granted permit, or to a domain with a very short interval, are sent without a
+round trip. If this process knows that the domain is paused, because it reported the pause or read
+it from the limiter's state, it requests a permit in these cases too.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from aragog.errors import LimiterUnavailable
 from aragog.observability.instruments import SLOT_LATENESS_SECONDS, SLOTS
 from aragog.runtime.clock import Clock
 
-# Limit of domains in the cache. Beyond it, the cache is cleared and fills again within
+# Maximum number of domains in the cache. Beyond it, the cache is cleared, and fills again within
 # `PAUSE_CHECK_INTERVAL_US`.
 MAX_DOMAINS = 10_000
 # How often a process checks whether another process reported a pause.
@@ -36,8 +37,8 @@ PAUSE_CHECK_INTERVAL_US = 100_000.0
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 # A sender that could not write within this time after the grant requests the permit again. This is
-# far below PERMIT_TTL_US: only if the process stalls for the difference between the two, after the
-# last clock check and before the write, could two requests come too close together.
+# far below PERMIT_TTL_US. Two requests can come too close together only if the process stalls for
+# the difference between the two times after its last clock check and before the write.
 WRITE_ALLOWANCE_US = 250_000
 # Intervals this short are within the tolerance, so they are planned but not enforced.
 NO_PERMIT_US = 2_000
@@ -47,7 +48,8 @@ CATCH_UP_US = 500
 MAX_ATTEMPTS = 3
 # Reports that no sender waits for are sent in batches, delayed by at most this time.
 SEND_AFTER_S = 0.01
-# With intervals of at least this length, the next sender asks only after the last one has reported.
+# With intervals of at least this length, the next sender only asks after the previous one has
+# reported.
 SLOW_INTERVAL_US = 40_000
 _USED, _MISSED = (SLOTS.labels(event) for event in ("used", "missed"))
 _LATENESS = SLOT_LATENESS_SECONDS.labels()
@@ -79,7 +81,7 @@ class Permits:
         self._held: dict[int, None] = {}
         """Tokens of the slots whose permits this process holds, oldest first."""
         self._sent_us: dict[str, float] = {}
-        """When this process last wrote a request to a domain, by its monotonic clock."""
+        """When this process most recently wrote a request to a domain, by its monotonic clock."""
         self._feedback = FeedbackQueue(self.report, SEND_AFTER_S)
         self.latencies = PendingLatencies()
         """The latencies that `report` adds to the next report of each domain."""
@@ -108,13 +110,13 @@ class Permits:
         requests a new permit and waits one interval.
         """
         node = self._nodes.node_for(slot.key)
-        if self._rates.closed(slot.key, node.now_us):
+        if self._rates.is_closed(slot.key, node.now_us):
             return False
-        slot = self._by_clock_of(node, slot)
+        slot = self._with_times_of(node, slot)
         planned_only = self._is_planned_only(slot)
         if planned_only:
             self._sleep_until(node, slot.at_us)
-        paused = self._paused(slot, node, check=planned_only)
+        paused = self._is_paused(slot, node, check=planned_only)
         if planned_only and not paused:
             return True
         if slot.pre_granted_until_us:
@@ -123,7 +125,7 @@ class Permits:
                 return True
             self._feedback.flush()  # otherwise the node would still treat it as the holder
         self._sleep_until(node, self._request_at_us(node, slot))
-        while not self._rates.closed(slot.key, node.now_us):
+        while not self._rates.is_closed(slot.key, node.now_us):
             node, slot, decision = self._request(slot)
             if decision.verdict == "late":
                 _MISSED.add()
@@ -133,19 +135,20 @@ class Permits:
                 continue
             self._sleep_until(node, decision.at_us)
             in_time = node.clock.latest_us(stopwatch_us()) < decision.at_us + WRITE_ALLOWANCE_US
-            # Without a lease, an unknown node may have granted a permit as well.
+            # If this process's lease of the ring has lapsed, another node may have granted a
+            # permit for the same time.
             if in_time and self._nodes.is_current(node):
                 self.hold(slot.token)
                 return True
         self.report([(slot, None)])
         return False
 
-    def _by_clock_of(self, node: LimiterNode, slot: Slot) -> Slot:
+    def _with_times_of(self, node: LimiterNode, slot: Slot) -> Slot:
         """
-        Return the slot by the clock of `node`, which may not be the node that reserved the slot.
+        Return the slot with its times converted to the clock of `node`.
 
-        If it is not, even a pre-granted permit must be requested, so that the domain's new node
-        knows about it.
+        If another node reserved the slot, even a pre-granted permit must be requested, so that the
+        domain's new node knows about it.
         """
         if slot.node in ("", node.name):
             return slot
@@ -157,9 +160,9 @@ class Permits:
         """
         Return when to request the permit of a slot: not before the node can grant it.
 
-        The node grants it one interval after the last request, which may have been late for its own
-        slot. If another process sent that request, its time is unknown here, and the node says when
-        to ask again.
+        The node grants it one interval after the previous request, which may have been late for its
+        own slot. If another process sent that request, this process does not know when, and the
+        node says when to ask again.
         """
         if slot.urgent:
             return slot.request_at_us
@@ -176,12 +179,12 @@ class Permits:
     def _request(self, slot: Slot) -> tuple[LimiterNode, Slot, PermitDecision]:
         """
         Request a permit.
-        Returns the node that decided, the slot by its clock, and the decision.
+        Returns the node that decided, the slot with the times of that node, and the decision.
         """
         max_concurrent = self._rates.max_concurrent(slot.key) or 0
 
         def request_from(node: LimiterNode) -> tuple[LimiterNode, Slot, PermitDecision]:
-            local_slot, late_us = self._by_clock_of(node, slot), self._window_us
+            local_slot, late_us = self._with_times_of(node, slot), self._window_us
             decision = scripts.acquire_permit(
                 node, local_slot, max_concurrent=max_concurrent, window_us=late_us
             )
@@ -214,23 +217,28 @@ class Permits:
             self.report([(slot, written_us)])
 
     def _late_us(self, slot: Slot, written_us: float) -> float:
-        """Return how long after its slot a request was written, by the clock of the slot."""
-        node = self._nodes.server(slot.node) if slot.node else self._nodes.last_of(slot.key)
+        """
+        Return how late the request was written relative to its slot, by the clock of the node that
+        reserved the slot.
+        """
+        node = self._nodes.server(slot.node) if slot.node else self._nodes.last_known_node(slot.key)
         return node.clock.latest_us(written_us) - slot.at_us if node.clock.is_known else 0.0
 
-    def report(self, departures: Sequence[tuple[Slot, float | None]]) -> None:
+    def report(self, sent_requests: Sequence[tuple[Slot, float | None]]) -> None:
         """
         Report when the requests of slots were written, which ends their permits.
 
-        Each slot comes with the monotonic time after its request, or None if nothing was sent. Also
-        sends the latencies recorded since the last report of their domains.
+        Each slot comes with the monotonic time after its request, or None if nothing was sent. The
+        reports include the latencies recorded since the previous report for each domain.
         """
-        latencies = {slot.key: self.latencies.take(slot.key) for slot, _ in departures}
+        latencies = {slot.key: self.latencies.take(slot.key) for slot, _ in sent_requests}
 
         def send(node: LimiterNode, group: Sequence[tuple[Slot, float | None]]) -> None:
             sent = [
-                self._departure(node, departure, latencies.pop(departure[0].key, NO_LATENCY))
-                for departure in group
+                self._permit_report(
+                    node, sent_request, latencies.pop(sent_request[0].key, NO_LATENCY)
+                )
+                for sent_request in group
             ]
             for number in scripts.release_permits(node, sent):
                 latencies[sent[number].slot.key] = sent[number].latency
@@ -238,16 +246,18 @@ class Permits:
 
         for _ in range(MAX_ATTEMPTS):
             unreported: list[tuple[Slot, float | None]] = []
-            self._nodes.call_each(((departure[0].key, departure) for departure in departures), send)
+            self._nodes.call_each(
+                ((sent_request[0].key, sent_request) for sent_request in sent_requests), send
+            )
             if not unreported:
                 return
             self._nodes.refresh()  # these domains have moved to another node
-            departures = unreported
+            sent_requests = unreported
 
-    def _departure(
-        self, node: LimiterNode, departure: tuple[Slot, float | None], latency: Latency
+    def _permit_report(
+        self, node: LimiterNode, sent_request: tuple[Slot, float | None], latency: Latency
     ) -> scripts.PermitReport:
-        slot, written_us = departure
+        slot, written_us = sent_request
         if not node.clock.is_known:
             node.read_time()
         at_us = 0.0 if written_us is None else node.clock.latest_us(written_us)
@@ -255,7 +265,7 @@ class Permits:
             slot, at_us, latency, self._rates.max_latency_slowdown(slot.key)
         )
 
-    def finished(self, slot: Slot) -> None:
+    def end_request(self, slot: Slot) -> None:
         """
         End a request, sent or not: release its permit and concurrency slot.
 
@@ -279,21 +289,21 @@ class Permits:
     def _is_planned_only(self, slot: Slot) -> bool:
         return slot.interval_us <= NO_PERMIT_US and not self._rates.max_concurrent(slot.key)
 
-    def _paused(self, slot: Slot, node: LimiterNode, *, check: bool) -> bool:
+    def _is_paused(self, slot: Slot, node: LimiterNode, *, check: bool) -> bool:
         """
         Return True if the domain is paused, so that every sender must request a permit.
 
-        With `check`, also reads every 100 ms whether another process paused it, in one round trip.
-        This also reports latencies, which are normally sent with permits.
+        With `check`, also checks every 100 ms whether another process has paused it. This takes one
+        round trip, and also reports latencies, which are normally sent with permits.
         """
         key, now_us = slot.key, node.now_us()
-        if check and self._pauses.check_due(key, now_us):
+        if check and self._pauses.claim_check(key, now_us):
             if self.latencies.has(key):
                 self._feedback.add((slot, None))
             state = unpack_state(node.get_many([node.key("slot", key)])[0])
             if state.last_us > now_us:
                 self._pauses.remember(key, state.last_us)
-        return self._pauses.active(key, now_us)
+        return self._pauses.is_active(key, now_us)
 
     def close(self) -> None:
         """Send the remaining reports."""
@@ -326,7 +336,7 @@ class Pauses:
                 self._until_us.clear()
             self._until_us[key] = max(until_us, self._until_us.get(key, 0.0))
 
-    def active(self, key: str, now_us: float) -> bool:
+    def is_active(self, key: str, now_us: float) -> bool:
         """Return True while `key` is known to be paused."""
         until_us = self._until_us.get(key)
         if until_us is None:
@@ -337,10 +347,10 @@ class Pauses:
             self._until_us.pop(key, None)
         return False
 
-    def check_due(self, key: str, now_us: float) -> bool:
+    def claim_check(self, key: str, now_us: float) -> bool:
         """
-        Return True to one caller per `PAUSE_CHECK_INTERVAL_US`, who must then read the
-        state of `key`.
+        Return True to one caller per `PAUSE_CHECK_INTERVAL_US`, which must then read the state of
+        `key`.
         """
         with self._lock:
             if now_us - self._checked_us.get(key, float("-inf")) < PAUSE_CHECK_INTERVAL_US:
@@ -356,7 +366,7 @@ class FeedbackQueue(Generic[T]):
     Collects items and sends them in one batch, `after_s` after the first item.
 
     Its daemon thread starts with the first item, and again after a fork. Items that cannot be sent
-    are dropped: the limiter handles missing feedback by a timeout.
+    are dropped: the limiter handles missing feedback with a timeout.
 
     Args:
         send: sends one batch. Called from the thread.

@@ -1,6 +1,6 @@
 """
-Quiet hours: the hours of the day in which a domain gets no requests, set by an operator.
-Pure.
+Quiet hours, which are the hours of the day in which a domain gets no requests. An operator sets
+them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class QuietHours(NamedTuple):
 
     def left_s(self, at_s: float) -> float:
         """
-        Return how many seconds of the span are left; 0.0 outside of it.
+        Return how many seconds of the span are left, or 0.0 outside the span.
 
         On the days when summer time starts or ends, the result may be off by an hour.
         """

@@ -1,4 +1,4 @@
-"""The rate of each domain, from the settings and the operator's overrides. No I/O."""
+"""The rate of each domain, from the settings and the operator's overrides."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ class Rates:
         self._overrides = overrides
 
     def key_for(self, url: str) -> str:
-        """Return the limiter key of a normalized URL: its registered domain, unless overridden."""
+        """
+        Return the limiter key of a normalized URL, which is its registered domain unless
+        overridden.
+        """
         name = host(url)
         override = self._overrides.find(name)
         if override is None:
@@ -47,13 +50,13 @@ class Rates:
         limit = override.max_latency_slowdown if override else None
         return self._settings.max_latency_slowdown if limit is None else limit
 
-    def stopped(self, key: str) -> bool:
+    def is_stopped(self, key: str) -> bool:
         """Return True if an operator stopped `key`."""
-        return self._overrides.stopped(key)
+        return self._overrides.is_stopped(key)
 
     def quiet_s(self, key: str, now_us: Callable[[], float]) -> float:
         """
-        Return how many more seconds the quiet hours of `key` last; 0.0 outside of quiet hours.
+        Return how many more seconds the quiet hours of `key` last, or 0.0 if it has none now.
 
         Args:
             key: the limiter key.
@@ -63,6 +66,6 @@ class Rates:
         hours = override.quiet_hours if override else None
         return hours.left_s(now_us() / 1e6) if hours else 0.0
 
-    def closed(self, key: str, now_us: Callable[[], float]) -> bool:
+    def is_closed(self, key: str, now_us: Callable[[], float]) -> bool:
         """Return True if `key` gets no requests now, because it is stopped or has quiet hours."""
-        return self.stopped(key) or self.quiet_s(key, now_us) > 0
+        return self.is_stopped(key) or self.quiet_s(key, now_us) > 0

@@ -1,12 +1,12 @@
 """
-A cache of robots.txt rules by origin, shared by all workers in Redis, and kept parsed in memory.
+A cache of robots.txt rules by origin. Workers share it in Redis, and keep parsed rules in memory.
 
 `aragog.crawl.politeness.robots_rules` defines what a response to /robots.txt means, and
 `aragog.crawl.politeness.robots_records` how long it is valid.
 
 Rules in use are refreshed in the background before they expire. Rules that are no longer requested
-expire, so memory use depends on the number of active origins. Times are in ms since the epoch:
-stored times are by the server's clock, times in arguments and results by the caller's.
+expire, so memory use depends on the number of active origins. Times are in ms since the epoch.
+Stored times are by the server's clock; times in arguments and results are by the caller's.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ log = logging.getLogger(__name__)
 
 # How long a process uses rules from its own memory before it checks whether they changed.
 RECHECK_S = 5.0
-# The memory that a record takes in Redis besides its own bytes: key, expiry, entry in the refresh
-# index.
+# The memory that a record takes in Redis besides its own bytes, for its key, its expiry and its
+# entry in the refresh index.
 RECORD_OVERHEAD_BYTES = 300
 _NO_VERSION = bytes(8)
 # robots_put packs the size of a record into the low bits of its score.
@@ -70,7 +70,7 @@ class RobotsCache:
         clock: measures ages, and how long rules in memory are used without a check.
         agent: the User-Agent or product token whose rules are kept.
         memory: the in-process cache; a new one with the default limits if None.
-        asks_tdm: if True, rules without those of the origin's tdmrep.json are not used.
+        requires_tdm: if True, rules are not used unless they include the origin's tdmrep.json.
         server_ms: returns the time of Redis in ms since the epoch; by default, Redis is queried.
     """
 
@@ -83,12 +83,12 @@ class RobotsCache:
         agent: str = "",
         memory: RobotsMemory | None = None,
         *,
-        asks_tdm: bool = False,
+        requires_tdm: bool = False,
         server_ms: Callable[[], int] | None = None,
     ) -> None:
         self._settings = settings
         self._agent = product_token(agent)
-        self._asks_tdm = asks_tdm
+        self._requires_tdm = requires_tdm
         self._prefix = prefix
         self._clock = clock or SystemClock()
         self._redis = connect(redis_url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)
@@ -125,8 +125,8 @@ class RobotsCache:
 
     def rules_after_admission(self, origin: str) -> RobotsRules | None:
         """
-        Return the rules with which `get_many` just admitted a request, even if they must be checked
-        again.
+        Return the rules under which a request was just admitted with `get_many`, even if they must
+        be checked again.
 
         Needs no round trip, unless this process has dropped them. Returns None if there are none
         anymore.
@@ -163,8 +163,8 @@ class RobotsCache:
 
     def last_stored_origins(self, domains: Sequence[str]) -> dict[str, str]:
         """
-        Return, for each registered domain, the origin whose rules were stored last. Takes one round
-        trip.
+        Return, for each registered domain, the origin whose rules were stored most recently. Takes
+        one round trip.
         """
         with robots_errors(), self._redis.pipeline(transaction=False) as pipe:
             for domain in domains:
@@ -234,10 +234,10 @@ class RobotsCache:
 
     def _is_for_this_crawl(self, record: RobotsRecord, rules: RobotsRules) -> bool:
         """
-        Return False for rules of another User-Agent, or without the tdmrep.json that this crawl
-        needs.
+        Return False for rules of another User-Agent, and for rules that lack the tdmrep.json that
+        this crawl needs.
         """
-        is_complete = rules.tdm is not None or not self._asks_tdm or not record.good
+        is_complete = rules.tdm is not None or not self._requires_tdm or not record.is_good
         return is_complete and rules.agent in (None, self._agent)
 
     def _parse(self, record: RobotsRecord, reply: bytes) -> RobotsRules:
@@ -267,8 +267,10 @@ class RobotsCache:
 
         Args:
             origin: as for `get_many`.
-            status: status of the last response, after redirects. None if there was none (DNS,
-                connection, timeout) or it was unreadable. 304 if the stored rules have not changed.
+            status: status of the most recent response, after redirects. None if there was no
+            response
+                (DNS, connection, timeout) or it was unreadable. 304 if the stored rules have not
+                changed.
             body: the file, of which only the first 500 KiB are read.
             fetched_at_ms: when the response arrived, or when the attempt was given up.
         """
@@ -323,9 +325,9 @@ class RobotsCache:
         Return the validators for conditional requests for the rules of each origin. Takes one round
         trip.
 
-        Returns none for rules that are not stored, that an older parser read, or that were fetched
-        in full longer than `politeness.robots_usable_s` ago: these are fetched in full. Call it
-        only for origins whose rules `get_many` returned.
+        There are none for rules that are not stored, that an older parser read, or that were
+        fetched in full longer than `politeness.robots_usable_s` ago, because these must be fetched
+        in full. Call it only for origins whose rules `get_many` returned.
         """
         if not origins:
             return {}
@@ -343,7 +345,8 @@ class RobotsCache:
 
     def forget(self, refused: Callable[[Iterable[str]], set[str]]) -> int:
         """
-        Delete the rules of origins whose root URL `refused` returns. Returns how many.
+        Delete the rules of origins whose root URL is among those that `refused` returns. Returns
+        how many.
 
         Scans all keys of the server. Other processes may use their memory for up to 5 s more.
         """

@@ -1,5 +1,5 @@
 """
-The robots engines: the built-in matcher, and reppy as a second opinion.
+The robots engines, which are the built-in matcher and, for comparison, reppy.
 
 The crawl only uses `BuiltinEngine` (docs/adr/0004). `ReppyEngine` receives the same rules, except
 those that reppy interprets differently or that could make it backtrack excessively. It reports how
@@ -52,7 +52,10 @@ class BuiltinEngine:
 
 
 class ReppyEngine:
-    """reppy 0.4.14, limited to patterns with one wildcard: two take seconds, six take minutes."""
+    """
+    reppy 0.4.14, limited to patterns with one wildcard, since two take
+    seconds and six minutes.
+    """
 
     name = "reppy"
 

@@ -1,4 +1,4 @@
-"""The in-process cache of robots.txt rules: records by origin, rules by version."""
+"""The in-process cache of robots.txt records by origin and of rules by version."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class RobotsMemory:
 
     def get(self, origin: str) -> tuple[RobotsRecord, RobotsRules, float] | None:
         """
-        Return the record and rules of `origin`, and when they were last checked; None if not
-        cached.
+        Return the record and rules of `origin`, and when they were most recently checked. Returns
+        None if they are not cached.
         """
         with self._lock:
             record, checked_s = self._records.get(origin, (None, 0.0))
@@ -48,7 +48,7 @@ class RobotsMemory:
             return (record, rules, checked_s) if record and rules is not None else None
 
     def rules(self, version: bytes) -> RobotsRules | None:
-        """Return the rules of a version; None if not cached."""
+        """Return the rules of a version, or None if they are not cached."""
         with self._lock:
             return self._rules.get(version)
 

@@ -1,11 +1,11 @@
 """
-What the robots cache stores for an origin: the state of its rules, and their record in Redis. Pure.
+The state of an origin's rules and their record in Redis, which the robots cache stores.
 
 How long rules are valid follows RFC 9309, sections 2.3.1 and 2.4:
 
     2xx, 4xx              good: fresh for `robots_fresh_s`, usable for `robots_usable_s`
     429, 5xx, no response nothing may be fetched, and robots.txt is requested again after
-                          `robots_error_s`; older good rules stay in use while they are usable
+                          `robots_error_s`; older good rules stay in use as long as they are usable
 
 A record consists of a head of 37 bytes, the validators for a conditional request, and the packed,
 compressed rules. The scripts robots_get.lua and robots_put.lua read and update the head.
@@ -53,12 +53,12 @@ class RulesState(Enum):
     STALE = "stale"
     """Use them, and request a refresh."""
     MISSING = "missing"
-    """There are no rules: fetch robots.txt first."""
+    """There are no rules, so fetch robots.txt first."""
 
 
 @dataclass(frozen=True, slots=True)
 class CachedRules:
-    """The cached state of the rules of one origin."""
+    """The cached state of one origin's rules."""
 
     state: RulesState
     rules: RobotsRules | None = None
@@ -70,7 +70,10 @@ class CachedRules:
     unreachable: bool = False
     """True if nothing may be fetched because robots.txt was unreachable. Retry at `retry_at_ms`."""
     retry_at_ms: int | None = None
-    """When robots.txt is requested again after an error. None if the last response was good."""
+    """
+    When robots.txt is requested again after an error.
+    None if the most recent response was good.
+    """
     failure: str | None = None
     """Why there was no response, one of `FAILURES`. None if unknown or if there was a response."""
 
@@ -101,7 +104,7 @@ class RobotsResult(NamedTuple):
     tdm: tuple[TdmRule, ...] | None = None
     """The rules of the origin's tdmrep.json, or None if it was not requested."""
     failure: str | None = None
-    """Why there is no status, one of `FAILURES`. None if there is one, or for another reason."""
+    """Why there is no status, one of `FAILURES`. None if there is a status or another reason."""
 
 
 def current_state(
@@ -124,12 +127,12 @@ def current_state(
     """
     age_s = (now_ms + ahead_ms - record.fetched_at_ms) / 1000
     tried_ago_s = (now_ms + ahead_ms - record.tried_at_ms) / 1000
-    lately_failed = record.failing_since_ms > 0 and tried_ago_s < settings.robots_error_s
-    if record.good:
+    failed_recently = record.failing_since_ms > 0 and tried_ago_s < settings.robots_error_s
+    if record.is_good:
         if age_s >= settings.robots_usable_s:
             return MISSING
-        fresh = lately_failed or age_s < settings.robots_fresh_s
-    elif lately_failed:
+        fresh = failed_recently or age_s < settings.robots_fresh_s
+    elif failed_recently:
         fresh = True
     else:
         return MISSING
@@ -139,7 +142,7 @@ def current_state(
         rules=rules,
         fetched_at_ms=int(record.fetched_at_ms) - ahead_ms,
         status=record.status if record.status > 0 else None,
-        unreachable=not record.good,
+        unreachable=not record.is_good,
         retry_at_ms=int(retry_at_ms) - ahead_ms if record.failing_since_ms else None,
         failure=record.failure,
     )
@@ -157,11 +160,13 @@ class RobotsRecord(NamedTuple):
     fetched_at_ms: float
     """When that response arrived."""
     tried_status: int
-    """Status of the last response, which may be an error after which older rules were kept."""
+    """
+    Status of the most recent response, which may be an error after which older rules were kept.
+    """
     tried_at_ms: float
-    """When the last response arrived."""
+    """When the most recent response arrived."""
     failing_since_ms: float
-    """When the current series of errors started. 0 if the last response was good."""
+    """When the current series of errors started. 0 if the most recent response was good."""
 
     @property
     def failure(self) -> str | None:
@@ -170,7 +175,7 @@ class RobotsRecord(NamedTuple):
         return FAILURES[index] if 0 <= index < len(FAILURES) else None
 
     @property
-    def good(self) -> bool:
+    def is_good(self) -> bool:
         """True if the rules come from a usable response."""
         return not is_error(self.status)
 

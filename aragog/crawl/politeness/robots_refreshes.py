@@ -1,5 +1,5 @@
 """
-Coordinates the refreshes of robots.txt files: claims on them, and the index of expiring rules.
+Coordinates the refreshes of robots.txt files with claims and an index of expiring rules.
 
 A claim prevents other workers from fetching the same robots.txt. In the meantime, the old rules
 stay in use.
@@ -56,7 +56,7 @@ class RobotsRefreshes:
         return [origin for origin, grant in zip(distinct, grants, strict=True) if grant > 0]
 
     def release(self, origins: Iterable[str]) -> None:
-        """Release claims without a result, because the next fetch slot is too far away to wait."""
+        """Release claims without a result, because the next slot is too far away to wait for it."""
         with robots_errors():
             self.claims.release(list(origins))
 
@@ -82,7 +82,7 @@ class RobotsRefreshes:
         waits_ms = [max(0, int((remaining_s - CLAIM_S) * 1000)) for remaining_s in left_s]
         return dict(zip(origins, waits_ms, strict=True))
 
-    def expiring(self, before_ms: int, limit: int = 100) -> list[str]:
+    def take_expiring(self, before_ms: int, limit: int = 100) -> list[str]:
         """
         Return up to `limit` used origins whose rules must be refreshed before `before_ms`, soonest
         first.

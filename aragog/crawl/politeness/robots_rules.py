@@ -1,5 +1,5 @@
 """
-The rules of a robots.txt file: which URLs a user agent may fetch. Pure.
+The rules of a robots.txt file, which decide which URLs a user agent may fetch.
 
 They follow RFC 9309, and Google's parser where the RFC is silent or real files deviate from it.
 `aragog.crawl.politeness.robots_cache` stores them. No input raises an error. Delays are in seconds.
@@ -180,7 +180,7 @@ class RobotsRules:
         if matcher is None:
             return False
         try:
-            rule = matcher.best(path)
+            rule = matcher.best_rule(path)
         except TooCostly:
             return False
         return rule is None or rule.allow
@@ -209,7 +209,7 @@ class RobotsRules:
         if matcher is None:
             return f"refused: robots.txt has more than {MAX_RULES} rules for {group}"
         try:
-            rule = matcher.best(path)
+            rule = matcher.best_rule(path)
         except TooCostly:
             return "refused: the path is too long for the wildcards in robots.txt"
         if rule is None:
@@ -299,11 +299,11 @@ class RobotsRules:
         """True if the file has Request-rate or Visit-time lines."""
         return bool(self._lines.timed)
 
-    def opens_in_s(self, user_agent: str, at_s: float) -> float:
+    def visit_wait_s(self, user_agent: str, at_s: float) -> float:
         """
         Return the seconds until the Visit-time of the agent's group starts; 0.0 if it has started.
 
-        A span shorter than `VISIT_AT_LEAST_MIN` is extended to that length, because no site can be
+        A span shorter than `MIN_VISIT_MIN` is extended to that length, because no site can be
         fetched in one minute per day. If there are several spans, any of them applies.
 
         Args:
@@ -316,7 +316,7 @@ class RobotsRules:
         if not spans:
             return 0.0
         minute = minute_of_day(at_s)
-        if any(span.extended().applies_at(minute) for span in spans):
+        if any(span.with_min_length().applies_at(minute) for span in spans):
             return 0.0
         return min((span.begin_min - minute) % 1440 for span in spans) * 60
 
@@ -360,11 +360,11 @@ def rules_for_status(status: int | None, body: bytes = b"") -> RobotsRules:
     """
     Map a response for robots.txt to rules (RFC 9309, section 2.3.1).
 
-    2xx: the rules in the body. 5xx, 429 or no response (DNS, connection, timeout): nothing is
-    allowed. Anything else (4xx, failed redirects): everything is allowed.
+    After a 2xx, the rules in the body apply. After a 5xx, a 429 or no response (DNS, connection,
+    timeout), nothing is allowed. After anything else (4xx, failed redirects), everything is.
 
     Args:
-        status: the status of the last response, or None if there was none.
+        status: the status of the most recent response, or None if there was none.
         body: only used for a 2xx.
     """
     if status is None:

@@ -84,7 +84,10 @@ class SecondOpinion:
 
 
 def is_safe(body: bytes) -> bool:
-    """Return True if reppy can read a file in bounded time: at most one wildcard per line. Pure."""
+    """
+    Return True if reppy can read a file in bounded time, because it has at most one wildcard per
+    line.
+    """
     if len(body) > MAX_BYTES or _NOT_PRINTABLE.search(body):
         return False
     return all(line.count(b"*") <= 1 and len(line) <= MAX_LINE_BYTES for line in body.splitlines())

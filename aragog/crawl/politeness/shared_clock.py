@@ -5,7 +5,7 @@ Times that one worker writes and another compares must come from one clock, beca
 looks older than the stored one is dropped. Here, the server's time is this machine's monotonic
 clock, which is never adjusted, plus an offset. The error of the offset is at most half the round
 trip of its measurement (Cristian 1989), and the offset is measured again every minute. So changes
-of this machine's wall clock have no effect.
+to this machine's wall clock have no effect.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RECHECK_S = 1.0
 """How soon to measure again after a failure or an inaccurate measurement."""
 ACCURATE_BOUND_MS = 25.0
 MAX_READINGS = 5
-"""How often to read the server's time for one measurement. The most accurate reading is used."""
+"""How many times to read the server's time per measurement. The most accurate reading is used."""
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class SharedClock:
 
     def bound_ms(self) -> float:
         """
-        Return the largest possible error of the time in ms, without the drift since the last
+        Return the largest possible error of the time in ms, not counting the drift since the last
         measurement.
         """
         return self._current_offset().bound_ms
@@ -91,7 +91,7 @@ class SharedClock:
                     self._measure()
                 assert self._offset is not None  # noqa: S101 - for mypy
                 return self._offset
-        # One thread measures; the others keep using the known offset.
+        # One thread measures, and the others keep using the known offset.
         if self._must_check() and self._lock.acquire(blocking=False):
             try:
                 self._measure_again()

@@ -1,9 +1,9 @@
 """
-Inputs and results of the limiter, and its state for one domain. Pure.
+Inputs and results of the limiter, and its state for one domain.
 
 `…_us` values are microseconds: times since the epoch by the limiter node's clock, or durations.
-Milliseconds would be too coarse: the interval at 30 requests/s is 33.3 ms, so rounding errors would
-accumulate.
+Milliseconds would be too coarse, because the interval at 30 requests/s is 33.3 ms, so rounding
+errors would accumulate.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 STATE = struct.Struct("<ddiIIHBIIIB")
-# The next four values must equal those in lua/prelude.lua. Latency alone never makes an interval
-# longer than this.
+# This value and the next three must equal those in lua/prelude.lua. Latency alone never makes an
+# interval longer than this.
 MAX_LATENCY_INTERVAL_US = 10_000_000.0
 # A domain's usual latency is known after this many responses.
 _MIN_RESPONSES = 8
@@ -41,7 +41,7 @@ class SlotRequest:
     crawl_delay_s: float | None = None
     """Crawl-delay of robots.txt in seconds. The configured cap applies to it."""
     within_ms: int | None = None
-    """The longest wait for the slot; `politeness.horizon_s` if None."""
+    """The longest acceptable wait for the slot; `politeness.horizon_s` if None."""
     urgent: bool = False
     """True to go ahead of all requests to the domain that are not urgent."""
     for_other_process: bool = False
@@ -62,7 +62,7 @@ class Slot:
     token: int
     """Identifies the owner of this slot in permit requests."""
     pre_granted_until_us: float = 0.0
-    """When its pre-granted permit expires. 0 if it must request a permit."""
+    """When its pre-granted permit expires. 0 if a permit must be requested."""
     urgent: bool = False
     """True if it gets its permit before slots that are not urgent."""
     node: str = ""
@@ -119,7 +119,7 @@ class DomainReport:
     stopped: bool = False
     """True if an operator stopped it. No requests are sent until it is resumed."""
     quiet_ms: int = 0
-    """How much longer its quiet hours last. 0 outside of them."""
+    """How much longer its quiet hours last. 0 if it has none now."""
     waiting: int = 0
     """How many requests wait in its line."""
     paused_ms: int = 0
@@ -128,7 +128,7 @@ class DomainReport:
     """The factor by which slow responses lengthen the interval; 1.0 if they are not slow. Only the
     larger of this factor and the backoff factor applies."""
     latency_ms: float | None = None
-    """The latency of the last responses. None until the usual latency is known."""
+    """The latency of the most recent responses. None until the usual latency is known."""
     usual_latency_ms: float | None = None
     """The domain's usual latency. None until it is known."""
 
@@ -143,8 +143,8 @@ class DomainState(NamedTuple):
     planned_us: float = 0.0
     """The last reserved slot. The next slot is one interval later, or now if that has passed."""
     last_us: float = 0.0
-    """When the last request was sent. While a permit is granted: the earliest time at which its
-    holder may send."""
+    """When the most recent request was sent. While a permit is granted, the earliest time at which
+    its holder may send."""
     lag_us: int = 0
     """How much later than its slot `last_us` was."""
     holder: int = 0
@@ -158,8 +158,8 @@ class DomainState(NamedTuple):
     behind_us: int = 0
     """How far the last urgent slot is before `planned_us`, at most 4,294 s."""
     means: int = 0
-    """Bit fields: usual latency (16), latency of the last responses (12), number of responses
-    (4)."""
+    """Bit fields: usual latency (16), latency of the most recent responses (12), number of
+    responses (4)."""
     spread: int = 0
     """Bit fields: difference of consecutive responses (12), servers (12), last latency (8)."""
     latency_steps: int = 0
@@ -172,7 +172,7 @@ class DomainState(NamedTuple):
 
     @property
     def latencies_ms(self) -> tuple[float, float] | tuple[None, None]:
-        """The latency of the last responses and the usual latency; None until they are known."""
+        """The latency of the most recent responses, and the usual latency; None until known."""
         if self.means % 16 < _MIN_RESPONSES:
             return None, None
         recent, usual = (self.means >> 4) % 4096 / _MIDDLE, (self.means >> 16) / _FINE
@@ -185,7 +185,7 @@ def unpack_state(packed: bytes | None) -> DomainState:
     return DomainState(*STATE.unpack(packed)) if packed and is_valid else DomainState()
 
 
-def latency_steps_of(factor: float) -> int:
+def to_latency_steps(factor: float) -> int:
     """Convert a latency factor from 1 to 100 to steps, rounded down."""
     return int(math.log(factor) / _LATENCY_STEP + 1e-9)
 

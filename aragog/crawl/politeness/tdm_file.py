@@ -1,9 +1,9 @@
 """
-Parses /.well-known/tdmrep.json: which paths of a site are reserved from text and data mining. Pure.
+Parses /.well-known/tdmrep.json, which reserves paths of a site from text and data mining.
 
 Implements the TDM Reservation Protocol (W3C Community Group), section "TDM File on the Origin
-Server". Patterns are written as in robots.txt, and the first matching rule applies. If several
-rules have the same pattern as that one, the strictest applies.
+Server". Patterns are written as in robots.txt, and the first matching rule applies. If other rules
+have the same pattern, the strictest of them applies.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from aragog.crawl.politeness.robots_parser.match import Matcher, TooCostly
 from aragog.crawl.politeness.robots_parser.parse import Rule
-from aragog.pages.preferences import AI_INPUT, AI_TRAIN, UseStatement, of_tdm_rule
+from aragog.pages.preferences import AI_INPUT, AI_TRAIN, UseStatement, tdm_rule_statements
 
 TDM_PATH = "/.well-known/tdmrep.json"
 MAX_TDM_RULES = 1_000
@@ -49,7 +49,7 @@ class TdmRule(NamedTuple):
 
 
 UNREADABLE = (TdmRule("/", "1", "", 0),)
-"""The rules for a site whose file exists but cannot be read: everything is reserved."""
+"""The rules for a site whose file exists but cannot be read. They reserve everything."""
 
 
 def read_tdm_file(body: bytes) -> tuple[TdmRule, ...]:
@@ -79,11 +79,11 @@ def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     values = [value for name, value in pairs if name == "tdm-reservation"]
     if len(values) > 1:
-        members["tdm-reservation"] = next((v for v in values if _value(v) == "1"), values[-1])
+        members["tdm-reservation"] = next((v for v in values if _reservation(v) == "1"), values[-1])
     return members
 
 
-def _value(value: object) -> str:
+def _reservation(value: object) -> str:
     """Return `0`, `1`, or empty for any other value."""
     is_number_or_text = isinstance(value, int | str) and not isinstance(value, bool)
     return _VALUES.get(value, "") if is_number_or_text else ""
@@ -98,7 +98,7 @@ def _rule(rule: object, number: int) -> TdmRule | None:
         return None
     policy = rule.get("tdm-policy")
     url = policy[:_MAX_POLICY_CHARS] if isinstance(policy, str) else ""
-    return TdmRule(pattern, _value(value), url, number)
+    return TdmRule(pattern, _reservation(value), url, number)
 
 
 class TdmRules:
@@ -120,7 +120,9 @@ class TdmRules:
         if self._matchers is None:
             self._matchers = [(r, Matcher([Rule(False, r.pattern, r.number)])) for r in self._rules]
         try:
-            first = next((rule for rule, matcher in self._matchers if matcher.best(path)), None)
+            first = next(
+                (rule for rule, matcher in self._matchers if matcher.best_rule(path)), None
+            )
         except TooCostly:
             return [statement for rule in self._rules for statement in _statements(rule)]
         if first is None:
@@ -130,4 +132,4 @@ class TdmRules:
 
 
 def _statements(rule: TdmRule) -> list[UseStatement]:
-    return of_tdm_rule(rule.reservation, rule.policy, rule.where)
+    return tdm_rule_statements(rule.reservation, rule.policy, rule.where)

@@ -1,5 +1,5 @@
 """
-Starts a Chromium without network access: finds it, sets its flags, and limits its memory.
+Finds Chromium, starts it without network access, and limits its memory.
 
 The browser cannot resolve names, and its proxy does not exist, so neither pages nor Chromium itself
 can send a request. `page` supplies all responses.

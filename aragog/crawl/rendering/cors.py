@@ -1,4 +1,4 @@
-"""Decides which responses, and which of their headers, the scripts of a page may read. Pure."""
+"""Decides which responses, and which of their headers, the scripts of a page may read."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from aragog.errors import InvalidUrl
 from urlspelling.domain import origin
 
 ALLOW_ORIGIN = "access-control-allow-origin"
-# Headers that affect how a body is read or what a script may do, and headers of APIs. Never
-# cookies.
+# Headers that affect how a body is read or what a script may do, and headers of APIs. This must
+# never include cookies.
 VISIBLE_HEADERS = frozenset(
     {
         "access-control-expose-headers", "content-language", "content-security-policy",

@@ -157,7 +157,7 @@ class PageRun:
         frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
         # Use an isolated world, where the page's scripts cannot replace the functions called here.
         world = await session.send("Page.createIsolatedWorld", {"frameId": frame})
-        answer = await session.send(
+        reply = await session.send(
             "Runtime.evaluate",
             {
                 "expression": READ_DOM_SCRIPT % self._max_html_bytes,
@@ -165,7 +165,7 @@ class PageRun:
                 "returnByValue": True,
             },
         )
-        url, html = answer["result"].get("value") or ("", None)
+        url, html = reply["result"].get("value") or ("", None)
         if origin_of(url) != self._origin:
             return NotRendered("its scripts navigated to another site")
         body = BOM + (html or "").encode(errors="replace")
@@ -216,7 +216,7 @@ class PageRun:
             response = "aragog failed"
         if (
             isinstance(response, str)
-            or not self._fits(response)
+            or not self._is_within_size_limit(response)
             or not is_readable(response, resource_request)
         ):
             await route.abort("failed")
@@ -233,7 +233,7 @@ class PageRun:
         accept = request.headers.get("accept", "*/*")[:MAX_ACCEPT_CHARS]
         return ResourceRequest(url, accept, request_origin, self._until_s)
 
-    def _fits(self, resource: Resource) -> bool:
+    def _is_within_size_limit(self, resource: Resource) -> bool:
         self._bytes += len(resource.body)
         return self._bytes <= self._settings.max_bytes
 

@@ -18,8 +18,8 @@ class FileRewrite:
     Starts rewrites of the append-only file.
 
     Data that was deleted while a rewrite runs may still be in the new file, and the server refuses
-    to start a second rewrite until the first one ends. So a request stays in Redis until a rewrite
-    has started after it.
+    to start a second rewrite until the first one ends. Therefore, a request stays in Redis until a
+    rewrite has started after it.
 
     Every call raises `BrokerUnavailable` if Redis does not respond.
     """

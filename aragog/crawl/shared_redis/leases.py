@@ -1,7 +1,7 @@
 """
 Leases in Redis, for work that only one process may do at a time.
 
-A lease belongs to a task, not to a process: the process that finishes the task releases the lease,
+A lease belongs to a task, not to a process. The process that finishes the task releases the lease,
 even if it is not the one that acquired it. A lease that is not released expires, by the server's
 clock. A lease that its holder has renewed is *confirmed*. An unconfirmed lease can be taken over
 early, because its holder probably died.
@@ -27,7 +27,7 @@ _GRANTS = {ord("0"): HELD, ord("?"): UNCONFIRMED} | {ord(str(n)): n for n in ran
 
 
 def field(name: str) -> bytes:
-    """Return the field name of a lease: a hash of 16 bytes, as long as a URL key."""
+    """Return the field name of a lease, which is a hash of 16 bytes, as long as a URL key."""
     return sha256(name.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
@@ -40,9 +40,9 @@ class Leases:
         client: a client of the server that stores the leases.
         key: the key of their hash.
         lease_s: how long an acquired lease lasts.
-        patience_s: how long an unconfirmed lease excludes others. None: until it expires; 0: any
-            `acquire` takes it over.
-        fenced: count how often a lease was acquired since it was last released.
+        patience_s: how long an unconfirmed lease excludes others. None means until it expires, and
+            0 means that any `acquire` takes it over.
+        fenced: if True, count how many times a lease was acquired since it was last released.
     """
 
     client: redis.Redis

@@ -38,8 +38,8 @@ class RedisNodes:
         return cls({url: open_client(url) for url in urls})
 
     @classmethod
-    def of(cls, client: redis.Redis | RedisNodes) -> RedisNodes:
-        """Wrap a client as a single node. Nodes are returned unchanged."""
+    def wrap(cls, client: redis.Redis | RedisNodes) -> RedisNodes:
+        """Wrap a client as the only node. Nodes are returned unchanged."""
         return client if isinstance(client, RedisNodes) else cls({"": client})
 
     @property
@@ -80,7 +80,7 @@ class Ring:
 
     def __init__(self, nodes: Sequence[str], setting: str = "politeness.limiter_urls") -> None:
         if not nodes:
-            raise ConfigError(f"{setting}: is empty; name at least one Redis server")
+            raise ConfigError(f"{setting}: is empty; list at least one Redis server")
         duplicates = sorted({node for node in nodes if list(nodes).count(node) > 1})
         if duplicates:
             masked_url = without_password(duplicates[0])

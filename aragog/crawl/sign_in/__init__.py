@@ -1,5 +1,5 @@
 """
-Signing in with a form, to sites that the operator owns.
+Signs in with a form to sites that the operator owns.
 
 Public:
 

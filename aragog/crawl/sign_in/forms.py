@@ -1,4 +1,4 @@
-"""Finds and fills in the forms of a page as browsers do (HTML, 4.10.21). Pure."""
+"""Finds and fills in the forms of a page as browsers do (HTML, 4.10.21)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SignInForm:
     values: tuple[tuple[str, str], ...]
     """The fields in order, with their default values."""
 
-    def filled(self, values: Mapping[str, str]) -> bytes:
+    def encode_with(self, values: Mapping[str, str]) -> bytes:
         """Return the encoded body of the form. `values` replace the default values."""
         pairs = [(name, values.get(name, value)) for name, value in self.values]
         return urlencode(pairs).encode("ascii")
@@ -50,8 +50,8 @@ def find_form(body: bytes, url: str, names: frozenset[str]) -> SignInForm | None
 
 def _values(form: LexborNode) -> Iterator[tuple[str, str]]:
     """
-    Yield the fields that a browser would send if the user pressed Enter: with the first submit
-    button only.
+    Yield the fields that a browser would send if the user pressed Enter, which include only the
+    first submit button.
     """
     has_submit_button = False
     for node in form.css("input, select, textarea, button"):

@@ -1,5 +1,5 @@
 """
-Sessions of signed-in crawls: the cookies of an origin for one crawl, stored in Redis.
+Sessions of signed-in crawls, which are the cookies of an origin for one crawl, stored in Redis.
 
 Cookies are secrets. Redis stores them, as it stores the pages that they give access to, but they
 never appear in a log, record or message.
@@ -27,16 +27,16 @@ LEASE_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The cookies for one origin and crawl, and the result of the last sign-in."""
+    """The cookies for one origin and crawl, and the result of the most recent sign-in."""
 
     cookies: tuple[tuple[Any, ...], ...] = ()
     """The result of `Cookies.plain`; empty if not signed in."""
     sign_in_started_at_ms: int = 0
-    """When a process last started to sign in."""
+    """When a process most recently started to sign in."""
     failures: int = 0
     """Number of consecutive failed sign-ins."""
     reason: str = ""
-    """Why the last sign-in failed."""
+    """Why the most recent sign-in failed."""
 
 
 NO_SESSION = Session()

@@ -1,5 +1,5 @@
 """
-The stages of the crawl: one module per stage, and the decisions that stages make.
+The stages of the crawl, with one module per stage, and the decisions that stages make.
 
 A task calls one stage. The messages between stages and the counters are in `aragog.crawl.pipeline`,
 which does not depend on the stages.

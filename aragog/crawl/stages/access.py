@@ -1,4 +1,4 @@
-"""Decides which jobs may send a request now, by the URL, robots.txt and a slot of the domain."""
+"""Decides which jobs may send a request now, based on URL, robots.txt and the domain's slots."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from aragog.crawl.stages.polite_gate import PoliteGate
 from aragog.crawl.stages.waiting_line import RELEASE_LEAD_MS, InLine, WaitingLine
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import OutcomeKind
-from aragog.pages.preferences import packed
+from aragog.pages.preferences import pack_statements
 from urlspelling.domain import origin
 
 # On a busy machine, a thread takes about this long from waking up to having an open connection. The
@@ -68,8 +68,8 @@ class JobVerdicts:
     robots_first: list[UrlJob] = field(default_factory=list)
     """Jobs whose robots rules have not been fetched yet."""
     stale_origins: list[str] = field(default_factory=list)
-    not_yet: list[tuple[UrlJob, int]] = field(default_factory=list)
-    """Jobs outside of the Visit-time of robots.txt, each with the wait in ms."""
+    too_early: list[tuple[UrlJob, int]] = field(default_factory=list)
+    """Jobs outside the Visit-time in robots.txt, each with the wait in ms."""
 
     def add(self, job: UrlJob, verdict: Verdict) -> None:
         """Add a job to the group of its verdict."""
@@ -83,7 +83,7 @@ class JobVerdicts:
             case RulesUnknown():
                 self.robots_first.append(job)
             case TooEarly(wait_ms=wait_ms):
-                self.not_yet.append((replace(job, slot_at_ms=None), wait_ms))
+                self.too_early.append((replace(job, slot_at_ms=None), wait_ms))
             case _:
                 assert_never(verdict)
 
@@ -139,9 +139,9 @@ class Access:
         if rules is None:
             return ""
         statements = rules.statements(settings.fetch.user_agent, url, settings.preferences.drafts)
-        return packed(statements)
+        return pack_statements(statements)
 
-    def with_slots(
+    def assign_slots(
         self, jobs: Sequence[tuple[UrlJob, float | None]]
     ) -> tuple[list[tuple[UrlJob, Slot]], list[InLine]]:
         """
@@ -183,14 +183,14 @@ class Access:
             replace(job, slot_at_ms=None), exceeded.key, crawl_delay_s, wait_ms, is_in_front
         )
 
-    def back_in_line(self, job: UrlJob, free_at_ms: int) -> InLine:
+    def return_to_line(self, job: UrlJob, free_at_ms: int) -> InLine:
         """Return a place at the front of the line for a job that must wait for its next request."""
         url = job.next_url
         key = self.limiter.key_for(url)
         cached = self.rules.robots.get_many({origin(url)})[origin(url)].rules
         delay_s = cached.crawl_delay_s(self.rules.settings.fetch.user_agent) if cached else None
         wait_ms = self.limiter.wait_ms(key, free_at_ms)
-        return InLine(replace(job, slot_at_ms=None), key, delay_s, wait_ms, front=True)
+        return InLine(replace(job, slot_at_ms=None), key, delay_s, wait_ms, to_front=True)
 
 
 def _kind(job: UrlJob) -> RequestKind:

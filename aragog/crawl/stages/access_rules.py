@@ -14,7 +14,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from aragog.crawl.fetcher.ssrf import AddressPolicy
-from aragog.crawl.fetcher.user_agent import why_anonymous
+from aragog.crawl.fetcher.user_agent import missing_contact_reason
 from aragog.crawl.pipeline.ports import TakedownLookup
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.overrides import Overrides
@@ -28,7 +28,7 @@ from aragog.settings import Settings
 from urlspelling.domain import host, origin
 
 _TAKEN_DOWN = "was taken down"
-_NO_ANSWER = {
+_NO_RESPONSE = {
     UnreachableKind.DNS: "its host name does not resolve",
     UnreachableKind.CONNECT: "no connection to its host",
     UnreachableKind.TLS: "no TLS connection to its host",
@@ -108,7 +108,8 @@ class AccessRules:
     """Decides which requests may be sent. Thread-safe."""
 
     limiter: Limiter
-    """The shared clock, for the times in robots.txt. This machine's clock may be wrong."""
+    """Provides the shared clock for the times in robots.txt, because this machine's clock may be
+    wrong."""
     robots: RobotsCache
     overrides: Overrides
     takedowns: TakedownLookup
@@ -162,9 +163,9 @@ class AccessRules:
         """Return why the URL must not be requested, regardless of robots.txt."""
         if url in taken_down:
             return Forbidden(RefusalCause.TAKEN_DOWN, _TAKEN_DOWN)
-        if reason := self.overrides.blocked(host(url)):
+        if reason := self.overrides.blocking_setting(host(url)):
             return Forbidden(RefusalCause.BLOCKED_HOST, reason)
-        if reason := why_anonymous(self.settings.fetch, url):
+        if reason := missing_contact_reason(self.settings.fetch, url):
             return Forbidden(RefusalCause.NO_CONTACT, reason)
         if reason := self.ssrf_filter.vet_url(url):
             return Forbidden(RefusalCause.URL, reason)
@@ -188,7 +189,7 @@ class AccessRules:
         )
 
     def purposes(self, request: AccessRequest) -> tuple[str, ...]:
-        """Return the purposes to check for this request; none for a sitemap."""
+        """Return the purposes to check for this request, or none for a sitemap."""
         if request.kind is RequestKind.SITEMAP:
             return ()
         return self.settings.preferences.purposes if request.purposes is None else request.purposes
@@ -203,14 +204,14 @@ class AccessRules:
 
     def _check_visit_time(self, url: str, rules: RobotsRules, *, stale: bool) -> Verdict:
         """
-        Return the verdict for a URL that robots.txt allows: now with a Crawl-delay, or at its
+        Return the verdict for a URL that robots.txt allows, either now with a Crawl-delay or at its
         Visit-time.
         """
         agent, at_s = self.settings.fetch.user_agent, None
         if rules.is_timed:
             at_s = self.limiter.utc_s(url)
             obeys = self.settings.politeness.obey_visit_time
-            if obeys and (wait_s := rules.opens_in_s(agent, at_s)):
+            if obeys and (wait_s := rules.visit_wait_s(agent, at_s)):
                 return TooEarly(int(wait_s * 1000))
         return Allowed(rules.crawl_delay_s(agent, at_s), stale)
 
@@ -218,7 +219,7 @@ class AccessRules:
 def _unreachable(cached: CachedRules) -> RulesUnreachable:
     kind = UnreachableKind(cached.failure) if cached.failure else UnreachableKind.STATUS
     answer = (
-        _NO_ANSWER.get(kind, "no answer") if cached.status is None else f"status {cached.status}"
+        _NO_RESPONSE.get(kind, "no answer") if cached.status is None else f"status {cached.status}"
     )
     reason = f"robots.txt could not be fetched ({answer})"
     return RulesUnreachable(kind, reason, cached.retry_at_ms)

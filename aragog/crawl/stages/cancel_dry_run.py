@@ -1,8 +1,9 @@
 """
 Counts the URLs that a cancellation would cancel, without changing anything.
 
-Only a dry run reads the waiting URLs; a real cancellation does not. It reads the lines and the
-messages in `fetch` and `robots`, which show which URLs have a job. The in-flight set shows whether
+Only a dry run reads the waiting URLs; a real cancellation does not. The dry run reads the waiting
+lines of the domains and the messages in `fetch` and `robots`, which show which URLs have a job. The
+in-flight set shows whether
 a crawl still wants them. URLs that were cancelled earlier but are still in memory are not counted.
 """
 
@@ -21,7 +22,7 @@ from aragog.crawl.pipeline.in_flight_values import CancelQuery
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.pipeline.routing import Queue
 from aragog.crawl.politeness.lines import Lines, is_without_slots
-from aragog.crawl.stages.waiting_line import job_of
+from aragog.crawl.stages.waiting_line import parse_line_job
 from aragog.errors import InvalidMessage
 from pinlater.admin import Admin
 from pinlater.envelope import arguments
@@ -38,9 +39,9 @@ class CancelDryRun:
     Counts waiting URLs.
 
     Args:
-        registry: which crawls have ended and which URLs were cancelled.
-        in_flight: which crawls want each URL.
-        lines: the lines where URLs wait for their domain.
+        registry: knows which crawls have ended and which URLs were cancelled.
+        in_flight: knows which crawls want each URL.
+        lines: the waiting lines of the domains.
         admin: the queues. If None, only the lines are counted, because not every broker can be
             searched.
     """
@@ -68,22 +69,22 @@ class CancelDryRun:
                 for job in chunk.values()
             ]
             now_s = crawls.now_ms // 1000
-            total += sum(self.in_flight.wanted(queries, ended=crawls.ended, now_s=now_s))
+            total += sum(self.in_flight.are_wanted(queries, ended=crawls.ended, now_s=now_s))
         return total
 
     def _jobs(self, rules: Sequence[Cancellation]) -> Iterator[UrlJob]:
-        """Yield the waiting jobs: all that match the rules, and possibly others."""
+        """Yield all waiting jobs that match the rules, and possibly others."""
         may_match = _line_filter(rules)
         for server in self.lines.servers:
             for key in list(server.domains()):
                 if is_without_slots(key) or may_match(key):
                     for payload in server.walk(key):
                         with suppress(InvalidMessage, ValueError):
-                            yield job_of(payload)
+                            yield parse_line_job(payload)
         for queue in (Queue.FETCH, Queue.ROBOTS) if self.admin else ():
-            yield from self._in_messages(queue)
+            yield from self._jobs_in_messages(queue)
 
-    def _in_messages(self, queue: Queue) -> Iterator[UrlJob]:
+    def _jobs_in_messages(self, queue: Queue) -> Iterator[UrlJob]:
         for shard in self.admin.cluster.shards if self.admin else ():
             offset = 0
             while jobs := shard.jobs(queue, JobState.PENDING, limit=PAGE, offset=offset):
@@ -95,7 +96,7 @@ class CancelDryRun:
 
 
 def _line_filter(rules: Sequence[Cancellation]) -> Callable[[str], bool]:
-    """Return a test for lines that may contain URLs matching the rules."""
+    """Return a function that returns True for lines that may contain URLs matching the rules."""
     if any(rule.kind == "pattern" for rule in rules):
         return lambda _: True
     names = {host(r.value) if r.kind == "url" else r.value for r in rules}

@@ -1,12 +1,13 @@
 """
-Analyzes the pages of a batch and determines the canonical URL, links, fields and next refresh of
-each.
+Analyzes the pages of a batch, and determines the canonical URL, links, fields and next refresh of
+each page.
 
-Safe to run twice: it only writes a new blob to the spool, and the links that it enqueues are
-coalesced with those of the first run.
+It is safe to run twice, because it only writes a new blob to the spool, and the links that it
+enqueues are coalesced with those of the first run.
 
-If a worker died while it analyzed a batch (`page_limits.RunMarks`), the batch is split into single
-pages. A page that is lost twice more on its own is stored as Unreadable without analysis.
+If a worker died while it analyzed a batch (`page_limits.RunMarks`), the batch is split into
+individual pages. A page that is lost twice more on its own is stored as Unreadable without
+analysis.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from aragog.crawl.pipeline import counters
-from aragog.crawl.pipeline.finished_urls import answers_of_taken_down, finished
+from aragog.crawl.pipeline.finished_urls import finished_messages, takedown_results
 from aragog.crawl.pipeline.messages import FetchResult, PageBatch, ResultBatch, UrlJob
 from aragog.crawl.pipeline.ports import BodyStore, InFlight, Marks
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
@@ -75,8 +76,8 @@ class CanonicalizeStage:
     def run(self, batch: ResultBatch) -> list[OutgoingMessage]:
         """
         Return the messages to send: one to `store` for the whole batch, and fetches for URLs whose
-        body has expired. If an earlier run of the batch was lost, one message to `canonicalize` per
-        page.
+        body has expired. If an earlier run of the batch was lost, returns one message to
+        `canonicalize` per page instead.
 
         A page that cannot be analyzed is stored as Unreadable and does not affect the others.
 
@@ -87,7 +88,7 @@ class CanonicalizeStage:
             return spans.with_departure_times(self._run(batch, spans))
 
     def _run(self, batch: ResultBatch, spans: StageSpans) -> list[OutgoingMessage]:
-        batch, outgoing = self._without_taken_down(self._only_wanted(batch))
+        batch, outgoing = self._drop_taken_down(self._keep_wanted(batch))
         tokens = [result.token for result in batch.results if result.token]
         runs_lost = self.marks.begin(tokens) if tokens else 0
         if runs_lost:
@@ -97,12 +98,12 @@ class CanonicalizeStage:
                 # Keep the mark: if the messages are not sent, the next run splits the batch again.
                 return outgoing + _one_message_per_page(batch)
         try:
-            hopeless = runs_lost >= MAX_RUNS_LOST
-            return outgoing + self._canonicalize(batch, tokens, spans, hopeless=hopeless)
+            give_up = runs_lost >= MAX_RUNS_LOST
+            return outgoing + self._canonicalize(batch, tokens, spans, give_up=give_up)
         finally:
             self.marks.end(tokens)
 
-    def _only_wanted(self, batch: ResultBatch) -> ResultBatch:
+    def _keep_wanted(self, batch: ResultBatch) -> ResultBatch:
         """Return the batch without URLs that no crawl wants anymore. Deletes their bodies."""
         wanted = still_wanted(batch.results, self.checks)
         kept = {result.job.url for result in wanted}
@@ -110,13 +111,13 @@ class CanonicalizeStage:
         return ResultBatch(tuple(wanted))
 
     def _canonicalize(
-        self, batch: ResultBatch, tokens: Sequence[str], spans: StageSpans, *, hopeless: bool
+        self, batch: ResultBatch, tokens: Sequence[str], spans: StageSpans, *, give_up: bool
     ) -> list[OutgoingMessage]:
         blobs = dict(zip(tokens, self.spool.get_many(tokens), strict=True))
         bodies = {token: blob for token, blob in blobs.items() if blob is not None}
         expired = [r for r in batch.results if r.token and r.token not in bodies]
         present = [r for r in batch.results if r not in expired] if expired else batch.results
-        confirmed = self._confirmed(present)
+        confirmed = self._apply_confirmations(present)
         present = confirmed.results
         bodies |= confirmed.bodies
         reader = PageReader(
@@ -130,7 +131,7 @@ class CanonicalizeStage:
             self.discovery.watched(present),
             self.settings.fetch.content_types,
         )
-        readings = reader.read(present, bodies, hopeless=hopeless)
+        readings = reader.read(present, bodies, give_up=give_up)
         rules = page_scope.excluded_pages(present, readings.analyses, self.checks)
         for_excluded = self._end_excluded([r for r in present if r.job.url in rules], rules)
         present = [result for result in present if result.job.url not in rules]
@@ -138,7 +139,7 @@ class CanonicalizeStage:
         self.discovery.sitemaps.record_unchanged(
             r for r in present if r.fetch.outcome is OutcomeKind.NOT_MODIFIED
         )
-        updates = self._updates(confirmed, readings, spans)
+        updates = self._build_updates(confirmed, readings, spans)
         self.discovery.links(
             [
                 (result, readings.analyses[result.job.url])
@@ -155,14 +156,17 @@ class CanonicalizeStage:
     def _end_excluded(
         self, results: Sequence[FetchResult], rules: Mapping[str, str]
     ) -> list[OutgoingMessage]:
-        """End the pages that their crawls exclude. Returns jobs for other crawls that want them."""
+        """
+        End the pages that their crawls exclude. Returns the messages for callers, and for other
+        crawls that want the pages.
+        """
         if not results:
             return []
         jobs = [result.job for result in results]
         endings = CrawlEndings(self.in_flight, self.store.crawls, self.checks)
         for_next_crawls = page_scope.end(jobs, rules, endings)
         self.spool.free([result.token for result in results if result.token])
-        ended = finished(jobs, page_scope.answers(rules))
+        ended = finished_messages(jobs, page_scope.results(rules))
         return ended + self.returning_jobs.delayed((job, 0) for job in for_next_crawls)
 
     def _follow_stored(self, results: Sequence[FetchResult]) -> None:
@@ -181,10 +185,10 @@ class CanonicalizeStage:
         damaged.isolate(jobs, read)
         self.discovery.stored(records, looked_at=True)
 
-    def _without_taken_down(self, batch: ResultBatch) -> tuple[ResultBatch, list[OutgoingMessage]]:
+    def _drop_taken_down(self, batch: ResultBatch) -> tuple[ResultBatch, list[OutgoingMessage]]:
         """
-        Return the batch without URLs taken down since their fetch, whose bodies are deleted, and
-        the replies to callers that wait for those URLs.
+        Return the batch without URLs that were taken down since their fetch, and the results for
+        callers that wait for those URLs. Deletes their bodies.
         """
         urls_of_results = [
             {r.job.url, r.fetch.final_url, *(hop.url for hop in r.fetch.hops)}
@@ -199,27 +203,27 @@ class CanonicalizeStage:
         self.spool.free([result.token for result in taken_down if result.token])
         self.in_flight.clear([result.job.url for result in taken_down], TAKEN_DOWN)
         jobs = [result.job for result in taken_down]
-        replies = finished(jobs, answers_of_taken_down(job.url for job in jobs))
+        replies = finished_messages(jobs, takedown_results(job.url for job in jobs))
         remaining = tuple(r for r in batch.results if r not in taken_down)
         return replace(batch, results=remaining), replies
 
-    def _confirmed(self, results: Sequence[FetchResult]) -> Confirmed:
-        """Return the results, and the stored pages that a 304 in this batch changes."""
+    def _apply_confirmations(self, results: Sequence[FetchResult]) -> Confirmed:
+        """Apply the 304s in these results to the stored pages."""
         agent, drafts = named_agent(self.settings.fetch), self.settings.preferences.drafts
-        return ConfirmedPages(self.store, self.spool, agent, drafts).of(results)
+        return ConfirmedPages(self.store, self.spool, agent, drafts).apply(results)
 
-    def _updates(
+    def _build_updates(
         self, confirmed: Confirmed, readings: Readings, spans: StageSpans
     ) -> list[PageUpdate]:
         analyses = readings.analyses
         declared = set().union(*(candidates(analysis.evidence) for analysis in analyses.values()))
-        pages = known_chains(declared, self._known)
+        pages = known_chains(declared, self._read_known_pages)
         updates = []
         for result in confirmed.results:
             url = result.job.url
             analysis, confirmation = analyses.get(url), confirmed.responses.get(url)
             if analysis is None:
-                failed = _failed(result, readings.problems)
+                failed = _with_failure(result, readings.problems)
                 headers = confirmed.headers.get(url)
                 source = readings.sources.get(url) if result.job.sitemap else None
                 updates.append(failure_write(failed, self.settings, headers=headers, source=source))
@@ -241,8 +245,11 @@ class CanonicalizeStage:
             )
         return updates
 
-    def _known(self, urls: Sequence[str]) -> dict[str, KnownPage]:
-        """Return stored data of other URLs. A URL whose rows are unreadable counts as unknown."""
+    def _read_known_pages(self, urls: Sequence[str]) -> dict[str, KnownPage]:
+        """
+        Return what is stored for these URLs.
+        A URL whose rows are unreadable counts as unknown.
+        """
         pages: dict[str, KnownPage] = {}
         damaged.isolate(urls, lambda part: pages.update(self.store.pages.known(part)))
         return pages
@@ -277,7 +284,7 @@ def _one_message_per_page(batch: ResultBatch) -> list[OutgoingMessage]:
     ]
 
 
-def _failed(result: FetchResult, problems: Mapping[str, str]) -> FetchResult:
+def _with_failure(result: FetchResult, problems: Mapping[str, str]) -> FetchResult:
     """Return the result for a page that could not be analyzed, with the reason."""
     problem = problems.get(result.job.url)
     if problem is None and (result.fetch.outcome is not OutcomeKind.FETCHED or result.job.sitemap):

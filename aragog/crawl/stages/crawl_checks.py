@@ -5,8 +5,8 @@ Each process keeps a copy of the crawl registry that is at most a second old. As
 has ended or is paused, the check is free. Otherwise one round trip reads the in-flight entries of
 the jobs, and a URL that another crawl wants continues for that crawl.
 
-Safe to run twice: a URL leaves a crawl's set only once, and a repeated job finds it already
-removed.
+It is safe to run twice, because a URL leaves a crawl's set only once, and a repeated job finds it
+already removed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from aragog.crawl.pipeline.crawl_records import ENQUEUED, CrawlRecord
 from aragog.crawl.pipeline.crawl_registry import Crawls
 from aragog.crawl.pipeline.in_flight_values import CancelQuery, NextCrawl, NextStep
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
-from aragog.crawl.stages.returning_jobs import restarted
+from aragog.crawl.stages.returning_jobs import restart
 from aragog.crawl.stages.waiting_line import InLine, paused_line
 
 TAKEN_DOWN = "taken down"
@@ -114,7 +114,7 @@ class CrawlChecks:
         return RemainingJobs(continuing, waiting)
 
     def clear(self, urls: Sequence[str]) -> None:
-        """Remove those of the URLs that were cancelled from the sets of their crawls."""
+        """Remove the URLs that were cancelled from the sets of their crawls."""
         crawls = self.registry.crawls()
         if self.in_flight is None or not (crawls.cancellations or crawls.ended):
             return
@@ -156,7 +156,7 @@ def still_wanted(results: Sequence[FetchResult], checks: CrawlChecks) -> list[Fe
 
 
 def inherited(job: UrlJob, next_crawl: NextCrawl, crawls: Crawls) -> UrlJob:
-    """Return the same job for another crawl that wants the URL. Pure."""
+    """Return the same job for another crawl that wants the URL."""
     record = crawls.record_of(next_crawl.crawl)
     return replace(
         job,
@@ -168,10 +168,10 @@ def inherited(job: UrlJob, next_crawl: NextCrawl, crawls: Crawls) -> UrlJob:
     )
 
 
-def following(job: UrlJob, next_crawl: NextCrawl, crawls: Crawls) -> UrlJob:
-    """Return the job of a URL for the next crawl, after it has ended for the previous one. Pure."""
-    inherited_job = restarted(inherited(job, next_crawl, crawls))
-    # The page's links were followed for another call, and this crawl must follow them, too.
+def next_crawl_job(job: UrlJob, next_crawl: NextCrawl, crawls: Crawls) -> UrlJob:
+    """Return the job of a URL for the next crawl, after it has ended for the previous one."""
+    inherited_job = restart(inherited(job, next_crawl, crawls))
+    # The page's links were followed for another call, and this crawl must follow them too.
     return replace(inherited_job, attempt=0, refresh=False, request_id=f"crawl-{next_crawl.crawl}")
 
 

@@ -90,7 +90,7 @@ class CrawlControl:
     traps: TrapStore | None = None
 
     def all(self) -> list[CrawlStatus]:
-        """Return all crawls: the built-in ones first, then the others by name."""
+        """Return all crawls, with the built-in ones first and the others sorted by name."""
         crawls = self.registry.read()
         records = [built_in_record(ENQUEUED), built_in_record(REFRESHED), *crawls.records.values()]
         return [self._status(record, crawls) for record in records]
@@ -100,7 +100,7 @@ class CrawlControl:
         return self._status(self.registry.get(name), self.registry.crawls())
 
     def _status(self, record: CrawlRecord, crawls: Crawls) -> CrawlStatus:
-        return CrawlStatus(record, self.counts.of(record.numbers, ended=crawls.ended))
+        return CrawlStatus(record, self.counts.totals(record.numbers, ended=crawls.ended))
 
     def start(self, name: str, options: Mapping[str, Any], *, token: str = "") -> CrawlStatus:
         """Start a crawl, or change and resume an existing one (`CrawlRegistry.start`)."""
@@ -116,7 +116,7 @@ class CrawlControl:
         return self.status(name)
 
     def resume(self, name: str) -> CrawlStatus:
-        """Continue a paused crawl."""
+        """Resume a paused crawl."""
         self._check_paused_line(self.registry.set_state(name, CrawlPhase.RUNNING))
         return self.status(name)
 
@@ -176,11 +176,11 @@ class CrawlControl:
 
     def cancel_urls(self, kind: str, values: Sequence[str]) -> list[Cancellation]:
         """Cancel the waiting URLs of these hosts, domains or patterns for every crawl."""
-        return self.registry.cancel(kind, _normalized(kind, values))
+        return self.registry.cancel(kind, _normalize(kind, values))
 
     def waiting(self, values_by_kind: Mapping[str, Sequence[str]]) -> int:
         """
-        Return how many waiting URLs `cancel_urls` would cancel. Takes values by kind. Reads all
+        Return how many waiting URLs `cancel_urls` would cancel, given values by kind. Reads all
         waiting URLs.
 
         Raises:
@@ -190,7 +190,7 @@ class CrawlControl:
         rules = [
             Cancellation(kind, value, 0)
             for kind, values in values_by_kind.items()
-            for value in _normalized(kind, values)
+            for value in _normalize(kind, values)
         ]
         return CancelDryRun(self.registry, self.in_flight, self.lines, self.admin).count(rules)
 
@@ -222,7 +222,7 @@ class CrawlControl:
         return Deleted(deleted, dict(kept))
 
 
-def _normalized(kind: str, values: Sequence[str]) -> list[str]:
+def _normalize(kind: str, values: Sequence[str]) -> list[str]:
     """Return the values, spelled as in normalized URLs."""
     if kind not in KINDS:
         raise BadInput(f"cancel: {kind[:40]!r} must be one of {', '.join(KINDS)}")

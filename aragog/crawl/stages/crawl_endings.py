@@ -26,7 +26,7 @@ from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
 from aragog.crawl.pipeline.in_flight_values import UrlEnding
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.pipeline.ports import InFlight
-from aragog.crawl.stages.crawl_checks import CrawlChecks, following
+from aragog.crawl.stages.crawl_checks import CrawlChecks, next_crawl_job
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.urlstore.crawl_members import CrawlMembers
 from aragog.urlstore.records import PageWrite, Written
@@ -82,7 +82,7 @@ class CrawlEndings:
             self.limits.check({e.job.crawl for e in ended if e.bytes})
         crawls = self.checks.registry.crawls()
         return [
-            following(ending.job, next_crawl, crawls)
+            next_crawl_job(ending.job, next_crawl, crawls)
             for ending, next_crawl in zip(ended, next_crawls, strict=True)
             if next_crawl is not None
         ]
@@ -105,7 +105,7 @@ class CrawlEndings:
         """Return the name of a job's crawl, or "" if its pages are not marked."""
         return "" if job.crawl == REFRESHED else self.checks.crawl_of(job).name
 
-    def stored_already(
+    def end_stored(
         self, jobs: Sequence[UrlJob], urls: Mapping[str, str], now_ms: int
     ) -> list[UrlJob]:
         """
@@ -136,7 +136,7 @@ class CrawlEndings:
 
 @dataclass(frozen=True, slots=True)
 class CrawlLimits:
-    """Ends crawls that have reached their limit of bytes."""
+    """Ends crawls that have reached their byte limit."""
 
     registry: CrawlRegistry
     counts: CrawlCounters
@@ -149,7 +149,7 @@ class CrawlLimits:
             if record.max_bytes is None or record.has_ended or not record.name:
                 continue
             # Bytes fetched in an earlier round, or before a restart of the crawl, do not count.
-            fetched = self.counts.of([record.number]).bytes - record.round_bytes
+            fetched = self.counts.totals([record.number]).bytes - record.round_bytes
             if number != record.number or fetched < record.max_bytes:
                 continue
             if record.every_s:
@@ -159,7 +159,7 @@ class CrawlLimits:
 
 
 def ending_of_page(job: UrlJob, write: PageWrite, written: Written | None) -> Ended:
-    """Return the ending of a URL whose page or failure was written. Pure."""
+    """Return the ending of a URL whose page or failure was written."""
     fetch = write.confirmation or write.report
     kind = str(write.facts.get("outcome") or "")
     body_bytes = 0 if fetch is None else fetch.body_bytes

@@ -1,7 +1,7 @@
 """
 Notifies a crawl's webhook when the crawl is done or ended, and when too many of its URLs fail.
 
-Notices go through the webhook queue: they are signed, and retried until they are accepted. A notice
+Notices go through the webhook queue, are signed, and are retried until they are accepted. A notice
 is sent before the record is updated. If the process is killed in between, the notice is sent again
 with the same ID.
 """
@@ -43,7 +43,7 @@ class ErrorRate:
 
 
 def error_rate(hours: Mapping[int, Counter[str]], hour: int) -> ErrorRate:
-    """Count the failures in the last `HOURS` hours up to and including `hour`. Pure."""
+    """Count the failures in the last `HOURS` hours up to and including `hour`."""
     recent = sum(
         (counts for hour_of_counts, counts in hours.items() if hour_of_counts > hour - HOURS),
         Counter[str](),
@@ -57,15 +57,15 @@ def error_rate(hours: Mapping[int, Counter[str]], hour: int) -> ErrorRate:
 
 def events(status: CrawlStatus, errors: ErrorRate) -> dict[str, str]:
     """
-    Return the events of a crawl that need a notice, by kind, each with a text that identifies it.
+    Return the events of a crawl that need a notice, by kind, each with a string that identifies it.
 
-    The text changes when the event happens again: when the crawl is done again after more URLs, or
-    when failures exceed the limit again after they had dropped below it. Pure.
+    The string changes when the event happens again, that is, when the crawl is done again after
+    more URLs, or when failures exceed the limit again after they had dropped below it.
     """
     record, notices = status.record, {}
     if record.has_ended:
         notices[END] = f"{record.number} {record.state}"
-    elif status.shown_state == DONE:
+    elif status.display_state == DONE:
         notices[END] = f"{record.number}.{record.round} {status.counts.enqueued}"
     max_share = record.notify_error_rate
     if max_share is not None and errors.failed and errors.share >= max_share:
@@ -75,12 +75,12 @@ def events(status: CrawlStatus, errors: ErrorRate) -> dict[str, str]:
 
 
 def notice(kind: str, status: CrawlStatus, errors: ErrorRate) -> dict[str, Any]:
-    """Return the notice as JSON values. Pure."""
+    """Return the notice as JSON values."""
     record, counts = status.record, status.counts
     return {
         "event": kind,
         "crawl": record.name,
-        "state": status.shown_state,
+        "state": status.display_state,
         "reason": record.reason,
         "round": record.round,
         **_numbers(counts),
@@ -122,16 +122,16 @@ class CrawlNotices:
         )
 
     def _send_notices(self, record: CrawlRecord, hour: int, ended: frozenset[int]) -> int:
-        status = CrawlStatus(record, self.counts.of(record.numbers, ended=ended))
+        status = CrawlStatus(record, self.counts.totals(record.numbers, ended=ended))
         has_limit = record.notify_error_rate is not None
         hours = self.counts.hours([record.number]) if has_limit else {}
         errors = error_rate(hours, hour)
         current = events(status, errors)
         notified = dict(record.notified)
-        new = {kind: text for kind, text in current.items() if notified.get(kind) != text}
-        for kind, text in new.items():
+        new = {kind: event for kind, event in current.items() if notified.get(kind) != event}
+        for kind, event in new.items():
             delivery = Delivery(
-                crawl_receiver(record.name), f"{kind} {text}", (notice(kind, status, errors),)
+                crawl_receiver(record.name), f"{kind} {event}", (notice(kind, status, errors),)
             )
             self.sender.send(OutgoingMessage(Destination.WEBHOOK, delivery))
         unchanged = {END: notified[END]} if END in notified else {}

@@ -1,6 +1,5 @@
 """
 A crawl's results and its remaining time, computed from counts and the request rates of its domains.
-Pure.
 
 The remaining time assumes that all domains with waiting URLs are crawled in parallel, each at its
 own rate. It is a lower bound if the machines are the bottleneck, and it does not include links that
@@ -27,7 +26,7 @@ _NONE_REFUSED = ("refused", "reserved")
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast a domain is requested now."""
+    """How fast pages are requested from a domain now."""
 
     rate: float
     """Requests per second, after Crawl-delay and backoff. 0 if the domain is stopped."""
@@ -53,8 +52,8 @@ class OpenDomain:
     rate: float
     """Requests per second for this crawl."""
     seconds_left: float | None
-    """Seconds until all are requested, with other crawls' URLs ahead of them. None if it is
-    stopped."""
+    """Seconds until all of them are requested, with other crawls' URLs ahead of them. None if the
+    domain is stopped."""
     held_by: str
     robots_unreachable: bool
 
@@ -93,7 +92,7 @@ class CrawlReport:
     @property
     def seconds_left(self) -> float | None:
         """
-        Seconds until the last open domain is done, without stopped ones.
+        Seconds until the last open domain is done, not counting stopped ones.
         None if no domain is open.
         """
         estimates = [domain.seconds_left for domain in self.open if domain.seconds_left is not None]
@@ -119,9 +118,9 @@ class CrawlReport:
 def open_domains(
     record: CrawlRecord, waiting: Mapping[str, int], paces: Mapping[str, Pace]
 ) -> list[OpenDomain]:
-    """Return the open domains of a crawl: the stopped ones first, then the slowest."""
+    """Return the open domains of a crawl, with the stopped ones first and then the slowest."""
     domains = [
-        _open(domain, count, paces.get(domain), record)
+        _open_domain(domain, count, paces.get(domain), record)
         for domain, count in waiting.items()
         if domain != OTHER_DOMAINS
     ]
@@ -131,7 +130,7 @@ def open_domains(
     )
 
 
-def _open(domain: str, count: int, pace: Pace | None, record: CrawlRecord) -> OpenDomain:
+def _open_domain(domain: str, count: int, pace: Pace | None, record: CrawlRecord) -> OpenDomain:
     if pace is None:
         return OpenDomain(domain, count, 0.0, None, "its rate is not known", False)
     is_slow = record.rate is not None and record.rate < pace.rate

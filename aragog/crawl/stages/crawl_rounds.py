@@ -1,14 +1,14 @@
 """
-Starts the rounds of scheduled crawls: enqueues their seeds and fetches their stored pages again.
+Starts the rounds of scheduled crawls, which enqueue their seeds and fetch their stored pages again.
 
 A round starts when it is due and none of the crawl's URLs are waiting, so rounds never overlap.
-Each page and each link is fetched once per round, by conditional requests if the origin sent
+Each page and each link is fetched once per round, with conditional requests if the origin sent
 validators. The limits `max_urls`, `max_urls_per_host` and `max_bytes` apply to each round.
 
-Safe to run twice and to kill at any point. First the record states that the round has started, then
-the seeds are enqueued, and then the record states that they were. A run that finds an unfinished
-start enqueues all seeds again. Seeds that still wait are not sent twice, and each link is fetched
-once per round, because all runs of a round share one `request_id`.
+It is safe to run twice and to kill at any point. First the record states that the round has
+started, then the seeds are enqueued, and then the record states that they were. A run that finds an
+unfinished start enqueues all seeds again. Seeds that still wait are not sent twice, and each link
+is fetched once per round, because all runs of a round share one `request_id`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 def next_round_ms(record: CrawlRecord, now_ms: int) -> int:
     """
-    Return when the next round is due, after the one that starts now. Pure.
+    Return when the next round is due, after the one that starts now.
 
     Rounds keep their time of day. Missed rounds are skipped, whether the system was down or a round
     took longer than the interval.
@@ -70,7 +70,7 @@ class CrawlRounds:
                     self._begin(record, crawls.now_ms)
 
     def _begin(self, record: CrawlRecord, now_ms: int) -> None:
-        before = self.counts.of([record.number])
+        before = self.counts.totals([record.number])
         if before.open:
             return
         self.counts.forget_hosts([record.number])

@@ -1,4 +1,4 @@
-"""A crawl together with the outcomes of its URLs. Pure."""
+"""A crawl together with the outcomes of its URLs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class CrawlStatus:
     counts: CrawlCounts
 
     @property
-    def shown_state(self) -> str:
-        """The state as one word. A running crawl with nothing left to do is `done`."""
+    def display_state(self) -> str:
+        """The state as one word. A running crawl without waiting URLs is `done`."""
         is_done = self.record.state is CrawlPhase.RUNNING and not self.counts.open
         return DONE if is_done and self.counts.enqueued else self.record.state.value

@@ -1,8 +1,4 @@
-"""
-Upkeep of crawls: records passed deadlines, and deletes old records.
-
-Each step can be repeated.
-"""
+"""Ends crawls whose deadline has passed, and deletes old records. Each step can be repeated."""
 
 from __future__ import annotations
 

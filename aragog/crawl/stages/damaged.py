@@ -1,5 +1,5 @@
 """
-Works around a damaged file of the embedded store: postpones its URLs and processes all others.
+Works around a damaged file of the embedded store by postponing its URLs and processing all others.
 
 A URL whose rows are in a damaged file is retried every ten minutes until `aragog store repair` has
 replaced the file. These retries do not count as attempts, and the URL is not fetched.
@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.stages.returning_jobs import Delayed, restarted
+from aragog.crawl.stages.returning_jobs import Delayed, restart
 from aragog.errors import StoreDamaged
 
 WAIT_MS = 600_000
@@ -29,8 +29,7 @@ class DamageableStore(Protocol):
 
 def isolate(items: Sequence[T], run: Callable[[Sequence[T]], object]) -> list[T]:
     """
-    Call `run` with all items. If it encounters a damaged file, call it with smaller and smaller
-    parts.
+    Call `run` with all items. If it encounters a damaged file, call it with ever smaller parts.
 
     Returns the items that fail on their own. `run` must be safe to repeat.
     """
@@ -61,5 +60,5 @@ def postponed(jobs: Iterable[UrlJob], *, fetched: bool = False) -> list[Delayed]
     If they were `fetched`, they start again from their first URL.
     """
     if fetched:
-        return [(replace(restarted(job), refresh=True), WAIT_MS) for job in jobs]
+        return [(replace(restart(job), refresh=True), WAIT_MS) for job in jobs]
     return [(replace(job, slot_at_ms=None), WAIT_MS) for job in jobs]

@@ -1,14 +1,15 @@
 """
-Enqueues the URLs that pages and sitemaps list: links of pages with depth left, and sitemap entries.
+Enqueues the URLs that pages and sitemaps list: the links of pages that have depth left, and sitemap
+entries.
 
 Each sitemap is requested once per walk through its site (`aragog.crawl.pipeline.sitemap_walks`).
 
 If a page is already stored and this call does not fetch it, its links are read from the store. So a
 repeated call reaches every page that the first call reached. A call that refreshes pages also
-refreshes their links, each once (`FollowedPages`).
+refreshes each of their links once (`FollowedPages`).
 
-Safe to run twice: URLs that are waiting, or whose page was fetched since their lastmod, are
-skipped.
+It is safe to run twice, because URLs that are waiting, or whose page was fetched since their
+lastmod, are skipped.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from aragog.crawl.stages.inherited_options import inherited
 from aragog.crawl.stages.link_budgets import ArrivedPage, LinkBudgets, follow_all
 from aragog.crawl.stages.listings import ListingPage, Listings, listing_page
 from aragog.crawl.stages.page_analysis import PageAnalysis
-from aragog.crawl.stages.page_scope import filter_of, in_scope
+from aragog.crawl.stages.page_scope import read_url_filter, scope_filter
 from aragog.crawl.stages.sitemap_reading import SitemapEnqueuer
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.items import load_kinds
@@ -69,7 +70,7 @@ class Discovery:
     chunk: int = 500
     """How many sitemap entries are looked up in the store at a time."""
     followed_pages: FollowedPages | None = None
-    """Without it, links are not followed from the store and not refreshed."""
+    """If None, links are not followed from the store and not refreshed."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     """Provides the scope of each job's crawl."""
     budgets: LinkBudgets | None = None
@@ -104,8 +105,8 @@ class Discovery:
         others: Sequence[FetchResult] = (),
     ) -> int:
         """
-        Enqueue links of pages with depth left. Returns how many. `others` are results without a
-        page.
+        Enqueue the links of pages that have depth left. Returns how many. `others` are the results
+        that have no page.
         """
         arrived = [_arrived_page(result, analysis) for result, analysis in pages]
         arrived += [_arrived_page(result, None) for result in others]
@@ -123,7 +124,7 @@ class Discovery:
         self, pages: Iterable[tuple[UrlJob, Record | None]], *, looked_at: bool = False
     ) -> int:
         """
-        Enqueue the links of stored pages with depth left. Returns how many.
+        Enqueue the links of stored pages that have depth left. Returns how many.
 
         Skips pages whose links this call has already followed to the same depth or deeper, unless
         the job has just fetched the page and found it unchanged (`looked_at`). Takes two round
@@ -178,7 +179,7 @@ class Discovery:
         return self.held_links.run(self._enqueue_links) if self.held_links else 0
 
     def _refresh(self, urls: Sequence[str], options: EnqueueOptions) -> int:
-        """Enqueue the URLs. Only those that the call has not reached before are fetched again."""
+        """Enqueue the URLs. Only those that this call has not reached yet are fetched again."""
         if self.followed_pages is None:
             return self._enqueue(urls, replace(options, refresh=False))
         refresh_id = options.request_id + REFRESHED_SUFFIX
@@ -222,7 +223,7 @@ class Discovery:
         obey = self.settings.politeness.obey_nofollow and not crawl.nofollow
         if obey and write.facts.get("nofollow"):
             return False
-        return in_scope(crawl.scope, write.final_url)(url) and filter_of(job).accepts(url)
+        return scope_filter(crawl.scope, write.final_url)(url) and read_url_filter(job).accepts(url)
 
     def _links_to_follow(self, result: FetchResult, analysis: PageAnalysis) -> list[str]:
         links = [(link.url, link.nofollow) for link in analysis.links]
@@ -249,11 +250,11 @@ class Discovery:
         Return the links of a page that may be followed.
         Each link comes with its own `nofollow`.
         """
-        crawl, url_filter = self.checks.crawl_of(job), filter_of(job)
+        crawl, url_filter = self.checks.crawl_of(job), read_url_filter(job)
         obey = self.settings.politeness.obey_nofollow and not crawl.nofollow
         if obey and nofollow:
             return []
-        is_in_scope = in_scope(crawl.scope, page_url)
+        is_in_scope = scope_filter(crawl.scope, page_url)
         return [
             url
             for url, link_nofollow in links

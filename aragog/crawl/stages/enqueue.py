@@ -1,10 +1,10 @@
 """
 Enqueues URLs: normalizes them, drops those already in flight, and sends batches to `fetch`.
 
-This is safe to run twice and to kill at any point. A URL that is already in flight is reported as
-such and is not sent again. If a producer marked a URL and died before it sent the message, the next
-caller that enqueues the URL sends it (see `in_flight`). If the broker fails halfway, the caller
-enqueues the same URLs again.
+It is safe to run this twice and to kill it at any point. A URL that is already in flight is
+reported as such and is not sent again. If a producer marked a URL and died before it sent the
+message, the next caller that enqueues the URL sends it (see `in_flight`). If the broker fails
+halfway, the caller enqueues the same URLs again.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Enqueuer:
     admission: Admission | None = None
     blocks: SiteBlocks | None = None
     followed: FollowedUrls | None = None
-    """Lists the URLs of runs. Only set in workers."""
+    """Records the URLs of runs. Only set in workers."""
     walks: SitemapWalks | None = None
     """Records sitemap walks that start."""
     traces: UrlTraces = OFF
@@ -128,13 +128,13 @@ class Enqueuer:
                 were accepted.
             SlowDown: the queues are full, and the current chunk was not accepted. If `on_wait` is
                 given, it is called before each wait instead, and the chunk is sent once there is
-                room.
+                space.
             QuotaExceeded: the crawl's token has reached its quota, and no URL of the current chunk
                 fits.
             BadInput: no crawl has this name, or it has ended.
         """
         crawl = self._crawl(options)
-        options = options.of_crawl(crawl)
+        options = options.for_crawl(crawl)
         if not options.request_id:
             options = replace(options, request_id=secrets.token_urlsafe(6))
         inputs, spans = iter(urls), self.traces.call(options.caller, options.found_on)
@@ -171,7 +171,7 @@ class Enqueuer:
         """
         first_urls: dict[str, str] = {}
         for url in inputs:
-            if not isinstance(normalized := _normalized(url), InvalidUrl):
+            if not isinstance(normalized := _normalize(url), InvalidUrl):
                 first_urls.setdefault(registered_domain(normalized), normalized)
         new = [url for domain, url in first_urls.items() if domain not in sites]
         sites |= first_urls.keys()
@@ -192,9 +192,9 @@ class Enqueuer:
         crawl: CrawlRecord,
         spans: CallSpans,
     ) -> list[EnqueueResult]:
-        normalized = [_normalized(url) for url in inputs]
+        normalized = [_normalize(url) for url in inputs]
         valid = list(dict.fromkeys(s for s in normalized if not isinstance(s, InvalidUrl)))
-        refused = self._refused(valid, options, crawl)
+        refused = self._refusals(valid, options, crawl)
         valid = [url for url in valid if url not in refused]
         if options.crawl and crawl.every_s and self.seeds:
             self.seeds.add(crawl.name, valid, options.for_seeds())
@@ -207,17 +207,20 @@ class Enqueuer:
             for url, mark in zip(valid, marks, strict=True)
             if mark in _REFUSAL_BY_MARK
         }
-        refused |= self._over_quota(valid, marks, options, crawl)
+        refused |= self._quota_refusals(valid, marks, options, crawl)
         valid = [url for url in valid if url not in refused]
-        others = _other_spellings(inputs, normalized)
+        other_spellings = _other_spellings(inputs, normalized)
         if self.followed:  # before a worker can finish them
             self.followed.note(options.request_id, list(new), options.depth)
             in_flight = [url for url in valid if url not in new]
             self.followed.note_in_flight(options.request_id, in_flight, options.depth)
         options = replace(options, crawl_number=crawl.number)
-        with spans.sending([url for url in valid if url in new], _attributes(options)):
+        with spans.trace_sending([url for url in valid if url in new], _span_attributes(options)):
             self._send(
-                _interleaved_by_host([url for url in valid if url in new]), options, others, spans
+                _interleave_by_host([url for url in valid if url in new]),
+                options,
+                other_spellings,
+                spans,
             )
         self.counts.add({counters.ENQUEUED: len(new)})
         if log.isEnabledFor(logging.INFO):
@@ -230,16 +233,18 @@ class Enqueuer:
         ]
 
     def _token_state(self, crawl: CrawlRecord) -> TokenState | None:
-        """Return the quota use of the token that started the crawl; None if it has no quota."""
+        """Return the quota use of the token that started the crawl, or None if it has no quota."""
         if self.quotas is None or crawl.token not in self.quotas.quotas:
             return None
         crawls = self.crawls.crawls()
-        own = {n for r in crawls.records.values() if r.token == crawl.token for n in r.numbers}
-        numbers = sorted(own.union(crawl.numbers))
+        token_numbers = {
+            n for r in crawls.records.values() if r.token == crawl.token for n in r.numbers
+        }
+        numbers = sorted(token_numbers.union(crawl.numbers))
         now_ms = crawls.now_ms or SystemClock().now_ms()
         return self.quotas.state(crawl.token, crawl.number, numbers, crawls.ended, now_ms)
 
-    def _over_quota(
+    def _quota_refusals(
         self,
         urls: Sequence[str],
         marks: Sequence[Mark],
@@ -247,8 +252,8 @@ class Enqueuer:
         crawl: CrawlRecord,
     ) -> dict[str, _Refusal]:
         """
-        Return the URLs beyond a token's quota.
-        Raises if none of the call's own URLs was enqueued.
+        Return the refusals of the URLs that exceed the token's quota.
+        Raises `QuotaExceeded` if none of the call's own URLs was enqueued.
         """
         over = [url for url, mark in zip(urls, marks, strict=True) if mark is Mark.OVER_QUOTA]
         state = self._token_state(crawl) if over else None
@@ -260,10 +265,10 @@ class Enqueuer:
             raise error
         return dict.fromkeys(over, _Refusal(EnqueueStatus.OVER_BUDGET, str(error)))
 
-    def _refused(
+    def _refusals(
         self, urls: Sequence[str], options: EnqueueOptions, crawl: CrawlRecord
     ) -> dict[str, _Refusal]:
-        """Return URLs that were taken down or are outside of the scope of the crawl."""
+        """Return the refusals of URLs that were taken down or are outside the crawl's scope."""
         taken_down = self.blocks.refused(urls) if self.blocks else set()
         refused = {url: _TAKEN_DOWN for url in urls if url in taken_down}
         # The scope of links was already checked when their page was analyzed.
@@ -284,14 +289,18 @@ class Enqueuer:
         self,
         urls: Sequence[str],
         options: EnqueueOptions,
-        others: Mapping[str, str],
+        other_spellings: Mapping[str, str],
         spans: CallSpans,
     ) -> None:
-        front, back = self._first_visit_delays.split(urls, options.priority, options.crawl_number)
-        in_front = [DelayedUrl(url, 0) for url in front]
-        outgoing = self._messages_with_priority(in_front, options, options.priority, others, spans)
+        immediate, delayed = self._first_visit_delays.split(
+            urls, options.priority, options.crawl_number
+        )
+        immediate_urls = [DelayedUrl(url, 0) for url in immediate]
+        outgoing = self._messages_with_priority(
+            immediate_urls, options, options.priority, other_spellings, spans
+        )
         outgoing += self._messages_with_priority(
-            back, options, less_urgent(options.priority), others, spans
+            delayed, options, less_urgent(options.priority), other_spellings, spans
         )
         try:
             self.sender.send_all(outgoing)
@@ -307,7 +316,7 @@ class Enqueuer:
         delayed: Sequence[DelayedUrl],
         options: EnqueueOptions,
         priority: int,
-        others: Mapping[str, str],
+        other_spellings: Mapping[str, str],
         spans: CallSpans,
     ) -> list[OutgoingMessage]:
         """
@@ -320,7 +329,7 @@ class Enqueuer:
         jobs = [
             UrlJob(
                 url=url,
-                given=others.get(url),
+                given=other_spellings.get(url),
                 crawl=options.crawl_number,
                 **job_options,
                 **spans.job(url),
@@ -335,8 +344,8 @@ class Enqueuer:
         ]
 
 
-def _attributes(options: EnqueueOptions) -> dict[str, str | int | bool]:
-    """Return attributes of the call for the tracing spans of its URLs."""
+def _span_attributes(options: EnqueueOptions) -> dict[str, str | int | bool]:
+    """Return the attributes of this call, for the spans of its URLs."""
     return {
         "aragog.request_id": options.request_id,
         "aragog.priority": options.priority,
@@ -351,7 +360,7 @@ def _delay_ms(run_after_ms: int | None) -> int:
     return max(0, run_after_ms - SystemClock().now_ms())
 
 
-def _normalized(url: str) -> str | InvalidUrl:
+def _normalize(url: str) -> str | InvalidUrl:
     try:
         return normalize(url)
     except InvalidUrl as error:
@@ -362,14 +371,14 @@ def _other_spellings(
     inputs: Sequence[str], normalized: Sequence[str | InvalidUrl]
 ) -> dict[str, str]:
     """
-    Return another spelling of each normalized URL, if there is one, to check it against robots.txt,
-    too.
+    Return, by normalized URL, another spelling if there is one, because robots.txt must allow that
+    spelling too.
     """
-    others: dict[str, str] = {}
+    other_spellings: dict[str, str] = {}
     for url, normal_url in zip(inputs, normalized, strict=True):
         if not isinstance(normal_url, InvalidUrl) and (other := other_spelling(url, normal_url)):
-            others.setdefault(normal_url, other)
-    return others
+            other_spellings.setdefault(normal_url, other)
+    return other_spellings
 
 
 class _Refusal(NamedTuple):
@@ -410,11 +419,11 @@ def _enqueue_result(
     return EnqueueResult(url, EnqueueStatus.WAITING, normalized)
 
 
-def _interleaved_by_host(urls: Sequence[str]) -> list[str]:
+def _interleave_by_host(urls: Sequence[str]) -> list[str]:
     """
     Return the URLs with hosts interleaved. The order within each host is kept.
 
-    Lists are often sorted by host, and a batch with a single host would wait for one slot after
+    Lists are often sorted by host, and a batch with only one host would wait for one slot after
     another.
     """
     by_host: dict[str, list[str]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""`EnqueueOptions`: how to fetch the URLs of one call to `Enqueuer.enqueue`."""
+"""Options that decide how the URLs of one call to `Enqueuer.enqueue` are fetched."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class EnqueueOptions:
     insist: bool = False
     """Send a URL again if it has been in flight for an hour, because its message may be lost."""
     sitemap: bool = False
-    """The URLs are sitemaps: enqueue the URLs they list, following `depth` levels of sitemaps."""
+    """The URLs are sitemaps. The URLs that they list, through `depth` levels, are enqueued."""
     in_walk: bool = False
     """True if a sitemap listed these sitemaps. If False, they start a walk through their sites."""
     file: bool = False
@@ -36,7 +36,7 @@ class EnqueueOptions:
     request_id: str = ""
     """ID of this call in the logs of all stages. If empty, a new ID of 8 characters is created."""
     caller: str = ""
-    """The W3C `traceparent` of the enqueuing span. If empty, that of the current span, if there is
+    """The W3C `traceparent` of the enqueuing span. If empty, the current span is used, if there is
     one."""
     purposes: str | None = None
     """The purposes of the crawl (`UrlJob.purposes`); None for those in the workers' settings."""
@@ -55,7 +55,7 @@ class EnqueueOptions:
         """Return the options that are stored with a crawl's seeds, for its later rounds."""
         return {name: getattr(self, name) for name in _SEED_OPTIONS}
 
-    def of_crawl(self, crawl: CrawlRecord) -> EnqueueOptions:
+    def for_crawl(self, crawl: CrawlRecord) -> EnqueueOptions:
         """
         Return the options for seeds.
         Options that the call did not set are taken from its crawl.

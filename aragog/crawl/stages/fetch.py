@@ -1,10 +1,11 @@
 """
 Fetches a batch: applies robots rules, waits for slots, sends the GETs, and routes each URL onward.
 
-Safe to run twice. A repeated fetch waits for its own slot, its body gets a new token, and later
-stages write the same result again. If the worker is killed, the message is redelivered; nothing was
-announced yet, and reserved slots expire unused. A URL may then be in its domain's line twice. It is
-still fetched only once, because the second entry finds it stored.
+It is safe to run twice. A repeated fetch waits for its own slot, its body gets a new token, and
+later stages write the same result again. If the worker is killed, the message is redelivered;
+nothing has been announced by then, and reserved slots expire unused. A URL may then be in its
+domain's waiting line twice. It is still fetched only once, because it is already stored when its
+second entry comes up.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from aragog.crawl.pipeline.packed_body import PackedBody
 from aragog.crawl.pipeline.ports import CounterSink, OutcomeSink
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.crawl.pipeline.site_rules import other_spelling
-from aragog.crawl.pipeline.spool_room import SpoolRoom
+from aragog.crawl.pipeline.spool_room import SpoolSpace
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.crawl.politeness.slots import Slot
 from aragog.crawl.stages.access import Access, Denial
@@ -51,8 +52,8 @@ from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
 
-# Delay for a job that found no room in the spool.
-ROOM_RETRY_MS = 10_000
+# Delay for a job that found no space in the spool.
+SPACE_RETRY_MS = 10_000
 # `after_status` of a job whose session has expired: it signs in again once.
 SIGNED_OUT = 401
 NOTHING_RENDERED = RenderingRule(RenderingSettings())
@@ -70,7 +71,7 @@ class FetchStage:
 
     selection: JobSelection
     requester: Requester
-    room: SpoolRoom
+    spool_space: SpoolSpace
     returning_jobs: ReturningJobs
     counters: CounterSink
     outcomes: OutcomeSink
@@ -89,7 +90,7 @@ class FetchStage:
         Fetch every URL of the batch that may be fetched now. Returns the messages to send.
 
         Blocks for up to `politeness.wait_inline_ms` plus one fetch deadline. If the spool is full,
-        it waits up to `room.MAX_WAIT_S` longer.
+        it waits up to `spool_room.MAX_WAIT_S` longer.
 
         Raises:
             TransientError: Redis or the store did not respond; the whole batch runs again.
@@ -105,23 +106,23 @@ class FetchStage:
             return []
         batch = FetchBatch(tuple(continuing))
         urgency = most_urgent(batch.jobs)
-        if not self.room.wait_until_open(urgency):
-            return [OutgoingMessage(Destination.FETCH, batch, ROOM_RETRY_MS, urgency)]
+        if not self.spool_space.wait_until_open(urgency):
+            return [OutgoingMessage(Destination.FETCH, batch, SPACE_RETRY_MS, urgency)]
         run = _Run(self, spans)
-        validators, allowed = run.vetted(batch.jobs)
-        near, in_line = self.access.with_slots(allowed)
+        validators, allowed = run.vet(batch.jobs)
+        near, in_line = self.access.assign_slots(allowed)
         run.in_line += in_line
-        with self.room.reserved(len(near), urgent=urgency <= URGENT) as room:
-            fitting = room.bodies if room else 0
-            run.postpone_without_room(job for job, _ in near[fitting:])
-            if room:
-                run.fetch(near[:fitting], validators, room.token)
+        with self.spool_space.reservation(len(near), urgent=urgency <= URGENT) as reservation:
+            capacity = reservation.bodies if reservation else 0
+            run.postpone_until_space(job for job, _ in near[capacity:])
+            if reservation:
+                run.fetch(near[:capacity], validators, reservation.token)
         return run.outgoing()
 
     def _within_open_hosts(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
         """
         Return the jobs to continue with.
-        Of crawls that limit open hosts, the others wait in line.
+        The other jobs, which belong to crawls that limit open hosts, are put in line.
         """
         continuing, waiting = [], []
         for job in jobs:
@@ -147,35 +148,35 @@ class _Run:
         self.clock.now_ms()
         self.started_s = self.clock.monotonic_s()
         self.results: list[FetchResult] = []
-        self.later: list[Delayed] = []
+        self.delayed_jobs: list[Delayed] = []
         """Jobs to send again, with their delay since the start of this run (ms, monotonic)."""
         self.in_line: list[InLine] = []
         """Jobs that wait for a slot of their domain."""
-        self.for_rules: list[InLine] = []
+        self.waiting_for_rules: list[InLine] = []
         """Jobs that wait for a robots.txt that could not be fetched."""
         self.robots_first: list[UrlJob] = []
         self.stale_origins: list[str] = []
-        self.ended: list[OutgoingMessage] = []
+        self.replies: list[OutgoingMessage] = []
         """Replies for callers that wait for URLs that are already stored or were taken down."""
         self.counts: Counter[str] = Counter()
         self.outcomes: defaultdict[str, list[DomainOutcome]] = defaultdict(list)
         """The outcomes of this run by limiter key."""
 
-    def vetted(
+    def vet(
         self, jobs: Sequence[UrlJob]
     ) -> tuple[dict[str, StoredValidators], list[tuple[UrlJob, float | None]]]:
         """
-        Return the jobs that may be fetched, with their Crawl-delay. The others get their results
-        here.
+        Return the validators and the jobs that may be fetched, with their Crawl-delay. The other
+        jobs get their results here.
         """
         selected = self.stage.selection.select(jobs)
-        self.later += selected.postponed
-        self.ended += selected.ended
+        self.delayed_jobs += selected.postponed
+        self.replies += selected.replies
         # Their takedowns have just been checked.
         vetted = self.stage.access.vet(selected.jobs, takedowns=False)
         self.robots_first += vetted.robots_first
         self.stale_origins += vetted.stale_origins
-        self.wait_for(vetted.not_yet)
+        self.wait_for(vetted.too_early)
         now_ms = self.clock.now_ms()
         for denial in vetted.denied:
             self._note(denial.job, DomainOutcome(denial.outcome))
@@ -183,25 +184,25 @@ class _Run:
             if isinstance(denial.verdict, RulesUnreachable):
                 self._wait_for_rules(denial.job, result, denial.verdict)
             else:
-                self._done(result)
-        # Do this immediately: rules that arrive before the jobs are in line would release none of
-        # them.
-        self.stage.access.line.park(self._with_departure_times(self.for_rules))
+                self._record(result)
+        # Do this immediately, because rules that arrive before the jobs are in line would not
+        # release any of them.
+        self.stage.access.line.park(self._with_departure_times(self.waiting_for_rules))
         allowed = [(job, self._delay_s(job, delay_s)) for job, delay_s in vetted.allowed]
-        return self.stage.rendering.usable(selected.validators), allowed
+        return self.stage.rendering.usable_validators(selected.validators), allowed
 
     def _delay_s(self, job: UrlJob, crawl_delay_s: float | None) -> float | None:
         """
-        Return the larger of the Crawl-delay in robots.txt and the delay from the
-        crawl's rate.
+        Return the longer of the Crawl-delay in robots.txt and the interval
+        of the crawl's rate.
         """
         rate = self.stage.checks.crawl_of(job).rate if job.crawl else None
         return crawl_delay_s if rate is None else max(crawl_delay_s or 0.0, 1 / rate)
 
     def _refused_result(self, denial: Denial, now_ms: int) -> FetchResult:
         """
-        Return the result for a URL that may not be requested, with the current statements of its
-        site.
+        Return the result for a URL that may not be requested, with what its site currently states
+        about the use of its pages.
         """
         result = without_fetch(
             denial.job, denial.outcome, denial.reason, now_ms, cause=denial.cause
@@ -217,15 +218,15 @@ class _Run:
     def wait_for(self, delayed: Iterable[Delayed]) -> None:
         """Send the jobs again after their delays."""
         elapsed_ms = self._elapsed_ms()
-        self.later += [(job, elapsed_ms + wait_ms) for job, wait_ms in delayed]
+        self.delayed_jobs += [(job, elapsed_ms + wait_ms) for job, wait_ms in delayed]
 
-    def postpone_without_room(self, jobs: Iterable[UrlJob]) -> None:
+    def postpone_until_space(self, jobs: Iterable[UrlJob]) -> None:
         """
         Reschedule jobs whose bodies do not fit into the spool, and give back their slots.
 
-        This does not count as an attempt. It lasts only as long as the store stage is stopped.
+        This does not count as an attempt. It only happens while the store stage is stopped.
         """
-        self.wait_for((replace(job, slot_at_ms=None), ROOM_RETRY_MS) for job in jobs)
+        self.wait_for((replace(job, slot_at_ms=None), SPACE_RETRY_MS) for job in jobs)
 
     def fetch(
         self,
@@ -258,7 +259,7 @@ class _Run:
         elif (rerouted := self._reroute(job, outcome)) is not job:
             self._fail(rerouted, result_of(job, outcome))
         else:
-            self._done(result_of(job, outcome))
+            self._record(result_of(job, outcome))
 
     def _reroute(self, job: UrlJob, outcome: Outcome) -> UrlJob:
         """Return the job, marked if the egress rules choose other routes after a 403 or 429."""
@@ -279,7 +280,7 @@ class _Run:
                 key = access.limiter.key_for(job.next_url)
                 self.wait_for([(job, access.limiter.wait_ms(key, at_ms))])
             case DeferralCause.SLOT | DeferralCause.DEADLINE:
-                waiting = access.back_in_line(job, at_ms)
+                waiting = access.return_to_line(job, at_ms)
                 delay_s = self._delay_s(job, waiting.crawl_delay_s)
                 self.in_line.append(waiting._replace(crawl_delay_s=delay_s))
             case _:
@@ -295,11 +296,11 @@ class _Run:
         """Return the time in ms from now until `at_ms` on our clock."""
         return None if at_ms is None else max(0, at_ms - self.clock.now_ms())
 
-    def _fail(self, job: UrlJob, result: FetchResult, wait_at_least_ms: int | None = None) -> None:
+    def _fail(self, job: UrlJob, result: FetchResult, min_wait_ms: int | None = None) -> None:
         """Schedule another attempt, or record the result if no attempts are left."""
-        retry = self.stage.returning_jobs.next_attempt(job, wait_at_least_ms)
+        retry = self.stage.returning_jobs.next_attempt(job, min_wait_ms)
         if retry is None:
-            self._done(result)
+            self._record(result)
         else:
             self.counts[counters.RETRIED] += 1
             self.wait_for([retry])
@@ -309,27 +310,27 @@ class _Run:
         until_ms = self._ms_until(verdict.retry_at_ms)
         retry = self.stage.returning_jobs.next_attempt(job, until_ms)
         if retry is None:
-            self._done(result)
+            self._record(result)
         else:
             self.counts[counters.RETRIED] += 1
-            self.for_rules.append(InLine(retry[0], origin(job.next_url), None, retry[1]))
+            self.waiting_for_rules.append(InLine(retry[0], origin(job.next_url), None, retry[1]))
 
-    def _done(self, result: FetchResult) -> None:
+    def _record(self, result: FetchResult) -> None:
         name = _COUNTERS.get(result.fetch.outcome, counters.FAILED)
         self.counts[name] += 1
         if name == counters.FAILED:
-            self.counts[counters.failed_as(result.fetch.outcome)] += 1
+            self.counts[counters.failure_counter(result.fetch.outcome)] += 1
         self.results.append(result)
 
     def _keep(
         self, fetched: Sequence[tuple[UrlJob, Fetched, PackedBody]], reservation: str
     ) -> None:
         """Write bodies to the spool, usually in one round trip. Their results carry the tokens."""
-        tokens = self.stage.room.put([body.blob for _, _, body in fetched], reservation)
+        tokens = self.stage.spool_space.put([body.blob for _, _, body in fetched], reservation)
         for (job, outcome, body), token in zip(fetched, tokens, strict=True):
             self.counts[counters.BYTES] += outcome.wire_bytes
             if token is None:
-                self.postpone_without_room([job])
+                self.postpone_until_space([job])
             else:
                 self.results.append(result_of(job, outcome, token, body))
         self.counts[counters.FETCHED] += len(fetched)
@@ -340,12 +341,14 @@ class _Run:
         elapsed_ms = self._elapsed_ms()
         messages = [
             *self.stage.rendering.routed(self.results),
-            *self.stage.returning_jobs.delayed(self.later, span_ms=span_ms, elapsed_ms=elapsed_ms),
+            *self.stage.returning_jobs.delayed(
+                self.delayed_jobs, span_ms=span_ms, elapsed_ms=elapsed_ms
+            ),
             *self._to_robots(),
-            *self.ended,
+            *self.replies,
         ]
         self.stage.access.line.park(self._with_departure_times(self.in_line))
-        waiting = len(self.later) + len(self.in_line) + len(self.for_rules)
+        waiting = len(self.delayed_jobs) + len(self.in_line) + len(self.waiting_for_rules)
         self.counts[counters.RESCHEDULED] += waiting
         if self.spans or log.isEnabledFor(logging.INFO):
             self._log()
@@ -358,11 +361,11 @@ class _Run:
             fetch = result.fetch
             facts = {"status": fetch.status, "ms": fetch.total_ms, "reason": fetch.reason}
             self._log_job(result.job, fetch.outcome.value, **facts)
-        for job, wait_ms in self.later:
+        for job, wait_ms in self.delayed_jobs:
             self._log_job(job, "rescheduled", wait_ms=wait_ms, attempt=job.attempt)
         for job in self.robots_first:
             self._log_job(job, "robots first")
-        for waiting in (*self.in_line, *self.for_rules):
+        for waiting in (*self.in_line, *self.waiting_for_rules):
             self._log_job(waiting.job, "in line", wait_ms=waiting.wait_ms)
 
     def _log_job(self, job: UrlJob, event: str, **facts: str | float | None) -> None:

@@ -1,5 +1,5 @@
 """
-Analyzes files of items, such as images, by their response headers. Pure; the body is not read.
+Analyzes files of items, such as images, by their response headers. The body is not read.
 
 If the content type is one for pages, the file is analyzed as a page, so the result does not depend
 on who requested the URL. All other files are stored byte for byte.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from aragog.crawl.fetcher.content_types import why_refused_by_type
+from aragog.crawl.fetcher.content_types import type_refusal
 from aragog.crawl.pipeline.messages import FetchResult
 from aragog.crawl.stages.page_analysis import PageAnalysis, redirects_of
 from aragog.pages import preferences
@@ -20,12 +20,12 @@ from urlspelling.canonical import Evidence
 def is_file(result: FetchResult, page_types: Collection[str]) -> bool:
     """Return True if the response is a file of an item rather than a page."""
     content_type = result.fetch.content_type
-    is_page = content_type is not None and not why_refused_by_type(content_type, tuple(page_types))
+    is_page = content_type is not None and not type_refusal(content_type, tuple(page_types))
     return result.job.file and not is_page
 
 
 def file_analysis(result: FetchResult, *, agent: str, drafts: Collection[str] = ()) -> PageAnalysis:
-    """Return what the headers of a file state: allowed uses, and how long it may be kept."""
+    """Return which uses the headers of a file allow, and how long they allow it to be kept."""
     headers = result.fetch.headers
     robots = from_headers(headers, agent=agent)
     return PageAnalysis(
@@ -42,8 +42,8 @@ def file_analysis(result: FetchResult, *, agent: str, drafts: Collection[str] = 
         noindex=robots.noindex,
         nofollow=robots.nofollow,
         preferences=(
-            *preferences.of_headers(headers, drafts),
-            *preferences.of_robots(robots, "X-Robots-Tag"),
+            *preferences.header_statements(headers, drafts),
+            *preferences.robots_statements(robots, "X-Robots-Tag"),
         ),
         unavailable_after_ms=unavailable_at_ms(robots.unavailable_after),
         complete=result.fetch.status == 200,

@@ -19,12 +19,12 @@ from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
 from aragog.runtime.clock import Clock, SystemClock
 from urlspelling.domain import registered_domain
 
-# URLs that the domain cannot serve within this time are enqueued after the others.
-AHEAD_S = 10.0
+# URLs that the domain's rate does not allow within this time are enqueued after the others.
+MAX_IMMEDIATE_WAIT_S = 10.0
 # The delay, as a share of the estimated wait before the first visit. It is small because the rate
 # may be raised 20-fold later, because stored URLs need no slot, and because a producer may assume a
 # lower rate than the workers.
-DELAYED_BY = 0.04
+DELAY_SHARE = 0.04
 MAX_DELAY_S = 3600.0
 LEAST_URGENT = 9
 
@@ -47,8 +47,8 @@ class FirstVisitDelays:
     Args:
         qps: requests per second to one domain.
         clock: only its monotonic time is used.
-        max_domains: limits memory (domains, priorities and crawls). Beyond it, estimates are
-            discarded.
+        max_domains: limits memory. This is a number of combinations of domain, priority and crawl.
+            Beyond it, estimates are discarded.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class FirstVisitDelays:
         Split normalized URLs into those without a delay and delayed ones, shortest
         delay first.
         """
-        front: list[str] = []
+        immediate: list[str] = []
         delayed: list[DelayedUrl] = []
         with self._lock:
             now_s = self._clock.monotonic_s()
@@ -79,13 +79,13 @@ class FirstVisitDelays:
                 at_s = max(now_s, *ahead)
                 self._until_s[domain, priority, crawl] = at_s + self._interval_s
                 wait_s = at_s - now_s
-                if wait_s > AHEAD_S:
-                    delay_s = min(wait_s * DELAYED_BY, MAX_DELAY_S)
+                if wait_s > MAX_IMMEDIATE_WAIT_S:
+                    delay_s = min(wait_s * DELAY_SHARE, MAX_DELAY_S)
                     delayed.append(DelayedUrl(url, int(delay_s * 1000)))
                 else:
-                    front.append(url)
+                    immediate.append(url)
         delayed.sort(key=lambda job: job.delay_ms)
-        return front, delayed
+        return immediate, delayed
 
     def _forget(self, now_s: float) -> None:
         self._until_s = {k: at_s for k, at_s in self._until_s.items() if at_s > now_s}
@@ -94,5 +94,5 @@ class FirstVisitDelays:
 
 
 def less_urgent(priority: int) -> int:
-    """Return the priority for messages whose URLs are enqueued after others. Pure."""
+    """Return the priority for messages whose URLs are enqueued after others."""
     return min(priority + 1, LEAST_URGENT)

@@ -21,21 +21,21 @@ class JobEgress:
     Args:
         rules: the egress rules of this process.
         checks: provides the names of crawls, only if a rule or a proxy depends on the crawl.
-        by_crawl: True if a rule or a proxy depends on the crawl.
+        depends_on_crawl: True if a rule or a proxy depends on the crawl.
     """
 
     rules: EgressRules = NO_RULES
     checks: CrawlChecks = field(default_factory=CrawlChecks)
-    by_crawl: bool = False
+    depends_on_crawl: bool = False
 
     def context(self, job: UrlJob) -> EgressContext:
         """Return what the egress rules need to know about the next request of a job."""
-        if not (self.by_crawl or job.after_status):
+        if not (self.depends_on_crawl or job.after_status):
             return ANY
-        crawl = self.checks.crawl_of(job).name if self.by_crawl and job.crawl else ""
+        crawl = self.checks.crawl_of(job).name if self.depends_on_crawl and job.crawl else ""
         return EgressContext(crawl, job.after_status)
 
     def routes_differ(self, job: UrlJob, outcome: Outcome, status: int) -> bool:
-        """Return True if a retry after this status uses other routes than the last attempt."""
+        """Return True if a retry after this status uses other routes than the attempt before."""
         url = outcome.final_url or job.next_url
         return self.rules.routes_differ(url, self.context(job), status)

@@ -1,9 +1,9 @@
 """
 Divides a domain's slots among crawls, by the weights of crawls and tokens.
 
-The slots of a line are divided among the tokens that have requests in it, and the part of a token
-among its crawls. Everything that was started without a token counts as one more token. A crawl that
-limits its open hosts only gets slots in the lines that are open for it
+The slots of a line are divided among the tokens that have requests in it, and each token's part is
+divided among its crawls. Everything that was started without a token counts as one more token. A
+crawl that limits its open hosts only gets slots in the lines that are open for it
 (`aragog.crawl.politeness.open_hosts`).
 
 Safe to kill at any point: if sent requests were not reported, a host only stays open longer.
@@ -19,7 +19,7 @@ from aragog.crawl.politeness.lines import CLOSED, USUAL_COST, DueLine, Lines, is
 from aragog.crawl.politeness.open_hosts import SentUrls
 
 
-def costs_of(
+def share_costs(
     shares: Iterable[int], crawls: Crawls, weights: Mapping[str, float], interval_s: float = 0.0
 ) -> dict[int, int]:
     """
@@ -59,7 +59,7 @@ def _interval_s(key: str, interval_us: Callable[[str], float]) -> float:
 
 
 def open_host_limits(crawls: Crawls) -> dict[int, int]:
-    """Return the limit of open hosts by crawl number, for crawls that have one and send URLs."""
+    """Return the limit on open hosts by crawl number, for active crawls that have such a limit."""
     return {
         record.number: record.max_open_hosts
         for record in crawls.records.values()
@@ -74,7 +74,7 @@ class LineShares:
     Args:
         lines: all lines, and the open hosts of crawls that limit them.
         crawls: the current crawls.
-        weights: weights by token, see `costs_of`.
+        weights: weights by token, see `share_costs`.
         due: the lines to check now.
         interval_us: returns the interval between two requests to a domain, by the key of its line.
     """
@@ -89,9 +89,9 @@ class LineShares:
     ) -> None:
         self._lines = lines
         self._open: dict[int, frozenset[str]] = {}
-        """For each crawl that limits its open hosts, which of these lines are open."""
+        """Which of these lines are open, for each crawl that limits its open hosts."""
         self.costs: dict[str, dict[int, int]] = {
-            key: costs_of(line.shares, crawls, weights, _interval_s(key, interval_us))
+            key: share_costs(line.shares, crawls, weights, _interval_s(key, interval_us))
             for key, line in due.items()
             if len(line.shares) > 1
         }
@@ -119,7 +119,7 @@ class LineShares:
 
     def report(self, sent: Mapping[str, Counter[int]], left: Mapping[str, frozenset[int]]) -> None:
         """
-        Report which requests were sent, so that hosts whose turn is over make room for others.
+        Report which requests were sent, so that hosts whose turn is over are replaced by others.
 
         Args:
             sent: how many requests got slots, by line and crawl.

@@ -4,15 +4,17 @@ files of items (`files`).
 
 Listing pages get the depth of the page that links to them, so the pages that they list are reached
 from each of them. URL patterns that only accept content do not apply to them. Everything else that
-applies to links applies here, too: the crawl's scope, nofollow, `exclude`, and robots.txt.
+applies to links also applies here: the crawl's scope, nofollow, `exclude`, and robots.txt.
 
 Files become jobs of the same crawl with depth 0, on any host, because images are often on a
 separate host. The crawl's exclusion rules, `exclude`, nofollow and robots.txt apply to them. At
-most `max_files` files of a page are fetched. They are fetched again together with their page if
-its call refreshes. The refresh schedule of the page only fetches new files.
+most `max_files` files of a page are fetched. If a call refreshes the page, the files are fetched
+again as well. When the refresh schedule fetches the page again, only new files are fetched.
 
-A listing has at most `MAX_PAGES` pages, counted along the way (`UrlJob.pages`). Safe to run twice:
-a call follows each page's continuation once, and URLs that already wait are skipped.
+A listing has at most `MAX_PAGES` pages, which are counted in its jobs (`UrlJob.pages`).
+
+It is safe to run twice, because a call follows each page's continuation once, and URLs that already
+wait are skipped.
 """
 
 from __future__ import annotations
@@ -31,9 +33,9 @@ from aragog.crawl.stages import damaged
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.inherited_options import inherited
-from aragog.crawl.stages.page_scope import filter_of, in_scope
+from aragog.crawl.stages.page_scope import read_url_filter, scope_filter
 from aragog.errors import InvalidUrl
-from aragog.pages.items import PageItems, SiteKinds, field_of, kind_in
+from aragog.pages.items import PageItems, SiteKinds, field_of, kind_from_field
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 from urlspelling import normalize
@@ -52,19 +54,19 @@ class ListingPage(NamedTuple):
     job: UrlJob
     url: str
     """The page's URL after redirects."""
-    continues: tuple[str, ...]
+    continuations: tuple[str, ...]
     nofollow: bool = False
     """True if the page asks crawlers not to follow any of its links."""
     nofollow_links: Collection[str] = ()
     files: Collection[str] = ()
-    """The URLs of the files of its items."""
+    """The file URLs of its items."""
 
 
-class _Chosen(NamedTuple):
+class _ChosenUrls(NamedTuple):
     """The URLs to enqueue for a page."""
 
     job: UrlJob
-    continues: list[str]
+    continuations: list[str]
     files: list[str]
 
 
@@ -93,13 +95,13 @@ class Listings:
 
     def follow(self, pages: Iterable[ListingPage], enqueue: EnqueueLinks) -> int:
         """Enqueue next pages and files. Returns how many URLs were enqueued."""
-        chosen = {page.job.url: self._chosen(page) for page in pages}
+        chosen = {page.job.url: self._choose(page) for page in pages}
         jobs = self._unfollowed(
-            [choice.job for choice in chosen.values() if choice.continues or choice.files]
+            [choice.job for choice in chosen.values() if choice.continuations or choice.files]
         )
         count = 0
         for job in jobs:
-            count += enqueue(_options(job), chosen[job.url].continues)
+            count += enqueue(_options(job), chosen[job.url].continuations)
             count += enqueue(_options_of_files(job), chosen[job.url].files)
         for name, depths in _by_call(jobs).items():
             if self.followed_pages is not None:
@@ -121,14 +123,14 @@ class Listings:
         stored = (record for record in records if record and record.canonical_url in jobs)
         return self.follow((_page_from_record(jobs, record, links) for record in stored), enqueue)
 
-    def _chosen(self, page: ListingPage) -> _Chosen:
+    def _choose(self, page: ListingPage) -> _ChosenUrls:
         scope = self.checks.crawl_of(page.job).scope
         allowed = self._allowed(page)
-        continues = page.continues if page.job.pages < MAX_PAGES else ()
-        is_in_scope = in_scope(scope, page.url)
-        return _Chosen(
+        continuations = page.continuations if page.job.pages < MAX_PAGES else ()
+        is_in_scope = scope_filter(scope, page.url)
+        return _ChosenUrls(
             page.job,
-            [url for url in continues if is_in_scope(url) and allowed(url)],
+            [url for url in continuations if is_in_scope(url) and allowed(url)],
             list(
                 islice(
                     (url for url in page.files if not scope.excludes(url) and allowed(url)),
@@ -139,13 +141,13 @@ class Listings:
 
     def _allowed(self, page: ListingPage) -> Callable[[str], bool]:
         """
-        Return a test whether a URL on the page may be requested, by the page's own rules and
-        `exclude`.
+        Return a function that returns True if the page's own rules and `exclude` allow a request
+        for a URL on the page.
         """
         obey = self.obey_nofollow and not self.checks.crawl_of(page.job).nofollow
         if obey and page.nofollow:
             return lambda _: False
-        exclude = UrlFilter(exclude=filter_of(page.job).exclude)
+        exclude = UrlFilter(exclude=read_url_filter(page.job).exclude)
         links = page.nofollow_links if obey else ()
         return lambda url: url not in links and exclude.accepts(url)
 
@@ -185,18 +187,18 @@ def listing_page(
     nofollow_links: Collection[str],
 ) -> ListingPage:
     """Return a page with the URLs in its fields."""
-    page_items = [PageItems.read(value) for name, value in fields.items() if kind_in(name)]
-    continues = dict.fromkeys(url for items in page_items for url in items.follow)
+    page_items = [PageItems.read(value) for name, value in fields.items() if kind_from_field(name)]
+    continuations = dict.fromkeys(url for items in page_items for url in items.follow)
     files = dict.fromkeys(
         normalized
         for items in page_items
         for url in items.file_urls
-        if (normalized := _normalized(url))
+        if (normalized := _normalize(url))
     )
-    return ListingPage(job, url, tuple(continues), nofollow, nofollow_links, tuple(files))
+    return ListingPage(job, url, tuple(continuations), nofollow, nofollow_links, tuple(files))
 
 
-def _normalized(url: str) -> str | None:
+def _normalize(url: str) -> str | None:
     """
     Return the normalized form of a URL that a user's function returned, or None if it
     is invalid.

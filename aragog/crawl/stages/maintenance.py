@@ -33,7 +33,7 @@ class MaintenanceStage:
     blocks: SiteBlocks
     rewrite: FileRewrite
     spool: Spool
-    waiting: spool_reclaim.Waiting | None
+    waiting: spool_reclaim.TokenSource | None
     """The broker's waiting jobs, if the broker can list them (`pinlater://`)."""
     settings: Settings
     compacted_pages: int = 1000
@@ -70,7 +70,10 @@ class MaintenanceStage:
                     break
 
     def upkeep_packs(self) -> None:
-        """Rewrite packs that are more than half dead, and packs with bytes that must be deleted."""
+        """
+        Rewrite packs of which more than half is no longer used, and packs with bytes that must be
+        deleted.
+        """
         report = self.store.maintenance.upkeep_packs()
         for problem in report.problems:
             log.error("%s; `aragog store repair` reports what it has lost", problem)
@@ -98,9 +101,9 @@ class MaintenanceStage:
             self.crawls.run()
 
     def begin_crawls(self) -> None:
-        """Send notices of crawls that have ended or are failing, and start rounds that are due."""
+        """Send notices about crawls that ended or are failing, and start rounds that are due."""
         if self.notices and self.rounds:
-            self.notices.run()  # first: a crawl that starts a round no longer counts as done
+            self.notices.run()  # first, because a crawl that starts a round is no longer done
             self.rounds.run()
 
     def sweep_held_links(self) -> None:

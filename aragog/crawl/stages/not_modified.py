@@ -1,10 +1,10 @@
 """
 Applies a 304 to a stored page: its headers replace those of the stored response (RFC 9111, 4.3.4).
 
-With a 304 alone, a site can withdraw permission for a purpose, declare another canonical URL, or
-shorten the freshness of a page. If the 304 changes a header that affects decisions, the stored page
-is analyzed again with the new headers, as if it had just been fetched. Otherwise the stored page
-does not change.
+With nothing but a 304, a site can withdraw permission for a purpose, declare another canonical URL,
+or shorten the freshness of a page. If the 304 changes a header that affects decisions, the stored
+page is analyzed again with the new headers, as if it had just been fetched. Otherwise the stored
+page does not change.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from aragog.crawl.pipeline.ports import BodyStore
 from aragog.crawl.stages import damaged
 from aragog.errors import CorruptContent
 from aragog.fetch_record.outcome import FetchRecord, Headers, OutcomeKind
-from aragog.pages.preferences import of_headers, of_robots, packed
+from aragog.pages.preferences import header_statements, pack_statements, robots_statements
 from aragog.urlstore.compression import compress
 from aragog.urlstore.store import UrlStore
 from richpins.robots_meta import from_headers
@@ -31,7 +31,7 @@ DECISIVE_HEADERS = frozenset({
     "cache-control", "content-language",
 })  # fmt: skip
 """Headers that cause a stored page to be analyzed again. `Expires` is not included, because most
-servers send a new value each time. Like every header of a 304, it counts for the next refresh."""
+servers send a new value each time. Like every header of a 304, it affects the next refresh."""
 _NOT_REPLACED = frozenset({
     "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization",
     "proxy-authentication-info", "te", "trailer", "transfer-encoding", "upgrade",
@@ -44,7 +44,7 @@ _PER_RESPONSE = frozenset({"age", "date"})
 
 def merge_headers(stored: Headers, confirming: Headers) -> Headers:
     """
-    Return the headers of a stored response after a 304 (RFC 9111, 3.2). Pure.
+    Return the headers of a stored response after a 304 (RFC 9111, 3.2).
 
     Every header of the 304 replaces all stored lines with that name, except headers that describe
     the stored bytes. Headers that the 304 lacks stay.
@@ -65,8 +65,8 @@ def merge_headers(stored: Headers, confirming: Headers) -> Headers:
 
 def has_same_decisive_headers(one: Headers, other: Headers) -> bool:
     """
-    Return True if two lists of headers have the same values for all headers that affect decisions.
-    Pure.
+    Return True if two lists of headers have the same values for all headers that affect
+    decisions.
     """
     return _decisive_headers(one) == _decisive_headers(other)
 
@@ -104,10 +104,10 @@ class ConfirmedPages:
     drafts: Sequence[str] = ()
     """Draft standards whose statements about uses are read."""
 
-    def of(self, results: Sequence[FetchResult]) -> Confirmed:
+    def apply(self, results: Sequence[FetchResult]) -> Confirmed:
         """
-        Return the results, including pages that must be analyzed again. Takes one or two multi-gets
-        for all 304s.
+        Apply the 304s to the stored pages. Returns all results, including those of pages that must
+        be analyzed again. Takes one or two multi-gets for all 304s.
 
         Can be repeated: a body that an earlier run put into the spool expires there.
 
@@ -119,10 +119,10 @@ class ConfirmedPages:
         for index, result in enumerate(results):
             if _is_confirming(result):
                 stored_record = stored.get(result.job.url)
-                confirmed.results[index] = self._apply(result, stored_record, confirmed)
+                confirmed.results[index] = self._apply_one(result, stored_record, confirmed)
         return confirmed
 
-    def _apply(
+    def _apply_one(
         self, result: FetchResult, stored_record: FetchRecord | None, confirmed: Confirmed
     ) -> FetchResult:
         """Return the result of one 304. Adds its consequences to `confirmed`."""
@@ -141,7 +141,7 @@ class ConfirmedPages:
         return refetched
 
     def _stored(self, urls: Sequence[str]) -> Mapping[str, FetchRecord]:
-        """Return the fetch records of the stored pages, without those in a damaged file."""
+        """Return the fetch records of the stored pages, except for those in a damaged file."""
         responses: dict[str, FetchRecord] = {}
         if urls:
             damaged.isolate(urls, lambda part: responses.update(self.store.pages.responses(part)))
@@ -185,12 +185,14 @@ class ConfirmedPages:
         """Return the 304, with the statements in its headers added to those of the page."""
         headers = result.fetch.headers
         statements = [
-            *of_headers(headers, self.drafts),
-            *of_robots(from_headers(headers, agent=self.agent), "X-Robots-Tag"),
+            *header_statements(headers, self.drafts),
+            *robots_statements(from_headers(headers, agent=self.agent), "X-Robots-Tag"),
         ]
         if not statements:
             return result
-        return replace(result, fetch=replace(result.fetch, page_preferences=packed(statements)))
+        return replace(
+            result, fetch=replace(result.fetch, page_preferences=pack_statements(statements))
+        )
 
 
 def _is_confirming(result: FetchResult) -> bool:

@@ -1,8 +1,8 @@
 """
-Analyzes one fetched page: document, evidence, links, Rich Pin. Pure. The page is parsed only once.
+Analyzes one fetched page: its canonical evidence, links and Rich Pin. The page is parsed only once.
 
-If one part fails, the others still work. The page then lacks its links or its fields, and
-`PageAnalysis.problems` says why.
+If one part of the analysis fails, the others still work. The page then lacks its links or its
+fields, and `PageAnalysis.problems` says why.
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ def read_page(
     `agent` is the product token that a page may use to address this crawler (`named_agent`).
     """
     is_read = documents.is_read(result.fetch.content_type)
-    # JSON and feeds only have facts; documents only a title and a text. Headers are read for all.
+    # JSON and feeds only have facts, and documents only have a title and a main text. Headers are
+    # read for all of them.
     page = documents.parse(
         body, url=result.fetch.final_url, content_type=result.fetch.content_type, agent=agent
     )
@@ -166,8 +167,8 @@ def feed_of(page: Document) -> str | None:
 
 def named_agent(settings: FetchSettings) -> str:
     """
-    Return the product token of the User-Agent, which pages and robots.txt use for
-    this crawler.
+    Return the product token of the User-Agent, by which pages and robots.txt
+    address this crawler.
     """
     return product_token(settings.user_agent) or "aragog"
 
@@ -180,8 +181,8 @@ class _Parts:
         self._sketch: str | None = None
         self.problems: list[str] = []
 
-    def get(self, name: str, run: Callable[[], T], otherwise: T) -> T:
-        """Return the result of `run`, or `otherwise` if it raises."""
+    def get(self, name: str, run: Callable[[], T], default: T) -> T:
+        """Return the result of `run`, or `default` if it raises."""
         try:
             return run()
         except MemoryError:
@@ -189,7 +190,7 @@ class _Parts:
         except Exception as error:  # noqa: BLE001 - the other parts are usable after any error
             self.problems.append(f"{name}: {type(error).__name__}: {error}"[:200])
             _log_once(name, error, self._url)
-            return otherwise
+            return default
 
     def sketch(self, page: Document) -> str:
         """Return the sketch for comparing the page's text. Computed once."""
@@ -201,8 +202,8 @@ class _Parts:
         self, page: Document, extractors: Mapping[str, Extractor], texts: TextFields | None
     ) -> AnalyzedFields:
         """
-        Return the fields of the Rich Pin, of each extractor and of the main text, run
-        independently.
+        Return the fields of the Rich Pin, of each extractor and of the main text. If one of them
+        fails, the others still run.
         """
         pin = self.get("rich pin", lambda: extraction.extract_from(page), None)
         if pin is None:
@@ -248,7 +249,7 @@ def fields_of(
 
 
 def text_fields(settings: PipelineSettings) -> TextFields | None:
-    """Return the extractor for main texts that the settings ask to store, or None."""
+    """Return the main-text extractor for the forms that the settings store, or None."""
     if not settings.store_text:
         return None
     finder = main_text.load(settings.text_finder)
@@ -289,11 +290,11 @@ def _statements(
         if "license" in link.rel
     ]
     return (
-        *preferences.of_headers(headers, drafts),
-        *preferences.of_robots(from_headers(headers, agent=agent), "X-Robots-Tag"),
-        *preferences.of_robots(page.robots, "meta robots"),
-        *preferences.of_metas(metas),
-        *preferences.of_license_links(links),
+        *preferences.header_statements(headers, drafts),
+        *preferences.robots_statements(from_headers(headers, agent=agent), "X-Robots-Tag"),
+        *preferences.robots_statements(page.robots, "meta robots"),
+        *preferences.meta_statements(metas),
+        *preferences.license_link_statements(links),
     )
 
 
@@ -352,6 +353,6 @@ def known_chains(
 
 
 def decide_canonical(facts: Evidence, pages: Mapping[str, KnownPage]) -> Decision:
-    """Decide the canonical URL, using the stored data of the candidates and of their targets."""
+    """Decide the canonical URL, using the stored data about the candidates and their targets."""
     stored = {url: page for url, page in pages.items() if url != facts.url}
     return canonical.decide(replace(facts, known=stored))

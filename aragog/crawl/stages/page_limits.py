@@ -4,14 +4,14 @@ Limits the CPU time and memory for analyzing one page, and marks batches whose a
 The parsers have their own limits (`aragog.pages`). The limits here are the last line of defense,
 and the kernel enforces them. If a page takes too much CPU time, Python code gets a
 `PageTooExpensive`. A parser that stays in C code is killed with its process at twice the limit. Too
-much memory raises MemoryError or crashes the parser. The limits only apply in a process that may be
-killed alone, such as a child of Celery's prefork pool, which must call `make_expendable` once.
-Elsewhere `limited` has no effect.
+much memory raises MemoryError or crashes the parser. The limits only apply in a process that can be
+killed without affecting others, such as a child of Celery's prefork pool, which must call
+`make_expendable` once. Elsewhere `limited` has no effect.
 
 A mark identifies the page that killed its process. It is a lease in Redis, named after the batch's
-body tokens. The lease is acquired before the first page is read, and released when the run ends in
-any way. Only the death of the process leaves it behind, and the next run then gets a higher fencing
-token. Marks expire after `pipeline.spool_ttl_s`.
+body tokens. The lease is acquired before the first page is read, and released however the run ends.
+Only the death of the process leaves it behind, and the next run then gets a higher fencing token.
+Marks expire after `pipeline.spool_ttl_s`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,15 @@ from aragog.crawl.shared_redis.leases import Leases
 _ALWAYS_S = 1e9
 """Longer than the remaining time of any lease, so each run takes over the lease."""
 MAX_RUNS_LOST = 2
-"""How often a page may be lost on its own. A restart can explain one loss, but hardly two."""
+"""How many times a page may be lost while it is analyzed alone. A restart can explain one loss, but
+hardly two."""
 
 
 class RunMarks:
-    """Marks of started runs. Best effort: if Redis fails or is full, no run counts as lost."""
+    """
+    Marks of started runs.
+    They are best effort: if Redis fails or is full, no run counts as lost.
+    """
 
     def __init__(self, client: redis.Redis, *, prefix: str, ttl_s: float) -> None:
         self._leases = Leases(client, f"{prefix}runs", ttl_s, patience_s=0, fenced=True)
@@ -74,15 +78,16 @@ _PAGE_BYTES = resource.getpagesize()
 _armed: dict[str, float] = {}
 """`here` is set in an expendable process; `limit_s` is set while a page is analyzed."""
 _statm_of: dict[int, int] = {}
-"""The open `statm` file by process ID. A file shows the process that opened it, not a fork of
-it."""
+"""The open `statm` file by process ID. An open file keeps showing the process that opened it, even
+after a fork."""
 
 
 class PageTooExpensive(BaseException):
     """
     The page took more CPU time than allowed.
 
-    Not a subclass of `Exception`, so that code that handles failing parts does not catch it.
+    This is not a subclass of `Exception`, so that code that handles failing parts does not catch
+    it.
     """
 
     def __init__(self, reason: str) -> None:
@@ -138,7 +143,7 @@ def _disarm(soft: int, hard: int) -> None:
 
 
 def _data_bytes(extra_bytes: int, hard: int) -> int | None:
-    """Return the current data size plus `extra_bytes`; None if the system does not report it."""
+    """Return the current data size plus `extra_bytes`, or None if the system does not report it."""
     try:
         pages = int(os.pread(_statm(), _STATM_BYTES, 0).split()[_DATA_PAGES])
     except (OSError, ValueError, IndexError):

@@ -53,7 +53,7 @@ class SitemapReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """The pages of a batch by URL: the analysis of each, or why it failed."""
+    """The analyses of a batch's pages by URL, or the reasons why they failed."""
 
     analyses: dict[str, PageAnalysis] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class PageReader:
     agent: str
     """The product token that pages use for this crawler."""
     rules: Rules = field(default_factory=dict)
-    """Field rules for particular sites."""
+    """Field rules for individual sites."""
     drafts: Collection[str] = ()
     """Draft standards whose statements about uses are read."""
     spans: StageSpans = UNTRACED
@@ -82,7 +82,7 @@ class PageReader:
     """Content types of pages. A file with one of them is analyzed as a page."""
 
     def read(
-        self, results: Sequence[FetchResult], bodies: Mapping[str, bytes], *, hopeless: bool
+        self, results: Sequence[FetchResult], bodies: Mapping[str, bytes], *, give_up: bool
     ) -> Readings:
         """
         Analyze all results that have a body. A page that fails does not affect the others.
@@ -90,7 +90,7 @@ class PageReader:
         Args:
             results: the results of one batch.
             bodies: compressed bodies, by token.
-            hopeless: True if earlier runs were lost. Then nothing is read.
+            give_up: True if too many earlier runs were lost, so that nothing is read.
 
         Raises:
             TransientError: Redis or the store did not respond; the batch runs again.
@@ -98,15 +98,15 @@ class PageReader:
         readings = Readings()
         for result in results:
             if result.token:
-                self._read_one(result, bodies[result.token], readings, hopeless=hopeless)
+                self._read_one(result, bodies[result.token], readings, give_up=give_up)
         self._count(readings)
         return readings
 
     def _read_one(
-        self, result: FetchResult, blob: bytes, readings: Readings, *, hopeless: bool
+        self, result: FetchResult, blob: bytes, readings: Readings, *, give_up: bool
     ) -> None:
         url, limits = result.job.url, self.limits
-        if hopeless:
+        if give_up:
             readings.problems[url] = RUNS_LOST
             return
         try:
@@ -114,7 +114,7 @@ class PageReader:
                 readings.sources[url] = self.sitemaps.read(result, decompress(blob))
                 return
             with (
-                self.spans.part(result.job, "read page"),
+                self.spans.subspan(result.job, "read page"),
                 limited(limits.page_max_cpu_s, limits.page_max_memory_bytes),
             ):
                 if is_file(result, self.page_types):

@@ -1,11 +1,11 @@
 """
 Sends the requests of a page that is being rendered, with the same checks and limits as all others.
 
-A URL that a script requests must pass takedowns, blocked hosts, the SSRF filter and robots.txt, and
-gets a slot of its domain. No credentials are sent, because the script chooses the URL. If the next
-slot is more than `SLOT_WITHIN_MS` away, it may come too late for the page. The request then takes
-the domain's next permit, ahead of reserved slots. The domain still does not get requests any
-faster.
+A URL that a script requests must pass the checks of takedowns, blocked hosts, the SSRF filter and
+robots.txt, and gets a slot of its domain. No credentials are sent, because the script chooses the
+URL. If the next slot is more than `SLOT_WITHIN_MS` away, it may come too late for the page. The
+request then takes the domain's next permit, ahead of reserved slots. The domain still does not get
+requests any faster.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from urlspelling.domain import origin
 
 # How long to wait while another process fetches the rules of an origin.
 RULES_POLL_S = 0.25
-# A slot further away is not reserved; the request overtakes the others instead.
+# A later slot is not reserved. Instead, the request overtakes the others.
 SLOT_WITHIN_MS = 4_000
 TOO_LATE = "the page's time ends before its slot"
 NO_RULES = "its robots.txt is not known yet"
@@ -76,14 +76,14 @@ class ResourceGate(PoliteGate):
 
     def acquire_permit(self, url: str) -> Later | None:  # noqa: ARG002 - the port's signature
         """
-        Return None to send now, or `Later` if the page's time is over or an operator stopped the
-        domain.
+        Return None to send the request now, or `Later` if the page's time is over or an operator
+        stopped the domain.
         """
         while not self._limiter.acquire_permit(self._slot):
             slot = self._slot
-            if self._left_ms() <= 0 or self._limiter.closed(slot.key):
+            if self._left_ms() <= 0 or self._limiter.is_closed(slot.key):
                 return Later(DeferralCause.DEADLINE, TOO_LATE)
-            self._limiter.finished(slot)
+            self._limiter.end_request(slot)
             self._slot = self._limiter.slot_ahead(SlotRequest(slot.key, slot.interval_us / 1e6))
         return None
 
@@ -91,7 +91,7 @@ class ResourceGate(PoliteGate):
         slot = near_slot(self._limiter, request, self._left_ms())
         if slot is None:
             return Later(DeferralCause.SLOT, reason)
-        self._limiter.finished(self._slot)
+        self._limiter.end_request(self._slot)
         self._slot = slot
         return None
 
@@ -102,7 +102,7 @@ def near_slot(limiter: Limiter, request: SlotRequest, left_ms: float) -> Slot | 
     slot = limiter.reserve([replace(request, within_ms=within_ms)])[0]
     if isinstance(slot, Slot):
         return slot
-    if limiter.closed(request.key):
+    if limiter.is_closed(request.key):
         return None
     ahead = limiter.slot_ahead(request)
     # A domain with such a short interval only has slots, no permits.
@@ -148,7 +148,7 @@ class PageResources:
             if vetted.allowed:
                 (_, crawl_delay_s) = vetted.allowed[0]
                 return SlotRequest(self.access.limiter.key_for(job.url), crawl_delay_s)
-            if vetted.not_yet:
+            if vetted.too_early:
                 return BEFORE_VISIT_TIME
             if self.clock.monotonic_s() >= until_s:
                 return NO_RULES
@@ -183,7 +183,7 @@ class PageResources:
 
 
 def _resource(outcome: Outcome) -> Resource | str:
-    """Return what the page receives for an outcome: a body, only a status, or nothing. Pure."""
+    """Return the response that the page receives for an outcome, or why there is none."""
     if isinstance(outcome, Fetched):
         if outcome.truncated:
             return outcome.truncated_why or "it is truncated"

@@ -1,12 +1,12 @@
 """
-Excludes URLs and pages that are outside of the scope of their crawls.
+Excludes URLs and pages that are outside the scope of their crawls.
 
 Of the links on a page, only those within the scope and the filter of its job are followed.
 
 Some rules can only be checked after the fetch. A page that they exclude is not stored for the
 crawl, and its links are not followed. If another crawl wants the URL, it gets its own job.
 
-Safe to run twice: a URL is counted once (`CrawlEndings.end`).
+It is safe to run twice, because a URL is counted once (`CrawlEndings.end`).
 """
 
 from __future__ import annotations
@@ -95,23 +95,23 @@ def end(jobs: Sequence[UrlJob], rules: Mapping[str, str], endings: CrawlEndings)
     return endings.end([Ended(job, f"out of scope: {rules[job.url]}") for job in jobs])
 
 
-def answers(rules: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return the replies for callers that wait for these URLs."""
+def results(rules: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return the results for callers that wait for these URLs."""
     return {
         url: {"url": url, "canonical_url": url, "outcome": _KIND, "reason": rule}
         for url, rule in rules.items()
     }
 
 
-def in_scope(scope: Scope, page_url: str) -> Callable[[str], bool]:
-    """Return a test whether a URL on the page is in the scope of its crawl."""
+def scope_filter(scope: Scope, page_url: str) -> Callable[[str], bool]:
+    """Return a function that returns True for URLs on the page that are in the crawl's scope."""
     if scope.rules:
         return lambda url: scope.decide(url, page_url=page_url).accepted
     domain = registered_domain(page_url)
     return lambda url: registered_domain(url) == domain
 
 
-def filter_of(job: UrlJob) -> UrlFilter:
+def read_url_filter(job: UrlJob) -> UrlFilter:
     """Return the job's URL filter. If it is unreadable, a filter that accepts nothing."""
     try:
         return UrlFilter.read(job.url_filter)

@@ -29,7 +29,7 @@ from aragog.errors import InvalidMessage
 from aragog.fetch_record.known_fields import known_fields
 from aragog.fetch_record.outcome import FetchRecord, Headers, OutcomeKind
 from aragog.observability.formatting import format_time
-from aragog.pages.preferences import packed, refused_in, refused_purpose
+from aragog.pages.preferences import pack_statements, refused_purpose, refusing_line
 from aragog.settings import PreferencesSettings, Settings
 from aragog.urlstore.change_signals import FEED_LINK
 from aragog.urlstore.item_files import FILE, SHA256
@@ -40,7 +40,7 @@ from richpins.links import Link
 from urlspelling.canonical import Decision
 from zengraph.links import PackedLinks
 
-# Describes the stored page, not a fetch that returned no page.
+# Fields of the fetch record that are stored as facts under the same name.
 _COPIED_FACTS = (
     "status", "reason", "fetched_at_ms", "address", "content_type", "final_url", "attempts",
     "crawler_price", "rendering", "robots_preferences", "page_preferences", "cause",
@@ -48,6 +48,7 @@ _COPIED_FACTS = (
 _LIKENESS = "likeness"
 _WIRE_FIELDS = frozenset({f.name for f in fields_of(PageWrite)} - {"likeness"} | {"body"})
 _SEEN_FIELDS = tuple(f.name for f in fields_of(Seen))
+# These describe the stored page, so a fetch that returned no page does not change them.
 _PER_PAGE = ("fetched_at_ms", "bytes", "truncated", "content_type", "final_url", "redirects")
 
 
@@ -67,7 +68,7 @@ def page_write(
     result: FetchResult, analysis: PageAnalysis, decision: Decision, settings: Settings
 ) -> PageUpdate:
     """Return the update for a page that was analyzed."""
-    fetch = replace(result.fetch, page_preferences=packed(analysis.preferences))
+    fetch = replace(result.fetch, page_preferences=pack_statements(analysis.preferences))
     keep = not (analysis.noindex and settings.politeness.obey_noindex)
     write = PageWrite(
         url=result.job.url,
@@ -113,7 +114,7 @@ def _file_facts(result: FetchResult, settings: Settings) -> dict[str, Any]:
 
 
 def _kept_for_facts(job: UrlJob) -> dict[str, str]:
-    """Return the crawl that a page is kept for, if it differs from the one in the settings."""
+    """Return the crawl that a page is kept for, if it is not the one in the settings."""
     return {} if job.purposes is None else {KEPT_FOR: crawl_name(job.purposes)}
 
 
@@ -144,12 +145,12 @@ def _is_expired(result: FetchResult, analysis: PageAnalysis, settings: Preferenc
 def reserved_write(
     result: FetchResult, analysis: PageAnalysis, reason: str, settings: Settings
 ) -> PageUpdate:
-    """Return the update for a page that must not be kept. It deletes what is stored of the page."""
+    """Return the update for a page that must not be kept. It deletes the stored page."""
     fetch = replace(
         result.fetch,
         outcome=OutcomeKind.RESERVED,
         reason=reason,
-        page_preferences=packed(analysis.preferences),
+        page_preferences=pack_statements(analysis.preferences),
     )
     update = failure_write(replace(result, fetch=fetch), settings)
     expired = _is_expired(result, analysis, settings.preferences)
@@ -161,7 +162,7 @@ def _deletion_reason(result: FetchResult, settings: PreferencesSettings) -> str 
     if result.job.sitemap:
         return None
     texts = (result.fetch.robots_preferences, result.fetch.page_preferences)
-    return refused_in(texts, result.job.purposes_with_default(settings.purposes))
+    return refusing_line(texts, result.job.purposes_with_default(settings.purposes))
 
 
 def confirmed_write(update: PageUpdate, confirmation: FetchRecord) -> PageUpdate:
@@ -226,8 +227,8 @@ def failure_write(
 
 def _validators(fetch: FetchRecord) -> dict[str, str]:
     """
-    Return validators for reading a sitemap or feed again.
-    Empty strings if the response lacks them.
+    Return the validators for reading a sitemap or feed again.
+    They are empty strings if the response lacks them.
     """
     headers = {name.lower(): value for name, value in reversed(fetch.headers)}
     return {
@@ -291,8 +292,8 @@ def seen_of(result: FetchResult, settings: Settings, *, page_type: str | None = 
     """Return what the refresh schedule needs to know about a fetch."""
     fetch = result.fetch
     headers = {name.lower(): value for name, value in reversed(fetch.headers)}
-    # A list in several lines is equivalent to one in a single line (RFC 9110, section 5.3); nginx
-    # sends two.
+    # A list that is split over several header lines is equivalent to one line (RFC 9110, section
+    # 5.3). nginx sends two.
     control = [value for name, value in fetch.headers if name.lower() == "cache-control"]
     headers["cache-control"] = ", ".join(control)
     expiry_ms = None
@@ -373,7 +374,7 @@ def _wire(update: PageUpdate, links: PackedLinks) -> dict[str, Any]:
 
 
 def _likeness_fact(likeness: Likeness | None) -> dict[str, str]:
-    """Return the likeness as a fact, so that versions that do not know it accept it."""
+    """Return the likeness as a fact, which older versions accept although they do not know it."""
     return {_LIKENESS: f"{likeness.body} {likeness.text}"} if likeness else {}
 
 

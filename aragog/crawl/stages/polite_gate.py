@@ -105,7 +105,7 @@ class RobotsGate:
         slot = self._limiter.reserve([request])[0]
         if isinstance(slot, RateExceeded):
             return Later(DeferralCause.SLOT, reason, slot.free_at_ms)
-        self._limiter.finished(self._slot)
+        self._limiter.end_request(self._slot)
         self._slot = slot
         return None
 
@@ -138,14 +138,14 @@ class RobotsGate:
 
     @property
     def key(self) -> str:
-        """The limiter key of the last request's domain."""
+        """The limiter key of the most recent request's domain."""
         return self._slot.key
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._limiter.finished(self._slot)
+        self._limiter.end_request(self._slot)
 
 
 class PoliteGate(RobotsGate):

@@ -1,11 +1,11 @@
 """
 Extracts the fields of stored pages again with the current extractor, without fetching anything.
 
-Safe to run twice. Pages that the current extractor has already read are skipped. Fields are written
-with the time at which their page was fetched, so they never replace newer ones.
+It is safe to run twice. Pages that the current extractor has already read are skipped. Fields are
+written with the time at which their page was fetched, so they never replace newer ones.
 
 A walk visits all row keys in order. The keys are evenly distributed, so the position shows how much
-is done. The position is stored, and an interrupted walk continues from there.
+of the walk is done. The position is stored, and an interrupted walk resumes there.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class WalkPart:
     urls: tuple[str, ...]
     """URLs of pages with content that must be extracted again."""
     cursor: str
-    """Where the walk continues after this part."""
+    """Where the walk resumes after this part."""
     done: float
     """How much of the walk is done, from 0 to 1. Always 0 in a walk through one host."""
 
@@ -91,7 +91,7 @@ def walk(
         cursor: where an earlier walk stopped, or None to start from the beginning.
         host: only visit pages of this host.
         everything: also visit pages that the current version has read.
-        versions: the current versions. None if no texts are stored and there are no rules.
+        versions: the current versions. None if no main texts are stored and there are no rules.
     """
     while True:
         if host is None:
@@ -100,7 +100,7 @@ def walk(
         else:
             page, done = store.pages.urls_of_host(host, cursor, 200), 0.0
         current = versions or Versions()
-        urls = tuple(outdated(store, page.items, current, everything=everything))
+        urls = tuple(outdated_urls(store, page.items, current, everything=everything))
         yield WalkPart(urls, page.cursor or "", done)
         cursor = page.cursor
         if cursor is None:
@@ -108,14 +108,14 @@ def walk(
 
 
 def text_version(settings: PipelineSettings) -> str:
-    """Return the version of the texts stored with these settings; empty if no texts are stored."""
+    """Return the version of the main texts stored with these settings; empty if none are stored."""
     if not settings.store_text:
         return ""
     return main_text.stored_version(main_text.load(settings.text_finder), settings.store_text)
 
 
 class Versions(NamedTuple):
-    """The versions of the extractor, the texts and the rules that read pages now."""
+    """The current versions of the extractor, the main texts and the rules."""
 
     texts: str = ""
     """See `text_version`."""
@@ -123,7 +123,7 @@ class Versions(NamedTuple):
 
     def fields(self, record: Record) -> dict[str, bytes]:
         """
-        Return the page fields that record these versions. Texts are only checked if they are
+        Return the page fields that record these versions. Main texts are only checked if they are
         stored.
         """
         values = {_MARK: orjson.dumps(rich_pins.EXTRACTOR_VERSION)}
@@ -134,12 +134,12 @@ class Versions(NamedTuple):
         return values
 
 
-def outdated(
+def outdated_urls(
     store: UrlStore, urls: Sequence[str], versions: Versions, *, everything: bool = False
 ) -> Iterator[str]:
     """
-    Yield the canonical URLs whose content another version has read; with `everything`, all with
-    content.
+    Yield the canonical URLs whose content was read by another version; with `everything`, all that
+    have content.
     """
     names = [_MARK, RULES_VERSION, *([main_text.VERSION_FIELD] if versions.texts else [])]
     for url, record in zip(urls, store.get_many(urls, names), strict=True):
@@ -161,7 +161,7 @@ class ReextractStage:
     agent: str
     """The product token that pages use for this crawler."""
     rules: Rules = field(default_factory=dict)
-    """Field rules for particular sites."""
+    """Field rules for individual sites."""
     purposes: tuple[str, ...] = ()
     """The purposes in the settings. Pages of other crawls are checked against those crawls'
     purposes."""

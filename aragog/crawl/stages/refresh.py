@@ -1,6 +1,6 @@
 """
-Fetches URLs again when they are due: less urgently than new URLs, within each domain's rate, spread
-evenly.
+Fetches URLs again when they are due. Refreshes are less urgent than new URLs, stay within each
+domain's rate, and are spread evenly.
 
 A tick takes the URLs that have become due since the previous tick. After an outage it takes the
 oldest first. The later they are, the more it takes, so that the backlog is spread over
@@ -9,9 +9,10 @@ until the next tick, or a tenth of that while other URLs have reserved its slots
 `aragog.urlstore.crawl_budget` chooses the URLs, and new times for those that are postponed.
 Postponed URLs stay in the due index.
 
-Safe to run twice and by several beats at the same time. A tick is claimed by check-and-put, each
-due row is claimed before it is enqueued, and a URL that already waits is not enqueued again. If a
-run is killed after the claim, nothing is lost: the claim expires and the row is due again.
+It is safe to run twice, and in several beats at the same time. A tick is claimed with
+check-and-put, each due row is claimed before it is enqueued, and a URL that is already waiting is
+not enqueued again. If a run is killed after the claim, nothing is lost, because the claim expires
+and the row is due again.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """The counts of one run."""
+    """The results of one run."""
 
     enqueued: int = 0
     postponed: int = 0
@@ -61,8 +62,8 @@ TICK_S = 5.0
 _EARLY_S = 0.8
 # One tick catches up with at most this much backlog, so that not too many URLs arrive at once.
 _MAX_TICK_S = 60.0
-# The limit of URLs that a tick claims, which keeps its memory below about 50 MB. A tick also stops
-# when the next one is due. Later ticks claim the rest.
+# The maximum number of URLs that a tick claims, which keeps its memory below about 50 MB. A tick
+# also stops when the next one is due. Later ticks claim the rest.
 _MAX_CLAIMED = 100_000
 _MAX_HOSTS_CHECKED = 20
 _MAX_PAGES = 20
@@ -71,7 +72,8 @@ _MAX_SITEMAPS = 5
 PAGE_OPTIONS = EnqueueOptions(
     refresh=True, priority=PRIORITY_REFRESH, purposes=AS_KEPT, crawl_number=REFRESHED
 )
-# For a domain whose slots are reserved: refreshes continue, but slowly.
+# The part of a domain's usual share that refreshes get while other URLs have reserved its slots, so
+# that they continue slowly.
 _BUSY_SHARE = 0.1
 _ENQUEUED, _POSTPONED = (REFRESH_URLS.labels(name) for name in REFRESH_URLS.values)
 
@@ -119,7 +121,7 @@ class RefreshStage:
         smooth_s = self.settings.refresh.smooth_s
         upto_ms = horizon_ms(oldest_ms, now_ms, tick_s=elapsed_s, smooth_s=smooth_s)
         due = self._claim(now_ms, upto_ms)
-        to_fetch, postponed = self._within_rates(due, now_ms=now_ms, tick_s=elapsed_s)
+        to_fetch, postponed = self._split_by_rate(due, now_ms=now_ms, tick_s=elapsed_s)
         self.schedule.postpone(postponed)
         sources = [due_page.url for due_page in to_fetch if _is_source(due_page)]
         enqueued = self._enqueue(
@@ -148,8 +150,8 @@ class RefreshStage:
             if due_page.watched:
                 watched[host(due_page.url)].append(due_page.url)
         trusts = self.signals.trusts(watched)
-        late = [n for n, t in trusts.items() if t.looked_at_ms + SEARCH_INTERVAL_MS <= now_ms]
-        for name in late[:_MAX_HOSTS_CHECKED]:
+        due_hosts = [n for n, t in trusts.items() if t.looked_at_ms + SEARCH_INTERVAL_MS <= now_ms]
+        for name in due_hosts[:_MAX_HOSTS_CHECKED]:
             self._check_host(name, watched[name][:_MAX_PAGES], self.signals)
             self.signals.record_search(name, now_ms)  # last, so that a killed run checks it again
 
@@ -173,12 +175,12 @@ class RefreshStage:
                 break
         return due
 
-    def _within_rates(
+    def _split_by_rate(
         self, due: Sequence[Due], *, now_ms: int, tick_s: float
     ) -> tuple[list[Due], list[tuple[Due, int]]]:
         """
-        Return the URLs to fetch now, and the postponed ones with their times, by each domain's
-        share.
+        Split due URLs into those that their domain's share allows now, and postponed ones with
+        their new times.
         """
         by_domain: dict[str, list[Due]] = defaultdict(list)
         for due_page in due:

@@ -1,5 +1,5 @@
 """
-Releases URLs from the lines of their domains, each shortly before its slot.
+Releases URLs from their domains' waiting lines, each shortly before its slot.
 
 A line is checked when its domain has free slots. Its most urgent URLs get the slots of the next 1.5
 seconds (`politeness.wait_inline_ms` and `RELEASE_LEAD_MS`) and go to `fetch`. Because slots are
@@ -9,9 +9,9 @@ others.
 URLs that wait for an origin's robots.txt leave their line when it arrives or is requested again,
 and get their slots in `fetch`. URLs of a paused crawl leave their line when the crawl is resumed.
 
-Safe to run twice and in many processes, because checks and entries are leased. If a process dies
-between sending a URL and settling its lease, the URL is sent once more, and fetched again unless it
-is stored by then.
+It is safe to run twice and in many processes, because checks and entries are leased. If a process
+dies between sending a URL and settling its lease, the URL is sent once more, and fetched again
+unless it is stored by then.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from aragog.crawl.stages.waiting_line import (
     RELEASE_LEAD_MS,
     RULES_TTL_MS,
     WaitingLine,
-    crawl_of_line,
-    job_of,
+    parse_line_job,
+    paused_crawl,
 )
 from aragog.errors import TRANSIENT, InvalidMessage
 from aragog.runtime.clock import Clock
@@ -63,15 +63,17 @@ RETRY_S = 1.0
 MAX_LINES = 200
 # The shortest time between two checks of a line. All slots of this time are assigned together.
 MIN_CHECK_INTERVAL_MS = 500
-# How often the line of an origin without robots.txt is checked if nobody reports its rules.
+# How often the line of an origin whose robots.txt is missing is checked if no process reports the
+# rules.
 RULES_CHECK_MS = 30_000
 # How many URLs leave the line of an origin's robots.txt per check.
 MAX_RELEASED_BY_RULES = 1_000
-# How often the line of a paused crawl is checked if nobody reports that it was resumed.
+# How often the line of a paused crawl is checked if no process reports that it was resumed.
 PAUSED_CHECK_MS = 5_000
 # How many entries one check takes from a line with URLs of ended crawls.
 MAX_ENDED_TAKEN = 200
-# How many entries a check takes beyond those for slots, over all lines. Reading 4,000 takes 60 ms.
+# How many entries a check takes beyond those for slots, across all lines. Reading 4,000 takes
+# 60 ms.
 MAX_TAKEN_WITHOUT_SLOTS = 4_000
 # How often the line of a stopped domain, or of one with quiet hours, is checked. A change of the
 # overrides triggers a check, too; this covers changes that no process saw, and the end of quiet
@@ -93,14 +95,14 @@ class RulesLookup(Protocol):
 @dataclass(slots=True)
 class ReleaseStage:
     """
-    Gives slots to URLs that wait in line.
+    Assigns slots to URLs that wait in line.
 
     Args:
         lines: the lines of all domains.
         limiter: provides the slots.
         overrides: when they change, the lines of the affected domains are checked.
         sender: sends the URLs to `fetch`.
-        robots: tells whether URLs that wait for a robots.txt may continue.
+        robots: reports whether URLs that wait for a robots.txt may continue.
         clock: this machine's wall clock.
         settings: provides the batch size and `politeness.wait_inline_ms`.
         is_open: returns whether fetches may start now. While it returns False, URLs stay in line.
@@ -143,7 +145,7 @@ class ReleaseStage:
 
     def _run_server(self, server: LineServer) -> int:
         sent = 0
-        while due := server.due(MAX_LINES):
+        while due := server.claim_due(MAX_LINES):
             released, full = self._release(server, due)
             sent += released
             if len(due) < MAX_LINES and not full:
@@ -151,10 +153,13 @@ class ReleaseStage:
         return sent
 
     def _release(self, server: LineServer, due: Mapping[str, DueLine]) -> tuple[int, bool]:
-        """Give slots to lines. Returns how many, and True if a line could take more right away."""
+        """
+        Assign slots to the URLs in these lines. Returns how many were sent, and True if a line
+        could take more right away.
+        """
         check = _LineCheck(self, server, due)
         check.run()
-        return check.sent, check.unfinished
+        return check.sent, check.has_more
 
     def _check_changed(self) -> None:
         """Check the lines whose rate may have changed with the overrides."""
@@ -166,29 +171,31 @@ class ReleaseStage:
             if before is None:
                 server.check_now(list(server.domains()))
             else:
-                names = _changed(before, table)
+                names = _changed_names(before, table)
                 server.check_now([key for key in server.domains() if longest_match(key, names)])
 
 
 class _LineCheck:
-    """One check of the lines of a server that are due."""
+    """One check of a server's due lines."""
 
     def __init__(self, stage: ReleaseStage, server: LineServer, due: Mapping[str, DueLine]) -> None:
         self.stage = stage
         self.server = server
         self.due = due
         self.rules_wait_ms = {**self._rules_waits(), **self._paused_waits()}
-        """Remaining wait of the lines of origins and paused crawls; 0 if their URLs may leave."""
+        """How long URLs in the lines of origins and paused crawls must still wait, in ms; 0 if they
+        may leave."""
         self.within_ms = stage.settings.politeness.wait_inline_ms + RELEASE_LEAD_MS
         crawls = stage.checks.registry.crawls()
         self.shares = LineShares(stage.lines, crawls, stage.weights, due, stage.limiter.interval_us)
-        self.room = MAX_TAKEN_WITHOUT_SLOTS
-        self.take_counts = {key: self._slots_wanted(key, line.waiting) for key, line in due.items()}
+        self.takes_left = MAX_TAKEN_WITHOUT_SLOTS
+        self.take_counts = {key: self._take_count(key, line.waiting) for key, line in due.items()}
         self.taken: Counter[str] = Counter()
         self.sent = 0
-        self.unfinished = False
-        self.dropped: set[str] = set()
-        """Lines where all entries that were taken had ended, so there may be more of them."""
+        self.has_more = False
+        self.ended_only: set[str] = set()
+        """Lines where the crawls of all taken entries had ended, so there may be more such
+        entries."""
 
     def _rules_waits(self) -> dict[str, int]:
         origins = [key for key in self.due if is_rules_line(key)]
@@ -199,23 +206,27 @@ class _LineCheck:
         return {origin_url: _rules_wait_ms(cached, now_ms) for origin_url, cached in rules.items()}
 
     def _paused_waits(self) -> dict[str, int]:
-        lines = {key: crawl for key in self.due if (crawl := crawl_of_line(key)) is not None}
+        lines = {key: crawl for key in self.due if (crawl := paused_crawl(key)) is not None}
         if not lines:
             return {}
         paused = self.stage.checks.registry.crawls().paused
         return {key: PAUSED_CHECK_MS if crawl in paused else 0 for key, crawl in lines.items()}
 
-    def _slots_wanted(self, key: str, waiting: int) -> int:
+    def _take_count(self, key: str, waiting: int) -> int:
         limiter = self.stage.limiter
         if is_without_slots(key):
-            free = 0 if self.rules_wait_ms[key] else min(waiting, MAX_RELEASED_BY_RULES, self.room)
-            self.room -= free
+            free = (
+                0
+                if self.rules_wait_ms[key]
+                else min(waiting, MAX_RELEASED_BY_RULES, self.takes_left)
+            )
+            self.takes_left -= free
             return free
-        if limiter.closed(key) or key in self.shares.all_closed:
+        if limiter.is_closed(key) or key in self.shares.all_closed:
             return 0
         capacity = 1 + int(MIN_CHECK_INTERVAL_MS * 1000 / limiter.interval_us(key))
-        extra = max(0, min(self.stage.ended_lines.get(key, 0) - capacity, self.room))
-        self.room -= extra
+        extra = max(0, min(self.stage.ended_lines.get(key, 0) - capacity, self.takes_left))
+        self.takes_left -= extra
         return max(1, min(waiting, capacity + extra))
 
     def run(self) -> None:
@@ -231,7 +242,9 @@ class _LineCheck:
             [self._request(entry, job) for entry, job in needing_slots]
         )
         without_slots = [job for entry, job in wanted_jobs if is_without_slots(entry.key)]
-        near: list[Delayed] = [(self.stage.traces.end_line_wait(job), 0) for job in without_slots]
+        to_send: list[Delayed] = [
+            (self.stage.traces.end_line_wait(job), 0) for job in without_slots
+        ]
         returned: list[TakenEntry] = []
         free_at_ms: dict[str, int] = {}
         sent: dict[str, Counter[int]] = {}
@@ -240,10 +253,10 @@ class _LineCheck:
                 returned.append(entry)
                 free_at_ms.setdefault(entry.key, reply.free_at_ms)
             else:
-                near.append(self._assign_slot(job, reply))
+                to_send.append(self._assign_slot(job, reply))
                 sent.setdefault(entry.key, Counter())[job.crawl] += 1
-        self._send(near)
-        self.sent = len(near)
+        self._send(to_send)
+        self.sent = len(to_send)
         remaining = self.server.settle(token, returned, self._next_checks(free_at_ms))
         self.shares.report(sent, remaining)
 
@@ -274,8 +287,8 @@ class _LineCheck:
         remaining: Sequence[tuple[TakenEntry, UrlJob]],
     ) -> None:
         """
-        Take more entries from lines with ended URLs as long as there are any.
-        They need no slots.
+        Take more entries from lines with URLs of ended crawls, as long as there are any.
+        These need no slots.
         """
         taken, kept = Counter(e.key for e, _ in jobs), Counter(e.key for e, _ in remaining)
         for key, count in taken.items():
@@ -283,7 +296,7 @@ class _LineCheck:
                 self.stage.ended_lines[key] = min(2 * count, MAX_ENDED_TAKEN)
             else:
                 self.stage.ended_lines.pop(key, None)
-        self.dropped = set(taken.keys() - kept.keys())
+        self.ended_only = set(taken.keys() - kept.keys())
 
     def _request(self, entry: TakenEntry, job: UrlJob) -> SlotRequest:
         return SlotRequest(
@@ -297,7 +310,7 @@ class _LineCheck:
     @staticmethod
     def _job(entry: TakenEntry) -> UrlJob | None:
         try:
-            return job_of(entry.payload)
+            return parse_line_job(entry.payload)
         except (InvalidMessage, ValueError):
             log.exception("skipping an invalid entry in the line of %s", entry.key)
             return None
@@ -313,7 +326,7 @@ class _LineCheck:
             span_ms=BATCH_SPAN_MS,
             elapsed_ms=ARRIVAL_LEAD_MS,
         )
-        # They only move what is already in Redis.
+        # These messages only move jobs that are already in Redis.
         self.stage.sender.send_all([replace(message, even_when_full=True) for message in messages])
 
     def _next_checks(self, free_at_ms: Mapping[str, int]) -> dict[str, int]:
@@ -322,12 +335,12 @@ class _LineCheck:
         for key in self.due:
             if wait_ms := self.rules_wait_ms.get(key, 0):
                 delays_ms[key] = min(wait_ms, RULES_CHECK_MS)
-            elif key in self.dropped:
+            elif key in self.ended_only:
                 delays_ms[key] = 0
-                self.unfinished = True
+                self.has_more = True
             elif not self.take_counts[key]:
                 delays_ms[key] = 0 if is_without_slots(key) else STOPPED_CHECK_MS
-                self.unfinished |= self.room <= 0
+                self.has_more |= self.takes_left <= 0
             elif key in free_at_ms:
                 wait_ms = self.stage.limiter.wait_ms(key, free_at_ms[key]) - self.within_ms
                 delays_ms[key] = max(MIN_CHECK_INTERVAL_MS, wait_ms)
@@ -335,15 +348,12 @@ class _LineCheck:
                 delays_ms[key] = STOPPED_CHECK_MS  # checked earlier if its host is opened
             else:
                 delays_ms[key] = 0  # all of them got slots, so more may be waiting
-                self.unfinished = True
+                self.has_more = True
         return delays_ms
 
 
 def _rules_wait_ms(cached: CachedRules, now_ms: int) -> int:
-    """
-    Return how long URLs must still wait for a failed robots.txt; 0 if they may continue.
-    Pure.
-    """
+    """Return how many ms URLs must still wait for a failed robots.txt; 0 if they may continue."""
     if cached.unreachable:
         return max(MIN_CHECK_INTERVAL_MS, (cached.retry_at_ms or now_ms) - now_ms)
     if cached.fetched_at_ms is None:  # it must be requested again
@@ -351,7 +361,7 @@ def _rules_wait_ms(cached: CachedRules, now_ms: int) -> int:
     return max(0, cached.fetched_at_ms + RULES_TTL_MS - now_ms)
 
 
-class Releasing:
+class ReleaseThread:
     """
     Releases URLs until stopped. Any number of processes may do this at the same time.
 
@@ -392,5 +402,5 @@ class Releasing:
                 wait_s = RETRY_S
 
 
-def _changed(before: Mapping[str, Override], after: Mapping[str, Override]) -> set[str]:
+def _changed_names(before: Mapping[str, Override], after: Mapping[str, Override]) -> set[str]:
     return {name for name in {*before, *after} if before.get(name) != after.get(name)}

@@ -5,10 +5,10 @@ Only pages of `rendering.hosts` reach this stage, one per message, between `fetc
 `canonicalize`. Status, headers, redirects and final URL stay as fetched. A page that cannot be
 rendered continues with the fetched body and the reason.
 
-Safe to run twice: the rendered body gets its own token, and the fetched body is freed only after
-the message with that token was sent. If the worker is killed, the message is redelivered and the
-page is rendered again. If the fetched body is already gone, the URL is fetched again. A page that
-has lost two runs continues as fetched.
+It is safe to run twice, because the rendered body gets its own token, and the fetched body is freed
+only after the message with that token was sent. If the worker is killed, the message is redelivered
+and the page is rendered again. If the fetched body is already gone, the URL is fetched again. A
+page that has lost two runs continues as fetched.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class RenderStage:
         counts: Counter[str] = Counter()
         results, expired = [], []
         for result in still_wanted(batch.results, self.checks):
-            blob = self._body(result)
+            blob = self._read_body(result)
             if blob is None and result.token:
                 expired.append(result)
             else:
@@ -120,7 +120,7 @@ class RenderStage:
         }
         self.spool.free([r.token for r in batch.results if r.token and r.token not in sent_tokens])
 
-    def _body(self, result: FetchResult) -> bytes | None:
+    def _read_body(self, result: FetchResult) -> bytes | None:
         return self.spool.get_many([result.token])[0] if result.token else None
 
     def _render(
@@ -174,8 +174,8 @@ class RenderStage:
 
     def _resource_fetcher(self, result: FetchResult, spans: StageSpans) -> FetchResource:
         """
-        Return a function that fetches a page's scripts and data, with a span for each if it is
-        traced.
+        Return a function that fetches a page's scripts and data. If the page is traced, each fetch
+        gets a span.
         """
 
         def fetch(request: ResourceRequest) -> Resource | str:
@@ -183,11 +183,11 @@ class RenderStage:
                 replace(request, purposes=result.job.purposes, crawl=result.job.crawl)
             )
 
-        if spans.of(result.job) is None:
+        if spans.span_for(result.job) is None:
             return fetch
 
-        def traced(request: ResourceRequest) -> Resource | str:
-            with spans.part(result.job, "fetch resource", {"url.full": request.url}):
+        def fetch_traced(request: ResourceRequest) -> Resource | str:
+            with spans.subspan(result.job, "fetch resource", {"url.full": request.url}):
                 return fetch(request)
 
-        return traced
+        return fetch_traced

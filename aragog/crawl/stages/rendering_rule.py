@@ -1,10 +1,10 @@
-"""Decides which fetched pages are rendered before they are analyzed. Pure."""
+"""Decides which fetched pages are rendered before they are analyzed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from aragog.crawl.fetcher.content_types import why_refused_by_type
+from aragog.crawl.fetcher.content_types import type_refusal
 from aragog.crawl.pipeline.messages import FetchResult, ResultBatch
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.crawl.politeness.host_names import HostNames
@@ -32,8 +32,8 @@ class RenderingRule:
 
     def matches(self, result: FetchResult) -> bool:
         """
-        Return True to render this page: it is complete, and its host and content type
-        are listed.
+        Return True if this page must be rendered, because it is complete and its host and content
+        type are listed.
         """
         return (
             result.fetch.outcome is OutcomeKind.FETCHED
@@ -41,10 +41,12 @@ class RenderingRule:
             and not result.job.sitemap
             and not result.fetch.truncated
             and self.names(result.fetch.final_url)
-            and not why_refused_by_type(result.fetch.content_type, self._content_types)
+            and not type_refusal(result.fetch.content_type, self._content_types)
         )
 
-    def usable(self, validators: Mapping[str, StoredValidators]) -> dict[str, StoredValidators]:
+    def usable_validators(
+        self, validators: Mapping[str, StoredValidators]
+    ) -> dict[str, StoredValidators]:
         """
         Return the validators by URL, without those of rendered pages.
 
@@ -58,9 +60,10 @@ class RenderingRule:
 
     def routed(self, results: Sequence[FetchResult]) -> list[OutgoingMessage]:
         """
-        Return the messages for these results: one to `canonicalize`, and one to `render` per page.
+        Return one message to `canonicalize` for the other results, and one to `render` per page.
 
-        Rendering takes seconds, so each page runs, is retried and is lost on its own.
+        Rendering takes seconds, so each page is rendered, retried and, after too many failures,
+        given up independently.
         """
         rendered = [result for result in results if self.matches(result)]
         others = tuple(result for result in results if result not in rendered)

@@ -1,7 +1,8 @@
 """
 Sends the requests of a batch concurrently, each in its slot.
 
-If a fetch fails because of a bug in aragog, its outcome says so, and the rest of the batch goes on.
+If a fetch fails because of a bug in aragog, its outcome says so, and the rest of the batch
+continues.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class PageFetcher(Protocol):
         """Return the outcome. Blocks for at most one fetch deadline."""
 
 
-class SigningIn(Protocol):
+class SignInProvider(Protocol):
     """Signs in to sites (`aragog.crawl.stages.sign_in.SignIns`)."""
 
     def session(self, job: UrlJob, egress: EgressContext) -> FetchSession | Deferred | None:
@@ -131,11 +132,11 @@ class Requester:
     sitemap_fetcher: PageFetcher
     file_fetcher: PageFetcher
     pool: GreenPool
-    """Runs single fetches. Each is limited by the fetch deadline."""
+    """Runs individual fetches. Each is limited by the fetch deadline."""
     access: Access
     clock: Clock
     egress: JobEgress = field(default_factory=JobEgress)
-    sign_ins: SigningIn | None = None
+    sign_ins: SignInProvider | None = None
     """Signs in to the sites in `fetch.sign_in`."""
 
     def run(
@@ -171,7 +172,7 @@ class Requester:
     ) -> tuple[Outcome, PackedBody | None, bool]:
         sign_in = self._sign_in(job)
         if isinstance(sign_in, Deferred):
-            self.access.limiter.finished(slot)
+            self.access.limiter.end_request(slot)
             return sign_in, None, False
         outcome = self._fetch_and_report(job, slot, stored, spans, sign_in)
         if sign_in and self.sign_ins and self.sign_ins.save_changes(sign_in, outcome):
@@ -204,14 +205,14 @@ class Requester:
             if requests is not None:
                 spans.record_requests(job, requests, outcome)
             if isinstance(outcome, Refused) and outcome.cause is RefusalCause.TAKEN_DOWN:
-                outcome = _without_target(job, outcome)
+                outcome = _hide_target(job, outcome)
             reports = dict.fromkeys(gate.redirected_by, True)
             if (is_ok := is_healthy(outcome)) is not None:
                 reports[gate.key] = is_ok
             if isinstance(outcome, Fetched | NotModified) and outcome.first_byte_ms is not None:
                 limiter = self.access.limiter
                 limiter.record_latency(gate.key, outcome.first_byte_ms, outcome.address)
-            # Report this right away: the rest of the batch may take a whole deadline.
+            # Report this right away, because the rest of the batch may take a whole deadline.
             self.access.limiter.report_many(reports.items())
             return outcome
 
@@ -236,7 +237,8 @@ class Requester:
 
 def is_healthy(outcome: Outcome) -> bool | None:
     """
-    Return True if the last requested domain responded properly, or None if that is unknown.
+    Return True if the most recently requested domain responded properly, or None if that is
+    unknown.
 
     A domain whose redirects lead nowhere has responded, and fewer requests would not help. A domain
     that withholds its pages (401, 402, 403, 451) gets fewer requests, like one with errors.
@@ -258,7 +260,7 @@ def _signed_out(outcome: Outcome) -> Outcome:
     return Withheld(**(values | {"outcome": OutcomeKind.UNAUTHORIZED, "reason": SIGNED_OUT}))
 
 
-def _without_target(job: UrlJob, outcome: Outcome) -> Outcome:
+def _hide_target(job: UrlJob, outcome: Outcome) -> Outcome:
     """Return the outcome of a redirect to a URL that was taken down, without naming that URL."""
     return Refused(
         url=job.url,

@@ -36,7 +36,7 @@ Delayed = tuple[UrlJob, int]
 @dataclass(frozen=True, slots=True)
 class ReturningJobs:
     """
-    Reschedules jobs by the settings of the pipeline.
+    Reschedules jobs according to the settings of the pipeline.
 
     Args:
         settings: attempts, delays and batch size.
@@ -53,9 +53,9 @@ class ReturningJobs:
     collects: bool = False
     rng: random.Random = field(default_factory=random.Random)
 
-    def next_attempt(self, job: UrlJob, wait_at_least_ms: int | None = None) -> Delayed | None:
+    def next_attempt(self, job: UrlJob, min_wait_ms: int | None = None) -> Delayed | None:
         """Return the job's next attempt after a failed fetch, or None if no attempts are left."""
-        return next_attempt(job, self.settings, wait_at_least_ms=wait_at_least_ms, rng=self.rng)
+        return next_attempt(job, self.settings, min_wait_ms=min_wait_ms, rng=self.rng)
 
     def delayed(
         self, jobs: Iterable[Delayed], *, span_ms: int = 1, elapsed_ms: int = 0
@@ -73,17 +73,17 @@ class ReturningJobs:
         Return messages for jobs whose bodies are no longer in the spool.
 
         They go to `fetch` again from their first URL, without a slot. A job that was already
-        attempted is fetched even if its URL is stored. Each time counts as an attempt, so this
-        ends: jobs with `pipeline.max_attempts` attempts go to `canonicalize` as failures.
+        attempted is fetched even if its URL is stored. Each refetch counts as an attempt, and after
+        `pipeline.max_attempts` attempts the jobs go to `canonicalize` as failures.
         """
         max_attempts = self.settings.max_attempts
         exhausted = [job for job in jobs if job.attempt + 1 >= max_attempts]
         retried = [
-            replace(restarted(job), attempt=job.attempt + 1)
+            replace(restart(job), attempt=job.attempt + 1)
             for job in jobs
             if job.attempt + 1 < max_attempts
         ]
-        as_unreachable = counters.failed_as(OutcomeKind.UNREACHABLE)
+        as_unreachable = counters.failure_counter(OutcomeKind.UNREACHABLE)
         lost = {counters.FAILED: len(exhausted), as_unreachable: len(exhausted)}
         self.counters.add({counters.RETRIED: len(retried), **lost})
         outgoing = [
@@ -103,27 +103,27 @@ def next_attempt(
     job: UrlJob,
     settings: PipelineSettings,
     *,
-    wait_at_least_ms: int | None = None,
+    min_wait_ms: int | None = None,
     rng: random.Random,
 ) -> Delayed | None:
     """
-    Return the job for its next attempt, or None after `pipeline.max_attempts`. Pure.
+    Return the job for its next attempt, or None after `pipeline.max_attempts`.
 
     Attempt n waits `retry_first_s`·2ⁿ, plus or minus a quarter. If the origin asked for a longer
-    wait, it waits `wait_at_least_ms`, at most a day. Redirects start again from the first URL.
+    wait, it waits `min_wait_ms`, at most a day. Redirects start again from the first URL.
     """
     if job.attempt + 1 >= settings.max_attempts:
         return None
     wait_ms = settings.retry_first_s * 1000 * 2**job.attempt * rng.uniform(0.75, 1.25)
     wait_ms = min(int(wait_ms), MAX_WAIT_MS)
-    if wait_at_least_ms is not None:
+    if min_wait_ms is not None:
         # The origin's wait replaces our guess, with jitter to spread the retries.
-        wait_ms = min(max(0, wait_at_least_ms), MAX_WAIT_MS) + int(rng.uniform(0, 500))
-    return replace(restarted(job), attempt=job.attempt + 1), int(wait_ms)
+        wait_ms = min(max(0, min_wait_ms), MAX_WAIT_MS) + int(rng.uniform(0, 500))
+    return replace(restart(job), attempt=job.attempt + 1), int(wait_ms)
 
 
-def restarted(job: UrlJob) -> UrlJob:
-    """Return the job reset to its first URL, without a slot. Pure."""
+def restart(job: UrlJob) -> UrlJob:
+    """Return the job reset to its first URL, without a slot."""
     return replace(job, slot_at_ms=None, target=None, target_given=None, hops=())
 
 
@@ -131,7 +131,7 @@ def one_message_per_priority(
     jobs: Iterable[Delayed], *, batch_size: int, span_ms: int, elapsed_ms: int = 0
 ) -> list[OutgoingMessage]:
     """
-    Return one message for the jobs of each priority, in which each job has its own delay. Pure.
+    Return one message for the jobs of each priority, in which each job has its own delay.
 
     The broker combines jobs that are due within the same `span_ms` into one message, even across
     tasks. A batch with many domains has a slot for each, and separate messages would cost 1 KB and
@@ -161,7 +161,7 @@ def delayed_batches(
     jobs: Iterable[Delayed], *, batch_size: int, span_ms: int, elapsed_ms: int = 0
 ) -> list[OutgoingMessage]:
     """
-    Return batches for `fetch`, each delayed until its first job is due. Pure.
+    Return batches for `fetch`, each delayed until its first job is due.
 
     Each job comes with its delay in ms, counted from a time `elapsed_ms` ago.
 

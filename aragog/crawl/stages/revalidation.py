@@ -17,9 +17,9 @@ from typing import Protocol
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.crawl_records import REFRESHED
 from aragog.crawl.pipeline.finished_urls import (
-    answer_of_record,
-    answers_of_taken_down,
-    finished,
+    finished_messages,
+    result_of_record,
+    takedown_results,
 )
 from aragog.crawl.pipeline.messages import AS_KEPT, UrlJob
 from aragog.crawl.pipeline.ports import CounterSink, InFlight
@@ -34,7 +34,7 @@ from aragog.urlstore.records import Record, is_expired
 from aragog.urlstore.store import UrlStore
 
 
-class FollowsStored(Protocol):
+class StoredPageFollower(Protocol):
     """Enqueues the links of stored pages that this call does not fetch."""
 
     def stored(self, pages: Iterable[tuple[UrlJob, Record | None]]) -> int:
@@ -43,7 +43,7 @@ class FollowsStored(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredValidators:
-    """A stored page's validators and the URL that sent them. They are sent to no other URL."""
+    """A stored page's validators, and the only URL to which they are sent."""
 
     url: str | None = None
     etag: str | None = None
@@ -59,8 +59,8 @@ class Selection:
     postponed: list[Delayed]
     validators: dict[str, StoredValidators]
     """Validators for conditional requests, by URL."""
-    ended: list[OutgoingMessage] = field(default_factory=list)
-    """The replies for callers that wait for URLs that end here."""
+    replies: list[OutgoingMessage] = field(default_factory=list)
+    """The results for callers that wait for URLs that end here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class JobSelection:
     store: UrlStore
     in_flight: InFlight
     counters: CounterSink
-    discovery: FollowsStored | None = None
+    discovery: StoredPageFollower | None = None
     """Follows the links of pages that are already stored."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
 
@@ -80,12 +80,12 @@ class JobSelection:
         multi-gets.
         """
         servable, stuck = damaged.split(jobs, self.store)
-        open_jobs, replies = self._without_taken_down(servable)
+        open_jobs, replies = self._drop_taken_down(servable)
         records, unreadable = self._records([job for job in open_jobs if _is_at_its_start(job)])
         open_jobs = [_with_purposes_of_crawl(job, records.get(job.url)) for job in open_jobs]
-        open_jobs = [_as_file_or_page(job, records.get(job.url)) for job in open_jobs]
+        open_jobs = [_match_stored_kind(job, records.get(job.url)) for job in open_jobs]
         fresh = [job for job in open_jobs if _is_at_its_start(job)]
-        expired = self._expired([job for job in fresh if job.refresh], records)
+        expired = self._withdraw_expired([job for job in fresh if job.refresh], records)
         done = [job for job in fresh if not job.refresh and _has_page(job, records.get(job.url))]
         validators = {
             job.url: _validators(record)
@@ -100,17 +100,17 @@ class JobSelection:
         if self.discovery:  # before the pages end, because a run waits for what is listed by then
             self.discovery.stored([(job, records.get(job.url)) for job in done])
         self.counters.add({counters.ALREADY_STORED: len(done)})
-        next_crawls = self._stored_already(done, records) + self._end_excluded(excluded, rules)
-        replies += finished(
-            done, {j.url: answer_of_record(j.url, records.get(j.url)) for j in done}
+        next_crawls = self._end_stored(done, records) + self._end_excluded(excluded, rules)
+        replies += finished_messages(
+            done, {j.url: result_of_record(j.url, records.get(j.url)) for j in done}
         )
-        replies += finished(excluded, page_scope.answers(rules))
+        replies += finished_messages(excluded, page_scope.results(rules))
         dropped = {job.url for job in (*done, *excluded, *unreadable)}
         to_fetch = [job for job in open_jobs if job.url not in dropped]
         postponed = damaged.postponed([*stuck, *unreadable]) + [(job, 0) for job in next_crawls]
         return Selection(to_fetch, postponed, validators, replies)
 
-    def _stored_already(
+    def _end_stored(
         self, jobs: Sequence[UrlJob], records: Mapping[str, Record | None]
     ) -> list[UrlJob]:
         """
@@ -121,7 +121,7 @@ class JobSelection:
             return []
         urls = {url: record.canonical_url for url, record in records.items() if record}
         endings = CrawlEndings(self.in_flight, self.store.crawls, self.checks)
-        return endings.stored_already(jobs, urls, self.store.clock.now_ms())
+        return endings.end_stored(jobs, urls, self.store.clock.now_ms())
 
     def _end_excluded(self, jobs: Sequence[UrlJob], rules: Mapping[str, str]) -> list[UrlJob]:
         """End jobs whose stored pages their crawls exclude. Returns jobs for other crawls."""
@@ -130,7 +130,9 @@ class JobSelection:
         endings = CrawlEndings(self.in_flight, self.store.crawls, self.checks)
         return page_scope.end(jobs, rules, endings)
 
-    def _expired(self, jobs: Sequence[UrlJob], records: Mapping[str, Record | None]) -> set[str]:
+    def _withdraw_expired(
+        self, jobs: Sequence[UrlJob], records: Mapping[str, Record | None]
+    ) -> set[str]:
         """Return the URLs whose `unavailable_after` has passed. Deletes their stored pages."""
         now_ms = self.store.clock.now_ms()
         expired = {
@@ -142,11 +144,11 @@ class JobSelection:
             self.store.takedowns.withdraw(url, now_ms)
         return expired
 
-    def _without_taken_down(
+    def _drop_taken_down(
         self, jobs: Sequence[UrlJob]
     ) -> tuple[list[UrlJob], list[OutgoingMessage]]:
         """
-        Return the jobs that may continue, and the replies to callers that wait for the others.
+        Return the jobs that may continue, and the results for callers that wait for the others.
 
         A job ends here if its URL, or a URL that it was redirected through, was taken down.
         """
@@ -159,8 +161,8 @@ class JobSelection:
         taken_down = {url for url, urls in urls_of_jobs.items() if urls & refused}
         self.in_flight.clear(sorted(taken_down), TAKEN_DOWN)
         self.counters.add({counters.REFUSED: len(taken_down)})
-        replies = finished(
-            (job for job in jobs if job.url in taken_down), answers_of_taken_down(taken_down)
+        replies = finished_messages(
+            (job for job in jobs if job.url in taken_down), takedown_results(taken_down)
         )
         return [job for job in jobs if job.url not in taken_down], replies
 
@@ -204,7 +206,7 @@ def _with_purposes_of_crawl(job: UrlJob, record: Record | None) -> UrlJob:
     return replace(job, purposes=purposes_of(name))
 
 
-def _as_file_or_page(job: UrlJob, record: Record | None) -> UrlJob:
+def _match_stored_kind(job: UrlJob, record: Record | None) -> UrlJob:
     """
     Return the job as a file or as a page, whichever is stored for its URL.
 

@@ -1,8 +1,8 @@
 """
 Fetches the robots.txt of origins, then sends on the URLs that waited for the rules.
 
-Safe to run twice: rules that are fresh by then are not requested again. A claim in the cache, which
-expires, allows only one run at a time to request the rules of an origin.
+It is safe to run twice, because rules that are fresh by then are not requested again. A claim in
+the cache, which expires, allows only one run at a time to request the rules of an origin.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ from urlspelling.domain import origin
 
 # Another task is fetching the rules. They usually arrive within half a second.
 RULES_POLL_MS = 500
-# A slot further away than this is not reserved for a robots.txt. This is more than the time at
-# which URLs leave their domain's line, because they cannot continue without the rules.
+# A slot further away than this is not reserved for a robots.txt. Slots for waiting URLs are
+# reserved less far ahead, because those URLs cannot continue without the rules.
 SLOT_WITHIN_MS = 4_000
-# How long a request for tdmrep.json may wait for its permit after robots.txt; less than the claim.
+# How long a request for tdmrep.json may wait for its permit after robots.txt was fetched. Shorter
+# than the claim lasts.
 TDM_WAIT_MS = 40_000
 # How long a refresh may wait in its queue before it may be sent again.
 REFRESH_HOLD_MS = 600_000
@@ -96,14 +97,14 @@ class RobotsStage:
         Raises:
             TransientError: Redis did not respond; the batch runs again.
         """
-        batch, paused = self._only_wanted(batch)
+        batch, paused = self._keep_wanted(batch)
         with self.traces.stage("robots", batch.jobs) as spans:
             return spans.with_departure_times(paused + _RobotsRun(self, batch, spans).messages())
 
-    def _only_wanted(self, batch: RobotsBatch) -> tuple[RobotsBatch, list[OutgoingMessage]]:
+    def _keep_wanted(self, batch: RobotsBatch) -> tuple[RobotsBatch, list[OutgoingMessage]]:
         """
         Return the batch without URLs that no crawl wants anymore, and without origins that only
-        those need.
+        those URLs need.
 
         URLs of paused crawls go to `fetch`, which keeps them.
         """
@@ -119,17 +120,19 @@ class RobotsStage:
         outgoing = [OutgoingMessage(Destination.FETCH, paused)] if paused.jobs else []
         return replace(batch, origins=origins, jobs=tuple(wanted.jobs)), outgoing
 
-    def expiring(self, *, step: int = 500, most: int = 100_000) -> Iterator[list[OutgoingMessage]]:
+    def refresh_expiring(
+        self, *, step: int = 500, max_origins: int = 100_000
+    ) -> Iterator[list[OutgoingMessage]]:
         """
-        Refresh rules in use that are almost a day old in the background, oldest first.
+        Refresh rules that are in use and almost a day old, in the background, oldest first.
 
-        Yields the messages for `step` origins at a time, to limit memory; `most` limits one run.
-        Claims last for `REFRESH_HOLD_MS`, so a backlog of refreshes is not sent twice.
+        Yields the messages for `step` origins at a time, to limit memory; `max_origins` limits one
+        run. Claims last for `REFRESH_HOLD_MS`, so a backlog of refreshes is not sent twice.
         """
         soon_ms = self.clock.now_ms() + 600_000
         size = self.settings.pipeline.batch_size
-        for _ in range(0, most, step):
-            due = self.robots.refreshes.expiring(soon_ms, step)
+        for _ in range(0, max_origins, step):
+            due = self.robots.refreshes.take_expiring(soon_ms, step)
             origins = self.robots.refreshes.claim(due)
             self.robots.refreshes.hold(dict.fromkeys(origins, REFRESH_HOLD_MS))
             groups = [
@@ -141,7 +144,7 @@ class RobotsStage:
 
 
 class _RobotsRun:
-    """One run of the stage: requests the rules of origins, or schedules a later run for them."""
+    """One run of the stage. Requests the rules of origins, or schedules a later run for them."""
 
     def __init__(self, stage: RobotsStage, batch: RobotsBatch, spans: StageSpans) -> None:
         self.stage = stage
@@ -152,31 +155,34 @@ class _RobotsRun:
         self.awaited = {origin(job.next_url) for job in batch.jobs}
         """Origins whose rules a URL of this batch waits for."""
         self.urgent = {origin(job.next_url) for job in batch.jobs if job.priority <= URGENT}
-        self.lacking = {origin(job.next_url) for job in batch.jobs if self._lacks_tdm_file(job)}
+        self.lacking_tdm = {origin(job.next_url) for job in batch.jobs if self._lacks_tdm_file(job)}
         """Origins whose tdmrep.json is needed by a URL and was not requested yet."""
-        self.later: dict[str, RulesWait] = {}
+        self.waits: dict[str, RulesWait] = {}
 
     def _lacks_tdm_file(self, job: UrlJob) -> bool:
         rules = self.cached[origin(job.next_url)].rules
         purposes = job.purposes_with_default(self.stage.settings.preferences.purposes)
         return not job.sitemap and covers_any(purposes) and (rules is None or rules.tdm is None)
 
-    def _asks_tdm_file(self, origin_url: str) -> bool:
-        """Return True if this run requests tdmrep.json. Otherwise the stored rules keep theirs."""
+    def _requests_tdm_file(self, origin_url: str) -> bool:
+        """
+        Return True if this run requests tdmrep.json.
+        Otherwise the stored rules keep the old one.
+        """
         rules = self.cached[origin_url].rules
         has_tdm_rules = rules is not None and rules.tdm is not None
         asks = self.stage.settings.preferences.asks_tdm_file
-        return asks or has_tdm_rules or origin_url in self.lacking
+        return asks or has_tdm_rules or origin_url in self.lacking_tdm
 
     def messages(self) -> list[OutgoingMessage]:
-        wanted = self._allowed(self._origins_to_fetch())
+        wanted = self._requestable(self._origins_to_fetch())
         claimed = wanted if self.batch.claimed else self.robots.refreshes.claim(wanted)
         near = self._near_slots(self._slots(claimed))
         self._fetch(near)
         self._hold_claims()
         self._wait_for_others(self.awaited & set(wanted) - set(claimed))
         span_ms = self.stage.settings.politeness.wait_inline_ms
-        return route_jobs(self.batch, self.later, span_ms)
+        return route_jobs(self.batch, self.waits, span_ms)
 
     def _origins_to_fetch(self) -> list[str]:
         """Return the origins whose rules must be fetched."""
@@ -188,9 +194,9 @@ class _RobotsRun:
         ]
 
     def _is_incomplete(self, origin_url: str) -> bool:
-        return origin_url in self.lacking and not self.cached[origin_url].unreachable
+        return origin_url in self.lacking_tdm and not self.cached[origin_url].unreachable
 
-    def _allowed(self, origins: Sequence[str]) -> list[str]:
+    def _requestable(self, origins: Sequence[str]) -> list[str]:
         """
         Return the origins whose robots.txt may be requested.
 
@@ -210,7 +216,7 @@ class _RobotsRun:
 
     def _slots(self, origins: Sequence[str]) -> dict[str, Slot | RateExceeded]:
         """Return the batch's existing slots and new ones. Takes one round trip per limiter node."""
-        # An existing slot is used even if its message is late; the permit decides.
+        # An existing slot is used even if its message is late, because the permit decides.
         with_slot = [o for o in origins if o in self.batch.slots]
         new = [o for o in origins if o not in self.batch.slots]
         replies = self.stage.limiter.reserve([self._request(o) for o in new])
@@ -247,7 +253,7 @@ class _RobotsRun:
             if isinstance(slot, RateExceeded):
                 self._retry_near_slot(origin_url, slot.key, slot.free_at_ms)
             elif slot.wait_ms > self.stage.settings.politeness.wait_inline_ms:
-                self.later[origin_url] = RulesWait(slot.wait_ms, slot.at_ms)
+                self.waits[origin_url] = RulesWait(slot.wait_ms, slot.at_ms)
             else:
                 near[origin_url] = slot
         return near
@@ -255,17 +261,17 @@ class _RobotsRun:
     def _retry_near_slot(self, origin_url: str, key: str, free_at_ms: int) -> None:
         """Try an origin again before its next slot would go to a waiting URL."""
         wait_ms = self.stage.limiter.wait_ms(key, free_at_ms) - SLOT_WITHIN_MS
-        self.later[origin_url] = RulesWait(max(RULES_POLL_MS, wait_ms))
+        self.waits[origin_url] = RulesWait(max(RULES_POLL_MS, wait_ms))
 
     def _defer(self, origin_url: str, key: str, outcome: Deferred) -> None:
         """
-        Try again later, because the slot has passed and the next one is far away, or no proxy
-        works.
+        Try an origin again later, because no proxy works, or its slot has passed and the next one
+        is far away.
         """
         at_ms = outcome.retry_at_ms or 0
         if outcome.cause is DeferralCause.EGRESS:
             wait_ms = max(RULES_POLL_MS, at_ms - self.stage.clock.now_ms())
-            self.later[origin_url] = RulesWait(wait_ms)
+            self.waits[origin_url] = RulesWait(wait_ms)
         else:
             self._retry_near_slot(origin_url, key, at_ms)
 
@@ -317,14 +323,14 @@ class _RobotsRun:
 
     def _validators(self, origins: Iterable[str]) -> dict[str, Validators]:
         """
-        Return the validators of cached rules; none for a refresh that a user requested.
+        Return the validators of cached rules, or none for a refresh that a user requested.
 
         Also none if tdmrep.json is read, because both files are cached together.
         """
         cached = [
             o
             for o in origins
-            if self.cached[o].rules and not self.batch.refresh and not self._asks_tdm_file(o)
+            if self.cached[o].rules and not self.batch.refresh and not self._requests_tdm_file(o)
         ]
         return self.robots.validators(cached) if cached else {}
 
@@ -339,7 +345,7 @@ class _RobotsRun:
         default_pause_s = stage.settings.pipeline.retry_first_s
         with RobotsGate(stage.limiter, slot, default_pause_s, forbidden=stage.forbidden) as gate:
             outcome = self._fetch_url(origin_url + ROBOTS_PATH, gate, validators)
-            if not self._asks_tdm_file(origin_url) or is_error(status_of(outcome)):
+            if not self._requests_tdm_file(origin_url) or is_error(status_of(outcome)):
                 return outcome, None
             gate.inline_ms = TDM_WAIT_MS
             tdm_file = self._fetch_url(origin_url + TDM_PATH, gate, Validators())
@@ -358,8 +364,8 @@ class _RobotsRun:
 
     def _egress(self, origin_url: str) -> EgressContext:
         """
-        Return the egress context of the first URL that waits for the rules;
-        any for a refresh.
+        Return the egress context of the first URL that waits for the rules.
+        A refresh may use any egress.
         """
         waiting = (job for job in self.batch.jobs if origin(job.next_url) == origin_url)
         first = next(waiting, None)
@@ -368,17 +374,17 @@ class _RobotsRun:
     def _hold_claims(self) -> None:
         """Extend the claims on origins that are tried later, because fetching took time."""
         limiter = self.stage.limiter
-        for origin_url, wait in self.later.items():
+        for origin_url, wait in self.waits.items():
             if wait.slot_at_ms is not None:
                 wait_ms = limiter.wait_ms(limiter.key_for(origin_url + "/"), wait.slot_at_ms)
-                self.later[origin_url] = wait._replace(wait_ms=wait_ms)
-        self.robots.refreshes.hold({o: wait.wait_ms for o, wait in self.later.items()})
+                self.waits[origin_url] = wait._replace(wait_ms=wait_ms)
+        self.robots.refreshes.hold({o: wait.wait_ms for o, wait in self.waits.items()})
 
     def _wait_for_others(self, origins: Iterable[str]) -> None:
-        """Send URLs again at the time when another task should have fetched their rules."""
+        """Send URLs again when another task should have fetched their rules."""
         unknown = [o for o in origins if not self.cached[o].rules or self._is_incomplete(o)]
         for origin_url, wait_ms in self.robots.refreshes.remaining_ms(unknown).items():
-            self.later[origin_url] = RulesWait(wait_ms + RULES_POLL_MS, claimed=False)
+            self.waits[origin_url] = RulesWait(wait_ms + RULES_POLL_MS, claimed=False)
 
 
 def _background(batch: RobotsBatch) -> OutgoingMessage:

@@ -1,4 +1,4 @@
-"""Interprets the fetch of a robots.txt or tdmrep.json for its origin's rules. Pure."""
+"""Interprets the outcome of fetching a robots.txt or tdmrep.json."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def result_of(origin_url: str, outcome: Outcome) -> RobotsResult:
 
 def tdm_rules_of(outcome: Outcome) -> tuple[TdmRule, ...]:
     """
-    Return the rules of a tdmrep.json, by the outcome of its fetch. Pure.
+    Return the rules of a tdmrep.json, given the outcome of its fetch.
 
     A site without this file reserves no rights, and neither does a site that fails to send it
     (TDMRep: "does not implement this protocol"). A file that is too large, or that was not
@@ -54,8 +54,8 @@ def tdm_rules_of(outcome: Outcome) -> tuple[TdmRule, ...]:
 
 def status_of(outcome: Outcome) -> int | None:
     """
-    Return the status that the cache stores for an outcome, or None if the rules are unreadable.
-    Pure.
+    Return the status that the cache stores for an outcome, or None if the
+    rules are unreadable.
     """
     if isinstance(outcome, Blocked) and outcome.cause is not RefusalCause.NO_CONTACT:
         # This origin is never contacted. The SSRF filter refuses each of its pages, with a better

@@ -1,4 +1,4 @@
-"""Decides where URLs go after their rules were requested, or if they must wait for them. Pure."""
+"""Decides where URLs go after their rules were requested, or if they must wait for their rules."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _repeat(batch: RobotsBatch, waits: Mapping[str, RulesWait], *, claimed: bool
 
 
 def _group_by_wait(waits: Mapping[str, RulesWait], span_ms: int) -> list[list[str]]:
-    """Group origins by their waits. Those within `span_ms` of the first share a message."""
+    """Group origins by their waits. Origins within `span_ms` of a group's first share a message."""
     groups: list[list[str]] = []
     for origin_url, wait in sorted(waits.items(), key=lambda item: item[1].wait_ms):
         if groups and wait.wait_ms <= waits[groups[-1][0]].wait_ms + span_ms:

@@ -1,12 +1,13 @@
 """
 Signs in to the sites listed in `fetch.sign_in` before one of their URLs is fetched.
 
-The requests for the form page and for the form itself are like all others: robots.txt must allow
-them, each needs a slot of the domain, and they use the egress routes of the URL. One process signs
-in at a time, and at most once in `least_s` seconds. In the meantime the URLs wait, without using up
-an attempt.
+The requests that load and submit the form are like all others: robots.txt must allow them, each
+needs a slot of the domain, and they use the egress routes of the URL. One process signs in at a
+time, and at most once every `least_s` seconds. In the meantime the URLs wait, without using up an
+attempt.
 
-Safe to run twice or to be killed: the lease expires, and the session of the last sign-in is kept.
+It is safe to run twice or to be killed, because the lease expires, and the session of the most
+recent sign-in is kept.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class CookieFetcher(Protocol):
         """Return the outcome. Blocks for at most one fetch deadline."""
 
 
-class _Failed(Exception):
+class _SignInFailed(Exception):
     """Signing in failed. The message says why and contains no secret."""
 
 
@@ -94,14 +95,14 @@ class SignIns:
 
     def session(self, job: UrlJob, egress: EgressContext) -> FetchSession | Deferred | None:
         """
-        Return the session for a job, after signing in if necessary. None if its origin or crawl has
-        none.
+        Return the session for a job, after signing in if necessary.
 
-        `Deferred` if signing in is not possible now.
+        Returns None if the job's origin or crawl uses no sign-in, and `Deferred` if signing in is
+        not possible now.
         """
         origin_url = origin(job.next_url)
-        settings = self._settings_of(origin_url)
-        if settings is None or _without_query(job.next_url) == _form_url(origin_url, settings):
+        settings = self._find_settings(origin_url)
+        if settings is None or _strip_query(job.next_url) == _form_url(origin_url, settings):
             return None
         crawl = self.checks.crawl_of(job).name if job.crawl else ""
         if settings.crawls and crawl not in settings.crawls:
@@ -122,7 +123,7 @@ class SignIns:
                     reason=reason or f"another process is signing in to {origin_url}",
                 )
             session = signed_in
-        cookies = OriginCookies.of(origin_url, session.cookies, self.clock)
+        cookies = OriginCookies.from_plain(origin_url, session.cookies, self.clock)
         return FetchSession(cookies, crawl, session.sign_in_started_at_ms, cookies.plain())
 
     def check(self) -> None:
@@ -150,24 +151,24 @@ class SignIns:
                 self.sessions.write(origin_url, crawl, replace(session, cookies=cookies))
         return has_ended
 
-    def _settings_of(self, origin_url: str) -> SignInSettings | None:
+    def _find_settings(self, origin_url: str) -> SignInSettings | None:
         return next((s for key, s in self.settings.items() if origin_of(key) == origin_url), None)
 
     def _has_ended(self, origin_url: str, outcome: Outcome) -> bool:
         """
-        Return True if the session has expired: a 401, a redirect to the form, or a page with the
-        form.
+        Return True if the outcome shows that the session has expired: a 401, a redirect to the
+        form, or a page with the form.
         """
-        settings = self._settings_of(origin_url)
+        settings = self._find_settings(origin_url)
         if settings is None or isinstance(outcome, Deferred):
             return False
         form_url = _form_url(origin_url, settings)
         if outcome.status == UNAUTHORIZED or any(
-            _without_query(url) == form_url
+            _strip_query(url) == form_url
             for url in (outcome.final_url, *(hop.target for hop in outcome.hops))
         ):
             return True
-        return isinstance(outcome, Fetched) and _form_of(outcome, settings) is not None
+        return isinstance(outcome, Fetched) and _find_form(outcome, settings) is not None
 
     def _sign_in(
         self, origin_url: str, crawl: str, settings: SignInSettings, egress: EgressContext
@@ -183,11 +184,11 @@ class SignIns:
             session = self.sessions.read(origin_url, crawl)
             if session.cookies or self._wait_ms(session, settings) > 0:
                 return session if session.cookies else LEASE_POLL_MS
-            return self._try(origin_url, crawl, settings, session, egress)
+            return self._attempt(origin_url, crawl, settings, session, egress)
         finally:
             self.sessions.release(origin_url, crawl)
 
-    def _try(
+    def _attempt(
         self,
         origin_url: str,
         crawl: str,
@@ -199,7 +200,7 @@ class SignIns:
         try:
             values = _values(origin_url, settings)
             cookies = self._submit_form(origin_url, settings, values, egress)
-        except (_Failed, ConfigError) as error:
+        except (_SignInFailed, ConfigError) as error:
             log.warning("signing in to %s failed: %s", origin_url, error)
             failed = Session((), sign_in_started_at_ms, previous.failures + 1, str(error))
             self.sessions.write(origin_url, crawl, failed)
@@ -225,45 +226,49 @@ class SignIns:
         egress: EgressContext,
     ) -> OriginCookies:
         """Fetch the form, fill it in and submit it. Returns the cookies."""
-        cookies = OriginCookies.of(origin_url, (), self.clock)
+        cookies = OriginCookies.from_plain(origin_url, (), self.clock)
         form_url = _form_url(origin_url, settings)
         page = self._request(form_url, egress, cookies=cookies)
         if not isinstance(page, Fetched):
-            raise _Failed(f"failed to load the page with the form: {_text(page)}")
-        form = _form_of(page, settings)
+            raise _SignInFailed(f"failed to load the page with the form: {_describe(page)}")
+        form = _find_form(page, settings)
         if form is None:
-            raise _Failed(f"{form_url} has no form with the fields {', '.join(settings.fields)}")
+            raise _SignInFailed(
+                f"{form_url} has no form with the fields {', '.join(settings.fields)}"
+            )
         try:
             action = normalize(form.action)
         except ValueError:
             action = ""
         if not action or origin(action) != origin_url:
-            raise _Failed("the form posts to another origin")
+            raise _SignInFailed("the form posts to another origin")
         if form.method != "POST":
-            raise _Failed("the form uses GET, which would put the values into a URL")
+            raise _SignInFailed("the form uses GET, which would put the values into a URL")
         response = self._request(
             action,
             egress,
             cookies=cookies,
             method="POST",
-            body=form.filled(values),
+            body=form.encode_with(values),
             headers={"Content-Type": FORM_TYPE, "Origin": origin_url},
         )
         self._check(response, settings, form_url)
         if not cookies.plain():
-            raise _Failed("the site set no cookie")
+            raise _SignInFailed("the site set no cookie")
         return cookies
 
     def _check(self, response: Outcome, settings: SignInSettings, form_url: str) -> None:
-        """Raise unless the site accepted the form, with a page or redirect that is not the form."""
+        """Raise unless the site accepted the form by responding with something other than it."""
         status = response.status or 0
         if not 200 <= status < 400:
-            raise _Failed(f"submitting the form failed: {_text(response)}")
-        if isinstance(response, Fetched) and _form_of(response, settings) is not None:
-            raise _Failed("the site shows the form again: check the values of its fields")
+            raise _SignInFailed(f"submitting the form failed: {_describe(response)}")
+        if isinstance(response, Fetched) and _find_form(response, settings) is not None:
+            raise _SignInFailed("the site shows the form again: check the values of its fields")
         location = response.header("location") or ""
-        if location and _without_query(_absolute(form_url, location)) == form_url:
-            raise _Failed("the site redirects back to the form: check the values of its fields")
+        if location and _strip_query(_absolute(form_url, location)) == form_url:
+            raise _SignInFailed(
+                "the site redirects back to the form: check the values of its fields"
+            )
 
     def _request(self, url: str, egress: EgressContext, **options: Any) -> Outcome:
         """Send one sign-in request, in its slot."""
@@ -275,12 +280,12 @@ class SignIns:
         vetted = self.access.vet([UrlJob(url=url)])
         if not vetted.allowed:
             denied = vetted.denied[0].reason if vetted.denied else "its robots.txt is not known yet"
-            raise _Failed(f"{url} may not be requested: {denied}")
+            raise _SignInFailed(f"{url} may not be requested: {denied}")
         _, crawl_delay_s = vetted.allowed[0]
         request = SlotRequest(self.access.limiter.key_for(url), crawl_delay_s)
         slot = near_slot(self.access.limiter, request, left_ms())
         if slot is None:
-            raise _Failed(f"{url} got no slot in {SLOT_TIMEOUT_S:g} s")
+            raise _SignInFailed(f"{url} got no slot in {SLOT_TIMEOUT_S:g} s")
         with ResourceGate(self.access.rules, slot, left_ms) as gate:
             fetch = partial(self.fetcher.fetch, url, gate=gate, egress=egress, **options)
             outcome = fetch()
@@ -291,7 +296,7 @@ class SignIns:
         return outcome
 
 
-def _form_of(page: Fetched, settings: SignInSettings) -> SignInForm | None:
+def _find_form(page: Fetched, settings: SignInSettings) -> SignInForm | None:
     """Return the form on a page. Pages that do not mention all field names are not parsed."""
     names = frozenset(settings.fields)
     if not all(name.encode() in page.body for name in names):
@@ -303,7 +308,7 @@ def _form_url(origin_url: str, settings: SignInSettings) -> str:
     return normalize(origin_url + settings.form)
 
 
-def _without_query(url: str) -> str:
+def _strip_query(url: str) -> str:
     return url.partition("?")[0]
 
 
@@ -314,7 +319,7 @@ def _absolute(base: str, location: str) -> str:
         return ""
 
 
-def _text(outcome: Outcome) -> str:
+def _describe(outcome: Outcome) -> str:
     return f"{outcome.outcome}: {outcome.reason or outcome.status or ''}".rstrip(": ")
 
 

@@ -1,11 +1,12 @@
 """
-Fetches single URLs politely, for a program that is not a worker and waits for each response.
+Fetches individual URLs politely, for a program that is not a worker and waits for each response.
 
-Each URL passes the checks of every fetch: takedowns, blocked hosts, the SSRF filter, robots.txt, a
-slot of its domain, and a permit right before the request is written. If a check prevents the
-request, that is its outcome. Unknown robots.txt rules are fetched here, so no worker has to run.
+Each URL goes through the same checks as every fetch: takedowns, blocked hosts, the SSRF filter,
+robots.txt, a slot of its domain, and a permit right before the request is written. If a check
+prevents the request, that is its outcome. Unknown robots.txt rules are fetched here, so no worker
+has to run.
 
-Safe to run twice: only robots.txt rules and the state of the limiter are stored.
+It is safe to run twice, because only robots.txt rules and the state of the limiter are stored.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class SlotSearch(NamedTuple):
     interval_s: float = 0.0
     """The interval between two requests to the domain."""
     rules_first: bool = False
-    """True if its robots.txt is unknown. One `fetch` is enough to read it."""
+    """True if the URL's robots.txt is unknown. One call of `fetch` is enough to read it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,13 +118,13 @@ class SingleFetch:
 
     access: Access
     fetcher: HeaderFetcher
-    """Does not follow redirects; the caller handles each one as a separate URL."""
+    """Follows no redirects, because the caller handles each one as a separate URL."""
     robots: RulesFetcher
     clock: Clock
 
     def slots(self, urls: Sequence[str]) -> list[SlotSearch]:
         """
-        Find a slot within a second for each URL. Takes one round trip per limiter node.
+        Find a slot within the next second for each URL. Takes one round trip per limiter node.
 
         A URL that needs no slot now, because it will be refused or its robots.txt comes first, gets
         no slot and no wait. `fetch` handles it.
@@ -132,10 +133,10 @@ class SingleFetch:
             InvalidUrl: a value is not an http(s) URL.
             LimiterUnavailable, RobotsUnavailable: Redis did not respond.
         """
-        # A URL may be in the list twice; the request IDs distinguish its jobs.
+        # A URL may be in the list twice. The request IDs distinguish its jobs.
         jobs = [replace(_job(url), request_id=str(index)) for index, url in enumerate(urls)]
         vetted = self.access.vet(jobs, takedowns=False)  # `fetch` checks takedowns
-        searches = {job.request_id: SlotSearch(None, wait_ms) for job, wait_ms in vetted.not_yet}
+        searches = {job.request_id: SlotSearch(None, wait_ms) for job, wait_ms in vetted.too_early}
         searches |= {
             job.request_id: SlotSearch(None, 0, rules_first=True) for job in vetted.robots_first
         }
@@ -153,7 +154,7 @@ class SingleFetch:
     def release_unused(self, slot: Slot) -> None:
         """Release a slot that will not be used. Otherwise it expires."""
         with suppress(LimiterUnavailable):
-            self.access.limiter.finished(slot)
+            self.access.limiter.end_request(slot)
 
     def fetch(
         self, request: SingleRequest, *, left_s: Callable[[], float], slot: Slot | None = None
@@ -199,7 +200,7 @@ class SingleFetch:
     def _wait_for_route(self, outcome: Deferred, left_s: Callable[[], float]) -> bool:
         """
         Wait until a proxy is tried again.
-        Returns False if the time of the request ends first.
+        Returns False if the caller's time runs out first.
         """
         wait_s = ((outcome.retry_at_ms or 0) - self.clock.now_ms()) / 1000
         return wait_s < left_s() and self._wait(max(RULES_POLL_S, wait_s), left_s)
@@ -224,22 +225,22 @@ class SingleFetch:
             if vetted.denied:
                 return _denied(vetted.denied[0])
             if claimed := self.access.claim_refresh(vetted.stale_origins):
-                self._learn(RobotsBatch(tuple(claimed), claimed=True), left_s)
+                self._fetch_rules(RobotsBatch(tuple(claimed), claimed=True), left_s)
             if vetted.allowed:
                 return self._request(*vetted.allowed[0])
             if left_s() <= 0:
                 return _too_late(
-                    job, DeferralCause.VISIT_TIME if vetted.not_yet else DeferralCause.RULES
+                    job, DeferralCause.VISIT_TIME if vetted.too_early else DeferralCause.RULES
                 )
-            if vetted.not_yet:
-                self._wait(vetted.not_yet[0][1] / 1000, left_s)
+            if vetted.too_early:
+                self._wait(vetted.too_early[0][1] / 1000, left_s)
                 continue
             if has_fetched_rules:  # another process is fetching the rules
                 self.clock.sleep_s(RULES_POLL_S)
-            self._learn(RobotsBatch((origin(job.url),)), left_s)
+            self._fetch_rules(RobotsBatch((origin(job.url),)), left_s)
             has_fetched_rules = True
 
-    def _learn(self, batch: RobotsBatch, left_s: Callable[[], float]) -> None:
+    def _fetch_rules(self, batch: RobotsBatch, left_s: Callable[[], float]) -> None:
         """Fetch robots.txt in its slot, unless another process is fetching it."""
         later = self.robots.run(batch)
         while later:
@@ -250,7 +251,7 @@ class SingleFetch:
                 later += self.robots.run(first.message)
 
     def _slot(self, request: SlotRequest, left_s: Callable[[], float]) -> Slot | None:
-        """Wait for a slot. Returns None if the time of the request ends first."""
+        """Wait for a slot. Returns None if the caller's time runs out first."""
         while True:
             reply = self.access.limiter.reserve([request])[0]
             if isinstance(reply, Slot):
@@ -260,7 +261,7 @@ class SingleFetch:
                 return None
 
     def _wait(self, seconds: float, left_s: Callable[[], float]) -> bool:
-        """Wait. Returns False if the time of the request ends first."""
+        """Wait for this long. Returns False if the caller's time runs out first."""
         while (remaining_s := left_s()) > 0 and seconds > 0:
             part_s = min(seconds, remaining_s, 1.0)
             self.clock.sleep_s(part_s)

@@ -6,8 +6,8 @@ enqueues their pages. This is a walk (`aragog.crawl.pipeline.sitemap_walks`). La
 schedule reads each file again. It then enqueues no pages, but refreshes changed pages earlier
 (`aragog.urlstore.change_signals`).
 
-Safe to run twice: URLs that are already queued, or whose page was fetched since their lastmod,
-are skipped, and the same content yields the same signals.
+It is safe to run twice, because URLs that are already queued, or whose page was fetched since their
+lastmod, are skipped, and the same content yields the same signals.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.inherited_options import inherited
 from aragog.crawl.stages.page_limits import limited
 from aragog.crawl.stages.page_reading import SourceReading
-from aragog.crawl.stages.page_scope import filter_of, in_scope
+from aragog.crawl.stages.page_scope import read_url_filter, scope_filter
 from aragog.crawl.stages.revalidation import is_scheduled_reading
 from aragog.observability.instruments import SOURCE_READINGS
 from aragog.pages import sitemaps
@@ -68,15 +68,15 @@ class SitemapEnqueuer:
         Read a sitemap or feed and handle its entries.
 
         Enqueues entries on the sitemap's own registered domain that are not stored, or whose
-        lastmod is later than the last fetch. When the refresh schedule reads a file again, no pages
-        are enqueued. In both cases, changed pages are scheduled for an earlier refresh
+        lastmod is later than the most recent fetch. When the refresh schedule reads a file again,
+        no pages are enqueued. In both cases, changed pages are scheduled for an earlier refresh
         (`aragog.urlstore.change_signals`).
 
         Raises:
             PageTooExpensive, MemoryError: parsing exceeds the CPU or memory limit for a page.
         """
         limits, job = self.settings.pipeline, result.job
-        if is_scheduled_reading(job) and (kind := self._unchanged(result)):
+        if is_scheduled_reading(job) and (kind := self._kind_if_unchanged(result)):
             self.record_unchanged([result])
             return SourceReading(0, kind)
         with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
@@ -98,8 +98,8 @@ class SitemapEnqueuer:
         (_WITH_SIGNALS if reading.signal_count else _WITHOUT_SIGNALS).add()
         return SourceReading(enqueued, kind, reading.signal_count)
 
-    def _unchanged(self, result: FetchResult) -> str | None:
-        """Return the kind of a file whose bytes are the same as when last read, or None."""
+    def _kind_if_unchanged(self, result: FetchResult) -> str | None:
+        """Return the kind of a file if its bytes are the same as at the previous read, or None."""
         state = self.store.schedule.refresh_state(result.job.url)
         is_same = state is not None and state.body_hash == (result.body_hash or "-")[:16]
         return state.page_type if state and is_same and state.page_type in SOURCES else None
@@ -113,7 +113,10 @@ class SitemapEnqueuer:
     ) -> int:
         """Enqueue the child sitemaps and pages that a file of a walk lists. Returns how many."""
         job, url = result.job, result.fetch.final_url
-        url_filter, is_in_scope = filter_of(job), in_scope(self.checks.crawl_of(job).scope, url)
+        url_filter, is_in_scope = (
+            read_url_filter(job),
+            scope_filter(self.checks.crawl_of(job).scope, url),
+        )
         entries = [e for e in listed if url_filter.accepts(e.url) and is_in_scope(e.url)]
         walk = Walk(job.request_id, registered_domain(url))
         size = self.walks.note_read(walk, [job.url, url], len(entries))
@@ -125,8 +128,10 @@ class SitemapEnqueuer:
         self, job: UrlJob, walk: Walk, size: WalkSize, listed: Sequence[str]
     ) -> int:
         """Enqueue the child sitemaps that this walk has not seen yet. Returns how many."""
-        room = self.settings.pipeline.sitemap_max_files - size.files
-        files = _within_limit(self.walks.unseen(walk, listed), room, walk, "sitemap_max_files")
+        remaining = self.settings.pipeline.sitemap_max_files - size.files
+        files = _take_within_limit(
+            self.walks.unseen_files(walk, listed), remaining, walk, "sitemap_max_files"
+        )
         count = self._enqueue(files, _child_options(job))
         self.walks.note_enqueued(walk, files)  # last, so that a killed task loses no file
         return count
@@ -146,15 +151,17 @@ class SitemapEnqueuer:
         reading: Reading,
     ) -> int:
         """Enqueue the pages in a sitemap. Returns how many."""
-        room = self.settings.pipeline.sitemap_max_urls - size.urls
-        entries = _within_limit(entries, room, walk, "sitemap_max_urls")
+        remaining = self.settings.pipeline.sitemap_max_urls - size.urls
+        entries = _take_within_limit(entries, remaining, walk, "sitemap_max_urls")
         options = inherited(job, depth=0, refresh=True, priority=PRIORITY_REFRESH)
         return sum(
-            self._enqueue(self._newer(entries[start : start + self.chunk_size], reading), options)
+            self._enqueue(
+                self._newer_urls(entries[start : start + self.chunk_size], reading), options
+            )
             for start in range(0, len(entries), self.chunk_size)
         )
 
-    def _newer(self, entries: Sequence[SitemapUrl], reading: Reading) -> list[str]:
+    def _newer_urls(self, entries: Sequence[SitemapUrl], reading: Reading) -> list[str]:
         """
         Return the URLs of entries that are not stored, or whose lastmod is later than the
         last fetch.
@@ -178,15 +185,17 @@ class SitemapEnqueuer:
         return sum(1 for _ in self.enqueuer.enqueue(urls, options))
 
 
-def _within_limit(listed: Sequence[T], room: int, walk: Walk, setting: str) -> Sequence[T]:
+def _take_within_limit(
+    listed: Sequence[T], remaining: int, walk: Walk, setting: str
+) -> Sequence[T]:
     """Return the URLs that still fit into a walk. Logs how many do not."""
-    if len(listed) <= room:
+    if len(listed) <= remaining:
         return listed
     log.warning(
         "sitemap walk %s for %s: skipped %d URLs over the limit pipeline.%s",
-        walk.request_id, walk.domain, len(listed) - max(0, room), setting,
+        walk.request_id, walk.domain, len(listed) - max(0, remaining), setting,
     )  # fmt: skip
-    return listed[: max(0, room)]
+    return listed[: max(0, remaining)]
 
 
 def _child_options(job: UrlJob) -> EnqueueOptions:

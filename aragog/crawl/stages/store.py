@@ -1,9 +1,9 @@
 """
-Writes the pages of a batch of fetches: content first, then the records that point to it.
+Writes the pages of a batch of fetches: first their content, then the records that point to it.
 
-Safe to run twice and late: content is replaced by the same content, a write never replaces a newer
-one, and links go through the journal. If the worker is killed, the message is redelivered; its
-spool tokens are freed only after everything is written.
+It is safe to run twice and late, because content is replaced by the same content, a write never
+replaces a newer one, and links go through the journal. If the worker is killed, the message is
+redelivered; its spool tokens are freed only after everything is written.
 
 A Celery task of the user (`pipeline.page_ready_task`) gets a message for each batch of stored
 pages:
@@ -26,7 +26,7 @@ from typing import Any
 
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.crawl_log import CrawlLogStream, rows_of
-from aragog.crawl.pipeline.finished_urls import answer_of_write, finished
+from aragog.crawl.pipeline.finished_urls import finished_messages, result_of_write
 from aragog.crawl.pipeline.messages import VERSION, PageBatch, UrlJob
 from aragog.crawl.pipeline.ports import BodyStore, CounterSink, InFlight
 from aragog.crawl.pipeline.routing import OutgoingMessage, OwnTask, most_urgent
@@ -47,7 +47,7 @@ from aragog.urlstore.store import UrlStore
 
 @dataclass(frozen=True, slots=True)
 class ReadyPages:
-    """The message."""
+    """The message about a batch of stored pages."""
 
     pages: tuple[Mapping[str, Any], ...]
 
@@ -58,7 +58,7 @@ class ReadyPages:
 def page_ready(
     task: OwnTask | None, writes: Sequence[PageWrite], jobs: Sequence[UrlJob]
 ) -> list[OutgoingMessage]:
-    """Return the message about the pages among `writes`; none if there is no task or no page."""
+    """Return the message about the pages among `writes`, or none if there is no task or no page."""
     traced = {job.url: job.traceparent for job in jobs if job.traceparent}
     pages = tuple(_page(write, traced.get(write.url)) for write in writes if write.content)
     if task is None or not pages:
@@ -77,9 +77,9 @@ def _with_stored_url(write: PageWrite, done: Written | None) -> PageWrite:
 def _answers(
     writes: Sequence[PageWrite], done: Mapping[str, Written], stuck: set[str]
 ) -> dict[str, dict[str, Any]]:
-    """Return the replies for callers that wait for these URLs."""
+    """Return the results for callers that wait for these URLs, by URL."""
     return {
-        write.url: answer_of_write(write, done.get(write.url))
+        write.url: result_of_write(write, done.get(write.url))
         for write in writes
         if write.url not in stuck
     }
@@ -246,7 +246,7 @@ class StoreStage:
         postponed = damaged.postponed((j for j in batch.jobs if j.url in stuck), fetched=True)
         again = self.returning_jobs.refetch([job for job in batch.jobs if job.url in lost])
         ready = page_ready(self.page_ready_task, stored, batch.jobs)
-        ended = finished(batch.jobs, _answers(writes, done, stuck))
+        ended = finished_messages(batch.jobs, _answers(writes, done, stuck))
         delayed = self.returning_jobs.delayed([*postponed, *((job, 0) for job in next_crawls)])
         return again + delayed + ready + ended
 
@@ -295,7 +295,10 @@ class StoreStage:
     def _write(
         self, writes: Sequence[PageWrite], done: dict[str, Written], waiting: WaitingWrite | None
     ) -> list[PageWrite]:
-        """Write the pages into `done`. Returns the pages that wait for a damaged file's repair."""
+        """
+        Write the pages and add the results to `done`. Returns the pages that must wait until a
+        damaged file is repaired.
+        """
         if waiting and (results := self.groups.write(waiting, self.store.write_pages)) is not None:
             self._count_written(results, done)
             return []

@@ -35,14 +35,14 @@ class _NotInFlight:
     """
 
     def clear(self, urls: Sequence[str], outcome: str = "") -> None:
-        """Does nothing."""
+        """Do nothing."""
 
     def end(self, endings: Sequence[UrlEnding]) -> list[NextCrawl | None]:
-        """Counts nothing, because no crawl requested these pages now."""
+        """Return no next crawls, because no crawl has requested these pages this time."""
         return [None] * len(endings)
 
     def count(self) -> int:
-        """Always 0."""
+        """Return 0."""
         return 0
 
 
@@ -80,10 +80,10 @@ class StoredAgain:
         pages = self.canonicalize.store
         content = pages.content(url)
         if content is None:
-            raise _NoPageError("no page is stored for it: fetch it first")
+            raise _NoPageError("no page is stored for it; fetch it first")
         response = pages.pages.responses([url]).get(url)
         if response is None:
-            raise _NoPageError("its page was not fetched: use `aragog reextract`")
+            raise _NoPageError("its page was not fetched; use `aragog reextract` instead")
         (token,) = self.canonicalize.spool.put_many([compress(content.body)])
         return FetchResult(
             job=_job(response, content),

@@ -1,4 +1,4 @@
-"""The jobs that wait for slots, in the lines of their domains (`politeness.lines`)."""
+"""The jobs that wait for slots in their domains' waiting lines (`politeness.lines`)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.politeness.lines import PAUSED_PREFIX, LineEntry, is_without_slots
 from aragog.crawl.politeness.robots_cache import RECHECK_S
 
-# Jobs leave the line this long before a task that reserves a new slot could get one. So the line
-# takes the slots first, and its message has time to reach a worker.
+# Jobs leave the line this long before a task that reserves a new slot could get one. So jobs in
+# line get the slots first, and their message has time to reach a worker.
 RELEASE_LEAD_MS = 500
 # By then no process uses an old copy of replaced rules anymore.
 RULES_TTL_MS = int(RECHECK_S * 1000) + 500
@@ -28,7 +28,7 @@ class InLine(NamedTuple):
     crawl_delay_s: float | None
     wait_ms: int
     """Time until the next slot of its domain, or until robots.txt is requested again."""
-    front: bool = False
+    to_front: bool = False
     """True if it had a slot and returns to the front of the line."""
 
 
@@ -37,7 +37,7 @@ def paused_line(crawl: int) -> str:
     return f"{PAUSED_PREFIX}{crawl}"
 
 
-def crawl_of_line(key: str) -> int | None:
+def paused_crawl(key: str) -> int | None:
     """Return the paused crawl that a line belongs to, or None for any other line."""
     return int(key.removeprefix(PAUSED_PREFIX)) if key.startswith(PAUSED_PREFIX) else None
 
@@ -49,7 +49,7 @@ class LineStore(Protocol):
         """Add requests to the lines of their domains."""
 
     def check(self, keys: Sequence[str], after_ms: int) -> None:
-        """Have these lines checked after `after_ms` at the latest."""
+        """Have these lines checked within `after_ms`."""
 
 
 class WaitingLine:
@@ -93,11 +93,11 @@ class WaitingLine:
             orjson.dumps(one.job.wire()),
             one.crawl_delay_s,
             check_after_ms=max(0, one.wait_ms - ahead_ms),
-            front=one.front,
+            to_front=one.to_front,
             share=one.job.crawl,
         )
 
 
-def job_of(payload: bytes) -> UrlJob:
+def parse_line_job(payload: bytes) -> UrlJob:
     """Return the job in an entry of a line. Raises `InvalidMessage` if it is unreadable."""
     return UrlJob.read(orjson.loads(payload))

@@ -1,8 +1,9 @@
 """
-Watches and unwatches URLs by message, because producers can reach the broker but not the store.
+Watches and unwatches the URLs in messages, because producers can reach the broker but not the
+store.
 
-Safe to run twice and in any order: each request carries its time, and of two requests by one owner
-the later one wins.
+This is safe to run twice and in any order. Each request contains its time, and the later one of two
+requests by the same owner takes effect.
 """
 
 from __future__ import annotations
@@ -47,10 +48,10 @@ class WatchBatch:
 
 def apply_watches(batch: WatchBatch, schedule: Schedule) -> None:
     """
-    Watch or unwatch each URL. A refused URL is logged, and the others continue.
+    Watch or unwatch each URL. A refused URL is logged, and the other URLs are still processed.
 
     Raises:
-        StoreUnavailable: some URLs may be done; run it again.
+        StoreUnavailable: some URLs may be done; call it again.
     """
     act = schedule.watch if batch.watch else schedule.unwatch
     at_ms = schedule.capped(batch.at_ms, f"watches of {batch.owner}")

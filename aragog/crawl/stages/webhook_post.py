@@ -1,5 +1,5 @@
 """
-Posts to a webhook's receiver, with the fetcher's HTTP engine and a single deadline.
+Posts to a webhook's receiver, with the fetcher's HTTP engine and one deadline.
 
 Receivers are treated like any other host, although operators configure them: the SSRF filter checks
 the address, the connection goes to the checked address, and redirects are not followed. Hosts in
@@ -34,8 +34,8 @@ def post(
     """
     Return None if the receiver accepted it with a 2xx, or else the reason for the failure.
 
-    Blocks for at most `webhooks.timeout_s`, plus the same time for DNS. Reads only the head of the
-    response, up to 16 KB.
+    Blocks for at most `webhooks.timeout_s`, plus the same time for DNS. Reads only the headers of
+    the response, up to 16 KB.
     """
     try:
         with requests.Session() as session:
@@ -84,7 +84,7 @@ class AllowedHosts:
         resolved = self._resolver.find(host.strip("[]"))
         if not resolved.addresses:
             return Unresolved(f"{host}: {resolved.reason}")
-        # IPv4 first: services in a private network often listen only there.
+        # Try IPv4 first, because services in a private network often listen only there.
         ipv4_first = sorted(resolved.addresses, key=lambda address: ":" in address)
         return Vetted(tuple((address, port) for address in ipv4_first))
 

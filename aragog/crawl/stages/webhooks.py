@@ -4,6 +4,7 @@ Delivers changes to webhooks, and notices of crawls: signed, and retried until t
 `send_changes` reads the changes after each webhook's cursor, sends them as a message, and then
 moves the cursor. If the process is killed in between, the same changes are sent again with the same
 delivery ID.
+
 `deliver` posts one message. A delivery that is not accepted with a 2xx is tried again later, with
 increasing delays. After `webhooks.max_attempts` it is dropped and logged.
 
@@ -21,7 +22,7 @@ from typing import Any, Protocol, Self
 
 from aragog.crawl.fetcher.ssrf import AddressPolicy
 from aragog.crawl.fetcher.user_agent import user_agent
-from aragog.crawl.pipeline.change_json import plain
+from aragog.crawl.pipeline.change_json import change_to_json
 from aragog.crawl.pipeline.crawl_registry import Crawls
 from aragog.crawl.pipeline.messages import VERSION, reading
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, Sender
@@ -41,7 +42,7 @@ log = logging.getLogger(__name__)
 
 TICK = "webhooks"
 _TICK_S = 1.0
-# Limits: changes per delivery, and deliveries to a webhook per tick.
+# The limits on changes per delivery, and on deliveries to a webhook per tick.
 MAX_CHANGES = 100
 _MAX_DELIVERIES = 10
 _MAX_WAIT_S = 6 * 3600.0
@@ -69,8 +70,8 @@ class Delivery:
     @property
     def id(self) -> str:
         """
-        Identifies the delivery. It is the same for each attempt, and if the delivery is created
-        twice.
+        The delivery's ID.
+        It is the same for each attempt, even if the delivery is created twice.
         """
         return hashlib.sha256(f"{self.webhook} {self.cursor}".encode()).hexdigest()[:32]
 
@@ -145,7 +146,9 @@ class WebhookStage:
             if next_cursor == cursor:
                 break
             if page.items:
-                changes = tuple(plain(change, store.formats.to_value) for change in page.items)
+                changes = tuple(
+                    change_to_json(change, store.formats.to_value) for change in page.items
+                )
                 delivery = Delivery(webhook.name, cursor, changes)
                 self.sender.send(OutgoingMessage(Destination.WEBHOOK, delivery))
                 sent += 1
@@ -163,7 +166,7 @@ class WebhookStage:
         changes = self._deliverable(delivery)
         if webhook is None or not changes:
             return []
-        changes = self._without_withheld_fields(changes, webhook.purpose)
+        changes = self._drop_withheld_fields(changes, webhook.purpose)
         delivery = replace(delivery, changes=changes)
         settings = self.settings.webhooks
         now_ms = self.clock.now_ms()
@@ -209,15 +212,15 @@ class WebhookStage:
         return Webhook(name, record.notify, record.notify_secret)
 
     def _deliverable(self, delivery: Delivery) -> tuple[Mapping[str, Any], ...]:
-        """Return the changes of a delivery, without pages that were taken down while it waited."""
+        """Return a delivery's changes, except for pages that were taken down while it waited."""
         urls = {str(change.get("url")) for change in delivery.changes}
         refused = self.store.takedowns.refused(urls)
         return tuple(change for change in delivery.changes if change.get("url") not in refused)
 
-    def _without_withheld_fields(
+    def _drop_withheld_fields(
         self, changes: tuple[Mapping[str, Any], ...], purpose: str | None
     ) -> tuple[Mapping[str, Any], ...]:
-        """Return the changes, without fields that the receiver may no longer have."""
+        """Return the changes, without fields that the receiver is no longer allowed to have."""
         if purpose is None:
             return changes
         usable = usable_urls(self.store, (str(change.get("url")) for change in changes), purpose)

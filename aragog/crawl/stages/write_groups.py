@@ -3,7 +3,7 @@ Writes batches together if they become ready at the same time.
 
 All batches with bodies in one pack become ready when the pack is stored, and only a few threads
 write them. Most of the cost of a batch comes from each file, statement or round trip rather than
-from each page: 200 pages at once take three quarters of the CPU of eight batches of 25, and 400
+from each page. 200 pages at once take three quarters of the CPU of eight batches of 25, and 400
 pages 6% less than that.
 
 A batch joins a group while it waits for a thread. If it is never written, nothing is lost, because
@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from aragog.urlstore.records import PageWrite, Written
 
 MAX_PAGES = 400
-"""The limit of pages in a group, unless a single batch has more."""
+"""The maximum number of pages in a group, unless one batch has more."""
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class WriteGroups:
         """
         Take `first` and the batches that have waited longest.
 
-        Empty if another thread has taken `first`, or if no batch waits.
+        Returns an empty list if another thread has taken `first`, or if no batch waits.
         """
         with self._lock:
             if first is not None:

@@ -1,5 +1,5 @@
 """
-The context of a span in messages: `traceparent` of W3C Trace Context, level 1.
+A span's context in messages, as the `traceparent` of W3C Trace Context, level 1.
 
     00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
 
@@ -47,7 +47,7 @@ def is_sampled(traceparent: str) -> bool:
 
 
 def log_ids(traceparent: str) -> dict[str, str]:
-    """Return the `trace_id` and `span_id` of a sampled context, for a log line. Empty otherwise."""
+    """Return the `trace_id` and `span_id` of a sampled context, for a log line; else nothing."""
     context = read(traceparent) if traceparent else None
     if context is None or not context.sampled:
         return {}

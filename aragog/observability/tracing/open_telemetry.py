@@ -41,10 +41,7 @@ MAX_CHARS = 300
 
 
 class ExportErrors(logging.Filter):
-    """
-    A filter for the loggers of OpenTelemetry's exporter.
-    Logs at most one short line per minute.
-    """
+    """A filter that limits OpenTelemetry's exporter to one short log line per minute."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         super().__init__()
@@ -68,7 +65,8 @@ class ExportErrors(logging.Filter):
 
 EXPORTER = "OTEL_TRACES_EXPORTER"
 DELAY_MS = 1000
-"""How long ended spans are collected. With the SDK's 5 s, a killed process would lose more."""
+"""How long ended spans are collected before an export. With the SDK's 5 s, a killed process would
+lose more spans."""
 TIMEOUTS = (OTEL_EXPORTER_OTLP_TIMEOUT, OTEL_EXPORTER_OTLP_TRACES_TIMEOUT)
 TIMEOUT_S = 3
 """Time limit of an export with its retries. The SDK's default is 10 s."""
@@ -95,7 +93,7 @@ def connect(service: str, ratio: float) -> OtelTracer:
     processor = _processor(os.environ.get(EXPORTER, "otlp"))
     if processor is not None:
         provider.add_span_processor(processor)
-    # The SDK reads the sampler from the environment itself. If one is set, it decides for each URL.
+    # If the environment sets a sampler, the SDK uses it, and it decides for each URL.
     return OtelTracer(provider, 1.0 if os.environ.get(OTEL_TRACES_SAMPLER) else ratio)
 
 

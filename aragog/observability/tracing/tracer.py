@@ -1,5 +1,5 @@
 """
-The port for creating spans, and the tracer of this process.
+The interface for creating spans, and this process's tracer.
 
 This module does not import OpenTelemetry, so a process without tracing in its settings never loads
 it.
@@ -41,14 +41,14 @@ class Span(Protocol):
         """Add attributes to the span."""
 
     def event(self, name: str, attributes: Attributes, at_ns: int | None = None) -> None:
-        """Add an event to the span. `at_ns` is since the epoch; None means now."""
+        """Add an event to the span. `at_ns` counts from the epoch; None means now."""
 
     def end(self, *, at_ns: int | None = None, error: str = "") -> None:
         """End the span. A non-empty `error` marks it as failed and is its description."""
 
 
 class Tracer(Protocol):
-    """Creates spans and exports ended spans. Thread-safe; only `flush` waits for the network."""
+    """Creates and exports spans. It is thread-safe, and only `flush` waits for the network."""
 
     ratio: float
     """The fraction of URLs without a traced caller that start a trace."""
@@ -59,7 +59,7 @@ class Tracer(Protocol):
     def root(
         self, name: str, kind: SpanPart, attributes: Attributes, link: str = ""
     ) -> Span | None:
-        """Return a span that starts a trace, linked to `link`; None if the sampler drops it."""
+        """Return a span that starts a trace, linked to `link`, or None if the sampler drops it."""
 
     def child(
         self,
@@ -70,13 +70,13 @@ class Tracer(Protocol):
         started_ns: int | None = None,
     ) -> Span | None:
         """
-        Return a child span of `parent`, a sampled `traceparent`; None if a custom sampler drops it.
+        Return a child span of `parent`, a sampled `traceparent`. None if a custom sampler drops it.
 
-        `started_ns` is since the epoch; None means now.
+        `started_ns` counts from the epoch; None means now.
         """
 
     def flush(self) -> None:
-        """Export all spans that have ended; blocks for a few seconds at most."""
+        """Export all spans that have ended. This blocks for a few seconds at most."""
 
 
 _lock = threading.Lock()

@@ -1,5 +1,6 @@
 """
-Files of plain rows, by file extension: JSON Lines, JSON, CSV, Parquet and SQLite.
+Reads and writes files of plain rows, whose extension tells the format: JSON Lines, JSON, CSV,
+Parquet or SQLite.
 
 A row maps names to JSON values and decimals. The table formats (CSV, Parquet, SQLite) flatten rows
 with `tables`. A list becomes JSON in one cell, except that a list of strings stays a list in
@@ -36,17 +37,17 @@ KINDS = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".parquet": "parquet",
     ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite",
 }  # fmt: skip
-NOT_APPENDABLE = ("json", "parquet")
+NON_APPENDABLE = ("json", "parquet")
 """Formats whose files cannot be appended to."""
 EXTENSIONS = ".jsonl, .json, .csv (each optionally with .gz or .zst), .parquet or .sqlite"
 
 
-def kind_of(file: Path) -> str:
+def file_format(file: Path) -> str:
     """
-    Return the format of a file, by its name.
+    Return the format that a file's name stands for.
 
     Raises:
-        BadInput: an unknown extension, or a compression extension on a format that is not text.
+        BadInput: an unknown extension, or `.gz` or `.zst` on a format that is not text.
     """
     name = file.with_suffix("") if file.suffix in COMPRESSED else file
     kind = KINDS.get(name.suffix.lower())
@@ -65,11 +66,11 @@ def write_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
     value for them.
 
     Raises:
-        BadInput: see `kind_of`.
+        BadInput: see `file_format`.
         OSError: the file cannot be written; it is then incomplete.
     """
     file.unlink(missing_ok=True)
-    return _WRITERS[kind_of(file)](rows, file, names)
+    return _WRITERS[file_format(file)](rows, file, names)
 
 
 def append_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
@@ -83,8 +84,8 @@ def append_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
         BadInput: the format cannot be appended to, or a CSV file has no column for a value.
         OSError: the file cannot be written.
     """
-    kind = kind_of(file)
-    if kind in NOT_APPENDABLE:
+    kind = file_format(file)
+    if kind in NON_APPENDABLE:
         raise BadInput(f"{file}: cannot be appended to; use .jsonl, .csv or .sqlite")
     if not file.exists() or not file.stat().st_size:
         return write_rows(rows, file, names)
@@ -99,16 +100,16 @@ def append_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
     return count
 
 
-def urls_of(file: Path, column: str = "url") -> Iterator[str | None]:
+def read_urls(file: Path, column: str = "url") -> Iterator[str | None]:
     """
-    Yield the URL of each row, or None for a row without one. Raises the errors of the format's
-    reader.
+    Yield the URL of each row, or None for a row without one. Raises whatever the format's reader
+    raises.
 
     Args:
         file: a file of rows.
         column: the column that contains the URL.
     """
-    return _READERS[kind_of(file)](file, column)
+    return _READERS[file_format(file)](file, column)
 
 
 _WRITERS: Mapping[str, Callable[[Rows, Path, Sequence[str]], int]] = {

@@ -10,21 +10,21 @@ from typing import Any
 import orjson
 
 from aragog.runtime.extras import require
-from aragog.transfer.rows.tables import Kinds, Rows, exact_json, table_of
+from aragog.transfer.rows.tables import Kinds, Rows, build_table, exact_json
 
 BATCH_ROWS = 500
 
 
 def write_parquet(rows: Rows, file: Path, names: Sequence[str]) -> int:
     """
-    Write a zstd-compressed file; each column gets the narrowest type for its values, or JSON as
-    text.
+    Write a zstd-compressed file. Each column gets the narrowest type that holds its values, or
+    contains JSON as text.
     """
     require("parquet", "a Parquet file")
     import pyarrow as pa  # noqa: PLC0415 - an extra, and 0.2 s
     import pyarrow.parquet  # noqa: PLC0415
 
-    columns, rows = table_of(rows, names)
+    columns, rows = build_table(rows, names)
     schema = pa.schema([(name, _arrow_type(pa, kinds)) for name, kinds in columns.items()])
     count, remaining_rows = 0, rows()
     with pa.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
@@ -41,7 +41,7 @@ def write_parquet(rows: Rows, file: Path, names: Sequence[str]) -> int:
 
 
 def _arrow_type(arrow: Any, kinds: Kinds) -> Any:
-    types = {"bool": arrow.bool_(), "int": arrow.int64(), "texts": arrow.list_(arrow.string())}
+    types = {"bool": arrow.bool_(), "int": arrow.int64(), "strings": arrow.list_(arrow.string())}
     if kinds <= {"int", "float"} and "float" in kinds:
         return arrow.float64()
     return types.get(next(iter(kinds)), arrow.string()) if len(kinds) == 1 else arrow.string()

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from aragog.errors import ConfigError
-from aragog.transfer.rows.tables import INT64, Kinds, Rows, cell_text, table_of
+from aragog.transfer.rows.tables import INT64, Kinds, Rows, build_table, cell_text
 
 TABLE = "pages"
 
 
 def write_sqlite(rows: Rows, file: Path, names: Sequence[str]) -> int:
     """Add the rows to the table, in one transaction."""
-    columns, rows = table_of(rows, names)
+    columns, rows = build_table(rows, names)
     try:
         with closing(sqlite3.connect(file)) as database:
             columns_by_name = _sqlite_columns(database, columns or {"url": set()})
@@ -36,21 +36,21 @@ def write_sqlite(rows: Rows, file: Path, names: Sequence[str]) -> int:
 
 def _sqlite_columns(database: sqlite3.Connection, columns: Mapping[str, Kinds]) -> dict[str, str]:
     """Map each name to its column, after creating the table and the missing columns."""
-    existing = {row[1] for row in database.execute(f"PRAGMA table_info({TABLE})")}
+    existing_columns = {row[1] for row in database.execute(f"PRAGMA table_info({TABLE})")}
     columns_by_name: dict[str, str] = {}
     database.execute("BEGIN IMMEDIATE")
     for name, kinds in columns.items():
         column = (
             name
-            if name in existing
-            else _distinct_column(name, {*existing, *columns_by_name.values()})
+            if name in existing_columns
+            else _distinct_column(name, {*existing_columns, *columns_by_name.values()})
         )
         columns_by_name[name] = column
-        if column in existing:
+        if column in existing_columns:
             continue
         definition = f"{_quote(column)} {_sqlite_type(kinds)}"
         # The table is created with its first column.
-        is_new = not existing and len(columns_by_name) == 1
+        is_new = not existing_columns and len(columns_by_name) == 1
         create, add = (
             f"CREATE TABLE {TABLE} ({definition})",
             f"ALTER TABLE {TABLE} ADD {definition}",

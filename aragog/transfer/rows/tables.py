@@ -1,7 +1,7 @@
 """
 Arrange rows as a table: find its columns, and flatten records into columns.
 
-A record in a row becomes one column per member, `NAME.MEMBER`; so do nested records. If that would
+A record in a row, even a nested one, becomes one column per member, `NAME.MEMBER`. If that would
 take more than `MAX_COLUMNS` columns, the records stay as JSON.
 """
 
@@ -17,14 +17,14 @@ Row = dict[str, Any]
 Rows = Callable[[], Iterator[Row]]
 """Starts a new iteration over the rows."""
 Kinds = set[str]
-"""The kinds of values in a column: `bool`, `int`, `float`, `str`, `texts`, `json`."""
+"""The kinds of values in a column: `bool`, `int`, `float`, `str`, `strings`, `json`."""
 
 MAX_COLUMNS = 500
 INT64 = 2**63
 """Integers in a table are at least -INT64 and below INT64."""
 
 
-def table_of(rows: Rows, names: Sequence[str]) -> tuple[dict[str, Kinds], Rows]:
+def build_table(rows: Rows, names: Sequence[str]) -> tuple[dict[str, Kinds], Rows]:
     """
     Return the columns of a table, in order, and its rows. The rows are read once to find the
     columns.
@@ -55,8 +55,9 @@ def flatten(row: Mapping[str, Any], prefix: str = "") -> Row:
 
 def _columns(rows: Iterable[Row], names: Sequence[str]) -> dict[str, Kinds]:
     """
-    Return the kinds of values in each column; a member takes the position of its
-    record in `names`.
+    Return the kinds of values in each column.
+
+    A member takes the position of its record in `names`.
     """
     kinds_by_column: dict[str, Kinds] = {name: set() for name in names}
     for row in rows:
@@ -65,7 +66,7 @@ def _columns(rows: Iterable[Row], names: Sequence[str]) -> dict[str, Kinds]:
             if value is not None:
                 kinds.add(_kind(value))
     positions = {name: number for number, name in enumerate(names)}
-    record_names = {name: _record_of(name, positions) for name in kinds_by_column}
+    record_names = {name: _covering_name(name, positions) for name in kinds_by_column}
     record_columns = {record for name, record in record_names.items() if record != name}
     ordered = sorted(
         kinds_by_column, key=lambda name: positions.get(record_names[name], len(positions))
@@ -77,10 +78,10 @@ def _columns(rows: Iterable[Row], names: Sequence[str]) -> dict[str, Kinds]:
     }
 
 
-def _record_of(column: str, positions: Mapping[str, int]) -> str:
+def _covering_name(column: str, positions: Mapping[str, int]) -> str:
     """
-    Return the requested name that covers this column, either itself or its record; otherwise the
-    column.
+    Return the requested name that covers this column: its own name or that of its record. If there
+    is none, return the column's name.
     """
     name = column
     while name not in positions and "." in name:
@@ -99,12 +100,12 @@ def _kind(value: Any) -> str:
         case str():
             return "str"
         case list() if all(isinstance(item, str) for item in value):
-            return "texts"
+            return "strings"
     return "json"
 
 
 def exact_json(value: Any) -> Any:
-    """Convert decimals to JSON numbers with exact digits, and bytes of no known format to text."""
+    """Convert decimals to JSON numbers with exact digits, and bytes to text."""
     if isinstance(value, Decimal) and value.is_finite():
         return orjson.Fragment(f"{value:f}".encode())
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)

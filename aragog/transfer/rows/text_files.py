@@ -15,7 +15,7 @@ import orjson
 
 from aragog.errors import BadInput
 from aragog.transfer.json_lines import open_to_read, open_to_write
-from aragog.transfer.rows.tables import Row, Rows, cell_text, exact_json, table_of
+from aragog.transfer.rows.tables import Row, Rows, build_table, cell_text, exact_json
 
 COMPRESSED = (".gz", ".zst")
 MAX_LINE_BYTES = 1 << 26
@@ -43,8 +43,8 @@ def write_json(rows: Rows, file: Path, _names: Sequence[str]) -> int:
 
 
 def write_csv(rows: Rows, file: Path, names: Sequence[str]) -> int:
-    """Write a header and one row per line (more if a cell has line breaks), UTF-8."""
-    columns, rows = table_of(rows, names)
+    """Write a header and one row per line (more if a cell has line breaks), in UTF-8."""
+    columns, rows = build_table(rows, names)
     with closing(open_to_write(file)) as sink:
         sink.write(_csv_line(columns))
         return _write_csv_rows(rows(), columns, sink)
@@ -81,11 +81,11 @@ class CsvFile:
 
     def add(self, rows: Rows, part: Path) -> int:
         header = self.header()
-        columns, rows = table_of(rows, header)
+        columns, rows = build_table(rows, header)
         missing = [name for name in columns if name not in header]
         if missing:
             raise BadInput(
-                f"{self._file}: has no column {missing[0]!r}; choose its columns with --fields, "
+                f"{self._file} has no column {missing[0]!r}; choose its columns with --fields, "
                 "or write another file"
             )
         with closing(open_to_write(part)) as sink:
@@ -96,7 +96,7 @@ def line_urls(file: Path, column: str) -> Iterator[str | None]:
     """Yield the URL of each line."""
     with closing(open_to_read(file)) as stream:
         while line := stream.readline(MAX_LINE_BYTES):
-            yield _url_of(orjson.loads(line), column)
+            yield _row_url(orjson.loads(line), column)
 
 
 def array_urls(file: Path, column: str) -> Iterator[str | None]:
@@ -105,10 +105,10 @@ def array_urls(file: Path, column: str) -> Iterator[str | None]:
         rows = orjson.loads(stream.read())
     if not isinstance(rows, list):
         raise ValueError("not a list")  # noqa: TRY004 - bad file, not bad type
-    yield from (_url_of(row, column) for row in rows)
+    yield from (_row_url(row, column) for row in rows)
 
 
-def _url_of(row: Any, column: str) -> str | None:
+def _row_url(row: Any, column: str) -> str | None:
     url = row.get(column) if isinstance(row, dict) else None
     return url if isinstance(url, str) else None
 

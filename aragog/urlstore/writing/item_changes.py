@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from aragog.pages.items import PageItems, field_of, kind_in
+from aragog.pages.items import PageItems, field_of, kind_from_field
 from aragog.urlstore import nodes
 from aragog.urlstore.feed import Values, item_name, shown
 from aragog.urlstore.items import ItemIndex, item_fields, key_prefix, names_of
@@ -57,7 +57,7 @@ def puts(plan: PageWritePlan) -> list[Mutation]:
 def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
     """Return the index records of a page's lost items, each with the timestamp of its delete."""
     written = dict(_items_in(plan))
-    fields = {*written, *(name for name in plan.gone if kind_in(name))}
+    fields = {*written, *(name for name in plan.gone if kind_from_field(name))}
     return [
         (name, plan.row[nodes.field_column(field)].at_ms)
         for field in sorted(fields)
@@ -99,10 +99,10 @@ class ItemNews:
         one short scan per changed item with a key, and one multi-get if there are such items.
         """
         news: dict[str, Values] = {}
-        for field in sorted(name for name in plan.changed if kind_in(name)):
+        for field in sorted(name for name in plan.changed if kind_from_field(name)):
             news |= self._field_changes(plan, field)
         if len(news) > MAX_NEWS:
-            item_fields = {field: (None, None) for field in plan.changed if kind_in(field)}
+            item_fields = {field: (None, None) for field in plan.changed if kind_from_field(field)}
             news = {**dict(islice(news.items(), MAX_NEWS)), **item_fields}
         return news
 
@@ -135,7 +135,7 @@ class ItemNews:
         self, plan: PageWritePlan, field: str, site: str, keys: Sequence[str]
     ) -> dict[str, _OtherPageItem]:
         """Return these items as shown on the most recently fetched other page that has them."""
-        kind = kind_in(field) or ""
+        kind = kind_from_field(field) or ""
         pages: dict[str, list[str]] = {}
         for key in keys:
             entries = self._index.of_item(key_prefix(site, kind, key))

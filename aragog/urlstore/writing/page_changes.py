@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import orjson
 
 from aragog.fetch_record.outcome import OutcomeKind
-from aragog.pages.items import kind_in
+from aragog.pages.items import kind_from_field
 from aragog.pages.preferences import PURPOSES
 from aragog.urlstore import nodes
 from aragog.urlstore.feed import Change, ChangeKind, Values, shown
@@ -104,7 +104,7 @@ def _reports_first_fetch(plan: PageWritePlan) -> bool:
 
 def _changed(plan: PageWritePlan) -> list[str]:
     """Return the changed fields, without items, which have their own entries."""
-    return [n for n in plan.changed if n not in IGNORED_FIELDS and kind_in(n) is None]
+    return [n for n in plan.changed if n not in IGNORED_FIELDS and kind_from_field(n) is None]
 
 
 def _kind_of_failure(plan: PageWritePlan) -> ChangeKind | None:

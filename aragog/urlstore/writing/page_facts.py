@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from aragog.fetch_record.outcome import OutcomeKind
-from aragog.pages.preferences import stricter
+from aragog.pages.preferences import merge_statements
 from aragog.urlstore.kept_for import KEPT_FOR, USUAL, crawls_of, fact_of, others
 from aragog.urlstore.nodes import facts_of
 from aragog.urlstore.records import ABSENT, WITHHELD, Fact, PageWrite, absent_as
@@ -84,7 +84,9 @@ def _withdrawn_statements(before: Mapping[str, Fact], page: PageWrite) -> dict[s
     for name in names:
         old_text, new_text = before.get(name), page.facts.get(name)
         if isinstance(new_text, str):
-            result[name] = stricter(old_text if isinstance(old_text, str) else None, new_text)
+            result[name] = merge_statements(
+                old_text if isinstance(old_text, str) else None, new_text
+            )
     return result
 
 

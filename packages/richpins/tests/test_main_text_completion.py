@@ -7,6 +7,7 @@ from lxml import html
 
 from richpins.article import completion, page_texts, selection
 from richpins.article.page_texts import ChosenBlock
+from richpins.article.text_blocks import text_blocks
 
 SENTENCE = "The valley has grown leeks for two hundred years, and its soil is dark and heavy. "
 LINKED = f"<p><a href=/x>{SENTENCE * 2}</a></p>"
@@ -41,7 +42,7 @@ def test_missing_paragraphs_of_the_article_are_added(around):
     page = texts_of(around.format(STORY + LINKED + COMMENT), paragraph("a"))
     is_completed = "<article></article>" not in around
 
-    assert completion.complete(page) is is_completed
+    assert completion.complete(page, list(text_blocks(page))) is is_completed
     assert all((f"Part{name}ofmany" in kept(page)) is is_completed for name in "bcdef")
     assert "Ineverliked" not in kept(page)
     assert page_texts.letters_of(SENTENCE * 2) not in kept(page).replace(
@@ -65,11 +66,11 @@ def test_complete_or_ambiguous_text_is_left_unchanged(body, chosen):
     page = texts_of(body, chosen)
     before = kept(page)
 
-    assert not completion.complete(page)
+    assert not completion.complete(page, list(text_blocks(page)))
     assert kept(page) == before
 
 
 def test_page_without_text_is_not_completed():
     page = page_texts.texts_of(html.document_fromstring("<main><br></main>"))
 
-    assert not completion.complete(page)
+    assert not completion.complete(page, list(text_blocks(page)))

@@ -6,8 +6,10 @@ import pytest
 from lxml import html
 
 from richpins import document, main_text
+from richpins.article.container import find_container
 from richpins.article.ending import remove_ending
 from richpins.article.page_texts import texts_of
+from richpins.article.text_blocks import text_blocks
 
 pytest.importorskip("trafilatura")
 
@@ -60,7 +62,8 @@ def kept_of(body: str) -> str:
     texts = texts_of(html.document_fromstring(f"<html><body>{body}</body></html>"))
     for piece in texts.pieces:
         piece.kept = True
-    remove_ending(texts)
+    blocks = list(text_blocks(texts))
+    remove_ending(texts, blocks, find_container(texts, blocks))
     parts = ((p.element.tail if p.is_tail else p.element.text) for p in texts.pieces if p.kept)
     return " ".join(" ".join(filter(None, parts)).split())
 

@@ -69,3 +69,17 @@ def test_teaser_that_repeats_a_paragraph_is_left_out():
     page = f"<html><body>{article}{teaser}</body></html>"
 
     assert find(parse(page.encode(), url=URL), TEXT).count(paragraph) == 1
+
+
+def test_code_in_a_figure_is_kept():
+    listing = "<figure class=listing><span>soup.py</span><pre><code>leeks = 2\nsalt = 1</code></pre></figure>"
+
+    assert "leeks = 2\nsalt = 1" in found(f"<p>{SENTENCE * 2}</p>{listing}<p>{SENTENCE * 2}</p>")
+
+
+def test_caption_of_a_picture_between_paragraphs_stays_out_of_plain_text():
+    picture = (
+        "<figure><img src=/a.jpg><figcaption>Leeks in a row near the town</figcaption></figure>"
+    )
+
+    assert "row near the town" not in found(f"<p>{SENTENCE * 2}</p>{picture}<p>{SENTENCE * 2}</p>")

@@ -178,3 +178,21 @@ def test_parts_of_a_declared_total_are_read_from_the_main_content():
 
     assert (inside.prep_minutes, inside.cook_minutes, inside.total_minutes) == (20, 40, 60)
     assert outside.prep_minutes is None
+
+
+NAMED = "<ul><li>Leeks 2 cups</li><li>Butter 1 tbsp</li><li>Stock 1 l</li><li>Salt</li></ul>"
+
+
+@pytest.mark.parametrize("name", ["directions", "steps", "method", "instructions"])
+def test_ingredients_are_not_lost_where_the_element_for_steps_only_repeats_them(name):
+    rich_pin = pin(f"<main><h2>Ingredients</h2>{NAMED}<div class={name}>{NAMED}</div></main>")
+
+    assert rich_pin.recipe.ingredients == ("Leeks 2 cups", "Butter 1 tbsp", "Stock 1 l", "Salt")
+    assert rich_pin.recipe.instructions == ()
+
+
+@pytest.mark.parametrize("name", ["directions", "steps"])
+def test_names_without_amounts_repeated_below_an_element_for_steps_are_no_recipe(name):
+    names = "<ul><li>Leeks</li><li>Butter</li><li>Stock</li><li>Salt</li></ul>"
+
+    assert pin(f"<h2>Ingredients</h2>{names}<div class={name}>{names}</div>").recipe is None

@@ -19,7 +19,7 @@ from aragog.crawl.pipeline.outcome_log import MAX_OUTCOMES, REFUSALS, DomainOutc
 from aragog.crawl.pipeline.waiting_urls import ROBOTS, SLOT
 from aragog.crawl.politeness.lines import LineEntry
 from aragog.crawl.politeness.slots import RateExceeded, SlotRequest
-from aragog.dashboard.waiting import waits
+from aragog.dashboard.waiting import waiting_counts
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.settings import load_settings
 from pinlater.brokers import of_socket
@@ -103,7 +103,7 @@ def test_showing_robots_and_outcomes_does_not_extend_their_cache(settings):
     assert 59_000 < shop["robots_age_ms"] < 120_000
     assert domains["down.example"]["robots"] == "503"
     assert domains["down.example"]["cause"].startswith("robots.txt is unreachable, again ")
-    assert rules.refreshes.expiring(now_ms + 10**9) == []
+    assert rules.refreshes.take_expiring(now_ms + 10**9) == []
 
 
 def test_domain_that_refuses_us_is_listed_until_it_answers(settings):
@@ -126,12 +126,12 @@ def test_domain_that_refuses_us_is_listed_until_it_answers(settings):
     assert 0 < since_ms <= at_ms
     assert shown["some.example"]["refused_since_ms"] is None
     assert shown["down.example"]["refused_since_ms"] is None
-    assert (log.refusing(9), log.count_refusing()) == (["wall.example"], 1)
+    assert (log.refusing_domains(9), log.count_refusing()) == (["wall.example"], 1)
 
     log.note({"wall.example": [DomainOutcome(OutcomeKind.FETCHED, 200), forbidden]})
 
     assert rows("wall.example")["wall.example"]["cause"] == ""
-    assert (log.refusing(9), log.count_refusing()) == ([], 0)
+    assert (log.refusing_domains(9), log.count_refusing()) == ([], 0)
 
 
 def test_stop_holds_other_processes_until_resume(settings, worker):
@@ -185,5 +185,5 @@ def test_urls_that_wait_for_robots_txt_are_listed_and_counted_as_such(settings):
 
     assert domains["silent.example"]["waiting"] == 100
     assert domains["paced.example"]["waiting"] == 1
-    causes = waits(components(settings))
+    causes = waiting_counts(components(settings))
     assert (causes[ROBOTS], causes[SLOT]) == (100, 1)

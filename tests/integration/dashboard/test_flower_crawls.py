@@ -60,7 +60,7 @@ def system():
         with Aragog(running.settings) as client:
             client.enqueue(urls, crawl="docs")
         number = control.status("docs").record.number
-        shared = SharedState.of(running.settings)
+        shared = SharedState.from_settings(running.settings)
         shared.in_flight.end([UrlEnding(urls[0], number, "stored", 100)])
         shared.in_flight.end([UrlEnding(urls[1], number, EVIL)])
         yield running
@@ -104,14 +104,14 @@ def test_crawls_and_their_reports_are_shown(system):
 
 
 def test_traps_of_a_crawl_are_shown_and_can_be_opened(system):
-    traps, browser = SharedState.of(system.settings).traps, opened(system)
+    traps, browser = SharedState.from_settings(system.settings).traps, opened(system)
     traps.note_closed([ClosedTemplate("a.example", "/calendar/{n}/", "9 pages <b>said nothing")])
 
     _, shown = browser.ask("/aragog/crawls?crawl=docs")
     report = json.loads(browser.ask("/aragog/crawls.json?crawl=docs")[1])
     form = {"host": "a.example", "template": "/calendar/{n}/"}
     status, left = browser.change("open", form=form)
-    decided = SharedState.of(system.settings).traps.decisions()
+    decided = SharedState.from_settings(system.settings).traps.decisions()
     refused, _ = browser.change("asleep", form=form)
 
     assert "/calendar/{n}/" in shown

@@ -154,7 +154,7 @@ def test_domain_can_be_stopped_resumed_and_limited_with_history(visit):
 
     page.get_by_role("button", name="Resume").click()
     expect(cells(page, "aragog-domains", 9)).not_to_have_text("stopped by an operator")
-    page.get_by_label("Requests a second").fill("0.25")
+    page.get_by_label("Requests per second").fill("0.25")
     page.get_by_role("button", name="Set rate").click()
     expect(cells(page, "aragog-domains", 2)).to_have_text(["0.25/s"])
 

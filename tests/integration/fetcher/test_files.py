@@ -33,7 +33,7 @@ def test_file_has_one_of_the_accepted_types(content_type, body, outcome):
     """WebP with its correct type was refused as binary."""
     with Origin({"//files.test/": answer(200, body, content_type=content_type)}) as origin:
         settings = replace(for_files(SETTINGS), host_map={"files.test": origin.address})
-        with Fetcher(settings, as_declared=True) as fetcher:
+        with Fetcher(settings, trust_declared_types=True) as fetcher:
             found = fetcher.fetch("http://files.test/")
 
     assert found.outcome is outcome

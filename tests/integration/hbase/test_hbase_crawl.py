@@ -22,7 +22,7 @@ DAL = "http://kitchen.test/r/dal-tadka"
 
 @pytest.fixture
 def environ(demo_web, hbase_server, hbase_settings, s3_server, s3_credentials):
-    """The demo web, HBase behind its second gateway, and a bucket."""
+    """The demo sites, HBase behind its second gateway, and a bucket."""
     settings = dataclasses.replace(hbase_settings, hbase_prefix="crawl_")
     tables = hbase_tables(settings)
     tables.create()

@@ -142,9 +142,9 @@ class Stepping(RenderingRule):
     Sets this machine's clock back by an hour in the middle of a batch, just before the fetches.
     """
 
-    def usable(self, validators):
+    def usable_validators(self, validators):
         time.time_ns = lambda: TRUE_NS() - HOUR_MS * 10**6
-        return super().usable(validators)
+        return super().usable_validators(validators)
 
 
 def fetched_at_ms(fetch, pipeline, url):

@@ -271,13 +271,15 @@ def test_concurrent_changes_of_a_record_are_all_kept(control, redis_client):
 )
 def test_continued_run_changes_only_what_it_sets(redis_url, tmp_path, changes, depth, priority):
     settings = Settings(data_dir=tmp_path, redis=RedisSettings(url=redis_url))
-    registry = SharedState.of(settings).crawls
+    registry = SharedState.from_settings(settings).crawls
     registry.start("docs", {"depth": 5, "priority": 2})
 
     options = RunOptions(
         **{"depth": 0, "include": (), "exclude": (), "refresh": False, "crawl": "docs", **changes}
     )
-    Crawl(settings=settings, urls=(), places=(), options=options, console=SafeConsole())._start()
+    Crawl(
+        settings=settings, urls=(), line_sources=(), options=options, console=SafeConsole()
+    )._start()
 
     record = registry.read().records["docs"]
     assert (record.depth, record.priority) == (depth, priority)

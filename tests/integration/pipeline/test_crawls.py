@@ -168,7 +168,7 @@ def test_many_urls_are_ended_in_small_batches(crawls, redis_client):
 
     assert set(held) == {NextStep.ENDS}
     assert (stopped, ended) == ([3], [3])
-    assert crawls.counts.of([number]).outcomes == {"cancelled": len(urls)}
+    assert crawls.counts.totals([number]).outcomes == {"cancelled": len(urls)}
 
 
 @contextmanager
@@ -438,7 +438,7 @@ def test_job_without_an_entry_is_not_fetched_after_its_crawl_was_cancelled(crawl
     assert harness.step(message) == []
     assert harness.step(OutgoingMessage(Destination.FETCH, FetchBatch((twice,)))) == []
     assert crawls.paths() == []
-    assert crawls.counts.of([record.number]).outcomes == {"cancelled": 1}
+    assert crawls.counts.totals([record.number]).outcomes == {"cancelled": 1}
 
 
 def test_page_stored_before_a_crawl_outlives_it(crawls):

@@ -122,7 +122,7 @@ def test_exports_contain_the_texts_of_documents(crawl_harness):
     with closing(PageTexts()) as texts:
         export_urls(
             store.zen, Sink(), NodeSelection(), fields=("page.title", "page.text"),
-            texts_of=lambda url: texts.fields(store, url, ("page.text",)),
+            find_texts=lambda url: texts.fields(store, url, ("page.text",)),
         )  # fmt: skip
 
     texts = {record.url: json.loads(record.fields["page.text"]) for record in written}

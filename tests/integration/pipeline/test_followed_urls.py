@@ -52,8 +52,8 @@ def test_urls_in_flight_are_found_in_one_call(client):
     in_flight.confirm(urls[:3])
     in_flight.clear(urls[:1])
 
-    assert in_flight.among(urls) == set(urls[1:3])
-    assert in_flight.among([]) == set()
+    assert in_flight.intersection(urls) == set(urls[1:3])
+    assert in_flight.intersection([]) == set()
 
 
 def test_urls_already_in_flight_are_named_once_per_depth(client):

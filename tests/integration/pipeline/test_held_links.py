@@ -58,7 +58,7 @@ def crawls(crawl_harness):
 
 
 def state(crawls):
-    return CrawlStatus(crawls.registry.get("docs"), crawls.of("docs")).shown_state
+    return CrawlStatus(crawls.registry.get("docs"), crawls.of("docs")).display_state
 
 
 def sweep_until_nothing_is_held(crawls):
@@ -116,7 +116,7 @@ def test_page_whose_links_were_judged_twice_is_counted_once(crawls, redis_client
     harness = crawls.harness
     discovery = harness.pipeline.canonicalize.discovery
     prefix = discovery.settings.redis.prefix
-    dying = DyingStore(RedisNodes.of(redis_client), prefix=prefix)
+    dying = DyingStore(RedisNodes.wrap(redis_client), prefix=prefix)
     budgets = replace(discovery.budgets, store=dying)
     stage = replace(harness.pipeline.canonicalize, discovery=replace(discovery, budgets=budgets))
     step = harness.step
@@ -195,7 +195,7 @@ def test_run_waits_for_the_held_links_of_its_crawl(crawls):
 
 @pytest.fixture
 def held(redis_client):
-    return HeldLinks(RedisNodes.of(redis_client), prefix="t:")
+    return HeldLinks(RedisNodes.wrap(redis_client), prefix="t:")
 
 
 def counts_of(redis_client, number):
@@ -230,7 +230,7 @@ def test_link_held_by_two_crawls_is_held_for_each(held):
 
 
 def test_links_over_the_limit_of_held_links_are_left_out(redis_client):
-    held = HeldLinks(RedisNodes.of(redis_client), prefix="t:", max_held=10)
+    held = HeldLinks(RedisNodes.wrap(redis_client), prefix="t:", max_held=10)
 
     held.move(HOST, [MovedLink(Move.HOLD, 7, f"{HOME}{n}", b"{}") for n in range(15)])
 

@@ -45,7 +45,7 @@ def test_entries_with_decimal_times_are_still_read(in_flight, redis_client):
     expired = "http://b.example/"
     redis_client.hset("entries:in_flight", field(expired), f"{now_s - 1}:101")
 
-    assert in_flight.among([URL, expired]) == {URL}
+    assert in_flight.intersection([URL, expired]) == {URL}
     assert in_flight.sweep().expired == 1
     assert in_flight.mark([URL], for_crawl=DOCS) == [Mark.WAITING]
     assert in_flight.mark([URL], for_crawl=NEWS) == [Mark.JOINED]

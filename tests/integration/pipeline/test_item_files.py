@@ -77,7 +77,7 @@ def job(url=LISTING, **more):
 
 def checks_of(*rules):
     """The checks for a single crawl with these scope rules."""
-    crawl = SimpleNamespace(scope=Scope.of(rules), nofollow=False)
+    crawl = SimpleNamespace(scope=Scope.from_rules(rules), nofollow=False)
     return SimpleNamespace(crawl_of=lambda _: crawl)
 
 

@@ -28,12 +28,12 @@ class Counted:
 
 @pytest.fixture
 def store(redis_client):
-    return TrapStore(RedisNodes.of(redis_client), prefix="t:")
+    return TrapStore(RedisNodes.wrap(redis_client), prefix="t:")
 
 
 @pytest.fixture
 def held(redis_client):
-    return HeldLinks(RedisNodes.of(redis_client), prefix="t:")
+    return HeldLinks(RedisNodes.wrap(redis_client), prefix="t:")
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_urls_without_depth_keep_no_budgets(budgets, store):
 
 
 def test_operators_decision_applies_in_every_process(store, redis_client):
-    other = TrapStore(RedisNodes.of(redis_client), prefix="t:")
+    other = TrapStore(RedisNodes.wrap(redis_client), prefix="t:")
 
     store.decide(HOST, "/item/{n}", TemplateDecision.CLOSED)
 

@@ -133,8 +133,8 @@ def test_idle_bodies_are_found_and_freed_on_every_server(nodes):
     tokens = [spool.put_many([BODY])[0] for _ in range(30)]
     spool.touch(tokens)
 
-    assert sorted(spool.idle(0, 100)) == sorted(tokens)
-    assert len(spool.idle(0, 7)) == 7
+    assert sorted(spool.idle_tokens(0, 100)) == sorted(tokens)
+    assert len(spool.idle_tokens(0, 7)) == 7
     assert spool.free_idle(tokens, 3600) == 0
     assert spool.free_idle(tokens, 0) == 30
 

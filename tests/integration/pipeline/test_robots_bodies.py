@@ -27,7 +27,7 @@ SETTINGS = FetchSettings(
 def outcome_of(data, settings=SETTINGS):
     with (
         Origin({"/robots.txt": data}) as origin,
-        Fetcher(for_robots(settings), start_is_enough=True) as fetcher,
+        Fetcher(for_robots(settings), truncate_oversized=True) as fetcher,
     ):
         return fetcher.fetch(origin.url("/robots.txt"))
 

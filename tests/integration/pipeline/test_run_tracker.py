@@ -8,7 +8,7 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli.run_tracker import (
     MAX_CALLS_PER_ROUND,
     SLICE_SIZE,
-    Ending,
+    FinalState,
     RequeueOptions,
     RunTracker,
 )
@@ -41,7 +41,7 @@ def store(settings):
 
 @pytest.fixture
 def shared(settings):
-    return SharedState.of(settings)
+    return SharedState.from_settings(settings)
 
 
 class RequestRecorder:
@@ -76,7 +76,7 @@ def test_url_linked_again_after_completion_counts_once(run, shared, settings):
         tracker.update(requests)
 
     assert (tracker.total, tracker.in_flight) == (1, 0)
-    assert tracker.endings == {Ending.ALREADY_STORED: 1}
+    assert tracker.final_states == {FinalState.ALREADY_STORED: 1}
 
 
 def test_url_in_flight_for_another_user_is_requested_when_done(run, shared):
@@ -94,7 +94,7 @@ def test_url_in_flight_for_another_user_is_requested_when_done(run, shared):
     shared.in_flight.clear([A])
     tracker.update(requests)
     assert (tracker.in_flight, tracker.total) == (0, 1)
-    assert tracker.endings == {Ending.ALREADY_STORED: 1}
+    assert tracker.final_states == {FinalState.ALREADY_STORED: 1}
     assert len(requests.calls) == 1
 
 
@@ -127,7 +127,7 @@ def test_page_still_stored_after_a_failed_attempt_counts_as_stored(run, store):
     tracker.add(A)
     tracker.update(requests)
 
-    assert tracker.endings == {Ending.ALREADY_STORED: 1}
+    assert tracker.final_states == {FinalState.ALREADY_STORED: 1}
 
 
 def test_files_of_items_are_counted_separately_from_pages(settings, store, shared):
@@ -145,7 +145,7 @@ def test_files_of_items_are_counted_separately_from_pages(settings, store, share
             tracker.add(url, was_in_flight=True)
         tracker.update(requests)
 
-        assert (tracker.files, tracker.files_without) == (1, {"Gone 404": 1})
+        assert (tracker.files, tracker.missing_files) == (1, {"Gone 404": 1})
         assert (tracker.total, tracker.outcomes, pages) == (3, {}, [A])
         assert requests.calls == []
         assert tracker.problems[gone].is_file

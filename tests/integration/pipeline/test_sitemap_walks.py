@@ -18,9 +18,9 @@ def test_noted_files_are_seen(walks):
     walks.note_read(WALK, [A], 10)
     walks.note_enqueued(WALK, [B])
 
-    assert walks.unseen(WALK, [A, B, C, C]) == [C]
-    assert walks.unseen(WALK, []) == []
-    assert walks.unseen(Walk("r2", "shop.test"), [A]) == [A]
+    assert walks.unseen_files(WALK, [A, B, C, C]) == [C]
+    assert walks.unseen_files(WALK, []) == []
+    assert walks.unseen_files(Walk("r2", "shop.test"), [A]) == [A]
 
 
 def test_file_read_twice_counts_once(walks):
@@ -35,7 +35,7 @@ def test_restarted_walk_forgets_its_files(walks):
 
     walks.begin("r1", ["https://www.shop.test/b.xml", "https://other.test/"])
 
-    assert walks.unseen(WALK, [A]) == [A]
+    assert walks.unseen_files(WALK, [A]) == [A]
 
 
 def test_walk_expires_after_its_last_file(walks, redis_client):

@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from aragog.crawl.pipeline.spool import OVERHEAD_BYTES, Spool
-from aragog.crawl.pipeline.spool_room import SpoolRoom
+from aragog.crawl.pipeline.spool_room import SpoolSpace
 from aragog.errors import SpoolUnavailable
 from aragog.runtime.clock import ManualClock, SystemClock
 
@@ -96,11 +96,11 @@ def test_batch_too_large_for_the_free_space_is_fetched_in_part(redis_client):
     assert not spool.state().closed
     assert spool.reserve(3, urgent=False) is None
 
-    with SpoolRoom(spool, SystemClock()).reserved(3, urgent=False) as room:
-        assert room.bodies == 1
+    with SpoolSpace(spool, SystemClock()).reservation(3, urgent=False) as reserved:
+        assert reserved.bodies == 1
         assert spool.state().closed
-    with SpoolRoom(spool, SystemClock()).reserved(1, urgent=False) as room:
-        assert room.bodies == 1
+    with SpoolSpace(spool, SystemClock()).reservation(1, urgent=False) as reserved:
+        assert reserved.bodies == 1
     assert spool.state().used_bytes == 30_000
 
 
@@ -108,15 +108,15 @@ def test_ordinary_fetches_leave_space_for_urgent_ones(redis_client):
     # Batches claimed while the spool was open filled it to its limit, so a URL of priority 0 was
     # not fetched before a later stage stored something.
     spool = spool_of(redis_client, max_bytes=400_000)
-    room = SpoolRoom(spool, ManualClock())
+    spool_space = SpoolSpace(spool, ManualClock())
     spool.put_many([BODY])
 
     with ExitStack() as stack:
-        ordinary = [stack.enter_context(room.reserved(8, urgent=False)) for _ in range(3)]
+        ordinary = [stack.enter_context(spool_space.reservation(8, urgent=False)) for _ in range(3)]
         assert spool.state().closed
-        urgent = stack.enter_context(room.reserved(4, urgent=True))
+        urgent = stack.enter_context(spool_space.reservation(4, urgent=True))
 
-    assert [room.bodies if room else 0 for room in ordinary] == [8, 4, 0]
+    assert [reserved.bodies if reserved else 0 for reserved in ordinary] == [8, 4, 0]
     assert urgent.bodies == 4
 
 
@@ -163,11 +163,11 @@ def test_recently_read_body_is_not_idle(redis_client):
     old, read = spool.put_many([b"old", b"read"])
     redis_client.zincrby("t:spool.index", -10_000, old)
     redis_client.zincrby("t:spool.index", -10_000, read)
-    assert set(spool.idle(9, 100)) == {old, read}
+    assert set(spool.idle_tokens(9, 100)) == {old, read}
 
     spool.get_many([read])
 
-    assert spool.idle(9, 100) == [old]
+    assert spool.idle_tokens(9, 100) == [old]
     assert spool.free_idle([old, read], 9) == 1
     assert spool.get_many([old, read]) == [None, b"read"]
 

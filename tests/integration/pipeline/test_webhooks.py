@@ -282,10 +282,10 @@ def test_endless_response_body_is_not_read(receiver):
 
 
 def test_deliveries_have_their_own_queue_and_workers():
-    from aragog.tasks.routes import QUEUE_OF
+    from aragog.tasks.routes import QUEUES_BY_TASK
     from aragog.workers.roles import ROLES
 
-    assert [task for task, queue in QUEUE_OF.items() if queue == "webhooks"] == [
+    assert [task for task, queue in QUEUES_BY_TASK.items() if queue == "webhooks"] == [
         Destination.WEBHOOK.task
     ]
     assert [name for name, role in ROLES.items() if "webhooks" in role.queues] == ["webhooks"]

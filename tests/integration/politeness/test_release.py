@@ -8,8 +8,8 @@ from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.politeness.lines import LineEntry
 from aragog.crawl.politeness.slots import RateExceeded, SlotRequest
-from aragog.crawl.stages.release import MIN_CHECK_INTERVAL_MS, Releasing
-from aragog.crawl.stages.waiting_line import InLine, WaitingLine, job_of
+from aragog.crawl.stages.release import MIN_CHECK_INTERVAL_MS, ReleaseThread
+from aragog.crawl.stages.waiting_line import InLine, WaitingLine, parse_line_job
 from aragog.errors import BrokerUnavailable
 from tests.support.origin import answer
 from tests.support.waiting import wait_until
@@ -80,7 +80,7 @@ def test_raised_rate_applies_to_the_next_check(harness):
 def test_stopped_domain_keeps_its_line_until_resumed(harness):
     live = harness.pipeline.release.overrides.live
     live.set_stopped("busy.test", True, who="test")
-    wait_until(lambda: harness.limiter.rates.stopped("busy.test"))
+    wait_until(lambda: harness.limiter.rates.is_stopped("busy.test"))
     wait_in_line(harness, jobs_of(range(5)))
     assert released(harness) == []
 
@@ -151,7 +151,7 @@ def test_releasing_thread_survives_errors(harness):
             raise errors.pop()
         return harness.pipeline.release.run()
 
-    thread = Releasing(release, every_s=0.01).start()
+    thread = ReleaseThread(release, every_s=0.01).start()
     wait_until(lambda: harness.sent.messages)
     thread.stop()
 
@@ -166,9 +166,14 @@ def test_entry_contains_the_job_without_its_slot():
     job = UrlJob(url="http://a.test/", depth=2, priority=1)
     kept = Kept()
 
-    WaitingLine(kept, INLINE_MS).park([InLine(job, "a.test", 3.0, 9_000, front=True)])
+    WaitingLine(kept, INLINE_MS).park([InLine(job, "a.test", 3.0, 9_000, to_front=True)])
 
     (entry,) = kept.entries
-    assert (entry.key, entry.priority, entry.crawl_delay_s, entry.front) == ("a.test", 1, 3.0, True)
+    assert (entry.key, entry.priority, entry.crawl_delay_s, entry.to_front) == (
+        "a.test",
+        1,
+        3.0,
+        True,
+    )
     assert entry.check_after_ms == 9_000 - INLINE_MS - 500
-    assert job_of(entry.payload) == job
+    assert parse_line_job(entry.payload) == job

@@ -266,9 +266,9 @@ def test_used_rules_are_refreshed_before_they_expire_and_unused_ones_are_not(cac
         cache.put(origin, 200, PRIVATE, clock.now_ms())
     cache.get(used)
 
-    assert cache.refreshes.expiring(clock.now_ms() + DAY_MS - 1) == []
-    assert cache.refreshes.expiring(clock.now_ms() + DAY_MS) == [used]
-    assert cache.refreshes.expiring(clock.now_ms() + DAY_MS) == []
+    assert cache.refreshes.take_expiring(clock.now_ms() + DAY_MS - 1) == []
+    assert cache.refreshes.take_expiring(clock.now_ms() + DAY_MS) == [used]
+    assert cache.refreshes.take_expiring(clock.now_ms() + DAY_MS) == []
 
 
 def test_only_use_since_the_last_fetch_counts(cache, clock):
@@ -277,7 +277,7 @@ def test_only_use_since_the_last_fetch_counts(cache, clock):
     clock.advance_ms(DAY_MS)
     cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
 
-    assert cache.refreshes.expiring(clock.now_ms() + DAY_MS) == []
+    assert cache.refreshes.take_expiring(clock.now_ms() + DAY_MS) == []
 
 
 def test_soonest_to_expire_come_first_up_to_the_limit(cache, clock):
@@ -286,8 +286,8 @@ def test_soonest_to_expire_come_first_up_to_the_limit(cache, clock):
         cache.put(origin, 200, PRIVATE, clock.now_ms() + n)
     cache.get_many(origins)
 
-    assert cache.refreshes.expiring(clock.now_ms() + 2 * DAY_MS, limit=3) == origins[:3]
-    assert cache.refreshes.expiring(clock.now_ms() + 2 * DAY_MS, limit=30) == origins[3:]
+    assert cache.refreshes.take_expiring(clock.now_ms() + 2 * DAY_MS, limit=3) == origins[:3]
+    assert cache.refreshes.take_expiring(clock.now_ms() + 2 * DAY_MS, limit=30) == origins[3:]
 
 
 def test_memory_is_freed_for_unused_origins(cache, clock, redis_client):
@@ -331,7 +331,7 @@ def test_unreachable_redis_raises_robots_unavailable(tmp_path, clock):
         lambda: cache.put(ORIGIN, 200, b"", 1),
         lambda: cache.refreshes.claim([ORIGIN]),
         lambda: cache.refreshes.release([ORIGIN]),
-        lambda: cache.refreshes.expiring(1),
+        lambda: cache.refreshes.take_expiring(1),
     ):
         with pytest.raises(RobotsUnavailable):
             call()
@@ -496,11 +496,11 @@ def test_invalid_validators_are_not_kept(cache, clock):
 @pytest.mark.parametrize("status", [200, 404])
 def test_rules_of_tdmrep_json_are_kept_with_any_robots_txt(new_cache, clock, status):
     rules = (TdmRule("/a/", "1", "", 1),)
-    new_cache(asks_tdm=True).put_many(
+    new_cache(requires_tdm=True).put_many(
         [RobotsResult(ORIGIN, status, PRIVATE, clock.now_ms(), tdm=rules)]
     )
 
-    cached = new_cache(asks_tdm=True).get(ORIGIN)
+    cached = new_cache(requires_tdm=True).get(ORIGIN)
 
     assert cached.rules.tdm == rules
     assert allows(cached, "/private") is (status == 404)
@@ -512,13 +512,13 @@ def test_crawl_that_needs_tdmrep_json_refetches_rules_without_it(new_cache, cloc
     new_cache().put(ORIGIN, 200, PRIVATE, clock.now_ms())
 
     assert new_cache().get(ORIGIN).state is RulesState.FRESH
-    assert new_cache(asks_tdm=True).get(ORIGIN).state is RulesState.MISSING
+    assert new_cache(requires_tdm=True).get(ORIGIN).state is RulesState.MISSING
 
-    new_cache(asks_tdm=True).put_many(
+    new_cache(requires_tdm=True).put_many(
         [RobotsResult(ORIGIN, 200, PRIVATE, clock.now_ms() + 1, tdm=())]
     )
 
-    assert new_cache(asks_tdm=True).get(ORIGIN).state is RulesState.FRESH
+    assert new_cache(requires_tdm=True).get(ORIGIN).state is RulesState.FRESH
 
 
 @pytest.mark.parametrize(

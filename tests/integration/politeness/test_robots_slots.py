@@ -196,8 +196,8 @@ def test_tick_refreshes_all_due_rules_once(crawl_harness):
     harness.know_rules(*(of.removeprefix("http://") for of in origins))
     harness.robots.get_many(origins)
 
-    sent = [send for sends in harness.pipeline.robots.expiring() for send in sends]
-    again = [send for sends in harness.pipeline.robots.expiring() for send in sends]
+    sent = [send for sends in harness.pipeline.robots.refresh_expiring() for send in sends]
+    again = [send for sends in harness.pipeline.robots.refresh_expiring() for send in sends]
 
     assert sorted(of for send in sent for of in send.message.origins) == sorted(origins)
     assert not again

@@ -27,33 +27,33 @@ def test_processes_of_a_crawl_share_their_memory(member):
 
 def test_crawl_restarts_when_its_last_process_has_left(member):
     one, other = member("a"), member("b")
-    assert (one.join(begins=True), other.join(begins=True)) == (1, 2)
+    assert (one.join(is_new_crawl=True), other.join(is_new_crawl=True)) == (1, 2)
     one.remember([b"x"])
 
-    assert one.leave(over=True) == 1
+    assert one.leave(is_over=True) == 1
     assert other.has_seen(b"x")
-    assert other.leave(over=True) == 0
+    assert other.leave(is_over=True) == 0
     assert not one.has_seen(b"x")
 
 
 def test_crawl_with_remaining_requests_continues(member):
     one = member("a")
-    one.join(begins=True)
+    one.join(is_new_crawl=True)
     one.remember([b"x"])
-    one.leave(over=False)
+    one.leave(is_over=False)
 
-    member("b").join(begins=False)
+    member("b").join(is_new_crawl=False)
 
     assert one.has_seen(b"x")
 
 
 def test_first_process_of_a_new_crawl_discards_the_state_of_killed_ones(member, redis_client):
     killed = member("a")
-    killed.join(begins=True)
+    killed.join(is_new_crawl=True)
     killed.remember([b"x"])
     redis_client.zadd("test:scrapy:quotes:members", {"a": 1})  # a minute has passed
 
-    assert member("b").join(begins=True) == 1
+    assert member("b").join(is_new_crawl=True) == 1
 
     assert not killed.has_seen(b"x")
 
@@ -70,34 +70,34 @@ def test_crawl_belongs_to_one_spider_while_running_or_waiting(member):
     one, other = member("a"), member("b")
     one.join("1 lamps")
     assert (member("c").join("1 lamps"), one.join()) == (2, 2)
-    one.leave(over=False)
+    one.leave(is_over=False)
     with pytest.raises(OtherSpider, match="1 lamps"):
         other.join("2 chairs")
-    member("c").leave(over=False)
+    member("c").leave(is_over=False)
     with pytest.raises(OtherSpider, match="1 lamps"):
-        other.join("2 chairs", waits=True)
+        other.join("2 chairs", has_requests=True)
 
     assert other.join("2 chairs") == 1
 
 
 def test_finished_crawl_belongs_to_no_spider(member):
     member("a").join("1 lamps")
-    member("a").leave(over=True)
+    member("a").leave(is_over=True)
 
-    assert member("b").join("2 chairs", waits=True) == 1
+    assert member("b").join("2 chairs", has_requests=True) == 1
 
 
 def test_process_joins_alone_or_not_at_all(member):
     one = member("a")
-    one.join("1 lamps", alone=True)
+    one.join("1 lamps", must_be_alone=True)
     one.remember([b"x", b"y"])
 
     with pytest.raises(CrawlRunning) as refused:
-        member("b").join("1 lamps", alone=True)
+        member("b").join("1 lamps", must_be_alone=True)
 
-    assert (refused.value.processes, one.join(), one.remembered()) == (1, 1, 2)
+    assert (refused.value.processes, one.join(), one.seen_count()) == (1, 1, 2)
     one.forget()
-    assert one.remembered() == 0
+    assert one.seen_count() == 0
 
 
 def test_checking_whether_a_process_may_join_changes_nothing(member):

@@ -11,7 +11,7 @@ from scrapy import FormRequest, Request
 from scrapy import exceptions as scrapy_errors
 from scrapy.http import HtmlResponse
 
-from aragog.addons.scrapy.crawl import crawl_of
+from aragog.addons.scrapy.crawl import spider_crawl
 from aragog.addons.scrapy.download_handler import PoliteDownloadHandler
 from aragog.bootstrap.redis_services import limiter, overrides_of, robots_cache
 from aragog.crawl.pipeline.shared_state import SharedState
@@ -67,13 +67,13 @@ def run(cli_environ, monkeypatch, site):
 async def opened(*, fetches=None, **settings):
     crawler = Crawler(**settings)
     if fetches is not None:
-        crawl_of(crawler).fetches = fetches
+        spider_crawl(crawler).fetches = fetches
     handler = PoliteDownloadHandler.from_crawler(crawler)
     try:
         yield handler
     finally:
         await handler.close()
-        crawl_of(crawler).fetches.close()
+        spider_crawl(crawler).fetches.close()
 
 
 async def outcome(handler, request):
@@ -153,7 +153,7 @@ def test_unsent_request_is_logged_with_the_setting_that_allows_it(run, caplog):
 
 def test_taken_down_page_is_not_requested(run, site):
     settings = load_settings()
-    SharedState.of(settings).blocks.replace([("host", "a.test")])
+    SharedState.from_settings(settings).blocks.replace([("host", "a.test")])
 
     (refused,) = run(Request("http://a.test/"))
 

@@ -9,7 +9,7 @@ import pytest
 from scrapy.settings import Settings
 
 from aragog.addons.scrapy.addon import AragogAddon
-from aragog.addons.scrapy.crawl import crawl_of
+from aragog.addons.scrapy.crawl import spider_crawl
 from aragog.addons.scrapy.prerequisites import check_crawl, check_fetching
 from aragog.addons.scrapy.scheduler import SpiderScheduler
 from aragog.errors import ConfigError
@@ -28,8 +28,8 @@ def stopped(cli_environ, monkeypatch, tmp_path):
 
 def assert_accepted(**settings):
     crawler = Crawler(**settings)
-    check_fetching(crawler.settings, crawl_of(crawler))
-    check_crawl(crawler, crawl_of(crawler))
+    check_fetching(crawler.settings, spider_crawl(crawler))
+    check_crawl(crawler, spider_crawl(crawler))
 
 
 def test_running_system_is_accepted(cli_environ):

@@ -33,7 +33,7 @@ def take(queue, count=1):
     taken = []
 
     def enough():
-        queue.wait(0.1, room=count)
+        queue.wait(0.1, max_jobs=count)
         taken.extend(queue.take(count))
         return len(taken) == count
 

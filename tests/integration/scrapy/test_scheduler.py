@@ -15,7 +15,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.request import RequestFingerprinter
 
 from aragog.addons.scrapy.addon import AragogAddon
-from aragog.addons.scrapy.crawl import crawl_of
+from aragog.addons.scrapy.crawl import spider_crawl
 from aragog.addons.scrapy.scheduler import SpiderScheduler
 from aragog.addons.scrapy.spider_arguments import remember_arguments
 from aragog.crawl.stages.single_fetch import SlotSearch
@@ -71,7 +71,7 @@ async def opened(arguments=None, **settings):
         slots=lambda urls: [SlotSearch(None, 0)] * len(urls),
         access=SimpleNamespace(limiter=SimpleNamespace(key_for=lambda url: "a.test")),
     )
-    crawl_of(crawler).fetches = SimpleNamespace(fetch=fetch, close=lambda: None)
+    spider_crawl(crawler).fetches = SimpleNamespace(fetch=fetch, close=lambda: None)
     scheduler = SpiderScheduler.from_crawler(crawler)
     scheduler.open(crawler.spider)
     try:
@@ -210,7 +210,7 @@ def test_previously_finished_crawl_is_reported_and_can_be_restarted(run, caplog)
         assert not await accepted()
         assert "resuming crawl november: 1 requests are queued" in caplog.text
         assert await accepted(ARAGOG_CRAWL_RESTART="1")
-        assert "november restarts: 1 requests were deleted" in caplog.text
+        assert "november restarts; 1 requests were deleted" in caplog.text
 
     run(main())
 
@@ -220,7 +220,7 @@ def test_crawl_cannot_be_restarted_while_another_process_runs_it(run):
         async with opened() as (scheduler, _):
             scheduler.enqueue_request(Request(URL))
             crawler = Crawler(ARAGOG_CRAWL_RESTART="1")
-            with pytest.raises(ConfigError, match="runs in 1 other processes: stop them first"):
+            with pytest.raises(ConfigError, match="runs in 1 other processes; stop them first"):
                 SpiderScheduler.from_crawler(crawler).open(crawler.spider)
             assert scheduler.has_pending_requests()
 

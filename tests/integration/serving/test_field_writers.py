@@ -51,7 +51,7 @@ def test_field_can_be_written_only_by_its_writers(api, store):
 
     assert refused.status == 403
     assert refused.json["detail"] == (
-        "team.a: may be written only by the tokens ops and team (serving.field_writers)"
+        "team.a may be written only by the tokens ops and team (serving.field_writers)"
     )
     fields = store.get(A).fields
     assert (fields["team.a"], fields["free"], fields["team.open.b"]) == (b"x", b"y", b"z")

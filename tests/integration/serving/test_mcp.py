@@ -260,11 +260,11 @@ def test_random_tokens_leave_no_clients_behind(served):
         return connect(f"http://127.0.0.1:{port}", token=token)
 
     with closing(TokenClients(open_client)) as clients:
-        with clients.of(reads) as client:
+        with clients.client(reads) as client:
             assert client.token_view().name == "reads"
         before = sockets()
         for number in range(100):
-            with pytest.raises(AccessDenied), clients.of(f"random{number}"):
+            with pytest.raises(AccessDenied), clients.client(f"random{number}"):
                 pass
         assert len(clients) == 1
         assert sockets() <= before + 4  # server ends that are not closed yet
@@ -285,13 +285,13 @@ def test_client_of_an_unused_token_is_closed(served):
             closed.append(self.token)
 
     clients = TokenClients(OfToken, max_clients=2)
-    with clients.of("a"):
+    with clients.client("a"):
         for token in "bcd":
-            with clients.of(token) as client:
+            with clients.client(token) as client:
                 assert client.token == token
         assert closed == ["b"]  # "a" would be the first to go, but is in use
     assert closed == ["b", "a"]
-    with clients.of("d"), clients.of("d"):
+    with clients.client("d"), clients.client("d"):
         pass
     assert opened == ["a", "b", "c", "d"]
     clients.close()

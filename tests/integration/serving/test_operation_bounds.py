@@ -38,13 +38,13 @@ def violations(operation):
     for field in option_fields(operation.request):
         option = field.option
         bad = []
-        if option.least is not None and field.kind in (int, float):
-            bad.append(option.least - 1)
-        if option.most is not None and not option.capped and field.kind in (int, float):
-            bad.append(option.most + 1)
+        if option.minimum is not None and field.kind in (int, float):
+            bad.append(option.minimum - 1)
+        if option.maximum is not None and not option.capped and field.kind in (int, float):
+            bad.append(option.maximum + 1)
         if option.pattern is not None:
             bad.append("a b\u00e9")
-        if option.max_items is not None and field.name != operation.in_parts:
+        if option.max_items is not None and field.name != operation.split_option:
             bad.append(too_many(field, option.max_items + 1))
         if option.max_bytes is not None and "Sequence" in str(field.kind):
             bad.append(["x" * (option.max_bytes + 1)])

@@ -82,7 +82,7 @@ def test_no_door_opens_a_queue_of_the_crawler(jobs, cluster, queue):
             enqueue(jobs, queue, b"", door=door)
         with pytest.raises(AccessDenied):
             dequeue(jobs, queue, door)
-    assert jobs.doors.listed("http") == ["mail"] * (queue == "jobs.mail")
+    assert jobs.doors.open_queues("http") == ["mail"] * (queue == "jobs.mail")
 
 
 def test_api_reserves_every_queue_of_the_crawler(redis_url):
@@ -101,7 +101,7 @@ def test_celery_queue_is_open_to_the_doors_of_its_section(jobs, cluster):
     cluster.enqueue("images", [NewJob(ENVELOPE, name="resize")])
     with pytest.raises(AccessDenied, match="belongs to a Celery app"):
         enqueue(jobs, "images", b"")
-    assert jobs.doors.listed("") == []
+    assert jobs.doors.open_queues("") == []
 
     Admin(cluster).configure("images", doors=2)
 
@@ -109,7 +109,7 @@ def test_celery_queue_is_open_to_the_doors_of_its_section(jobs, cluster):
     assert (claimed.body, claimed.content_type) == (b'["a.png"]', "application/json")
     with pytest.raises(AccessDenied):
         dequeue(jobs, "images", "http")
-    assert jobs.doors.listed("thrift") == ["images"]
+    assert jobs.doors.open_queues("thrift") == ["images"]
 
 
 def test_celery_only_message_is_failed_and_not_delivered(jobs, cluster):

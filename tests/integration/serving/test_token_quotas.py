@@ -123,7 +123,7 @@ def test_waiting_urls_count_until_done(system):
     with served(system, "waiting_urls=4") as (api, settings):
         enqueue(api, urls(4))
         refused = enqueue(api, urls(1, start=4))
-        shared = SharedState.of(settings)
+        shared = SharedState.from_settings(settings)
         number = shared.crawls.get("token.ana").number
         shared.in_flight.end([UrlEnding(url, number, "stored") for url in urls(2)])
 
@@ -134,7 +134,7 @@ def test_waiting_urls_count_until_done(system):
 def test_bytes_of_the_day_count_stored_content(system):
     with served(system, "bytes_a_day=1000") as (api, settings):
         enqueue(api, urls(2))
-        shared = SharedState.of(settings)
+        shared = SharedState.from_settings(settings)
         number = shared.crawls.get("token.ana").number
         shared.in_flight.end([UrlEnding(url, number, "stored", bytes=600) for url in urls(2)])
 

@@ -163,7 +163,9 @@ def test_invalid_purpose_is_refused_over_all_interfaces(ways, name):
 
 
 def test_every_read_takes_a_purpose_or_has_a_documented_reason():
-    reads = {n for n, o in OPERATIONS.items() if o.scope == READ and o.answer is not type(None)}
+    reads = {
+        n for n, o in OPERATIONS.items() if o.scope == READ and o.response_type is not type(None)
+    }
     taking = {n for n, o in OPERATIONS.items() if any(f.name == "purpose" for f in o.fields)}
     text = Path("docs/standing.md").read_text()
 
@@ -189,7 +191,7 @@ def test_fetch_returns_the_reason_for_an_empty_result(ways):
         assert (answer.state, answer.record, answer.report) == ("absent", None, None)
         assert answer.reason == "not for ai-train: ai-train=n (meta)"
         answer = client.fetch(url_of("unasked.example"), purpose="ai-train", max_wait_ms=0)
-        assert "tdmrep.json of its site was not read" in answer.reason
+        assert "tdmrep.json was not read" in answer.reason
 
 
 URL = url_of("refused.example")

@@ -109,7 +109,7 @@ def test_table_has_one_row_per_item_not_per_page(shop):
     first, second = shop.keep()
 
     assert (first.written, first.noun, first.rebuilt) == (2, "items", "there was no table")
-    assert (second.written, second.left) == (0, 0)
+    assert (second.written, second.deleted) == (0, 0)
     assert shop.prices() == [("1", 5.5, LAMPS), ("2", 6.0, LAMPS)]
 
 
@@ -132,7 +132,7 @@ def test_changed_and_new_items_are_merged(shop):
 
     (done,) = shop.keep()
 
-    assert (done.written, done.left) == (3, 0)
+    assert (done.written, done.deleted) == (3, 0)
     assert shop.prices() == [("1", 5.0, LAMPS), ("2", 7.0, LAMPS), ("3", 8.0, LAMPS)]
 
 
@@ -143,7 +143,7 @@ def test_item_removed_from_its_page_leaves_the_table(shop):
 
     (done,) = shop.keep()
 
-    assert done.left == 1
+    assert done.deleted == 1
     assert shop.prices() == [("2", 6.0, LAMPS)]
 
 

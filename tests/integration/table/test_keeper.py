@@ -105,7 +105,7 @@ def test_first_run_builds_the_table_from_an_export_and_reports_it(shop):
     first, second = shop.keep()
 
     assert (first.written, first.rebuilt) == (2, "there was no table")
-    assert (second.written, second.left, second.rebuilt) == (0, 0, "")
+    assert (second.written, second.deleted, second.rebuilt) == (0, 0, "")
     assert shop.prices() == {"a/1": 1, "a/2": 1}
 
 
@@ -116,7 +116,7 @@ def test_changed_and_new_pages_are_merged(shop):
 
     (done,) = shop.keep()
 
-    assert (done.written, done.left) == (2, 0)
+    assert (done.written, done.deleted) == (2, 0)
     assert shop.prices() == {"a/1": 1, "a/2": 7, "a/3": 7}
 
 
@@ -154,7 +154,7 @@ def test_taken_down_pages_leave_the_table_and_its_old_files(shop, what):
     (done,) = shop.keep()
     shop.keeper().clean()
 
-    assert done.left == 1
+    assert done.deleted == 1
     assert shop.prices() == {"a/1": 1}
     assert "b.example" not in everything_in(shop.place)
 
@@ -230,7 +230,7 @@ def test_pages_that_refuse_a_purpose_are_not_in_a_table_for_it(shop):
 
     (done,) = shop.keep(purpose="search")
 
-    assert done.left == 2
+    assert done.deleted == 2
     assert shop.prices() == {"a/1": 1}
 
 

@@ -12,7 +12,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from aragog.errors import BadInput
-from aragog.transfer.pack_export import export_packs, files_of
+from aragog.transfer.pack_export import export_packs, warc_files
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import pointer_of
 from aragog.urlstore.content import FolderPacks
@@ -35,7 +35,7 @@ def write(harness, *pages):
 def read(folder):
     """(type, URL, body) of all records in an export, read by warcio."""
     found = []
-    for path in files_of(folder):
+    for path in warc_files(folder):
         data = path.read_bytes()
         plain = b"".join(frames.decompress(frame.data) for frame in frames.split(data))
         for record in ArchiveIterator(io.BytesIO(plain), check_digests="raise"):
@@ -86,7 +86,7 @@ def test_unpublishable_records_are_in_no_file(tmp_path, compression):
 
     assert (report.whole, report.partial) == (1, 1)
     assert bodies(tmp_path) == {"new": 1, "public": 1}
-    for path in files_of(tmp_path):
+    for path in warc_files(tmp_path):
         assert b"SECRET" not in b"".join(
             frames.decompress(frame.data) for frame in frames.split(path.read_bytes())
         )

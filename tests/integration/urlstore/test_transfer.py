@@ -27,7 +27,7 @@ from aragog.transfer.import_export import (
     NodeSelection,
     export_urls,
     import_urls,
-    nodes_of,
+    read_nodes,
 )
 from aragog.transfer.json_lines import (
     BadRecord,
@@ -207,7 +207,7 @@ def test_import_stops_at_a_known_line_when_the_store_fails():
 
 
 def test_export_contains_everything(filled):
-    report, lines = exported(filled, links_of=filled.store)
+    report, lines = exported(filled, link_store=filled.store)
 
     by_url = {line["url"]: line for line in lines}
     assert (report.records, report.cursor) == (3, None)
@@ -223,15 +223,15 @@ def test_export_contains_everything(filled):
 
 
 def test_imported_export_is_the_same_store(filled):
-    _, lines = exported(filled, links_of=filled.store)
+    _, lines = exported(filled, link_store=filled.store)
     other = store_harness(MemoryTables(ManualClock()))
 
     _, problems = import_lines(other, *map(orjson.dumps, lines))
 
     assert problems == []
-    assert sorted(exported(other, links_of=other.store)[1], key=lambda line: line["url"]) == sorted(
-        lines, key=lambda line: line["url"]
-    )
+    assert sorted(
+        exported(other, link_store=other.store)[1], key=lambda line: line["url"]
+    ) == sorted(lines, key=lambda line: line["url"])
 
 
 def test_export_continues_at_its_cursor(harness):
@@ -258,7 +258,7 @@ def test_export_omits_a_taken_down_page_and_its_aliases(filled):
 
 def test_running_export_omits_pages_taken_down_meanwhile(filled):
     def read_slowly():
-        yield from nodes_of(filled.store.zen, None)
+        yield from read_nodes(filled.store.zen, None)
         filled.store.takedowns.take_down(url=A)
 
     _, lines = exported(filled, NodeSelection(nodes=read_slowly()))
@@ -277,9 +277,9 @@ def test_export_can_be_limited_to_urls_and_fields(filled):
 def test_parquet_import_and_export_match_json(filled, tmp_path):
     path = tmp_path / "urls.parquet"
     sink = ParquetSink(path)
-    export_urls(filled.store.zen, sink, links_of=filled.store)
+    export_urls(filled.store.zen, sink, link_store=filled.store)
     sink.close()
-    _, lines = exported(filled, links_of=filled.store)
+    _, lines = exported(filled, link_store=filled.store)
 
     assert [record for _, record in read_parquet(path)] == [
         from_json(orjson.dumps(x), TypedFields()) for x in lines

@@ -18,7 +18,7 @@ from aragog.cli.run_output import RunOutput
 from aragog.settings import load_settings
 from aragog.transfer.json_lines import open_to_read, read_json_lines
 from aragog.transfer.parquet import read_parquet
-from aragog.transfer.rows import urls_of
+from aragog.transfer.rows import read_urls
 from aragog.urlstore.content import open_content
 from aragog.urlstore.s3_connection import s3_client
 
@@ -215,7 +215,7 @@ def test_export_to_a_bucket_works(store, tmp_path, s3_server, s3_settings, monke
 
     client = s3_client(s3_settings)
     client.download_file(s3_settings.s3_bucket, "tables/day.csv.gz", str(tmp_path / "day.csv.gz"))
-    assert {*urls_of(tmp_path / "day.csv.gz")} == {*URLS}
+    assert {*read_urls(tmp_path / "day.csv.gz")} == {*URLS}
     assert "must have the form s3://BUCKET/KEY" in run("export", "s3://bucket", code=2)
     assert "the bucket does not exist" in run("export", "s3://none-such/x.csv", code=1)
 

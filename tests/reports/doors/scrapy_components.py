@@ -33,7 +33,7 @@ from scrapy.utils.request import fingerprint
 
 from aragog.addons.scrapy.item_pipeline import value_json
 from aragog.addons.scrapy.request_codec import from_json, to_json
-from aragog.addons.scrapy.responses import response_of
+from aragog.addons.scrapy.responses import build_response
 from aragog.fetch_record.outcome import Fetched
 
 CLASSES = {
@@ -169,7 +169,7 @@ def _response(given: Mapping[str, Any]) -> dict[str, Any]:
     body = given.get("latin", "").encode("latin-1") or given.get("body", "").encode()
     headers = tuple((name, value) for name, value in given.get("headers", ()))
     outcome = Fetched(url=url, status=given.get("status", 200), headers=headers, body=body)
-    response = response_of(scrapy.Request(url), outcome)
+    response = build_response(scrapy.Request(url), outcome)
     found = {
         "class": type(response).__name__, "status": response.status, "flags": response.flags,
         "headers": {n.decode(): [v.decode("latin-1") for v in response.headers.getlist(n)]

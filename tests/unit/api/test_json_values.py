@@ -4,7 +4,7 @@ import pytest
 
 from aragog.api.json_values import from_query, to_query
 from aragog.api.operations.crawling import GetFreshRequest
-from aragog.api.operations.options import checked
+from aragog.api.operations.options import validate_options
 from aragog.api.operations.values import EXTRAS
 from aragog.api.server.http.openapi.document import DOCUMENT
 from aragog.errors import BadInput
@@ -32,7 +32,7 @@ def test_two_options_that_share_a_parameter_round_trip(ages, text):
 @pytest.mark.parametrize("text", ["x", "1,2", ":5", "c:x", "c:-1", "c:nan", "-1", "c:"])
 def test_invalid_age_is_refused(text):
     with pytest.raises(BadInput, match="max_age"):
-        checked(from_query(GetFreshRequest, {"url": URL, "max_age": text}))
+        validate_options(from_query(GetFreshRequest, {"url": URL, "max_age": text}))
 
 
 def test_parameters_that_select_another_operation_document_its_scope():

@@ -4,7 +4,7 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from aragog.bootstrap.stores import served_store, url_store
+from aragog.bootstrap.stores import serving_store, url_store
 from aragog.settings import load_settings
 
 URL = "http://a.example/"
@@ -26,7 +26,7 @@ def test_read_cache_follows_its_setting(tmp_path, read_cache_s, cached):
     with ExitStack() as stack:
         api, worker = [
             stack.enter_context(closing(open_store(settings)))
-            for open_store in (served_store, url_store)
+            for open_store in (serving_store, url_store)
         ]
         api.put(URL, {"title": b"1"})
         assert title(api) == b"1"

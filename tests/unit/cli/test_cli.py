@@ -220,7 +220,7 @@ def test_user_without_a_name_may_change_a_domain():
         (["show", "http://a.test/", "--wait", "9999h"], "'--wait': at most 60 s"),
         (["limiter", "add", "bogus"], "'NODE': 'bogus' is not a Redis URL"),
         (["limiter", "show", "http://a.test/"], "'DOMAIN': 'http://a.test/' is a URL: pass only"),
-        (["enqueue", ""], "a SOURCE is empty: pass a URL, a file, or - for standard input"),
+        (["enqueue", ""], "a SOURCE is empty; pass a URL, a file, or - for standard input"),
         (
             ["watch", "http://a.test/", "--owner", ""],
             "'--owner': '' is not a valid owner: it is blank",

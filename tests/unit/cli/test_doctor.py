@@ -7,7 +7,7 @@ import pytest
 
 from aragog.cli.doctor.configuration import check_listeners, check_tracing
 from aragog.cli.doctor.egress import check_egress
-from aragog.cli.doctor.finding import CheckedSystem, Finding, findings_within
+from aragog.cli.doctor.finding import CheckedSystem, Finding, run_checks
 from aragog.errors import StoreUnavailable
 from aragog.settings import (
     EgressSettings,
@@ -38,7 +38,7 @@ def test_tracing_is_checked_only_if_enabled(tmp_path):
     assert list(check_tracing(CheckedSystem(SettingsInUse(Settings(data_dir=tmp_path))))) == []
     (finding,) = check_tracing(CheckedSystem(SettingsInUse(traced)))
     assert finding.ok
-    assert "0.05 of all URLs" in finding.text
+    assert "traces of 5% of the URLs go to http" in finding.text
 
 
 def test_port_used_by_another_program_is_found_before_startup(tmp_path):
@@ -63,7 +63,7 @@ def test_hanging_check_is_named_and_the_others_run(system):
         yield FINE
         released.wait()
 
-    findings, hung = findings_within((check_slow_server, check_fine), system, 0.2)
+    findings, hung = run_checks((check_slow_server, check_fine), system, 0.2)
     released.set()
 
     assert hung
@@ -77,7 +77,7 @@ def test_server_error_becomes_a_finding(system):
         yield FINE
         raise StoreUnavailable("PostgreSQL", "does not answer")
 
-    findings, hung = findings_within((check_store, check_fine), system, 60)
+    findings, hung = run_checks((check_store, check_fine), system, 60)
 
     assert not hung
     assert [finding.ok for finding in findings] == [True, False, True]
@@ -89,7 +89,7 @@ def test_bug_in_a_check_is_not_hidden(system):
         yield FINE
 
     with pytest.raises(ZeroDivisionError):
-        findings_within((check_broken,), system, 60)
+        run_checks((check_broken,), system, 60)
 
 
 def test_egress_routes_are_checked_without_sending_requests(tmp_path, monkeypatch):

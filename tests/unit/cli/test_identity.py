@@ -65,7 +65,7 @@ def test_existing_key_file_is_not_replaced(run, tmp_path):
     assert "set identity.key to that file" in run("new", "mine.jwks").output
     before = (tmp_path / "mine.jwks").read_bytes()
 
-    assert "exists already" in run("new", "mine.jwks", code=1).stderr
+    assert "already exists" in run("new", "mine.jwks", code=1).stderr
 
     assert (tmp_path / "mine.jwks").read_bytes() == before
 

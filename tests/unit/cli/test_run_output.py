@@ -172,7 +172,7 @@ def test_unwritable_file_is_refused_before_anything_is_fetched(tmp_path):
     for name in ("x.parquet", "x.json"):
         with pytest.raises(BadInput, match="cannot be appended to"):
             RunOutput(tmp_path / name, None, Settings(), append=True)
-    with pytest.raises(ConfigError, match="its folder does not exist"):
+    with pytest.raises(ConfigError, match="does not exist or cannot be written"):
         RunOutput(Path("/nowhere/x.jsonl"), None, Settings())
 
 

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from aragog.cli.run_progress import Bar, Snapshot, watch
-from aragog.cli.run_tracker import Ending
+from aragog.cli.run_tracker import FinalState
 from aragog.crawl.pipeline.waiting_urls import RETRY, SLOT, TURN, cause
 
 
@@ -19,8 +19,8 @@ def rendered(snapshot):
 
 
 def test_total_grows_with_the_links_found():
-    endings = {Ending.STORED: 43, Ending.FAILED: 5}
-    snapshot = Snapshot(total=73, in_flight=25, endings=endings, elapsed_s=10.0)
+    final_states = {FinalState.STORED: 43, FinalState.FAILED: 5}
+    snapshot = Snapshot(total=73, in_flight=25, final_states=final_states, elapsed_s=10.0)
 
     assert (snapshot.done, snapshot.rate) == (48, 4.8)
     text = rendered(snapshot)
@@ -49,7 +49,7 @@ class Tracker:
     def __init__(self, *in_flight):
         self._following = list(in_flight)
         self.total = self.in_flight = in_flight[0]
-        self.endings = Counter()
+        self.final_states = Counter()
         self.held = 0
 
     @property

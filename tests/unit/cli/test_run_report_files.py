@@ -3,7 +3,7 @@
 from collections import Counter
 from types import SimpleNamespace
 
-from aragog.cli.run_report import completeness, files_text, setting_of
+from aragog.cli.run_report import completeness, files_text, settings_to_change
 from aragog.cli.run_tracker import NotStored
 from aragog.settings import Settings
 
@@ -12,7 +12,7 @@ OUTPUT = SimpleNamespace(has_items=True, pages=1, records=2, kept=0)
 
 def tracker(files, without, total):
     return SimpleNamespace(
-        files=files, files_without=Counter(without), total=total, not_accepted=0, in_flight=0,
+        files=files, missing_files=Counter(without), total=total, rejected=0, in_flight=0,
         outcomes=Counter(),
     )  # fmt: skip
 
@@ -34,4 +34,4 @@ def test_run_without_files_does_not_mention_them():
 def test_file_of_another_type_is_reported_with_its_setting():
     problem = NotStored("http://a.test/x", "Unreadable", "content type a/b", is_file=True)
 
-    assert setting_of(problem, Settings()) == "fetch.file_types"
+    assert settings_to_change(problem, Settings()) == "fetch.file_types"

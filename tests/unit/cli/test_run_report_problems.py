@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from aragog.cli.run_report import setting_of
+from aragog.cli.run_report import settings_to_change
 from aragog.cli.run_tracker import NotStored
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.fetch_record.causes import RefusalCause
@@ -28,7 +28,7 @@ BOTH = "fetch.allowed_ports, fetch.allowed_networks"
 def test_url_blocked_by_the_ssrf_filter_is_reported_with_the_settings_that_permit_it(url, settings):
     problem = NotStored(url, "Blocked", SsrfFilter().vet_url(url))
 
-    assert setting_of(problem, WITH_CONTACT) == settings
+    assert settings_to_change(problem, WITH_CONTACT) == settings
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_url_blocked_by_the_ssrf_filter_is_reported_with_the_settings_that_permi
 def test_other_outcomes_are_reported_with_their_setting_if_any(outcome, reason, setting):
     problem = NotStored("http://intranet.example/", outcome, reason)
 
-    assert setting_of(problem, WITH_CONTACT) == setting
+    assert settings_to_change(problem, WITH_CONTACT) == setting
 
 
 NETWORKS = "fetch.allowed_networks"
@@ -71,7 +71,7 @@ BLOCKING = Settings(politeness=PolitenessSettings(blocked_hosts=("bad.example",)
 )
 def test_setting_depends_on_the_cause_not_on_the_wording(cause, url, settings, setting):
     for reason in ("", "says fetch.max_redirects and politeness.qps", "résumé of the cause"):
-        assert setting_of(NotStored(url, "Blocked", reason, cause), settings) == setting
+        assert settings_to_change(NotStored(url, "Blocked", reason, cause), settings) == setting
 
 
 def test_blocked_redirect_target_is_reported_with_the_blocking_setting():
@@ -80,7 +80,7 @@ def test_blocked_redirect_target_is_reported_with_the_blocking_setting():
 
     problem = NotStored(given, "Blocked", "a reason", RefusalCause.URL, target)
 
-    assert setting_of(problem, Settings()) == BOTH
+    assert settings_to_change(problem, Settings()) == BOTH
 
 
 def test_host_blocked_by_the_overrides_file_is_reported_with_that_file(tmp_path):
@@ -89,4 +89,4 @@ def test_host_blocked_by_the_overrides_file_is_reported_with_that_file(tmp_path)
     settings = replace(WITH_CONTACT, politeness=PolitenessSettings(overrides_file=file))
     problem = NotStored("http://www.example.com/", "Blocked", f"{file} blocks example.com")
 
-    assert setting_of(problem, settings) == "politeness.overrides_file"
+    assert settings_to_change(problem, settings) == "politeness.overrides_file"

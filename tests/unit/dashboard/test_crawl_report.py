@@ -12,9 +12,9 @@ from aragog.crawl.pipeline.crawl_scope import Scope
 from aragog.crawl.stages.crawl_reports import CrawlReport, FailedUrls, OpenDomain
 from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.dashboard.crawl_report import (
-    as_html,
-    as_markdown,
     plain_report,
+    report_html,
+    report_markdown,
 )
 
 EVIL = "<script>alert(1)</script>|"
@@ -63,7 +63,7 @@ def test_json_report_has_every_part_and_no_secrets():
 
 
 def test_html_report_loads_nothing_and_escapes_web_content():
-    html = as_html(REPORT)
+    html = report_html(REPORT)
     tags = Tags(html)
 
     assert tags.loads == []
@@ -74,7 +74,7 @@ def test_html_report_loads_nothing_and_escapes_web_content():
 
 
 def test_markdown_report_has_failures_delays_and_the_time_left():
-    text = as_markdown(REPORT)
+    text = report_markdown(REPORT)
 
     for line in (
         "| gone: 404 | 6 |",
@@ -93,5 +93,5 @@ def test_markdown_report_has_failures_delays_and_the_time_left():
 def test_crawl_without_urls_has_a_report():
     empty = CrawlReport(CrawlStatus(CrawlRecord(name="docs", number=2), CrawlCounts()), {}, {})
 
-    assert as_markdown(empty).startswith("# docs\n")
-    assert Tags(as_html(empty)).tags["svg"] == 0
+    assert report_markdown(empty).startswith("# docs\n")
+    assert Tags(report_html(empty)).tags["svg"] == 0

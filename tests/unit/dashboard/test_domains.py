@@ -116,7 +116,7 @@ def test_domain_with_many_urls_costs_no_more_than_one_with_a_few():
 
 @pytest.mark.parametrize("cursor", ["x", "ranked:x", "ranked:-1", "ranked:9999999999", "ranked:"])
 def test_invalid_cursor_is_refused(cursor):
-    with pytest.raises(BadInput, match="does not continue this list"):
+    with pytest.raises(BadInput, match="is not a valid cursor for this list"):
         listed([]).page([], "", cursor)
 
 

@@ -140,7 +140,7 @@ def slow(system):
                 raise self.error
             return self
 
-        def busiest(self, count):
+        def busiest_domains(self, count):
             return [DomainReport("a.test", 10.0, None, self.calls * 1000, 1.0, 0, None)]
 
     return Slow()
@@ -160,7 +160,7 @@ def registry(slow):
 
 def wait_until_read(registry):
     """Wait until the running read of the domains has finished."""
-    part = registry.collector._parts["domains"]
+    part = registry.collector._components["domains"]
     futures.wait([part._running], 30)
 
 

@@ -10,7 +10,7 @@ from aragog.crawl.fetcher.attempt import TEMPORARY
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.fetch_record.outcome import (
     RECORD_FIELDS,
-    SINGLE_VALUES,
+    SCALAR_FIELDS,
     WITHHELD,
     FetchRecord,
     Hop,
@@ -22,7 +22,7 @@ from urlspelling.canonical import KnownPage, is_gone
 A, B = "http://a.test/", "http://b.test/"
 EXAMPLES = {str: "text", int: 7, float: 2.5, bool: True}
 FULL = FetchRecord(
-    **{name: EXAMPLES[value.type] for name, value in SINGLE_VALUES.items()}
+    **{name: EXAMPLES[value.type] for name, value in SCALAR_FIELDS.items()}
     | {
         "url": A,
         "outcome": OutcomeKind.FETCHED,

@@ -9,7 +9,7 @@ from thriftpy2.thrift import TType
 
 from aragog.api.server.http.openapi.document import DOCUMENT
 from aragog.api.server.thrift.contract import idl
-from aragog.fetch_record.outcome import RECORD_FIELDS, SINGLE_VALUES, FetchRecord, Hop
+from aragog.fetch_record.outcome import RECORD_FIELDS, SCALAR_FIELDS, FetchRecord, Hop
 
 CONTRACT = "aragog/api/urlstore.thrift (run scripts/thrift_contract.py)"
 WIRE_TYPES = {
@@ -48,9 +48,9 @@ def test_missing_field_is_reported_with_the_file():
     assert text == f"{CONTRACT}: lacks ['server'], has [] besides"
 
 
-@pytest.mark.parametrize("name", SINGLE_VALUES)
+@pytest.mark.parametrize("name", SCALAR_FIELDS)
 def test_thrift_contract_has_the_right_types(name):
-    value = SINGLE_VALUES[name]
+    value = SCALAR_FIELDS[name]
     kind = in_contract("FetchReport")[name][0]
 
     assert kind in WIRE_TYPES[value.type], f"{CONTRACT}, struct FetchReport: {name}"

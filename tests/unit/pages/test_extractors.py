@@ -86,7 +86,7 @@ def test_declared_extractor_is_loaded_by_name():
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [("nobody", "declared: gone, jobs"), ("gone", "cannot be loaded"), ("No!", "small letters")],
+    [("nobody", "declared: gone, jobs"), ("gone", "cannot be loaded"), ("No!", "letters")],
 )
 def test_unknown_extractor_gives_a_clear_error(name, problem):
     with pytest.raises(ConfigError, match=problem):

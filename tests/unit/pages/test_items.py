@@ -6,7 +6,7 @@ import pytest
 from aragog.crawl.stages.page_analysis import read_page
 from aragog.errors import ConfigError
 from aragog.pages.extractors import load_all, load_from
-from aragog.pages.items import PageItems, field_of, kind_in, load_kinds
+from aragog.pages.items import PageItems, field_of, kind_from_field, load_kinds
 from aragog.settings.loading import load_settings, settings_of
 from aragog.settings.values import plain
 from richpins.items import Item
@@ -179,7 +179,7 @@ def test_field_limit_too_small_for_items_is_refused():
 
 @pytest.mark.parametrize("name", ["items", "shop.py:items", "site"])
 def test_extractor_cannot_use_the_namespace_of_items(name):
-    with pytest.raises(ConfigError, match="is the prefix of what `extract` has"):
+    with pytest.raises(ConfigError, match="is the prefix of the fields in `extract`"):
         load_from([], (name,))
 
 
@@ -190,8 +190,8 @@ def test_kinds_have_a_separate_namespace_from_page_types():
 
     assert [n for n in fields if n.startswith(("items.", "product."))] == ["items.product"]
     assert field_of("product") == "items.product"
-    assert kind_in("items.product") == "product"
-    assert kind_in("product.price") is None
+    assert kind_from_field("items.product") == "product"
+    assert kind_from_field("product.price") is None
 
 
 def test_fields_marked_as_files_get_a_separate_column():

@@ -56,7 +56,7 @@ def test_half_of_a_surrogate_pair_does_not_reach_the_store():
 def test_text_too_long_for_a_field_is_refused_with_its_size():
     finder = TextFinder(lambda *_: "é" * 600_000, "long 1.0")
 
-    with pytest.raises(TextTooLong, match="1200002 bytes, at most 1000000"):
+    with pytest.raises(TextTooLong, match="has 1200002 bytes; the limit is 1000000"):
         main_text.to_fields(parse(b"", url=URL), finder, (TEXT,))
 
 

@@ -71,7 +71,7 @@ def test_content_signals_ignore_case_and_spacing(text, expected):
     ],
 )  # fmt: skip
 def test_headers_are_parsed_each_in_its_syntax(headers, expected):
-    assert values_of(p.of_headers(headers, DRAFTS)) == expected
+    assert values_of(p.header_statements(headers, DRAFTS)) == expected
 
 
 POLICY = "https://provider.com/policies/policy.json"
@@ -92,15 +92,15 @@ def test_examples_of_the_tdm_reservation_protocol_are_followed(values, expected)
     date = ("Date", "Wed, 14 Jul 2021 12:07:48 GMT")
     headers = [date, ("Content-type", "text/html"), *values]
 
-    assert sorted(values_of(p.of_headers(headers, ()))) == sorted(expected)
-    assert sorted(values_of(p.of_metas(values))) == sorted(expected)
+    assert sorted(values_of(p.header_statements(headers, ()))) == sorted(expected)
+    assert sorted(values_of(p.meta_statements(values))) == sorted(expected)
 
 
 def test_unlisted_draft_is_ignored():
     headers = [("Content-Usage", "train-ai=n"), ("Content-Signal", "search=no")]
 
-    assert p.of_headers(headers, ()) == []
-    assert values_of(p.of_headers(headers, (p.SIGNALS,))) == [(S, "n")]
+    assert p.header_statements(headers, ()) == []
+    assert values_of(p.header_statements(headers, (p.SIGNALS,))) == [(S, "n")]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_unlisted_draft_is_ignored():
 def test_robots_directives_apply_only_to_our_agent(directives, expected):
     robots = from_headers([("X-Robots-Tag", directives)], agent="mybot")
 
-    assert values_of(p.of_robots(robots, "X-Robots-Tag")) == expected
+    assert values_of(p.robots_statements(robots, "X-Robots-Tag")) == expected
 
 
 def test_meta_elements_apply_to_all_agents_or_to_ours():
@@ -133,8 +133,8 @@ def test_meta_elements_apply_to_all_agents_or_to_ours():
 
     robots = from_meta(metas, agent="mybot")
 
-    assert values_of(p.of_robots(robots, "meta")) == [(IN, "n"), (IN, "n"), (T, "n")]
-    assert values_of(p.of_metas([("TDM-Reservation", " 1 ")])) == [(IN, "n"), (T, "n")]
+    assert values_of(p.robots_statements(robots, "meta")) == [(IN, "n"), (IN, "n"), (T, "n")]
+    assert values_of(p.meta_statements([("TDM-Reservation", " 1 ")])) == [(IN, "n"), (T, "n")]
 
 
 @pytest.mark.parametrize(
@@ -166,10 +166,12 @@ def test_earlier_of_two_dates_counts():
 
 
 def test_strictest_of_several_statements_decides_and_is_named():
-    robots = p.packed(
+    robots = p.pack_statements(
         [UseStatement(T, "y", "robots.txt line 3"), UseStatement("use", "full", "there")]
     )
-    page = p.packed([UseStatement(T, "n", "meta robots: noai"), UseStatement(S, "y", "header")])
+    page = p.pack_statements(
+        [UseStatement(T, "n", "meta robots: noai"), UseStatement(S, "y", "header")]
+    )
 
     assert p.verdict((robots, page), T) == (False, "ai-train=n (meta robots: noai)")
     assert p.verdict((robots, None), T) == (True, "ai-train=y (robots.txt line 3)")
@@ -178,9 +180,9 @@ def test_strictest_of_several_statements_decides_and_is_named():
 
 
 def test_statement_cannot_inject_another_one():
-    statements = p.of_headers([("tdm-policy", "x\nai-train=y (forged)")], ())
+    statements = p.header_statements([("tdm-policy", "x\nai-train=y (forged)")], ())
 
-    assert p.packed(statements).count("\n") == 0
+    assert p.pack_statements(statements).count("\n") == 0
 
 
 @pytest.mark.parametrize(
@@ -195,4 +197,4 @@ def test_statement_cannot_inject_another_one():
     ],
 )
 def test_later_statements_permit_nothing(before, later, both):
-    assert p.stricter(before, later) == both
+    assert p.merge_statements(before, later) == both

@@ -9,7 +9,14 @@ from aragog.crawl.politeness.robots_rules import RobotsRules
 from aragog.crawl.politeness.tdm_file import TdmRules, read_tdm_file
 from aragog.crawl.stages.page_analysis import read_page
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
-from aragog.pages.preferences import AI_TRAIN, DRAFTS, SEARCH, content_usage, of_headers, of_metas
+from aragog.pages.preferences import (
+    AI_TRAIN,
+    DRAFTS,
+    SEARCH,
+    content_usage,
+    header_statements,
+    meta_statements,
+)
 from aragog.pages.preferences import refused_purpose as refused
 from richpins.robots_meta import PageRobots, from_headers, from_meta, unavailable_at_ms
 
@@ -85,14 +92,14 @@ def test_n_wins_for_a_use_stated_twice(values):
     assert refused(content_usage(usage, "here"), [AI_TRAIN])
     assert robots.refused_use("aragog", [AI_TRAIN], DRAFTS, "https://a.test/")
     for headers in (lines, signals, reservations, joined):
-        assert refused(of_headers(headers, DRAFTS), [AI_TRAIN])
-    assert refused(of_metas(reservations), [AI_TRAIN])
+        assert refused(header_statements(headers, DRAFTS), [AI_TRAIN])
+    assert refused(meta_statements(reservations), [AI_TRAIN])
 
 
 def test_malformed_line_does_not_hide_others():
     headers = [("Content-Usage", "search=n"), ("Content-Usage", "=")]
 
-    assert refused(of_headers(headers, DRAFTS), [SEARCH])
+    assert refused(header_statements(headers, DRAFTS), [SEARCH])
 
 
 @pytest.mark.parametrize(

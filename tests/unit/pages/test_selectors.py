@@ -151,7 +151,7 @@ def test_function_of_a_file_can_be_an_extractor(tmp_path):
     [
         ("nowhere.py:books", "cannot be loaded: .*No such file"),
         ("{file}:other", "cannot be loaded: .*no attribute 'other'"),
-        ("{file}:Books", "has not only small letters"),
+        ("{file}:Books", "is not a valid name"),
     ],
 )
 def test_file_without_such_a_function_is_named(tmp_path, name, problem):

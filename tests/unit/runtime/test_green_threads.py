@@ -142,7 +142,7 @@ def test_sockets_can_be_awaited_inside_and_outside_batches():
 
 
 def test_urgent_call_runs_while_the_pool_is_full():
-    pool, order = GreenPool(1, for_urgent=1), []
+    pool, order = GreenPool(1, urgent_extra=1), []
     ends = GreenEvent()
 
     def first() -> None:

@@ -1,17 +1,17 @@
 """A new field of the fetch record is added to the Thrift contract."""
 
-from aragog.fetch_record.outcome import SINGLE_VALUES, FetchRecord, SingleValue
+from aragog.fetch_record.outcome import SCALAR_FIELDS, FetchRecord, ScalarField
 from scripts.thrift_contract import CONTRACT, docstrings, with_new_fields
 
 TEXT = CONTRACT.read_text(encoding="utf-8")
 
 
 def test_complete_contract_is_unchanged():
-    assert with_new_fields(TEXT, SINGLE_VALUES, docstrings(FetchRecord)) == TEXT
+    assert with_new_fields(TEXT, SCALAR_FIELDS, docstrings(FetchRecord)) == TEXT
 
 
 def test_new_field_is_appended_with_the_next_number_and_its_docstring():
-    values = {**SINGLE_VALUES, "server": SingleValue(str, True), "tries": SingleValue(int, False)}
+    values = {**SCALAR_FIELDS, "server": ScalarField(str, True), "tries": ScalarField(int, False)}
 
     added = with_new_fields(TEXT, values, {"server": "The Server header."})
 

@@ -140,7 +140,10 @@ def test_unsupported_broker_is_refused(tmp_path):
         ("lifetime_s = 0.0", "identity.lifetime_s: must be above 0"),
         ('components = ["@method"]', "identity.components: must have @authority"),
         ('components = ["@authority", "cookie"]', "identity.components: must be one of"),
-        ('components = ["@authority", "@authority"]', "identity.components: has a component twice"),
+        (
+            'components = ["@authority", "@authority"]',
+            "identity.components: contains a component twice",
+        ),
         (
             'key = "k"\nagent = "https://bot.test/k"\n[fetch]\nheaders = { signature-agent = "x" }',
             "fetch.headers: signature-agent is set",

@@ -58,9 +58,12 @@ def test_first_line_names_the_columns():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("a b c\n", "has 3 columns: neither CDX with 9 or 11 columns nor CDXJ"),
-        (NINE.replace("20260101000000", "20261301000000"), "has no valid time: '20261301000000'"),
-        (NINE.replace("20260101000000", "yesterday"), "has no valid time: 'yesterday'"),
+        ("a b c\n", "has 3 columns, so it is neither CDXJ nor CDX with 9 or 11"),
+        (
+            NINE.replace("20260101000000", "20261301000000"),
+            "has no valid timestamp: '20261301000000'",
+        ),
+        (NINE.replace("20260101000000", "yesterday"), "has no valid timestamp: 'yesterday'"),
         ('k 2026 {"status": "200"}\n', "has no 'url'"),
         ("k 2026 {\n", "is not CDXJ: unexpected end of data: line 2 column 1 (char 2)"),
     ],

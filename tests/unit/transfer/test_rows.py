@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from aragog.errors import BadInput
-from aragog.transfer.rows import append_rows, urls_of, write_rows
+from aragog.transfer.rows import append_rows, read_urls, write_rows
 from aragog.transfer.rows.tables import MAX_COLUMNS
 
 ROWS = [
@@ -82,7 +82,7 @@ def test_json_is_an_array_with_all_digits(tmp_path):
 @pytest.mark.parametrize("name", ["x.json", "x.jsonl", "x.csv", "x.parquet", "x.sqlite"])
 def test_empty_file_can_be_read(tmp_path, name):
     assert write_rows(rows_of([]), tmp_path / name, ("url", "price")) == 0
-    assert list(urls_of(tmp_path / name)) == []
+    assert list(read_urls(tmp_path / name)) == []
 
 
 def test_records_with_many_members_stay_in_one_cell(tmp_path):

@@ -9,7 +9,7 @@ from aragog.crawl.pipeline.routing import Destination, Queue
 from aragog.errors import ConfigError
 from aragog.settings import WorkerSettings, load_settings
 from aragog.standalone.system import worker_roles
-from aragog.tasks.routes import CRAWL_LOG, QUEUE_OF
+from aragog.tasks.routes import CRAWL_LOG, QUEUES_BY_TASK
 from aragog.workers.roles import (
     ROLES,
     combined_role,
@@ -183,7 +183,7 @@ def test_watches_take_one_thread_of_upkeep(unbounded, threads, queues, upkeep):
 def test_producers_send_no_messages_to_the_queue_of_beat():
     """They would share a queue with messages of beat, which expire after 30 s."""
     assert Queue.UPKEEP not in {destination.queue for destination in Destination}
-    assert {task for task, queue in QUEUE_OF.items() if queue is Queue.UPKEEP} == {
+    assert {task for task, queue in QUEUES_BY_TASK.items() if queue is Queue.UPKEEP} == {
         entry["task"] for entry in beat_schedule.values()
     } | {CRAWL_LOG}
 

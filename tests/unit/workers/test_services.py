@@ -1,4 +1,4 @@
-"""`in_store_thread`: batches waiting for packs hold no threads that have connections."""
+"""`run_in_store_thread`: batches waiting for packs hold no threads that have connections."""
 
 import contextvars
 import threading
@@ -26,16 +26,16 @@ def test_results_and_errors_are_passed_on():
     def fails():
         raise ValueError("it went wrong")
 
-    assert services.in_store_thread(lambda: 7) == 7
+    assert services.run_in_store_thread(lambda: 7) == 7
     with pytest.raises(ValueError, match="it went wrong"):
-        services.in_store_thread(fails)
+        services.run_in_store_thread(fails)
 
 
 def test_work_has_the_context_of_its_task():
     name = contextvars.ContextVar("name", default="none")
     name.set("a trace")
 
-    assert services.in_store_thread(name.get) == "a trace"
+    assert services.run_in_store_thread(name.get) == "a trace"
 
 
 def test_number_of_writing_threads_follows_the_settings():
@@ -53,15 +53,15 @@ def test_number_of_writing_threads_follows_the_settings():
             inside.discard(threading.get_ident())
 
     def batch():
-        services.in_store_thread(lambda: None)
+        services.run_in_store_thread(lambda: None)
         packed.wait(60)  # for its pack
-        services.in_store_thread(write)
+        services.run_in_store_thread(write)
         done.append(1)
 
     waiting = [threading.Thread(target=batch) for _ in range(BATCHES)]
     for thread in waiting:
         thread.start()
-    assert services.in_store_thread(lambda: "free") == "free"  # although all batches wait
+    assert services.run_in_store_thread(lambda: "free") == "free"  # although all batches wait
     packed.set()
     wait_until(lambda: len(inside) == WRITING)
     go_on.set()
@@ -76,13 +76,13 @@ def test_urgent_work_does_not_wait_for_other_work():
     """Regression: it waited behind the thousand pages of a pack just written."""
     go_on = threading.Event()
     others = [
-        threading.Thread(target=services.in_store_thread, args=(lambda: go_on.wait(60),))
+        threading.Thread(target=services.run_in_store_thread, args=(lambda: go_on.wait(60),))
         for _ in range(BATCHES)
     ]
     for thread in others:
         thread.start()
 
-    assert services.in_store_thread(lambda: "done", urgent=True) == "done"
+    assert services.run_in_store_thread(lambda: "done", urgent=True) == "done"
     go_on.set()
     for thread in others:
         thread.join(60)

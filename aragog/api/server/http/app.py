@@ -1,4 +1,4 @@
-"""The API as an ASGI application: the routes, and the token scope that each one requires."""
+"""The API as an ASGI application, with its routes and the token scopes that they require."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from aragog.api.operations.scopes import READ, WRITE
 from aragog.api.operations.table import choices
 from aragog.api.problems import Problem
 from aragog.api.server.http.calls import StoreCalls
-from aragog.api.server.http.compression import Compressed
+from aragog.api.server.http.compression import CompressedResponses
 from aragog.api.server.http.fast_reads import FastReads
-from aragog.api.server.http.middleware import Guarded
+from aragog.api.server.http.middleware import RequestGuard
 from aragog.api.server.http.observed import Observer
 from aragog.api.server.http.read_batches import ReadBatches
 from aragog.api.server.http.routes.changes import ChangesApi
@@ -43,14 +43,14 @@ RESPONSE_HEADERS = ("Content-Range", "ETag", "Link", "Retry-After")
 
 class Api:
     """
-    The API for one UrlStore; an ASGI application.
+    The API for one UrlStore, as an ASGI application.
 
     Args:
         store: the store to read and write.
         settings: limits, deadlines and tokens.
-        services: what the API uses in addition to the store; routes whose service is missing return
+        services: what the API uses in addition to the store. Routes whose service is missing return
             501.
-        tokens: the tokens in the settings, shared with the Thrift services; None if not shared.
+        tokens: the tokens in the settings, if shared with the Thrift services.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Api:
             stopping=lambda: self._status.draining,
             **services.arguments(),
         )
-        """The parts that operations use; another server in the same process can share them."""
+        """The services that operations use, which another server in this process can share."""
         self.unsent = MemoryLimit(settings.max_response_memory_bytes, "unread responses")
         """Memory for large responses that clients have not read yet."""
         self._operations = OperationRoutes(self._calls, self.parts, self._tokens, self.unsent)
@@ -94,11 +94,11 @@ class Api:
             cors=bool(settings.cors_origins),
             traced=services.tracer is not None,
         )
-        """Handles plain reads; the server passes requests to it first."""
-        guarded = Guarded(Compressed(self._router(services)), settings, observer)
-        self.bodies = guarded.bodies
+        """Handles plain reads. The server passes requests to it first."""
+        guard = RequestGuard(CompressedResponses(self._router(services)), settings, observer)
+        self.bodies = guard.bodies
         """Memory for request bodies."""
-        self._app: ASGIApp = guarded
+        self._app: ASGIApp = guard
         if settings.cors_origins:
             self._app = CORSMiddleware(
                 self._app,
@@ -112,20 +112,21 @@ class Api:
         await self._app(scope, receive, send)
 
     def drain(self) -> None:
-        """Prepare to stop: the readiness check now returns 503, and waiting feed readers end."""
+        """Prepare to stop. The readiness check now returns 503, and waiting feed reads end."""
         self._status.draining = self._changes.draining = True
 
     def end_waits(self) -> None:
         """
-        Respond to requests that wait for a fetch. This takes a lock, so signal handlers must not
-        call it.
+        Respond to requests that are waiting for a fetch.
+
+        This takes a lock, so signal handlers must not call it.
         """
         if self._fetching is not None:
             self._fetching.drain()
 
     @property
     def running_calls(self) -> int:
-        """Number of store calls still running; after a drain, these are the abandoned ones."""
+        """The number of store calls that are still running. After a drain, these were abandoned."""
         return self._calls.running
 
     def close(self) -> None:
@@ -136,18 +137,18 @@ class Api:
         status = self._status
         lookup = Lookup(self._calls, services, self._tokens)
 
-        async def front(request: Request) -> Response:
+        async def index_or_lookup(request: Request) -> Response:
             html = prefers_html(request.headers.getlist("accept"))
             return await (lookup.get(request) if html else status.index(request))
 
         paths: dict[str, dict[str, Endpoint]] = {"/metrics": {"GET": status.metrics}}
         for (path, method), operations in choices().items():
             paths.setdefault(path, {})[method] = self._operations.endpoint(operations)
-        paths["/v1/changes"]["GET"] = self._changes.answer
+        paths["/v1/changes"]["GET"] = self._changes.respond
         return Router(
             [
                 *(self._route(path, methods) for path, methods in paths.items()),
-                self._route("/", {"GET": front, "POST": lookup.post}, open_to_all=True),
+                self._route("/", {"GET": index_or_lookup, "POST": lookup.post}, open_to_all=True),
                 self._route("/docs", {"GET": status.docs}, open_to_all=True),
                 self._route("/openapi.json", {"GET": status.openapi}, open_to_all=True),
                 self._route("/healthz", {"GET": status.health}, open_to_all=True),
@@ -155,7 +156,7 @@ class Api:
                 *self._published_routes(services.publication),
             ],
             redirect_slashes=False,
-            default=_no_such_path,
+            default=_unknown_path,
         )
 
     def _published_routes(self, publication: Publication | None) -> list[Route]:
@@ -164,19 +165,19 @@ class Api:
             return []
         routes = PublishedRoutes(publication)
         return [
-            self._route(path, {"GET": routes.answer}, open_to_all=True) for path in routes.paths
+            self._route(path, {"GET": routes.respond}, open_to_all=True) for path in routes.paths
         ]
 
     def _route(
         self, path: str, methods: Mapping[str, Endpoint], *, open_to_all: bool = False
     ) -> Route:
         """
-        Return the route for one path; it responds with 405 to methods that the path
-        does not have.
+        Return the route for one path. It responds with 405 to methods that the
+        path does not have.
         """
         allowed = sorted({*methods, "OPTIONS", *(["HEAD"] if "GET" in methods else [])})
 
-        async def answer(request: Request) -> Response:
+        async def respond(request: Request) -> Response:
             request.scope["aragog.route"] = path
             method = "GET" if request.method == "HEAD" else request.method
             if method == "OPTIONS":
@@ -194,12 +195,12 @@ class Api:
             return await endpoint(request)
 
         # Without `methods`, Starlette passes every method to this endpoint.
-        return Route(path, _Endpoint(answer, self.unsent))
+        return Route(path, _Endpoint(respond, self.unsent))
 
 
 class _Endpoint:
     """
-    Wraps a function as an ASGI application for all methods; the middleware handles errors.
+    Wraps a function as an ASGI application for all methods. The middleware handles errors.
 
     Args:
         endpoint: creates the response.
@@ -216,14 +217,14 @@ class _Endpoint:
             await response(scope, receive, send)
 
 
-_SCOPES = {place: operations[0][0].gate for place, operations in choices().items()}
+_SCOPES = {place: operations[0][0].required_scope for place, operations in choices().items()}
 
 
 def _scope_of(path: str, method: str) -> str:
     return _SCOPES.get((path, method), READ if method == "GET" else WRITE)
 
 
-async def _no_such_path(_scope: Scope, _receive: Receive, _send: Send) -> None:
+async def _unknown_path(_scope: Scope, _receive: Receive, _send: Send) -> None:
     raise Problem(404, "unknown path; see /openapi.json")
 
 
@@ -232,7 +233,7 @@ HTML, JSON = "text/html", "application/json"
 
 def prefers_html(lines: Iterable[str]) -> bool:
     """
-    True if a client explicitly accepts HTML and does not prefer JSON.
+    Return True if a client explicitly accepts HTML and does not prefer JSON.
 
     Args:
         lines: the values of its Accept headers. Ranges such as `*/*` do not count, since programs
@@ -244,7 +245,7 @@ def prefers_html(lines: Iterable[str]) -> bool:
 
 
 def _parse_weight(text: str) -> tuple[str, float]:
-    """Return a media type and its weight; the weight is 0.0 if it cannot be parsed."""
+    """Return a media type and its weight, which is 0.0 if it cannot be parsed."""
     kind, *parameters = (part.strip().lower() for part in text.split(";"))
     weight = next((part[2:] for part in parameters if part.startswith("q=")), "1")
     digits = weight.replace(".", "", 1)

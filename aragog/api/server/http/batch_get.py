@@ -15,13 +15,13 @@ from aragog.errors import PERMANENT, InvalidUrl, SizeExceeded, TakenDown
 from aragog.urlstore.records import is_allowed
 
 MAX_BYTES = 33_554_432
-"""Maximum size of the records in one response; the last part may go beyond it."""
+"""Maximum size of the records in one response. The last part of a batch may exceed it."""
 FIRST_PART_SIZE = 20
 MAX_PART_SIZE = 500
 SPLIT_COUNT = 4
 """A batch that is too large to read at once is split into this many parts."""
 PART_BYTES = 4_194_304
-"""Later parts are sized to fit into this, based on the mean record size so far."""
+"""Later parts are chosen to have at most this size, based on the mean record size so far."""
 
 
 def read_urls(
@@ -32,15 +32,15 @@ def read_urls(
     purpose: str | None = None,
 ) -> list[dict[str, Any]]:
     """
-    Read many records, in order: `status` 200 with `record`, or 400, 403, 404, 413 or 500 with
-    `detail`.
+    Read many records, in order.
 
-    A URL that is invalid, or whose row cannot be read, does not affect the others. Records after
-    the first `MAX_BYTES`, or those that do not fit into `memory`, get status 413 without data; the
+    Each result has `status` 200 and `record`, or 400, 403, 404, 413 or 500 and `detail`. A URL that
+    is invalid, or whose row cannot be read, does not affect the others. Records after the first
+    `MAX_BYTES`, and those that `memory` has no space for, get status 413 without data, and the
     caller requests them again.
 
     Raises:
-        Problem: 503, there is no memory for the first records.
+        Problem: 503, because there is no memory for the first records.
         TransientError: the store does not respond.
     """
     items: list[dict[str, Any]] = []
@@ -70,7 +70,7 @@ def read_urls(
 
 
 def _allowed(result: RecordResult, purpose: str) -> RecordResult:
-    """Return the result, or None for a page whose site refuses this purpose."""
+    """Return the result, or None for a page whose site does not allow this purpose."""
     if not isinstance(result, RecordJson):
         return result
     return result if is_allowed(orjson.loads(result.data)["facts"], purpose) else None

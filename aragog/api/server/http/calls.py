@@ -1,4 +1,4 @@
-"""What all routes share: store calls in threads with deadlines, and JSON responses."""
+"""Code that all routes share: store calls in threads with deadlines, and JSON responses."""
 
 from __future__ import annotations
 
@@ -80,19 +80,19 @@ class StoreCalls:
 
     @property
     def metadata_threads(self) -> CallThreads:
-        """The threads for `metadata`, used by reads that share calls."""
+        """The threads for `metadata`, which reads that share calls also use."""
         return self._metadata
 
     async def metadata(
         self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run `call(store, ...)`; raises Overloaded, TimeoutError and the store's errors."""
+        """Run `call(store, ...)`. Raises Overloaded, TimeoutError and the store's errors."""
         return await self._metadata.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
 
     async def read(
         self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> HedgedResult:
-        """Run `call(store, ...)` as `metadata` does; if it is slow, also send it to the standby."""
+        """Run `call(store, ...)` like `metadata`. If it is slow, also send it to the standby."""
         bound = partial(self.read_store, lambda store: call(store, *args, **kwargs))
         return await self._metadata.run(bound, self.deadline_s)
 
@@ -115,11 +115,11 @@ class StoreCalls:
         return await self._broker.run(call, self._content_deadline_s)
 
     async def fetching(self, call: Callable[[], T]) -> T:
-        """Run one step of a fetch for a waiting caller: a read of the store, or an enqueue."""
+        """Run one step of a fetch for a waiting caller, which reads the store or enqueues."""
         return await self._fetching.run(call, self._content_deadline_s)
 
     async def metrics(self, call: Callable[[], T]) -> T:
-        """Run a metrics scrape, which may take seconds if a part does not respond."""
+        """Run a metrics scrape, which may take seconds if a component does not respond."""
         return await self._metrics.run(call, self._content_deadline_s)
 
     async def status(
@@ -129,7 +129,7 @@ class StoreCalls:
         return await self._status.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
 
     def runner(self, pool: Pool) -> Run:
-        """Return a function that runs calls in the threads of a pool, with its deadline."""
+        """Return a function that runs calls in a pool's threads, with the pool's deadline."""
         return {
             Pool.STORE: self._with_deadline(self._metadata, self.deadline_s),
             Pool.CONTENT: self._with_deadline(self._content, self._content_deadline_s),

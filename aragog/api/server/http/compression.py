@@ -1,7 +1,7 @@
 """
 Compress responses with zstd or gzip if the client accepts it (RFC 9110, 8.4; RFC 8878).
 
-Only complete responses of text or JSON above 1 KB are compressed, not streams and ranges. A body
+Only complete text or JSON responses above 1 KB are compressed, but not streams and ranges. A body
 above 64 KB is compressed in a thread, because it would block the event loop for more than a
 millisecond. Every response that could be compressed for another request has `Vary` (RFC 9110,
 12.5.5).
@@ -46,7 +46,7 @@ def compress_body(coding: str, body: bytes) -> bytes:
     return _ENCODERS[coding](body)
 
 
-class Compressed:
+class CompressedResponses:
     """ASGI middleware that compresses the responses of an application."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -99,8 +99,7 @@ class _Compressing:
 
 def _add_vary(head: Message) -> None:
     """
-    Declare that the response depends on Accept-Encoding, if responses of its kind may be
-    compressed.
+    Declare that the response depends on Accept-Encoding, if such responses may be compressed.
 
     Caches need this on the first response, compressed or not, and on a later 304.
     """

@@ -1,9 +1,10 @@
 """
 One HTTP/1.1 connection, with limits that a reverse proxy usually enforces.
 
-uvicorn's server stops connections, and `parsing.py` limits the size of heads. This class limits the
-time until a head is complete, the number of pipelined requests, and the time during which a client
-may stop reading. Responses are sent in the order of the requests (`exchange.py`).
+A request's head is its request line and headers. uvicorn's server stops connections, and
+`parsing.py` limits the size of heads. This class limits the time until a head is complete, the
+number of pipelined requests, and how long a client may stop reading. Responses are sent in the
+order of the requests (`exchange.py`).
 
     NEW ──┬─begin of a head─▶ HEAD ──its end──▶ BUSY ──last response──▶ IDLE (or HEAD)
     IDLE ─┘                                      └─ or an error ─▶ LINGERING ─▶ CLOSING
@@ -76,10 +77,10 @@ class HttpService:
 
 class ApiConnection(asyncio.Protocol):
     """
-    A client's connection; uvicorn's server creates one per connection.
+    A client's connection, which uvicorn's server creates.
 
     Args:
-        service: shared by all connections.
+        service: state shared by all connections.
         server_state: uvicorn's connections, tasks and default response headers.
 
     Attributes:
@@ -96,7 +97,7 @@ class ApiConnection(asyncio.Protocol):
         self.loop = asyncio.get_running_loop()
         self.blocked = False
         self.readable_again = asyncio.Event()
-        """Set while the client reads."""
+        """Set while the client is reading."""
         self.readable_again.set()
         self.addresses: tuple[Any, Any, str] = (None, None, "http")
         """The addresses of client and server, and the scheme."""
@@ -105,9 +106,9 @@ class ApiConnection(asyncio.Protocol):
         self._since_s = time.monotonic()
         """When the current state began, or when the client stopped reading."""
         self._exchanges: deque[Exchange] = deque()
-        """Requests without a response; the first one is being handled."""
+        """Requests without a response. The first one is being handled."""
         self._receiving: AsgiExchange | None = None
-        """The last request, if its body has not arrived completely."""
+        """The most recent request, if its body has not arrived completely."""
         self._last_response: Problem | None = None
         """A response to send after those to earlier requests, before the connection is closed."""
         self._paused = False
@@ -155,8 +156,9 @@ class ApiConnection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """
-        Complete the requests of a client that sends no more data; False closes the
-        connection now.
+        Complete the requests of a client that sends no more data.
+
+        Returns False to close the connection now.
         """
         # With TLS, asyncio closes the connection regardless of the result and logs a warning.
         if self._state is HttpState.LINGERING or self.addresses[2] == "https":
@@ -224,13 +226,13 @@ class ApiConnection(asyncio.Protocol):
         self.service.unsent.release(counted_bytes)
 
     def write_counted(self, data: bytes, counted_bytes: int) -> None:
-        """Write data; bytes counted in `unsent` stay counted until the client has read them."""
+        """Write data. Bytes counted in `unsent` stay counted until the client has read them."""
         self._unread.begin_write(counted_bytes)
         self.transport.write(data)  # calls `pause_writing` if the client does not read
         if counted_bytes:
             self._unread.end_write(counted_bytes, blocked=self.blocked)
 
-    def responded(self, exchange: Exchange) -> None:
+    def on_response_sent(self, exchange: Exchange) -> None:
         """Continue after the first exchange has sent its response."""
         self._exchanges.popleft()
         self.server_state.total_requests += 1
@@ -252,8 +254,8 @@ class ApiConnection(asyncio.Protocol):
     @property
     def idle_since_s(self) -> float | None:
         """
-        When the connection became idle; None while it has a request. An incomplete head does not
-        count.
+        When the connection became idle, or None while it has a request. An incomplete head does not
+        count as a request.
         """
         return None if self._state in (HttpState.BUSY, HttpState.CLOSING) else self._since_s
 
@@ -297,8 +299,9 @@ class ApiConnection(asyncio.Protocol):
 
     def _read_fast(self) -> bool:
         """
-        Handle a plain read of a record without ASGI; False if it is another request
-        or must wait.
+        Handle a plain read of a record without ASGI.
+
+        Returns False if this is another request or must wait.
         """
         parser = self._parser
         if self.blocked or parser.method != b"GET":
@@ -309,7 +312,9 @@ class ApiConnection(asyncio.Protocol):
         # The response may be ready immediately, so the exchange is registered first.
         self._exchanges.append(exchange)
         common = self.server_state.default_headers
-        if self.service.fast_reads.take(parser.target, parser.headers, common, exchange.answer):
+        if self.service.fast_reads.take(
+            parser.target, parser.headers, common, exchange.send_response
+        ):
             return True
         self._exchanges.pop()
         return False
@@ -331,8 +336,8 @@ class ApiConnection(asyncio.Protocol):
         """
         Send the problem, unless the response has begun, and close the connection.
 
-        Complete requests are answered first: the client matches responses to its requests by order
-        (RFC 9112, 9.3.2), and the problem belongs to a later request.
+        Complete requests get their responses first, because the client matches responses to
+        requests by order (RFC 9112, 9.3.2), and the problem belongs to a later request.
         """
         if self._receiving is not None and not self._receiving.started:
             self._exchanges.remove(self._receiving)
@@ -381,14 +386,14 @@ class ApiConnection(asyncio.Protocol):
         self.transport.close()
 
     def _cancel_all(self) -> None:
-        """Discard messages that the application still sends."""
+        """Discard any further messages from the application."""
         while self._exchanges:
             self._exchanges.popleft().cancel()
         self._receiving = None
 
 
 def _address(name: Any) -> tuple[str, int] | None:
-    """Return host and port of a socket's name."""
+    """Return the host and port of a socket's name."""
     return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
 
 

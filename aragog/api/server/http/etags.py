@@ -16,8 +16,9 @@ _TAG = re.compile(r'"([!#-~]+)"')
 
 def body_tag(version: str, body: bytes) -> str:
     """
-    Return the ETag of a record: its version, which a write's `If-Match` is compared with, and a
-    hash.
+    Return a record's ETag.
+
+    It consists of the record's version, which a write's `If-Match` is compared with, and a hash.
     """
     return f'"{version}.{hashlib.blake2b(body, digest_size=8).hexdigest()}"'
 
@@ -49,8 +50,9 @@ def current_tag(request: Request, tag: str) -> str | None:
 
 def expected_version(request: Request) -> str | None:
     """
-    Return the version that a write expects: from If-Match, "" for `If-None-Match: *`, or None for
-    any.
+    Return the version that a write expects.
+
+    This is the version in If-Match, "" for `If-None-Match: *`, or None if any version will do.
 
     A precondition that this server cannot check is an error, because ignoring it could lose a
     write.
@@ -61,7 +63,7 @@ def expected_version(request: Request) -> str | None:
     expected = request.headers.getlist("if-match")
     excluded = request.headers.getlist("if-none-match")
     if expected and excluded:
-        raise BadInput("If-Match and If-None-Match: send only one of them")
+        raise BadInput("If-Match and If-None-Match cannot be combined; send only one of them")
     if excluded:
         if excluded != [ANY_VERSION]:
             raise BadInput("If-None-Match: a write accepts only *; send If-Match with one ETag")
@@ -70,5 +72,5 @@ def expected_version(request: Request) -> str | None:
         return expected[0] if expected else None
     match = _TAG.fullmatch(expected[0])
     if match is None or len(expected) > 1:
-        raise BadInput("If-Match: must be * or a single ETag from this server")
+        raise BadInput("If-Match: must be * or one ETag from this server")
     return match[1].partition(".")[0]  # the rest is a hash, see `body_tag`

@@ -1,8 +1,8 @@
 """
 One request and its response, handled by an ASGI application or by the shortcut for plain reads.
 
-An exchange is created when the head of its request is complete, begins after the earlier responses
-were sent, and is cancelled when its client disconnects.
+An exchange is created when its request's head (request line and headers) is complete. It begins
+after the earlier responses were sent, and is cancelled when its client disconnects.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class RequestHead(NamedTuple):
     """Path and query, or a complete URL."""
     version: str
     headers: list[tuple[bytes, bytes]]
-    """Header names in lower case, with values."""
+    """Header names in lower case, with their values."""
 
 
 class ExchangeConnection(Protocol):
-    """The connection of an exchange."""
+    """An exchange's interface to its connection."""
 
     app: ASGIApp
     addresses: tuple[Any, Any, str]
@@ -54,7 +54,7 @@ class ExchangeConnection(Protocol):
     blocked: bool
     """True if the client does not read the written data."""
     readable_again: asyncio.Event
-    """Set while the client reads."""
+    """Set while the client is reading."""
     server_state: Any
     """uvicorn's state: tasks, and default response headers."""
     transport: asyncio.Transport
@@ -63,15 +63,15 @@ class ExchangeConnection(Protocol):
         """Leave data from the client in the kernel."""
 
     def resume_reading(self) -> None:
-        """Resume reading, if no other request waits."""
+        """Resume reading, if no other request is waiting."""
 
     def write_counted(self, data: bytes, counted_bytes: int) -> None:
-        """Write data; `counted_bytes` of it stay counted until the client has read them."""
+        """Write data. `counted_bytes` of it stay counted until the client has read them."""
 
     def uncount(self, counted_bytes: int) -> None:
         """Stop counting these bytes, because they will not be written."""
 
-    def responded(self, exchange: Exchange) -> None:
+    def on_response_sent(self, exchange: Exchange) -> None:
         """Continue after the first exchange has sent its response."""
 
 
@@ -93,7 +93,7 @@ class Exchange:
         self.cancelled = False
 
     def begin(self) -> None:
-        """Handle the request; called after the earlier ones have been answered."""
+        """Handle the request. Called after the earlier responses have been sent."""
 
     def hang_up(self) -> None:
         """Called when the client sends no more data but waits for the response."""
@@ -105,13 +105,13 @@ class Exchange:
 
 class FastExchange(Exchange):
     """
-    A plain read: it has no body, does not wait for other requests, and gets its response in one
+    A plain read, which has no body, does not wait for other requests, and gets its response in one
     piece.
     """
 
     __slots__ = ()
 
-    def answer(self, response: bytes, counted_bytes: int) -> None:
+    def send_response(self, response: bytes, counted_bytes: int) -> None:
         """
         Send the complete response, unless the client has disconnected.
 
@@ -128,7 +128,7 @@ class FastExchange(Exchange):
             head, blank, body = response.partition(b"\r\n\r\n")
             response = b"%b\r\nconnection: close%b%b" % (head, blank, body)
         connection.write_counted(response, counted_bytes)
-        connection.responded(self)
+        connection.on_response_sent(self)
 
 
 class AsgiExchange(Exchange):
@@ -183,8 +183,8 @@ class AsgiExchange(Exchange):
         self._arrived.set()
 
     def hang_up(self) -> None:
-        # An endless response, such as a stream of events, has to end when its client disconnects,
-        # and a client that only stops sending looks the same at first.
+        # An endless response, such as a stream of events, has to end when its client disconnects.
+        # At first, a client that only stops sending looks like one that disconnects.
         self._has_hung_up = True
         self._arrived.set()
 
@@ -194,8 +194,8 @@ class AsgiExchange(Exchange):
 
     async def receive(self) -> Message:
         """
-        Return the next part of the body, or a disconnect once the client has gone or has its
-        response.
+        Return the next part of the body, or a disconnect message once the client has disconnected
+        or has its response.
         """
         if self._expects_continue and not self.started and not self.cancelled:
             self._expects_continue = False
@@ -251,12 +251,13 @@ class AsgiExchange(Exchange):
             self.connection.transport.write(_ERROR_RESPONSE)
         self.keep_alive = False
         self._is_complete = True
-        self.connection.responded(self)
+        self.connection.on_response_sent(self)
 
     def _head_of(self, message: Message) -> bytes:
         """
-        Return the response's head; this determines the body's framing and whether the connection
-        stays open.
+        Return the response's head.
+
+        This also determines the body's framing and whether the connection stays open.
         """
         status = message["status"]
         lines = _HeaderLines((*self.connection.server_state.default_headers, *message["headers"]))
@@ -284,7 +285,7 @@ class AsgiExchange(Exchange):
             self.connection.transport.write(b"0\r\n\r\n")
         self._is_complete = True
         self._arrived.set()
-        self.connection.responded(self)
+        self.connection.on_response_sent(self)
 
 
 class _HeaderLines:
@@ -314,7 +315,7 @@ class _HeaderLines:
 
 
 def _scope(connection: ExchangeConnection, head: RequestHead) -> Scope:
-    """Return a request's ASGI scope; raises HttpParserInvalidURLError or UnicodeError."""
+    """Return a request's ASGI scope. Raises HttpParserInvalidURLError or UnicodeError."""
     url = parse_url(head.target)
     client, server, scheme = connection.addresses
     return {

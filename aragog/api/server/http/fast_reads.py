@@ -2,8 +2,8 @@
 A shortcut for the most frequent request: `GET /v1/urls?url=…&fields=…&include=`.
 
 It takes a third of the CPU time of ASGI, routing and Starlette. Its responses are the same, byte
-for byte (`tests/integration/serving/test_fast_reads.py`). Requests with any other method, parameter
-or relevant header are handled by the ASGI application.
+for byte (`tests/integration/serving/test_fast_reads.py`). The ASGI application handles requests
+with any other method or parameter, and with headers that matter.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UNUSUAL_HEADERS = frozenset({
     b"origin", b"expect", b"upgrade", b"transfer-encoding", b"content-length", b"if-none-match",
     b"connection",
 })  # fmt: skip
-"""Headers that only the ASGI application handles."""
+"""Only the ASGI application handles requests with these headers."""
 _OK = (
     b"HTTP/1.1 200 OK\r\n%bcontent-type: application/json\r\netag: %b\r\n"
     b"cache-control: private, no-cache\r\ncontent-length: %d\r\n%b\r\n%b"
@@ -88,12 +88,14 @@ class FastReads:
         send: SendResponse,
     ) -> bool:
         """
-        Handle a GET without a body, now or later; False if the ASGI application must handle it.
+        Handle a GET without a body, now or later.
+
+        Returns False if the ASGI application must handle it.
 
         Args:
-            target: the request target, path and query.
-            headers: header names in lower case, with values.
-            default_headers: headers of every response.
+            target: the request target, which is path and query.
+            headers: header names in lower case, with their values.
+            default_headers: headers for every response.
             send: called once with the complete response.
         """
         resource = _resource(target)
@@ -161,7 +163,7 @@ class FastReads:
         return done
 
     def _encode_headers(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-        """Return the default response headers as bytes; the server renews them once per second."""
+        """Return the default response headers, which the server renews every second, as bytes."""
         if headers is not self._common_source:
             self._common_source = headers
             self._common = b"".join(b"%b: %b\r\n" % pair for pair in headers)
@@ -204,8 +206,10 @@ def _resource(target: bytes) -> tuple[str, tuple[str, ...] | None] | None:
 
 def _unquote(text: str) -> str:
     """
-    `unquote_plus` for ASCII text, in half the time; raises ValueError if the result
-    is not UTF-8.
+    Do what `unquote_plus` does, for an ASCII string and in half the time.
+
+    Raises:
+        ValueError: the result is not UTF-8.
     """
     return unquote_to_bytes(text.replace("+", " ")).decode()
 

@@ -1,10 +1,10 @@
 """
-The API's outermost middleware: checks every request and turns errors into responses.
+The API's outermost middleware, which checks every request and turns errors into responses.
 
 It checks the Host header, and that there is at most one token. It limits the size and arrival time
 of bodies, and the memory for all of them together. It splits large responses into pieces, and sends
-each once the client has read enough of the earlier ones. It reports errors as problem details and
-records request metrics.
+each piece once the client has read enough of the earlier ones. It reports errors as problem details
+and records request metrics.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from aragog.runtime.hosts import is_allowed_host
 from aragog.settings import ServingSettings
 
 
-class Guarded:
+class RequestGuard:
     """The outermost ASGI middleware of the API."""
 
     def __init__(self, app: ASGIApp, settings: ServingSettings, observer: Observer) -> None:
@@ -30,7 +30,7 @@ class Guarded:
         self._settings = settings
         self._hosts = (*settings.allowed_hosts, settings.host)
         self.bodies = MemoryLimit(settings.max_request_memory_bytes, "the bodies of requests")
-        """Memory for the bodies of all unanswered requests, including incomplete ones."""
+        """Memory for the bodies of all requests without a response, including incomplete ones."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -55,7 +55,7 @@ class Guarded:
         if len(hosts) > 1 or (not hosts and scope["http_version"] != "1.0"):
             raise Problem(400, "exactly one Host header is required")
         if hosts and not is_allowed_host(hosts[0].decode("latin-1"), self._hosts):
-            raise Problem(421, "this server does not serve that Host; see serving.allowed_hosts")
+            raise Problem(421, "this server does not accept that Host; see serving.allowed_hosts")
         # A proxy might check a different token than this server.
         if len(_values(scope, b"authorization")) > 1:
             raise Problem(400, "at most one Authorization header is allowed")
@@ -88,7 +88,7 @@ class RequestBody:
         Check the announced length.
 
         Raises:
-            Problem: 413, it is too large.
+            Problem: 413, because it is too large.
         """
         if self._length.isdigit() and int(self._length) > self._max_bytes:
             raise _too_large(self._max_bytes)
@@ -100,12 +100,13 @@ class RequestBody:
 
     async def receive(self) -> Message:
         """
-        Return the next piece, counted until the request is answered; after the last one, a
-        disconnect.
+        Return the next piece or, after the last one, a disconnect message.
+
+        The piece is counted until the response has been sent.
 
         Raises:
-            Problem: 413, the body is too large; 408, it is late; 503, all bodies together are too
-                large.
+            Problem: 413 if the body is too large, 408 if it is late, or 503 if all bodies together
+                are too large.
         """
         message = await self._piece()
         size = len(message.get("body", b""))
@@ -118,7 +119,7 @@ class RequestBody:
         Read and discard the rest, so that the client can read the response.
 
         Returns False if the rest is too large or late, or if the client waits for the response
-        before it sends the rest.
+        before it sends more.
         """
         if self._expects_continue or (
             self._length.isdigit() and int(self._length) > self._max_bytes
@@ -135,7 +136,8 @@ class RequestBody:
         Read and discard the rest.
 
         Raises:
-            Problem: 400, the client has disconnected; 413, the body is too large; 408, it is late.
+            Problem: 400 if the client has disconnected, 413 if the body is too large, or 408 if it
+                is late.
         """
         while self.unread:
             await self._piece()

@@ -30,7 +30,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 class RequestCounts(Collector):
     """
-    Counters of the process's requests, in dictionaries, because updating those is cheap.
+    Counts the process's requests in dictionaries, because updating those is cheap.
 
     Attributes:
         requests: number of requests by (method, route, status).
@@ -47,7 +47,7 @@ class RequestCounts(Collector):
         )
 
     def collect(self) -> Iterator[Metric]:
-        """The current metrics."""
+        """Yield the current metrics."""
         metric = CounterMetricFamily(
             "aragog_http_requests",
             "Requests by route and status.",
@@ -64,12 +64,12 @@ REGISTRY.register(COUNTS)
 
 
 class Observer:
-    """Records one server's requests; must be used on its event loop."""
+    """Records one server's requests. It must be used on the server's event loop."""
 
     def __init__(self, settings: ServingSettings) -> None:
         self._log = AccessLog(settings.access_log_share)
         self.in_flight = 0
-        """Number of requests being handled."""
+        """The number of requests that are being handled."""
         IN_FLIGHT.set_function(lambda: self.in_flight)
 
     def record_response(
@@ -86,7 +86,7 @@ class Observer:
 
         Args:
             method: the request's method.
-            route: the path with placeholders; "none" if the path is unknown.
+            route: the path with placeholders, or "none" if the path is unknown.
             status: the response's status.
             seconds: time until the response began.
             target: path and query as requested.

@@ -1,4 +1,4 @@
-"""Parse and check query parameters and JSON bodies."""
+"""Parse and validate query parameters and JSON bodies."""
 
 from __future__ import annotations
 
@@ -45,30 +45,32 @@ class Query:
         """Return a parameter, or `default` if it is missing or empty."""
         return self._values.get(name) or default
 
-    def texts(self) -> dict[str, str]:
+    def values(self) -> dict[str, str]:
         """Return all parameters."""
         return dict(self._values)
 
     def required(self, name: str) -> str:
-        """Return a required parameter; raises BadInput if it is missing or empty."""
+        """Return a required parameter. Raises BadInput if it is missing or empty."""
         value: str | None = self._values.get(name)
         if not value:
             raise BadInput(f"{name}: is required")
         return value
 
-    def number(self, name: str, default: int, *, least: int, most: int) -> int:
+    def number(self, name: str, default: int, *, minimum: int, maximum: int) -> int:
         """
-        Return a whole number, capped at `most`; raises BadInput for other text or a number below
-        `least`.
+        Return a whole number, capped at `maximum`.
+
+        Raises:
+            BadInput: this is not a whole number, or it is below `minimum`.
         """
         text = self._values.get(name)
         if text is None:
             return default
         if not (text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS):
-            raise BadInput(f"{name}: must be a whole number from {least} to {most}")
-        if int(text) < least:
-            raise BadInput(f"{name}: must be {least} at least")
-        return min(int(text), most)
+            raise BadInput(f"{name}: must be a whole number from {minimum} to {maximum}")
+        if int(text) < minimum:
+            raise BadInput(f"{name}: must be at least {minimum}")
+        return min(int(text), maximum)
 
     def names(self, name: str) -> list[str] | None:
         """Return a comma-separated list, or None if the parameter is missing."""
@@ -99,8 +101,8 @@ def distinct(pairs: Sequence[tuple[str, T]]) -> dict[str, T]:
     Return the values by name.
 
     Raises:
-        BadInput: a name is repeated. Picking one of the values would be a guess, and `for` decides
-            which data may be returned.
+        BadInput: a name is repeated. Choosing one of the values would be a guess, and the parameter
+            `for` determines which data may be returned.
     """
     values = dict(pairs)
     if len(values) < len(pairs):
@@ -112,17 +114,17 @@ def distinct(pairs: Sequence[tuple[str, T]]) -> dict[str, T]:
 
 def _refuse_repeated(body: bytes, members: Mapping[str, Any]) -> None:
     """
-    Refuse a body in which an object repeats a member; parsers would silently use
-    the last one.
+    Refuse a body in which an object repeats a member. Parsers would silently
+    use the last one.
     """
     is_flat = b"\\" not in body and body.count(b"{") == 1
     if is_flat and all(body.count(f'"{name}"'.encode()) == 1 for name in members):
         return
     try:
-        # Keep numbers as text, which is fast and has no limit on digits.
+        # Keep numbers as strings, which is fast and has no limit on digits.
         json.loads(body, object_pairs_hook=distinct, parse_int=str, parse_float=str)
     except RecursionError as error:
-        raise BadInput("the body is not JSON: it is nested too deeply") from error
+        raise BadInput("the body is nested too deeply") from error
 
 
 async def json_object(request: Request, *, exact: bool = False) -> dict[str, Any]:
@@ -133,8 +135,8 @@ async def json_object(request: Request, *, exact: bool = False) -> dict[str, Any
     server refuses. A page of another origin therefore cannot write.
 
     Args:
-        request: its whole body is read; the middleware has limited its size.
-        exact: keep the digits of numbers (`field_formats.parse`).
+        request: the request. The middleware has limited the size of its body.
+        exact: True to keep the digits of numbers (`field_formats.parse`).
 
     Raises:
         Problem: 415, the Content-Type is not JSON.

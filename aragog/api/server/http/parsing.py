@@ -1,8 +1,9 @@
 """
 Parse the requests in a connection's bytes with httptools, and enforce limits.
 
-httptools does not limit heads or trailers, reports trailers as headers, and drops the body of a
-request that asks for an upgrade. `RequestParser` corrects all three.
+httptools does not limit the size of heads (request line and headers) or trailers, reports trailers
+as headers, and drops the body of a request that asks for an upgrade. `RequestParser` corrects all
+three.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _FRAMING = (b"content-length", b"transfer-encoding")
 
 
 class BadRequest(Exception):
-    """The bytes are not accepted, and nothing after them can be read; `problem` is the reason."""
+    """The bytes are refused, and nothing after them can be read. `problem` is the reason."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.detail)
@@ -32,13 +33,13 @@ class RequestEvents(Protocol):
     """The callbacks of a parser, in the order of the calls for each request."""
 
     def on_head(self) -> Problem | None:
-        """The head is complete; returning a problem refuses the request."""
+        """Called when the head is complete. Returns a problem to refuse the request."""
 
     def on_body(self, body: bytes) -> None:
-        """A piece of the body."""
+        """Called with a piece of the body."""
 
     def on_end(self) -> None:
-        """The request is complete."""
+        """Called when the request is complete."""
 
 
 class HeadSize:
@@ -50,10 +51,10 @@ class HeadSize:
 
     Attributes:
         arriving: True if the next data belongs to a head or starts one.
-        min_bytes: total size of the chunks after the one in which the head began. In a body, the
-            chunks since the last one with body data: they only contain trailers or chunk
-            extensions.
-        max_bytes: the same, including the chunk in which the head began; 0 if no head has begun.
+        min_bytes: total size of the chunks after the one in which the head began. In a body, total
+            size of the chunks since the last one with body data, which only contain trailers or
+            chunk extensions.
+        max_bytes: the same, including the chunk in which the head began, or 0 if no head has begun.
     """
 
     __slots__ = ("_chunk_bytes", "arriving", "max_bytes", "min_bytes")
@@ -70,13 +71,13 @@ class HeadSize:
             self.max_bytes += chunk_bytes
 
     def begin(self) -> None:
-        """Record that a head begins in the last chunk."""
+        """Record that a head begins in the current chunk."""
         self.arriving, self.min_bytes, self.max_bytes = True, 0, self._chunk_bytes
 
     def end(self, *, arriving: bool = False) -> None:
         """
-        Record the end of a head; with `arriving`, the request is complete and another
-        head follows.
+        Record the end of a head. With `arriving`, the request is complete and
+        another head follows.
         """
         self.arriving, self.min_bytes, self.max_bytes = arriving, 0, 0
 
@@ -91,8 +92,8 @@ class RequestParser:
             body.
 
     Attributes:
-        target: the last request's path and query, or complete URL.
-        headers: the headers in its head, without trailers; names in lower case.
+        target: the most recent request's path and query, or complete URL.
+        headers: the headers in its head, without trailers, with names in lower case.
         size: the size of an incomplete head.
     """
 
@@ -108,24 +109,24 @@ class RequestParser:
         self._upgrades = False
         """True if httptools ends the request after its head."""
         self._is_reparsing = False
-        """True while it parses an already processed head again."""
+        """True while httptools parses a head again that was already processed."""
         self._parser = self._new_parser()
 
     @property
     def method(self) -> bytes:
-        """The method of the last request."""
+        """The method of the most recent request."""
         method: bytes = self._parser.get_method()
         return method
 
     @property
     def version(self) -> str:
-        """The HTTP version of the last request, such as 1.1."""
+        """The HTTP version of the most recent request, such as 1.1."""
         version: str = self._parser.get_http_version()
         return version
 
     @property
     def keeps_alive(self) -> bool:
-        """True if the client expects the connection to stay open after the last request."""
+        """True if the client expects the connection to stay open after the most recent request."""
         keeps_alive: bool = self._parser.should_keep_alive()
         return keeps_alive
 
@@ -134,7 +135,7 @@ class RequestParser:
         Parse a chunk.
 
         Raises:
-            BadRequest: not HTTP/1.1, a limit is exceeded, or `on_head` refused the request.
+            BadRequest: this is not HTTP/1.1, a limit is exceeded, or `on_head` refused the request.
         """
         self.size.received(len(data))
         try:
@@ -243,7 +244,7 @@ class RequestParser:
         raise _Stopped
 
     def _too_long_head(self) -> Problem:
-        return Problem(431, f"the request's head is longer than {self._max_bytes} bytes")
+        return Problem(431, f"the request's headers are longer than {self._max_bytes} bytes")
 
     def _too_long_trailers(self) -> Problem:
         return Problem(
@@ -252,7 +253,7 @@ class RequestParser:
 
 
 def _field_bytes(name: bytes, value: bytes) -> int:
-    """Return the size of a field as a header line."""
+    """Return the size of a header field as a line."""
     return len(name) + len(value) + 4
 
 

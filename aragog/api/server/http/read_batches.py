@@ -1,8 +1,8 @@
 """
-Read records for responses; requests that wait at the same time share one read of the store.
+Read records for responses. Requests that wait at the same time share one read of the store.
 
 Passing a call to a thread and back costs as much CPU time as the read itself. Each request in a
-batch has its own result; a failed one does not affect the others.
+batch has its own result, and a failed one does not affect the others.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Body:
 
 
 Result = Body | Exception | None
-"""The result of a read; None if the URL has no record."""
+"""The result of a read, or None if the URL has no record."""
 Done = Callable[[Result, int], None]
 
 
@@ -44,13 +44,13 @@ class RecordRead(ThreadCall):
 
     Args:
         read: reads the store.
-        url: in any spelling.
+        url: the URL, in any spelling.
         fields: the fields to read; None reads all.
         coding: a Content-Encoding that the client accepts, or None.
         done: called once on the event loop, with the result and how many of its bytes `memory`
             counts.
-        memory: counts large results; the sender of a result releases its memory.
-        deadline_s: by `time.monotonic`.
+        memory: counts large results. The sender of a result releases its memory.
+        deadline_s: the deadline, by `time.monotonic`.
     """
 
     __slots__ = ("_done", "_held_bytes", "_memory", "_result", "coding", "fields", "read", "url")
@@ -89,7 +89,7 @@ class RecordRead(ThreadCall):
         return self._done is None
 
     def settle(self, result: Result) -> None:
-        """Keep the result if there is memory for it; runs in a thread."""
+        """Keep the result if there is memory for it. This runs in a thread."""
         if isinstance(result, Body) and len(result.data) > SMALL_BYTES:
             if self._memory.take(len(result.data)):
                 self._held_bytes = len(result.data)
@@ -117,11 +117,11 @@ def _is_read(call: object) -> bool:
 
 class ReadBatches:
     """
-    The reads of one server; must be used on its event loop.
+    The reads of one server. It must be used on the server's event loop.
 
     Args:
         read: reads the store.
-        threads: run the reads.
+        threads: the threads that run the reads.
         deadline_s: how long a read may take.
         memory: counts large results.
     """

@@ -22,14 +22,14 @@ from zengraph.records import counted_result
 
 
 class RecordJson(NamedTuple):
-    """A record as JSON, built by `aragog.api.record_json`."""
+    """A record as JSON, which `aragog.api.record_json` builds."""
 
     data: bytes
     version: str
 
 
 RecordResult = RecordJson | Exception | None
-"""A record, None if nothing is stored, or an exception that only affects this URL."""
+"""A record, or None if nothing is stored, or an exception that only affects this URL."""
 
 
 def read_records(
@@ -59,10 +59,10 @@ def read_hedged(
     read: ReadStore, urls: Sequence[str], fields: tuple[str, ...] | None
 ) -> list[RecordResult]:
     """
-    `read_records` from a store or its standby; marks records from the standby.
+    Like `read_records`, from a store or its standby. Marks records from the standby.
 
     Raises:
-        ReadTooLarge: the records are too large in total; never for a single record.
+        ReadTooLarge: the records are too large in total. Never raised for one record.
     """
     try:
         results, standby = read(lambda store: read_records(store, urls, fields))
@@ -73,7 +73,7 @@ def read_hedged(
             raise
         if isinstance(error, TooManyReads):
             return [error] * len(urls)
-        # Perhaps only one URL is affected, since each file of an SQLite store fails separately.
+        # Perhaps only one URL is affected, because each file of an SQLite store fails separately.
         return [record for url in urls for record in read_hedged(read, [url], fields)]
     return [_mark_standby(result) for result in results] if standby else results
 

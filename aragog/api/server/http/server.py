@@ -28,14 +28,14 @@ from aragog.settings import ServingSettings
 
 DRAIN_S = 5
 EXTRA_FILES = 1024
-"""Open files needed in addition to the client connections over HTTP and Thrift."""
+"""How many files must be open in addition to the client connections over HTTP and Thrift."""
 
 
 def listen(settings: ServingSettings) -> socket.socket:
     """
-    Return the listening socket; the processes of one server inherit it to share its port.
+    Return the listening socket, which a server's processes inherit to share its port.
 
-    SO_REUSEPORT is not set: with it, a second server could start on the same port unnoticed and
+    SO_REUSEPORT is not set, because a second server could then start on the same port unnoticed and
     receive half of the requests.
 
     Raises:
@@ -69,7 +69,7 @@ class Companion(Protocol):
 
     @property
     def running_calls(self) -> int:
-        """Number of calls still running."""
+        """The number of calls that are still running."""
 
 
 class ApiServer(uvicorn.Server):
@@ -80,7 +80,7 @@ class ApiServer(uvicorn.Server):
         api: the application.
         settings: limits and timeouts.
         ready: called when the server accepts connections.
-        companion: another server, which starts and stops with this one.
+        companion: another server that starts and stops with this one.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class ApiServer(uvicorn.Server):
         self._clients.stop()
 
     def _protocol(self) -> asyncio.Protocol:
-        """Create a connection's protocol; uvicorn calls this in place of its own protocol class."""
+        """Create a connection's protocol. uvicorn calls this in place of its own protocol class."""
         protocol: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
             config=self.config, server_state=self.server_state, app_state=self.lifespan.state
         )
@@ -153,7 +153,7 @@ class ApiServer(uvicorn.Server):
 
 
 def allow_connections(settings: ServingSettings) -> None:
-    """Raise the limit on open files (often 1,024) as far as needed and permitted."""
+    """Raise the limit on open files, which is often 1,024, as far as needed and permitted."""
     raise_limit(max(REQUESTED_LIMIT, EXTRA_FILES + 2 * settings.max_connections))
 
 

@@ -14,7 +14,7 @@ from aragog.crawl.identity.published_files import Publication
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services(OtherParts):
-    """What a server uses in addition to its store: the parts of operations, and its own."""
+    """What a server uses in addition to its store, for operations and for other routes."""
 
     embedded: bool = True
     """True if the store responds without waiting for a network."""

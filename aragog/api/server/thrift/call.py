@@ -23,25 +23,25 @@ _MIN_WAIT_S = 0.002
 
 
 class CallOwner(Protocol):
-    """The part of the server that a call depends on."""
+    """The server's interface for calls."""
 
-    def finished(self, call: Call) -> None:
+    def on_finish(self, call: Call) -> None:
         """Called when `call.reply` is set."""
 
-    def expired(self, call: Call) -> None:
-        """Respond without a result, because the deadline has passed."""
+    def on_deadline(self, call: Call) -> None:
+        """Called to respond without a result, because the deadline has passed."""
 
 
 class Call(ThreadCall):
     """One call, from its frame to its reply."""
 
     __slots__ = (
-        "answered",
         "arguments",
         "arguments_offset",
         "connection",
         "counted_bytes",
         "frame",
+        "is_answered",
         "method",
         "outcome",
         "owner",
@@ -76,10 +76,10 @@ class Call(ThreadCall):
         self.arguments: Any = None
         """The arguments, or None until they are decoded."""
         self.reply: bytes | Wait = b""
-        """The framed reply, or the condition that the call waits for; set by the call's thread."""
+        """The framed reply, or the wait that the call's thread has requested."""
         self.outcome = "abandoned"
-        """The outcome for metrics and the access log; set by the call's thread."""
-        self.answered = False
+        """The outcome for metrics and the access log, which the call's thread sets."""
+        self.is_answered = False
         self.counted_bytes = 0
         """
         Number of the frame's bytes that are counted in the server's `requests`. They are released
@@ -122,7 +122,7 @@ class Call(ThreadCall):
                 self.decode_arguments()
 
     def exception_reply(self, reply: WireException) -> bytes:
-        """Return the framed reply with an exception of the contract."""
+        """Return the framed reply with a Thrift exception."""
         return wire.exception_reply(
             self.method.name.encode(), self.sequence_id, reply.field, reply.error
         )
@@ -135,11 +135,11 @@ class Call(ThreadCall):
 
     @property
     def abandoned(self) -> bool:
-        return self.answered or self.connection.is_closed
+        return self.is_answered or self.connection.is_closed
 
     def run(self) -> None:
         """Run the call, or its next step."""
-        if self.answered:
+        if self.is_answered:
             return
         try:
             value = self.steps or self.method.run(self.decode_arguments())
@@ -160,7 +160,7 @@ class Call(ThreadCall):
         if rest is None or method.can_batch is None:
             return None
         with contextlib.suppress(wire.BadArguments):
-            if method.can_batch(wire.cached(method.arguments, rest)):
+            if method.can_batch(wire.cached_fields(method.arguments, rest)):
                 return partial(_can_group, method, rest)
         return None
 
@@ -169,7 +169,7 @@ class Call(ThreadCall):
         started: list[tuple[Call, Any]] = []
         for call in (self, *others):
             try:
-                if not call.answered:
+                if not call.is_answered:
                     started.append((call, call.decode_arguments()))
             except Exception as error:  # noqa: BLE001 - see `run`
                 call.fail_with(error)
@@ -182,10 +182,10 @@ class Call(ThreadCall):
                 call.reply_with(value)
 
     def finish(self) -> None:
-        self.owner.finished(self)
+        self.owner.on_finish(self)
 
     def expire(self) -> None:
-        self.owner.expired(self)
+        self.owner.on_deadline(self)
 
     def reply_with(self, value: Any) -> None:
         """Set the reply to the call's result."""
@@ -211,7 +211,7 @@ def _can_group(method: Method, rest: bytes, call: Call) -> bool:
 
 class ParkedCalls:
     """
-    The waiting calls of a server; must be used on its event loop.
+    The waiting calls of a server. It must be used on the server's event loop.
 
     Args:
         resume: called with each call whose wait is over.
@@ -220,7 +220,7 @@ class ParkedCalls:
     def __init__(self, resume: Callable[[Call], None]) -> None:
         self._on_resume = resume
         self._calls: dict[Connection, Call] = {}
-        """Keyed by connection, which has one call at a time."""
+        """The calls by connection. A connection has one call at a time."""
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -238,7 +238,7 @@ class ParkedCalls:
             with contextlib.suppress(RuntimeError):  # the loop was closed in the meantime
                 loop.call_soon_threadsafe(self._resume, call, timer)
 
-        wait.until.add_done_callback(on_wake)
+        wait.condition.add_done_callback(on_wake)
 
     def cancel(self, connection: Connection) -> Call | None:
         """End and return the waiting call, if any, of a client that has disconnected."""
@@ -253,7 +253,7 @@ class ParkedCalls:
             self._resume(call)
 
     def _resume(self, call: Call, timer: asyncio.TimerHandle | None = None) -> None:
-        """Run a call's next step. With `timer`, only if the call still waits with this timer."""
+        """Run a call's next step. With `timer`, do so only if the call still has this timer."""
         if timer is not None and call.timer is not timer:
             return
         if self._take(call.connection) is not None:

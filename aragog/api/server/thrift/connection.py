@@ -1,5 +1,5 @@
 """
-One connection: frames in, replies out, one call at a time.
+One connection, which receives frames and sends replies, for one call at a time.
 
     IDLE ──begin of a frame──▶ RECEIVING ──its end──▶ CALLING ──reply──▶ IDLE
                                                          ├─more data arrived─▶ QUEUED
@@ -50,22 +50,22 @@ class ConnectionOwner(Protocol):
     requests: MemoryLimit
     replies: MemoryLimit
 
-    def opened(self, connection: Connection, address: str) -> bool:
-        """Count a new connection; False if there are too many."""
+    def on_open(self, connection: Connection, address: str) -> bool:
+        """Count a new connection. Returns False if there are too many."""
 
-    def closed(self, connection: Connection) -> None:
+    def on_close(self, connection: Connection) -> None:
         """Stop counting a connection."""
 
-    def take(self, connection: Connection, frame: bytes) -> None:
-        """Handle a frame; calls `connection.answer` once, now or later."""
+    def handle_frame(self, connection: Connection, frame: bytes) -> None:
+        """Handle a frame, and call `connection.send_reply` once, now or later."""
 
     def is_waiting(self, connection: Connection) -> bool:
-        """True if the connection's call is waiting for a condition."""
+        """Return True if the connection's call is waiting for a condition."""
 
     def refusal(self, connection: Connection, begin: bytes) -> bytes:
         """
-        Return the reply to a large frame that there is no memory for; b"" if it is
-        not a call.
+        Return the reply to a large frame that there is no memory for, or b"" if
+        it is not a call.
         """
 
 
@@ -77,7 +77,7 @@ the kernel.
 
 
 def limits_s(settings: ServingSettings) -> dict[ThriftState, float]:
-    """How long a connection may be in each state."""
+    """Return how long a connection may be in each state."""
     return {
         ThriftState.IDLE: settings.keep_alive_s,
         ThriftState.RECEIVING: settings.head_timeout_s,
@@ -92,11 +92,11 @@ class Connection(asyncio.Protocol):
 
     Args:
         server: handles its frames.
-        trusted: True if it may send large frames; otherwise only after `authorize`.
+        trusted: True if it may send large frames. Otherwise it may only do so after `authorize`.
 
     Attributes:
         authorization: the Authorization header with the client's token, or None.
-        half_closed: True if the client sends no more data; it waits for replies or has
+        half_closed: True if the client sends no more data, so it is waiting for replies or has
             disconnected.
     """
 
@@ -123,7 +123,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def idle_since_s(self) -> float | None:
-        """When the connection became idle; None while a call runs or its reply is unread."""
+        """When the connection became idle, or None while a call runs or its reply is unread."""
         return self._since_s if self._state in (ThriftState.IDLE, ThriftState.RECEIVING) else None
 
     def authorize(self, authorization: str | None) -> None:
@@ -135,7 +135,7 @@ class Connection(asyncio.Protocol):
         self._transport = transport
         self._transport.set_write_buffer_limits(UNCOUNTED_BYTES)
         peer = transport.get_extra_info("peername")
-        if not self._server.opened(self, str(peer[0]) if peer else ""):
+        if not self._server.on_open(self, str(peer[0]) if peer else ""):
             self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
@@ -143,7 +143,7 @@ class Connection(asyncio.Protocol):
         self._buffer.clear()
         self._count_buffer()
         self._unread.mark_read()
-        self._server.closed(self)
+        self._server.on_close(self)
 
     def data_received(self, data: bytes) -> None:
         state = self._state
@@ -152,7 +152,7 @@ class Connection(asyncio.Protocol):
             size = int.from_bytes(data[:_LENGTH_BYTES])
             if len(data) == size + _LENGTH_BYTES and 0 < size <= self._server.max_frame_bytes:
                 self._state = ThriftState.CALLING
-                self._server.take(self, data[_LENGTH_BYTES:])
+                self._server.handle_frame(self, data[_LENGTH_BYTES:])
                 return
         if state is ThriftState.CLOSED:
             return
@@ -167,18 +167,19 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """
-        Complete the calls of a client that sends no more data; False closes the
-        connection now.
+        Complete the calls of a client that sends no more data.
+
+        Returns False to close the connection now.
         """
         # With TLS, asyncio closes the connection regardless of the result and logs a warning.
         secure = self._transport.get_extra_info("sslcontext") is not None
-        # A client that disconnects looks the same, and would keep its place among waiting calls.
+        # A client that disconnects looks the same, and its call must not keep others from waiting.
         if secure or self._server.is_waiting(self):
             return False
         self.half_closed = self._state in _BUFFERING_STATES
         return self.half_closed
 
-    def answer(self, data: bytes, counted_bytes: int = 0) -> None:
+    def send_reply(self, data: bytes, counted_bytes: int = 0) -> None:
         """
         Send the reply to the current frame, and continue with the next one.
 
@@ -201,7 +202,7 @@ class Connection(asyncio.Protocol):
             self._close()
 
     def pause_writing(self) -> None:
-        """The client does not read its reply: send no other replies until it does."""
+        """Send no other replies until the client reads this one."""
         if self._state is not ThriftState.CLOSED:
             self._state = ThriftState.BLOCKED
             self._since_s = time.monotonic()
@@ -244,7 +245,7 @@ class Connection(asyncio.Protocol):
         frame = self._next_frame()
         if frame is not None:
             self._state = ThriftState.CALLING
-            self._server.take(self, frame)
+            self._server.handle_frame(self, frame)
             return
         if self.is_closed:
             return
@@ -276,7 +277,7 @@ class Connection(asyncio.Protocol):
         return frame
 
     def _count_buffer(self) -> bool:
-        """Count the buffer if it is large; False if it exceeds this client's limit."""
+        """Count the buffer if it is large. Returns False if it exceeds this client's limit."""
         size = len(self._buffer)
         size = size if size > SMALL_BYTES else 0
         added_bytes = size - self._counted_bytes
@@ -292,8 +293,8 @@ class Connection(asyncio.Protocol):
 
     def _refuse(self) -> None:
         """
-        Close the connection; reply first if no earlier reply is pending, since the frame's head is
-        known.
+        Close the connection, after a reply to the incomplete frame if no
+        earlier reply is pending.
         """
         if self._state is ThriftState.RECEIVING:
             self._transport.write(self._server.refusal(self, bytes(self._buffer[_LENGTH_BYTES:])))

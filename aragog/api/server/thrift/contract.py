@@ -39,23 +39,23 @@ class Method:
     first: str
     """The name of its first argument."""
     takes_many: bool
-    """True if its first argument is a list of strings; otherwise it is a string."""
+    """True if its first argument is a list of strings, and False if it is a string."""
     result: Any
     """The class of its result struct, whose field 0 is the value."""
     reply_head: bytes
     """The start of every reply, up to the sequence number."""
     run: Callable[[Any], Any]
-    """The handler: takes an argument struct, returns a value, `Encoded` or `Steps`."""
+    """The handler. It takes an argument struct, and returns a value, `EncodedValue` or `Steps`."""
     run_batch: Callable[[Sequence[Any]], list[Any]] | None = None
     """
     Handles several calls together and returns a value or an exception for each. None if
     unsupported.
     """
     can_batch: Callable[[Mapping[str, Any]], bool] | None = None
-    """True if calls with these arguments after their URL can share one call to the store."""
+    """Returns True if calls with these arguments after the URL can share a call to the store."""
 
 
-class Encoded(bytes):
+class EncodedValue(bytes):
     """An encoded value, including the head of its field."""
 
     __slots__ = ()
@@ -66,7 +66,7 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
     Return every method by its wire name.
 
     Args:
-        services: service names and objects with a method for each call.
+        services: objects with a method for each call, by service name.
     """
     result: dict[bytes, Method] = {}
     for service, handler in services.items():
@@ -80,7 +80,7 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
             method = Method(
                 service,
                 name,
-                operation.gate,
+                operation.required_scope,
                 operation.pool,
                 arguments,
                 first,
@@ -99,8 +99,8 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
 
 def session_call(name: bytes) -> bytes | None:
     """
-    Return `ping` or `authenticate` if it is one of these calls, on any service; None for other
-    calls.
+    Return `ping` or `authenticate` if this is one of these calls, on any
+    service, or else None.
     """
     service, colon, call = name.rpartition(b":")
     is_ours = not colon or service in _SERVICES

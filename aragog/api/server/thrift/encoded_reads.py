@@ -1,8 +1,8 @@
 """
-Encode Thrift records directly from stored values: optimized versions of `get` and `get_many`.
+Optimized versions of `get` and `get_many`, which encode Thrift records from stored values.
 
-Calls that select fields and do not request facts are read together. That takes half the CPU time of
-the generic operations for `get`, and less than half for `getMany` (docs/adr/0109). The records are
+Calls that select fields and do not request facts share a read. That takes half the CPU time of the
+generic operation for `get`, and less than half for `getMany` (docs/adr/0109). The records are
 encoded with a template (docs/adr/0126).
 """
 
@@ -18,7 +18,7 @@ from aragog.api.operations.large_reads import MAX_BYTES, ReadTooLarge, TooManyRe
 from aragog.api.operations.store_reads import ReadStore, unhedged
 from aragog.api.operations.values import MAX_ITEMS, MAX_NAME_BYTES
 from aragog.api.server.thrift import record_template
-from aragog.api.server.thrift.contract import Encoded, idl
+from aragog.api.server.thrift.contract import EncodedValue, idl
 from aragog.api.server.thrift.errors import Missing
 from aragog.errors import (
     BAD_INPUT,
@@ -40,17 +40,19 @@ T = TypeVar("T")
 
 def check_names(values: Sequence[str] | None) -> tuple[str, ...]:
     """
-    Return field names without duplicates; raises BadInput if there are too many or
-    one is too long.
+    Return field names without duplicates. Raises BadInput if there are too many
+    or one is too long.
     """
     result = tuple(dict.fromkeys(values or ()))
     if len(result) > MAX_ITEMS or any(len(name) > MAX_NAME_BYTES for name in result):
-        raise BadInput(f"fields: at most {MAX_ITEMS} names of at most {MAX_NAME_BYTES} bytes")
+        raise BadInput(
+            f"fields: must be at most {MAX_ITEMS} names of at most {MAX_NAME_BYTES} bytes"
+        )
     return result
 
 
 def check_items(values: Sequence[T] | None, name: str) -> Sequence[T]:
-    """Return a list in a request; raises BadInput if it is missing or too long."""
+    """Return a request's list. Raises BadInput if it is missing or too long."""
     if values is None:
         raise BadInput(f"{name}: is required")
     if len(values) > MAX_ITEMS:
@@ -58,22 +60,22 @@ def check_items(values: Sequence[T] | None, name: str) -> Sequence[T]:
     return values
 
 
-def require_text(value: str | None, name: str) -> str:
-    """Return a string in a request; raises BadInput if it is missing."""
+def require_string(value: str | None, name: str) -> str:
+    """Return a request's string. Raises BadInput if it is missing."""
     if value is None:
         raise BadInput(f"{name}: is required")
     return value
 
 
 def check_purpose(value: str | None) -> str | None:
-    """Return the purpose in a request; raises BadInput for an unknown one."""
+    """Return a request's purpose. Raises BadInput if it is unknown."""
     if value is not None and value not in PURPOSES:
         raise BadInput(f"purpose: must be one of {', '.join(PURPOSES)}")
     return value
 
 
 class _ReadOptions(NamedTuple):
-    """The parts of each record that a `getMany` call requests."""
+    """What a `getMany` call requests of each record."""
 
     fields: tuple[str, ...]
     """Empty for all fields."""
@@ -83,8 +85,8 @@ class _ReadOptions(NamedTuple):
 
 MAX_REPLY_BYTES = 15_000_000
 """
-Maximum size of the records in one reply: clients accept 16,384,000 bytes, and up to 1,000 other
-results may be LEFT_OUT.
+Maximum size of the records in one reply. Clients accept 16,384,000 bytes, and the reply may also
+have up to 1,000 results that are LEFT_OUT.
 """
 
 
@@ -108,7 +110,7 @@ class EncodedReads:
 
     Args:
         store: the store to read.
-        read: reads from a store with a standby; if None, `store` is read directly.
+        read: reads from the store or its standby. If None, `store` is read directly.
         get: the generic operation, for records with more than fields and facts.
     """
 
@@ -118,7 +120,7 @@ class EncodedReads:
         self._read = read or unhedged(store)
 
     def get(self, args: Any) -> Any:
-        fields, url = check_names(args.fields), require_text(args.url, "url")
+        fields, url = check_names(args.fields), require_string(args.url, "url")
         options = args.options
         if options is not None and (options.extras or options.purpose is not None):
             return self._get(args)
@@ -138,8 +140,9 @@ class EncodedReads:
     @staticmethod
     def can_batch_get(arguments: Mapping[str, Any]) -> bool:
         """
-        True if `get` calls that differ only in their URL can share a read, because they select
-        fields.
+        Return True if `get` calls with these arguments, but different URLs, can share a read.
+
+        They can if they select fields and request nothing else.
         """
         options = arguments.get("options")
         has_more = options is not None and (
@@ -179,14 +182,15 @@ class EncodedReads:
 
     def _values_one_by_one(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
         """
-        Return the same with separate reads; once the total is too large, the
-        remaining ones fail.
+        Return the same as `_values`, with one read per URL.
+
+        Once the total size is too large, the remaining URLs fail.
         """
         values: list[Any] = []
         size = 0
         for url in urls:
             [value] = self._values([url], fields) if size <= MAX_BYTES else [_too_large()]
-            size += len(value) if isinstance(value, Encoded) else 0
+            size += len(value) if isinstance(value, EncodedValue) else 0
             values.append(value)
         return values
 
@@ -247,8 +251,8 @@ class EncodedReads:
         self, urls: Sequence[str], results: Sequence[Any], encoded: list[bytes]
     ) -> list[bytes]:
         """
-        Return the results, with a different one for each URL that is missing because it was taken
-        down.
+        Return the results, with TAKEN_DOWN for each URL that is missing because
+        it was taken down.
         """
         return [
             record_template.encode_missing(idl.ItemStatus.TAKEN_DOWN, str(result))
@@ -278,14 +282,14 @@ _LEFT_OUT = record_template.encode_missing(
 
 
 def _without_excess(results: list[bytes], excess: int) -> list[bytes]:
-    """Return the results without the last ones, so that `excess` bytes are removed."""
+    """Remove results at the end until `-excess` bytes are removed, and return the others."""
     while results and excess < 0:
         excess += len(results.pop())
     return results
 
 
 def _encode(result: FieldValues, fields: tuple[str, ...]) -> Any:
-    """Return the value or exception of one of several `get` calls."""
+    """Return the value of one of several `get` calls, or an exception."""
     try:
         return counted_result(_complete_reply(record_template.encode_get(result, fields)))
     except BAD_INPUT as error:
@@ -294,8 +298,9 @@ def _encode(result: FieldValues, fields: tuple[str, ...]) -> Any:
 
 def _affects_all(error: Exception) -> bool:
     """
-    True if the store does not respond at all; if files are damaged, other URLs may
-    be readable.
+    Return True if the store does not respond at all.
+
+    If files are damaged, other URLs may be readable.
     """
     return isinstance(error, StoreUnavailable) and not isinstance(error, StoreDamaged)
 
@@ -304,14 +309,14 @@ def _too_large() -> ReadTooLarge:
     return ReadTooLarge("read", f"more than {MAX_BYTES} bytes in one read; retry")
 
 
-def _complete_reply(reply: Encoded) -> Encoded:
-    """Return the reply of `get`, if it fits into a frame that clients accept."""
+def _complete_reply(reply: EncodedValue) -> EncodedValue:
+    """Return the reply to `get`. Raises BadInput if it is larger than clients accept."""
     if len(reply) > MAX_REPLY_BYTES:
-        raise BadInput(f"fields: more than {MAX_REPLY_BYTES} bytes in total; select fewer")
+        raise BadInput(f"fields: have more than {MAX_REPLY_BYTES} bytes in total; select fewer")
     return reply
 
 
-def _encode_record(record: Record, standby: bool, *, facts: bool) -> Encoded:
+def _encode_record(record: Record, standby: bool, *, facts: bool) -> EncodedValue:
     values = FieldValues(
         record.url, record.canonical_url, record.version.encode(), tuple(record.fields.values())
     )

@@ -1,4 +1,4 @@
-"""Map aragog's errors to the contract's exceptions, using the error table."""
+"""Map aragog's errors to Thrift exceptions, using the error table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Missing(Exception):
 
 
 class WireException(NamedTuple):
-    """An exception of the contract, and its position in every `throws`."""
+    """A Thrift exception, and its position in every `throws`."""
 
     field: int
     error: Any
@@ -43,7 +43,7 @@ def wire_exception(error: BaseException) -> WireException:
             wait_ms = math.ceil(error.wait_s * 1000)
             return _wire_exception(error_table.TOO_MANY, error.detail, retry_after_ms=wait_ms)
         case Problem():
-            kind = error_table.of_status(error.status) or error_table.INTERNAL
+            kind = error_table.kind_for_status(error.status) or error_table.INTERNAL
             return _wire_exception(kind, error.detail, **_retry_after(error, kind))
         case _ if isinstance(error, ALL):
             kind = kind_of(error)

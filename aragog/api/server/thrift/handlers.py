@@ -1,4 +1,4 @@
-"""The methods of all Thrift services: operations with decoded requests and encoded responses."""
+"""The methods of all Thrift services. They decode requests, run operations, encode responses."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from types import SimpleNamespace
 from typing import Any
 
 from aragog.api.operations.operation import Caller, Operation, Parts
-from aragog.api.operations.options import checked
+from aragog.api.operations.options import validate_options
 from aragog.api.operations.reading import MAX_CONTENT_BYTES, ContentRequest
 from aragog.api.operations.steps import Steps
 from aragog.api.operations.table import OPERATIONS
 from aragog.api.server.thrift.contract import idl
 from aragog.api.server.thrift.encoded_reads import EncodedReads
 from aragog.api.server.thrift.errors import Missing
-from aragog.api.thrift_values import encoded, request_of
+from aragog.api.thrift_values import encode_value, request_of
 from aragog.errors import BadInput
 
 
 def services(parts: Parts) -> dict[str, Any]:
     """
-    Return the handlers of all services: each has a method for each call, which runs in a thread.
+    Return the handlers of all services. Each has a method for each call, which runs in a thread.
 
     Args:
-        parts: what operations use.
+        parts: the services that operations use.
     """
     handlers: dict[str, Any] = {}
     for operation in OPERATIONS.values():
@@ -46,27 +46,27 @@ def _call(operation: Operation[Any, Any], parts: Parts) -> Callable[[Any], Any]:
         request = request_of(operation, arguments)
         if isinstance(request, ContentRequest):
             request = _limit_content(request)
-        answer = operation.run(_caller(parts, arguments), checked(request))
-        return _encode_answer(answer, spec)
+        response = operation.run(_caller(parts, arguments), validate_options(request))
+        return _encode_response(response, spec)
 
     def waiting_call(arguments: Any) -> Steps[Any]:
-        request = checked(request_of(operation, arguments))
+        request = validate_options(request_of(operation, arguments))
         steps: Generator[Any, None, Any] = operation.run(_caller(parts, arguments), request)
-        return _encode_answer((yield from steps), spec)
+        return _encode_response((yield from steps), spec)
 
-    return waiting_call if operation.in_steps else call
+    return waiting_call if operation.runs_in_steps else call
 
 
 def _caller(parts: Parts, arguments: Any) -> Caller:
     return Caller(parts, arguments.token, door="thrift")
 
 
-def _encode_answer(answer: Any, spec: Any) -> Any:
+def _encode_response(response: Any, spec: Any) -> Any:
     if spec is None:
         return None
-    if answer is None:
+    if response is None:
         raise Missing
-    return encoded(spec, answer)
+    return encode_value(spec, response)
 
 
 def _limit_content(request: ContentRequest) -> ContentRequest:

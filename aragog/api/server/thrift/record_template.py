@@ -11,7 +11,7 @@ from functools import lru_cache
 from struct import Struct
 from typing import Any
 
-from aragog.api.server.thrift.contract import Encoded
+from aragog.api.server.thrift.contract import EncodedValue
 from aragog.api.server.thrift.wire import encode_struct
 from aragog.urlstore.records import FieldValues
 
@@ -37,17 +37,17 @@ def encode_get(
     *,
     from_standby: bool = False,
     more: Any = None,
-) -> Encoded:
-    """Return the value of `get`; `more` is a Record with further members."""
+) -> EncodedValue:
+    """Return the value of `get`. `more` is a Record with further members."""
     result = encode_record(values, fields, from_standby=from_standby)
     if more is not None:
         result = result[: -len(_STOP)] + encode_struct(more)
-    return Encoded(_SUCCESS_STRUCT + result)
+    return EncodedValue(_SUCCESS_STRUCT + result)
 
 
-def encode_get_many(encoded: Iterable[bytes], count: int) -> Encoded:
+def encode_get_many(encoded: Iterable[bytes], count: int) -> EncodedValue:
     """Return the value of `getMany`, from encoded RecordResults."""
-    return Encoded(b"".join((_SUCCESS_LIST, _length(count), *encoded)))
+    return EncodedValue(b"".join((_SUCCESS_LIST, _length(count), *encoded)))
 
 
 def encode_results(
@@ -57,7 +57,7 @@ def encode_results(
     *,
     from_standby: bool = False,
 ) -> list[bytes]:
-    """Return a RecordResult for each record; `unknown` in place of None."""
+    """Return a RecordResult for each record, or `unknown` in place of None."""
     template = _FOUND + _template(fields, from_standby) + _STOP
     encoded = []
     for values in records:
@@ -71,7 +71,7 @@ def encode_results(
     return encoded
 
 
-def encode_result(value: Encoded) -> bytes:
+def encode_result(value: EncodedValue) -> bytes:
     """Return a RecordResult with the output of `encode_get`."""
     return _FOUND + value[len(_SUCCESS_STRUCT) :] + _STOP
 
@@ -85,7 +85,7 @@ def encode_missing(status: int, message: str) -> bytes:
 def encode_record(
     values: FieldValues, fields: tuple[str, ...], *, from_standby: bool = False
 ) -> bytes:
-    """Return a Record struct. This takes 1 µs for four fields: one bytes formatting."""
+    """Return a Record struct. For four fields, the one bytes formatting takes 1 µs."""
     present_values = values.values
     if None in present_values:
         present = [pair for pair in zip(fields, present_values, strict=True) if pair[1] is not None]
@@ -96,7 +96,7 @@ def encode_record(
 def _template_values(
     values: FieldValues, present_values: tuple[bytes | None, ...]
 ) -> tuple[bytes | None, ...]:
-    """Return lengths and values for `_template`; `present_values` contains no None."""
+    """Return lengths and values for `_template`. `present_values` contains no None."""
     canonical = values.canonical_url.encode()
     url = canonical if values.url is values.canonical_url else values.url.encode()
     parts: list[bytes | None] = []

@@ -1,9 +1,9 @@
 """
-The Thrift server: connections on an event loop, calls in threads, deadlines, limits and drain.
+The Thrift server, with connections on an event loop, calls in threads, deadlines, limits and drain.
 
 Short reads of an embedded store need no thread (`aragog.api.server.loop_calls`). A call that misses
 its deadline gets a reply, but counts as in flight until its thread returns. A waiting call
-(`Steps`) occupies a thread only while it takes a step.
+(`Steps`) occupies a thread only while it runs a step.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class ThriftServer:
     A server on the running event loop.
 
     Args:
-        services: service name in the contract to the object that handles its calls.
+        services: the objects that handle calls, by service name.
         settings: limits, deadlines and tokens.
         embedded: True if the store responds without waiting for a network; see `CallThreads`.
-        tokens: the tokens in the settings, shared with the HTTP API; None if not shared.
-        replies: counts data that clients have not read; shared in the same way.
+        tokens: the tokens in the settings, if shared with the HTTP API.
+        replies: counts data that clients have not read, if shared with the HTTP API.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ThriftServer:
         self.max_frame_bytes = settings.max_body_bytes
         self.limits_s = limits_s(settings)
         self.requests = MemoryLimit(settings.max_request_memory_bytes, "large frames")
-        """Counts large frames that are arriving, and those of running calls."""
+        """Counts large frames that are arriving or belong to running calls."""
         self.replies = replies or MemoryLimit(
             settings.max_response_memory_bytes, "unread responses"
         )
@@ -107,7 +107,7 @@ class ThriftServer:
         """
         Accept no new connections, reply to running and new calls, and close idle connections.
 
-        New calls get Unavailable. If a connection were closed while a call is in transit, its
+        New calls get Unavailable. If a connection were closed while a call is in transit, the
         client could not know whether the call was executed.
         """
         self._is_draining = True
@@ -138,7 +138,7 @@ class ThriftServer:
 
     @property
     def waiting_calls(self) -> int:
-        """Number of calls that wait without a thread."""
+        """Number of calls that are waiting without a thread."""
         return len(self._parked_calls)
 
     @property
@@ -148,13 +148,13 @@ class ThriftServer:
 
     # Called by connections: `connection.ConnectionOwner`
 
-    def opened(self, connection: Connection, address: str) -> bool:
+    def on_open(self, connection: Connection, address: str) -> bool:
         if not self._clients.add(connection, address):
             return False
         self._connections.add(connection)
         return True
 
-    def closed(self, connection: Connection) -> None:
+    def on_close(self, connection: Connection) -> None:
         self._clients.discard(connection)
         self._connections.discard(connection)
         call = self._parked_calls.cancel(connection)
@@ -181,45 +181,45 @@ class ThriftServer:
         self.calls[method.name, outcome] += 1
         return call.exception_reply(reason)
 
-    def take(self, connection: Connection, frame: bytes) -> None:
+    def handle_frame(self, connection: Connection, frame: bytes) -> None:
         try:
             head = wire.read_head(frame)
         except wire.BadFrame:
             connection.abort()
             return
         if head.kind == ONEWAY:
-            # The contract has no such method, and the client would take a reply for that of its
-            # next call.
+            # The contract has no oneway methods, and the client would mistake a reply for the
+            # reply to its next call.
             self.calls["oneway", "refused"] += 1
-            connection.answer(b"")
+            connection.send_reply(b"")
             return
         method = self._methods.get(head.name)
         if method is None or not wire.is_call(head.kind):
-            connection.answer(session_reply(connection, frame, head, self._tokens))
+            connection.send_reply(session_reply(connection, frame, head, self._tokens))
             return
         call = Call(self, connection, method, frame, head, self._deadlines[method.pool])
         try:
             call.token = self._tokens.check(connection.authorization, method.scope)
         except Problem as problem:
-            self._answer(call, call.exception_reply(wire_exception(problem)), "refused")
+            self._send_reply(call, call.exception_reply(wire_exception(problem)), "refused")
             return
         if self._is_draining or self._threads[method.pool].is_full:
             stopping_text = "the server is stopping; reconnect"
             refusal = unavailable(
                 stopping_text if self._is_draining else "too many concurrent calls"
             )
-            self._answer(call, call.exception_reply(refusal), "Unavailable")
+            self._send_reply(call, call.exception_reply(refusal), "Unavailable")
             return
         if len(frame) > SMALL_BYTES:
             if not self.requests.take(len(frame)):
                 full = unavailable(self.requests.problem().detail)
-                self._answer(call, call.exception_reply(full), "Unavailable")
+                self._send_reply(call, call.exception_reply(full), "Unavailable")
                 return
             call.counted_bytes = len(frame)
         self._submit(call)
 
     def _release(self, call: Call) -> None:
-        """Release the memory of a call that no thread uses any more."""
+        """Release the memory of a call that no thread uses anymore."""
         self.requests.release(call.counted_bytes)
         call.counted_bytes = 0
 
@@ -232,14 +232,14 @@ class ThriftServer:
 
     # Called by calls: `call.CallOwner`
 
-    def finished(self, call: Call) -> None:
+    def on_finish(self, call: Call) -> None:
         """Send the reply of a call, or let it wait."""
         if isinstance(call.reply, Wait):
             self._park(call, call.reply)
             return
         if call.counted_bytes:
             self._release(call)
-        if call.answered:
+        if call.is_answered:
             return
         data, outcome = call.reply, call.outcome
         counted_bytes = len(data) if len(data) > SMALL_BYTES else 0
@@ -247,16 +247,16 @@ class ThriftServer:
             counted_bytes = 0
             data = call.exception_reply(unavailable(self.replies.problem().detail))
             outcome = "Unavailable"
-        self._answer(call, data, outcome, counted_bytes)
+        self._send_reply(call, data, outcome, counted_bytes)
 
-    def expired(self, call: Call) -> None:
+    def on_deadline(self, call: Call) -> None:
         """Reply to a call that missed its deadline."""
-        self._answer(call, call.exception_reply(too_late()), "DeadlineExceeded")
+        self._send_reply(call, call.exception_reply(too_late()), "DeadlineExceeded")
 
-    def _answer(self, call: Call, data: bytes, outcome: str, counted_bytes: int = 0) -> None:
-        call.answered = True
+    def _send_reply(self, call: Call, data: bytes, outcome: str, counted_bytes: int = 0) -> None:
+        call.is_answered = True
         self.calls[call.method.name, outcome] += 1
-        call.connection.answer(data, counted_bytes)
+        call.connection.send_reply(data, counted_bytes)
         duration_s = time.monotonic() - call.started_at_s
         self.durations.labels(call.method.name).observe(duration_s)
         if self._log.should_log(failed=outcome in _FAILURES):
@@ -266,15 +266,15 @@ class ThriftServer:
 
     def _park(self, call: Call, wait: Wait) -> None:
         """
-        Let a call wait; end it if its client has disconnected, or continue it now if the server is
-        stopping.
+        Let a call wait.
 
-        A client that sends no more data may have disconnected, and would keep its place among
-        waiting calls.
+        If its client has disconnected, end it. If the server is stopping, continue it now. A client
+        that sends no more data may have disconnected, and its call must not keep others from
+        waiting.
         """
         if call.connection.half_closed:
             call.connection.abort()
-        if call.answered or call.connection.is_closed:
+        if call.is_answered or call.connection.is_closed:
             if call.steps is not None:
                 call.steps.close()
             self._release(call)
@@ -341,5 +341,5 @@ def _authenticate(
             return wire.exception_reply(
                 b"authenticate", message.sequence_id, error.field, error.error
             )
-    connection.authorize(authorization)  # the token is known, perhaps with other scopes
+    connection.authorize(authorization)  # the token is known, but may lack the scope `read`
     return wire.frame(head(REPLY, b"authenticate"), message.sequence_id, b"\x00")

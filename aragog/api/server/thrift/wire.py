@@ -1,7 +1,7 @@
 """
-Decode requests and encode replies, in Thrift's binary protocol. Pure.
+Decode requests and encode replies in Thrift's binary protocol.
 
-thriftpy2 does the work, but trusts its input: a list of two billion elements of an unknown type
+thriftpy2 does the work, but it trusts its input. A list of two billion elements of an unknown type
 takes no bytes but minutes of CPU, and four million empty structs of one byte each take gigabytes of
 memory. A request is therefore validated first, in one pass over its bytes.
 """
@@ -17,11 +17,11 @@ from thriftpy2.protocol.cybin import TCyBinaryProtocol  # type: ignore[attr-defi
 from thriftpy2.transport.memory import TCyMemoryBuffer  # type: ignore[attr-defined]
 
 from aragog.api.operations.values import MAX_ITEMS
-from aragog.api.server.thrift.contract import CALL, EXCEPTION, REPLY, Encoded, Method, head
+from aragog.api.server.thrift.contract import CALL, EXCEPTION, REPLY, EncodedValue, Method, head
 
 MAX_DEPTH = 8
 MAX_VALUES = 20_000
-"""Maximum number of fields and items in one request; the largest, 1,000 jobs, has 7,000."""
+"""Maximum number of fields and items in one request. The largest, with 1,000 jobs, has 7,000."""
 _CACHED_BYTES = 1024
 _VERSION = 0x80010000
 _HEAD = Struct(">IIi")
@@ -66,15 +66,15 @@ def read_head(frame: bytes) -> MessageHead:
     Read the head of a request.
 
     Raises:
-        BadFrame: not a message.
+        BadFrame: the frame is not a message.
     """
     if len(frame) < 12:
-        raise BadFrame("a frame too short for a message")
+        raise BadFrame("the frame is too short for a message")
     version = int.from_bytes(frame[:4])
     length = int.from_bytes(frame[4:8])
     end = 8 + length
     if version & 0xFFFFFF00 != _VERSION or end + 4 > len(frame):
-        raise BadFrame("not the strict binary protocol")
+        raise BadFrame("the frame does not use the strict binary protocol")
     return MessageHead(frame[8:end], version & 0xFF, frame[end : end + 4], end + 4)
 
 
@@ -94,18 +94,18 @@ def read_arguments(method: Method, frame: bytes, at: int) -> Any:
         return _read(method.arguments, frame[at:])
     first, rest = parts
     value = method.arguments()
-    value.__dict__.update(cached(method.arguments, rest), **{method.first: first})
+    value.__dict__.update(cached_fields(method.arguments, rest), **{method.first: first})
     return value
 
 
 def _after_string(frame: bytes, at: int) -> tuple[str, bytes] | None:
-    """Return the first argument of a call and the rest; see `after_string`."""
+    """Return the first argument of a call, and the rest. See `after_string`."""
     rest = after_string(frame, at)
     return None if rest is None else (frame[at + 7 : -len(rest)].decode(), rest)
 
 
 def _after_strings(frame: bytes, at: int) -> tuple[list[str], bytes] | None:
-    """Split arguments that start with a list of strings, in a third of the library's time."""
+    """Split arguments that start with a list of strings, three times as fast as the library."""
     if frame[at : at + 4] != _FIRST_STRINGS:
         return None
     strings: list[str] = []
@@ -129,7 +129,7 @@ def after_string(frame: bytes, at: int) -> bytes | None:
     """
     Return the bytes after the first argument of a small call, if that argument is a string.
 
-    The same fields and options are requested repeatedly; only the URL differs.
+    The same fields and options are requested again and again, and only the URL differs.
     """
     if frame[at : at + 3] != _FIRST_STRING or len(frame) - at > _CACHED_BYTES:
         return None
@@ -144,8 +144,8 @@ def first_string(frame: bytes, at: int) -> bytes:
 
 
 @lru_cache(maxsize=1024)
-def cached(kind: Any, data: bytes) -> dict[str, Any]:
-    """Return decoded fields, shared by calls with equal bytes; they must not be modified."""
+def cached_fields(kind: Any, data: bytes) -> dict[str, Any]:
+    """Return decoded fields. Calls with equal bytes share them, so they must not be modified."""
     return dict(_read(kind, data).__dict__)
 
 
@@ -164,7 +164,7 @@ def _read(kind: Any, data: bytes) -> Any:
 
 def reply(method: Method, sequence_id: bytes, value: Any) -> bytes:
     """Return the framed reply with a call's result."""
-    if not isinstance(value, Encoded):
+    if not isinstance(value, EncodedValue):
         result = method.result()
         if value is not None:
             result.success = value
@@ -173,7 +173,7 @@ def reply(method: Method, sequence_id: bytes, value: Any) -> bytes:
 
 
 def exception_reply(method_name: bytes, sequence_id: bytes, field: int, error: Any) -> bytes:
-    """Return the framed reply with a declared exception; `field` is its position in `throws`."""
+    """Return the framed reply with a declared exception. `field` is its position in `throws`."""
     return frame(
         head(REPLY, method_name),
         sequence_id,
@@ -184,7 +184,7 @@ def exception_reply(method_name: bytes, sequence_id: bytes, field: int, error: A
 
 
 def refusal_reply(name: bytes, sequence_id: bytes, code: int, text: str) -> bytes:
-    """Return the reply with a TApplicationException, for a call that is not possible at all."""
+    """Return the framed reply with a TApplicationException, for a call that cannot be handled."""
     message = text.encode()
     return frame(
         head(EXCEPTION, name), sequence_id, b"\x0b\x00\x01", _I32.pack(len(message)), message,
@@ -198,7 +198,7 @@ def frame(*parts: bytes) -> bytes:
 
 
 def is_call(kind: int) -> bool:
-    """True for a message that expects a reply."""
+    """Return True for a message that expects a reply."""
     return kind == CALL
 
 

@@ -30,7 +30,7 @@ from aragog.runtime.green_threads import wait_readable, wait_writable
 
 READ_BYTES = 65_536
 
-_NO_DEADLINE_S = 3600.0  # for connections that are used outside of a request
+_NO_DEADLINE_S = 3600.0  # for connections that are used outside a request
 # Maximum number of reads between two requests. HTTP/2 servers send a few SETTINGS frames, and
 # GOAWAY at the end.
 MAX_IDLE_READS = 4
@@ -47,7 +47,7 @@ _TCP_INFO_BYTES = 56
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The key of the connection pool: an origin and the egress route to it."""
+    """The key of the connection pool, which is an origin and the egress route to it."""
 
     scheme: str
     host: str
@@ -78,9 +78,9 @@ class HttpConnection:
         self.peer = peer
         self.address: str | None = address
         self.connect_ms = connect_ms
-        secure = sock if isinstance(sock, ssl.SSLSocket) else None
-        self.tls = secure.version() if secure else None
-        self.alpn = secure.selected_alpn_protocol() if secure else None
+        tls_socket = sock if isinstance(sock, ssl.SSLSocket) else None
+        self.tls = tls_socket.version() if tls_socket else None
+        self.alpn = tls_socket.selected_alpn_protocol() if tls_socket else None
         self.request_count = 0
         self.on_close: Callable[[HttpConnection], None] | None = None
         self.keep_tls: Callable[[EndedTls], None] | None = None
@@ -129,7 +129,7 @@ class HttpConnection:
 
     def unread_s(self) -> float:
         """
-        Return how long the data that was read last had been waiting in the kernel, in seconds.
+        Return how long the most recently read data had been waiting in the kernel, in seconds.
 
         Takes 1 µs. The kernel counts in ticks of 1 to 10 ms. Returns 0.0 if the kernel does not
         report it.
@@ -155,7 +155,10 @@ class HttpConnection:
             self.on_close(self)
 
     def receive(self) -> bytes:
-        """Return the next bytes, b"" at the end. Raises TransportError after a time limit."""
+        """
+        Return the next bytes, or b"" at the end of the stream. Raises TransportError after a time
+        limit.
+        """
         try:
             data = _receive(self._sock, READ_BYTES, self._read_timeout_s)
         except OSError as error:
@@ -181,7 +184,7 @@ def _send_all(sock: socket.socket, data: bytes, timeout_s: Callable[[], float]) 
 
 
 def _receive(sock: socket.socket, size: int, timeout_s: Callable[[], float]) -> bytes:
-    """Wait for data and return at most `size` bytes; b"" at the end."""
+    """Wait for data and return at most `size` bytes, or b"" at the end of the stream."""
     while True:
         seconds = timeout_s()  # also enforces the deadline if data keeps arriving
         try:
@@ -222,7 +225,7 @@ def connect(
         addresses: allowed addresses of the origin, or the proxy's addresses.
         deadline: limits every step.
         tls: None for plain HTTP.
-        tunnel: the proxy and the target behind it; None without a proxy.
+        tunnel: the proxy and the target behind it; None if there is no proxy.
         source: local addresses by IP version. If empty, the system chooses.
         session: returns the TLS session to resume for an address, or None.
 
@@ -236,7 +239,7 @@ def connect(
     try:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tunnel is not None:
-            _tunnel(sock, tunnel, deadline)
+            _open_tunnel(sock, tunnel, deadline)
         if tls is not None:
             sock = wrap_tls(sock, peer.host, tls, deadline, session and session(address))
     except BaseException:
@@ -254,7 +257,7 @@ def _connect_first(
 ) -> tuple[socket.socket, str]:
     last_error: TransportError | None = None
     if source and not (
-        addresses := [address for address in addresses if _version(address) in source]
+        addresses := [address for address in addresses if _ip_version(address) in source]
     ):
         raise RouteRefusesTarget("the egress route has no address of the host's IP version")
     candidates = addresses[:MAX_ADDRESSES]
@@ -264,7 +267,7 @@ def _connect_first(
         try:
             sock.setblocking(False)
             if source:
-                bind_to(sock, source[_version((ip, port))])
+                bind_to(sock, source[_ip_version((ip, port))])
             _connect(sock, (ip, port), max(deadline.connect_timeout_s() / len(candidates), 0.001))
         except TimeoutError:
             sock.close()
@@ -285,7 +288,7 @@ def _connect_first(
     raise last_error or TransportError(UnreachableKind.DNS, "the host has no address")
 
 
-def _version(address: Address) -> int:
+def _ip_version(address: Address) -> int:
     return 6 if ":" in address[0] else 4
 
 
@@ -298,7 +301,7 @@ def _connect(sock: socket.socket, address: Address, seconds: float) -> None:
         raise OSError(error, os.strerror(error))
 
 
-def _tunnel(sock: socket.socket, tunnel: Tunnel, deadline: Deadline) -> None:
+def _open_tunnel(sock: socket.socket, tunnel: Tunnel, deadline: Deadline) -> None:
     open_tunnel(
         tunnel.proxy,
         tunnel.target,

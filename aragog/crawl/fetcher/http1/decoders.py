@@ -1,8 +1,8 @@
 """
 Incremental decoders of content and transfer codings, with limited output.
 
-A call to a `Decoder` returns at most `room` bytes, so a decompression bomb cannot fill the memory.
-If the output would exceed `room`, the decoder sets `overflowed` and drops the rest.
+A call to a `Decoder` returns at most `free_bytes` bytes, so a decompression bomb cannot use up
+memory. If the output would exceed `free_bytes`, the decoder sets `overflowed` and drops the rest.
 
 Bytes after the end of a stream are ignored, as in browsers and gzip(1).
 """
@@ -40,22 +40,22 @@ class Decoder(Protocol):
     """Decodes one coding."""
 
     overflowed: bool
-    """True once the output exceeded `room`. Do not call `feed` after that."""
+    """True once the output exceeded `free_bytes`. Do not call `feed` after that."""
 
-    def feed(self, data: bytes, room: int) -> bytes:
+    def feed(self, data: bytes, free_bytes: int) -> bytes:
         """
-        Return the decoded `data`, at most `room` bytes.
+        Return the decoded `data`, at most `free_bytes` bytes.
         Raises UnsupportedContent for invalid data.
         """
 
-    def end(self, room: int, *, whole: bool) -> bytes:
+    def end(self, free_bytes: int, *, complete: bool) -> bytes:
         """
-        Return the remaining output after the last input, at most `room` bytes.
+        Return the remaining output after the last input, at most `free_bytes` bytes.
 
-        `whole` is False if the input was cut off.
+        `complete` is False if the input was cut off.
         """
 
-    def missing(self) -> str | None:
+    def truncation_error(self) -> str | None:
         """Return an error message if the stream ended too early, or None if it is complete."""
 
 
@@ -65,11 +65,11 @@ class _Coding(ABC):
     name: ClassVar[str]
     overflowed = False
 
-    def missing(self) -> str | None:
+    def truncation_error(self) -> str | None:
         return None if self._complete() else f"{self.name} stream ended early"
 
     @abstractmethod
-    def feed(self, data: bytes, room: int) -> bytes:
+    def feed(self, data: bytes, free_bytes: int) -> bytes:
         """See `Decoder.feed`."""
 
     @abstractmethod
@@ -92,24 +92,24 @@ class _Gzip(_Coding):
         self._has_output = False
         """True once the current member has produced output."""
 
-    def feed(self, data: bytes, room: int) -> bytes:
+    def feed(self, data: bytes, free_bytes: int) -> bytes:
         out: list[bytes] = []
         data, self._carry = self._carry + data, b""
         while data:
             if self._inflate.eof and not self._next_member(data):
                 break
             try:
-                piece = self._inflate.decompress(data, room + 1)
+                piece = self._inflate.decompress(data, free_bytes + 1)
             except zlib.error as error:
                 if self._members > 1 and not self._has_output:
                     break
                 raise UnsupportedContent(f"{self.name}: {error}") from error
             self._has_output = self._has_output or bool(piece) or self._members == 1
-            out.append(piece[:room])
-            if len(piece) > room:
+            out.append(piece[:free_bytes])
+            if len(piece) > free_bytes:
                 self.overflowed = True
                 break
-            room -= len(piece)
+            free_bytes -= len(piece)
             data = self._inflate.unused_data
         return out[0] if len(out) == 1 else b"".join(out)
 
@@ -148,8 +148,8 @@ def _only_trailer_missing(inflate: zlib._Decompress) -> bool:
 
 def _reaches_checksum(inflate: zlib._Decompress, rest: bytes) -> bool:
     """
-    Return True if zlib reaches the checksum with the input `rest`, whether it is
-    correct or not.
+    Return True if zlib reaches the checksum with the input `rest`, whether or not the checksum is
+    correct.
     """
     try:
         inflate.decompress(rest)
@@ -159,7 +159,7 @@ def _reaches_checksum(inflate: zlib._Decompress, rest: bytes) -> bool:
 
 
 class _Deflate(_Coding):
-    """Decodes `deflate`: with a zlib header (RFC 9110), or raw as some servers send it."""
+    """Decodes `deflate` with a zlib header (RFC 9110), or without one, as some servers send it."""
 
     name = "deflate"
 
@@ -169,7 +169,7 @@ class _Deflate(_Coding):
         self._first = b""
         self._has_output = False
 
-    def feed(self, data: bytes, room: int) -> bytes:
+    def feed(self, data: bytes, free_bytes: int) -> bytes:
         if self._inflate is None:
             self._first += data
             if len(self._first) < 2:
@@ -182,21 +182,21 @@ class _Deflate(_Coding):
         if self._inflate.eof:
             return b""
         try:
-            piece = self._inflate.decompress(data, room + 1)
+            piece = self._inflate.decompress(data, free_bytes + 1)
         except zlib.error as error:
             if self._has_output or self._first != data:
                 raise UnsupportedContent(f"{self.name}: {error}") from error
-            piece = self._raw(data, room)
+            piece = self._decode_raw(data, free_bytes)
         self._has_output = self._has_output or bool(piece)
-        if len(piece) > room:
+        if len(piece) > free_bytes:
             self.overflowed = True
-        return piece[:room]
+        return piece[:free_bytes]
 
-    def _raw(self, data: bytes, room: int) -> bytes:
+    def _decode_raw(self, data: bytes, free_bytes: int) -> bytes:
         """Try again as raw deflate, if the first two bytes only looked like a zlib header."""
         self._inflate, self._has_zlib_header = zlib.decompressobj(wbits=-15), False
         try:
-            return self._inflate.decompress(data, room + 1)
+            return self._inflate.decompress(data, free_bytes + 1)
         except zlib.error as error:
             raise UnsupportedContent(f"{self.name}: {error}") from error
 
@@ -218,31 +218,31 @@ class _Brotli(_Coding):
         self._decompress = brotli.Decompressor()
         self._inputs: list[bytes] = []
 
-    def feed(self, data: bytes, room: int) -> bytes:
+    def feed(self, data: bytes, free_bytes: int) -> bytes:
         if self._decompress.is_finished():
             return b""
         try:
-            piece = self._process(data, room)
+            piece = self._process(data, free_bytes)
         except brotli.error as error:
-            piece = self._decode_to_end(data, room, error)
+            piece = self._decode_to_end(data, free_bytes, error)
         self._inputs.append(data)
         return piece
 
-    def _process(self, data: bytes, room: int) -> bytes:
+    def _process(self, data: bytes, free_bytes: int) -> bytes:
         out: list[bytes] = []
         size = 0
         while True:
-            piece = self._decompress.process(data, output_buffer_limit=room + 1 - size)
+            piece = self._decompress.process(data, output_buffer_limit=free_bytes + 1 - size)
             out.append(piece)
             size += len(piece)
-            if size > room:
+            if size > free_bytes:
                 self.overflowed = True
-                return b"".join(out)[:room]
+                return b"".join(out)[:free_bytes]
             if self._decompress.can_accept_more_data() or self._decompress.is_finished():
                 return out[0] if len(out) == 1 else b"".join(out)
             data = b""
 
-    def _decode_to_end(self, data: bytes, room: int, first_error: brotli.error) -> bytes:
+    def _decode_to_end(self, data: bytes, free_bytes: int, first_error: brotli.error) -> bytes:
         """Decode everything again, the last chunk byte by byte, to find where the stream ends."""
         self._decompress = brotli.Decompressor()
         for previous_input in self._inputs:
@@ -250,8 +250,8 @@ class _Brotli(_Coding):
         out: list[bytes] = []
         try:
             for at in range(len(data)):
-                out.append(self._process(data[at : at + 1], room))
-                room -= len(out[-1])
+                out.append(self._process(data[at : at + 1], free_bytes))
+                free_bytes -= len(out[-1])
                 if self.overflowed or self._decompress.is_finished():
                     return b"".join(out)
         except brotli.error as error:
@@ -276,7 +276,7 @@ class _Zstd(_Coding):
         """True once the current frame has produced output."""
         self._has_started = self._has_ended = False
 
-    def feed(self, data: bytes, room: int) -> bytes:
+    def feed(self, data: bytes, free_bytes: int) -> bytes:
         out: list[bytes] = []
         data, self._carry = self._carry + data, b""
         at = 0
@@ -294,11 +294,11 @@ class _Zstd(_Coding):
             self._has_started = True
             self._has_output = self._has_output or bool(piece)
             at += len(chunk) - len(self._frame.unused_data)
-            out.append(piece[:room])
-            if len(piece) > room:
+            out.append(piece[:free_bytes])
+            if len(piece) > free_bytes:
                 self.overflowed = True
                 break
-            room -= len(piece)
+            free_bytes -= len(piece)
         return b"".join(out)
 
     def _next_frame(self, start: bytes) -> bool:
@@ -347,10 +347,10 @@ def decoders_for(content_codings: Sequence[str], transfer_codings: Sequence[str]
     """
     Return the decoders in the order in which to apply them.
 
-    Unknown names get no decoder: servers send charsets and media types here (`UTF-8`, `binary`,
-    `text/html`), and browsers and HTTP libraries pass such bodies through. Bodies in a real coding
-    that was not requested (`compress`) pass through as well; the code that reads the body decides
-    what to do with them.
+    Unknown names get no decoder, because servers send charsets and media types here (`UTF-8`,
+    `binary`, `text/html`), and browsers and HTTP libraries pass such bodies through. Bodies in a
+    real coding that was not requested (`compress`) pass through as well. The code that reads the
+    body decides what to do with them.
 
     Raises:
         TransportError: more than five codings.

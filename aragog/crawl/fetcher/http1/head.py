@@ -1,5 +1,5 @@
 """
-Parses the head of an HTTP/1 response: status, headers, and how the body ends. Pure.
+Parses the head of an HTTP/1 response: status, headers, and how the body ends.
 
 The parser is as lenient as browsers about harmless deviations: bare LF, no reason phrase, obsolete
 line folding, blanks before the colon, and NUL in headers that do not affect processing. It rejects
@@ -18,7 +18,7 @@ from enum import Enum, auto
 from aragog.crawl.fetcher.faults import TransportError
 from aragog.fetch_record.outcome import Headers, UnreachableKind
 
-# Three digits; the reason phrase may be missing (RFC 9112 section 4).
+# Three digits. The reason phrase may be missing (RFC 9112 section 4).
 STATUS_LINE = re.compile(r"HTTP/1\.([01])[ \t]+([1-9][0-9][0-9])(?:[ \t](.*))?$")
 
 # A NUL in one of these could change where the body ends, how it is decoded, or the next request.
@@ -134,7 +134,7 @@ MAX_CODINGS = 5
 
 TRANSFER_CODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
 
-# A larger length is ignored: the body then ends with the connection or at a size limit.
+# A larger length is ignored, so the body ends with the connection or at a size limit.
 NO_LENGTH = 1 << 63
 
 
@@ -236,8 +236,8 @@ def _parse_length(text: str) -> int:
 
 def _is_persistent(head: ResponseHead) -> bool:
     """
-    Return True if the connection persists: in HTTP/1.0 only with `keep-alive` (RFC 9112 section
-    9.3).
+    Return True if the connection persists, which in HTTP/1.0 requires `keep-alive` (RFC 9112
+    section 9.3).
     """
     options = head.tokens("connection")
     if "close" in options:

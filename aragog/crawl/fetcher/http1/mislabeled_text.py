@@ -1,4 +1,4 @@
-"""Handles text bodies that are wrongly labeled with a content coding."""
+"""Handles text bodies that are incorrectly labeled with a content coding."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Coding(Protocol):
     name: ClassVar[str]
     overflowed: bool
 
-    def feed(self, data: bytes, room: int) -> bytes:
+    def feed(self, data: bytes, free_bytes: int) -> bytes:
         """See `Decoder.feed`."""
 
-    def missing(self) -> str | None:
-        """See `Decoder.missing`."""
+    def truncation_error(self) -> str | None:
+        """See `Decoder.truncation_error`."""
 
 
 class MislabeledTextDecoder:
@@ -27,11 +27,11 @@ class MislabeledTextDecoder:
 
     Browsers show an error for such a body, and RFC 9110 does not specify what to do. If we raised
     an error, we would lose the page, or the whole site in the case of robots.txt, although all of
-    the text has arrived. Some texts begin like a coded stream, and decoding them would yield
-    nothing or garbage. So the bytes are checked first: a body is text if its first `_PROBE_BYTES`
-    bytes are all bytes that occur in text. In all of 140,000 coded streams, one of the first 15
-    bytes did not occur in text or was not UTF-8. A shorter body is text if it is UTF-8, or if it
-    cannot be decoded (`end`).
+    the text has arrived. Some text begins like a coded stream, and decoding it would yield nothing
+    or garbage. So the bytes are checked first: a body is text if its first `_PROBE_BYTES` bytes are
+    all bytes that occur in text. In all of 140,000 coded streams, one of the first 15 bytes did not
+    occur in text or was not UTF-8. A shorter body is text if it is UTF-8, or if it cannot be
+    decoded (`end`).
 
     If binary bytes follow after the body was classified as text, the data is damaged, which is an
     error.
@@ -46,7 +46,7 @@ class MislabeledTextDecoder:
         self._is_text: bool | None = None
         self.overflowed = False
 
-    def feed(self, data: bytes, room: int) -> bytes:
+    def feed(self, data: bytes, free_bytes: int) -> bytes:
         if self._is_text is None:
             data = self._prefix + data
             start = data[:_PROBE_BYTES]
@@ -54,37 +54,41 @@ class MislabeledTextDecoder:
                 self._prefix = data
                 return b""
             self._is_text, self._prefix = _is_text(start), b""
-        return self._pass_through(data, room) if self._is_text else self._decode(data, room)
+        return (
+            self._pass_through(data, free_bytes)
+            if self._is_text
+            else self._decode(data, free_bytes)
+        )
 
-    def end(self, room: int, *, whole: bool) -> bytes:
+    def end(self, free_bytes: int, *, complete: bool) -> bytes:
         data, self._prefix = self._prefix, b""
         if not data or data == self._empty:
             return b""
-        if _is_utf8(data) and (whole or len(data) > _MAX_AMBIGUOUS_BYTES):
+        if _is_utf8(data) and (complete or len(data) > _MAX_AMBIGUOUS_BYTES):
             self._is_text = True
-            return self._pass_through(data, room)
+            return self._pass_through(data, free_bytes)
         try:
-            out = self._decode(data, room)
+            out = self._decode(data, free_bytes)
         except UnsupportedContent:
             self._is_text, self.overflowed = True, False
-            return self._pass_through(data, room)
+            return self._pass_through(data, free_bytes)
         # If the stream was cut off this early, its few decoded bytes may really be text, so drop
         # them.
-        return b"" if self.missing() else out
+        return b"" if self.truncation_error() else out
 
-    def _decode(self, data: bytes, room: int) -> bytes:
-        out = self._decoder.feed(data, room)
+    def _decode(self, data: bytes, free_bytes: int) -> bytes:
+        out = self._decoder.feed(data, free_bytes)
         self.overflowed = self._decoder.overflowed
         return out
 
-    def _pass_through(self, data: bytes, room: int) -> bytes:
+    def _pass_through(self, data: bytes, free_bytes: int) -> bytes:
         if not _is_text(data):
             raise UnsupportedContent(f"{self._decoder.name}: the data has another coding")
-        self.overflowed = len(data) > room
-        return data[:room]
+        self.overflowed = len(data) > free_bytes
+        return data[:free_bytes]
 
-    def missing(self) -> str | None:
-        return None if self._is_text else self._decoder.missing()
+    def truncation_error(self) -> str | None:
+        return None if self._is_text else self._decoder.truncation_error()
 
 
 _PROBE_BYTES = 256

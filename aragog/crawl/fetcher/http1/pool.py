@@ -15,7 +15,7 @@ from aragog.runtime.open_files import limit
 # to a domain may be a minute apart, so a shorter limit would waste connections.
 MAX_IDLE_S = 70.0
 
-# Large enough for many hosts with one request per second each. With 250 such hosts and room for
+# Large enough for many hosts with one request per second each. With 250 such hosts and a pool of
 # only 64 connections, every page would need a new one. An idle connection takes 3 KB, or 50 KB with
 # TLS.
 MAX_IDLE = 512
@@ -39,9 +39,9 @@ class ConnectionPool:
 
     Args:
         clock: measures how long a connection has been idle.
-        max_idle: limit over all peers. The least recently used connection is closed first. Expired
-            connections are closed when another one is returned.
-        max_idle_per_peer: limit per peer. Further connections are closed.
+        max_idle: the limit across all peers. The least recently used connection is closed first.
+            Expired connections are closed when another one is returned.
+        max_idle_per_peer: the limit per peer. Further connections are closed.
     """
 
     def __init__(

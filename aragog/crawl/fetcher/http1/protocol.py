@@ -14,7 +14,7 @@ class Http1:
     Implements `HttpProtocol`.
 
     Args:
-        receive: returns the next bytes; b"" at the end.
+        receive: returns the next bytes, or b"" at the end.
     """
 
     version = "1.1"

@@ -1,8 +1,8 @@
 """
 Tunnels through proxies: CONNECT (RFC 9110 section 9.3.6) and SOCKS5 (RFC 1928 and 1929).
 
-Plain HTTP uses a tunnel, too. A proxy that receives the URL resolves the host again, and could
-reach another address than the one that was checked (DNS rebinding).
+Plain HTTP uses a tunnel too. A proxy that received the URL would resolve the host again, and could
+reach an address other than the one that was checked (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _SOCKS_REFUSAL_CODES = frozenset({2, 8})
 Address = tuple[str, int]
 Send = Callable[[bytes], None]
 Receive = Callable[[int], bytes]
-"""Returns at most the requested number of bytes, b"" at the end. Raises OSError after the time
-limit."""
+"""Returns at most the requested number of bytes, or b"" at the end of the stream. Raises OSError
+after the time limit."""
 
 
 def proxy_addresses(proxy: ProxyServer) -> list[Address]:
@@ -99,7 +99,7 @@ def _connect(proxy: ProxyServer, target: Address, send: Send, receive: Receive) 
         lines.append(f"Proxy-Authorization: {login}")
     send("\r\n".join((*lines, "", "")).encode("latin-1"))
     try:
-        # Read single bytes, because the bytes after the head belong to the target.
+        # Read one byte at a time, because the bytes after the headers belong to the target.
         status = ResponseReader(lambda: receive(1)).read_head(MAX_HEAD_BYTES).status
     except (TransportError, LimitExceeded) as error:
         if isinstance(error, TransportError) and error.kind is UnreachableKind.RESET:

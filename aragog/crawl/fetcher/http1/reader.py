@@ -1,8 +1,8 @@
 """
-Reads HTTP/1 responses from a byte stream: heads, lines and bodies.
+Reads the heads, lines and bodies of HTTP/1 responses from a byte stream.
 
-It uses no socket, only a function `receive`, which returns the next bytes (b"" at the end of the
-stream) and may raise `TransportError`.
+It uses no socket. It only calls a function `receive`, which returns the next bytes (b"" at the end
+of the stream) and may raise `TransportError`.
 """
 
 from __future__ import annotations
@@ -50,26 +50,27 @@ class ResponseReader:
 
     def read_head(self, max_bytes: int) -> ResponseHead:
         """
-        Read the head of the final response. Interim responses (100, 103, …) are skipped.
+        Read the status and headers of the final response. Interim responses (100, 103, …) are
+        skipped.
 
         As in browsers, the connection may end after a complete header line, except if the status
-        announces a page: an empty page must not replace a stored one.
+        announces a page, because an empty page must not replace a stored one.
 
         Raises:
             TransportError: the data is not HTTP/1, or ends before the empty line.
-            LimitExceeded: all heads together exceed `max_bytes`.
+            LimitExceeded: the headers of all responses together exceed `max_bytes`.
         """
-        room = max_bytes
+        free_bytes = max_bytes
         for _ in range(MAX_INTERIM):
-            block, is_complete = self._read_block(room)
+            block, is_complete = self._read_block(free_bytes)
             head = parse_head(block)
             if not is_complete and head.status < 300:
-                raise _closed_early(started=True)
+                raise _early_close_error(started=True)
             if head.status >= 200:
                 return head
             if head.status == 101:
                 raise TransportError(UnreachableKind.PROTOCOL, "unexpected 101 Switching Protocols")
-            room -= len(block)
+            free_bytes -= len(block)
         raise TransportError(UnreachableKind.PROTOCOL, f"more than {MAX_INTERIM} interim responses")
 
     def _read_block(self, max_bytes: int) -> tuple[bytes, bool]:
@@ -94,7 +95,7 @@ class ResponseReader:
             more = self._receive()
             if not more:
                 if not buffer.endswith((b"\n", b"\n\r")):
-                    raise _closed_early(bool(buffer))
+                    raise _early_close_error(bool(buffer))
                 self._buffer, self._position = b"", 0
                 return buffer.rstrip(b"\r\n"), False
             buffer += more
@@ -138,7 +139,7 @@ def _empty_line(buffer: bytes, start: int) -> tuple[int, int]:
     return (crlf, crlf + 3) if crlf >= 0 else (-1, 0)
 
 
-def _closed_early(started: bool) -> TransportError:
+def _early_close_error(started: bool) -> TransportError:
     if started:
         return TransportError(
             UnreachableKind.PROTOCOL, "the connection was closed inside the headers"
@@ -201,10 +202,10 @@ def _read_chunk_size(reader: ResponseReader) -> int:
 
 def _skip_trailers(reader: ResponseReader, max_bytes: int = 16_384) -> None:
     """Skip trailers. The body is already complete (RFC 9112 section 8)."""
-    room = max_bytes
-    while (line := reader.read_line(room)) is not None and line:
-        room -= len(line)
-        if room < 0:
+    free_bytes = max_bytes
+    while (line := reader.read_line(free_bytes)) is not None and line:
+        free_bytes -= len(line)
+        if free_bytes < 0:
             raise TransportError(
                 UnreachableKind.PROTOCOL, f"more than {max_bytes} bytes of trailers"
             )

@@ -80,7 +80,7 @@ class HttpResponse:
         Read and decode the body. Always releases the connection.
 
         Raises:
-            Fault: see `body.collect`.
+            Fault: see `body_limits.collect`.
         """
         connection = self._connection
         if connection is None:
@@ -156,7 +156,7 @@ class HttpResponse:
         """Yield the decoded body in one piece, for `Response.content` and `iter_content`."""
         del amt, decode_content
         if self._connection is not None:
-            with faults_as_requests_errors(self._request):
+            with convert_faults(self._request):
                 body = self.read_body(self._bounds)
                 if body.truncated_why:
                     raise TransportError(UnreachableKind.RESET, body.truncated_why)
@@ -170,7 +170,7 @@ class HttpResponse:
 
 
 @contextlib.contextmanager
-def faults_as_requests_errors(request: requests.PreparedRequest | None) -> Iterator[None]:
+def convert_faults(request: requests.PreparedRequest | None) -> Iterator[None]:
     """Convert a `Fault` raised inside the block into the closest exception of requests."""
     try:
         yield

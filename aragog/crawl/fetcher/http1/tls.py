@@ -1,4 +1,4 @@
-"""TLS connections to origins: trusted roots, reasons for failed handshakes, session resumption."""
+"""TLS connections to origins, with trusted roots and session resumption."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from aragog.observability.instruments import TLS_FAILURES, TLS_HANDSHAKES
 from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import wait_readable, wait_writable
 
-# A closed connection takes 37 KB while it is kept for its session.
+# A closed connection uses 37 KB while it is kept for its session.
 MAX_SESSIONS = 250
 # A resumed session skips the certificate check, so sessions are kept for at most an hour.
 MAX_SESSION_AGE_S = 3_600.0
@@ -101,7 +101,7 @@ def without_name_check(context: ssl.SSLContext) -> ssl.SSLContext:
 
 def certificate_matches(certificate: Mapping[str, object], host: str) -> bool:
     """
-    Return True if one of a certificate's DNS names matches `host` (RFC 6125 section 6.4.3). Pure.
+    Return True if one of a certificate's DNS names matches `host` (RFC 6125 section 6.4.3).
 
     A wildcard must be the whole first label. It matches exactly one label, and at least two labels
     must follow it.
@@ -195,11 +195,11 @@ def wrap_tls(
     """
     end_s = deadline.now_s() + deadline.connect_timeout_s()
     try:
-        secure = tls.wrap_socket(
+        tls_socket = tls.wrap_socket(
             sock, server_hostname=host.strip("[]"), do_handshake_on_connect=False, session=session
         )
-        _handshake(secure, lambda: end_s - deadline.now_s())
-        _check_name(secure, host, tls)
+        _handshake(tls_socket, lambda: end_s - deadline.now_s())
+        _check_name(tls_socket, host, tls)
     except ssl.SSLCertVerificationError as error:
         kind = _KINDS_BY_CODE.get(error.verify_code, OTHER)
         raise _tls_error(
@@ -215,15 +215,15 @@ def wrap_tls(
     except (OSError, ValueError) as error:
         reason = f"the connection broke during the TLS handshake: {error}"
         raise _tls_error(OTHER, reason) from error
-    TLS_HANDSHAKES.labels("resumed" if secure.session_reused else "full").add()
-    return secure
+    TLS_HANDSHAKES.labels("resumed" if tls_socket.session_reused else "full").add()
+    return tls_socket
 
 
-def _check_name(secure: ssl.SSLSocket, host: str, tls: ssl.SSLContext) -> None:
+def _check_name(tls_socket: ssl.SSLSocket, host: str, tls: ssl.SSLContext) -> None:
     """Check the certificate's name, before anything is sent, if OpenSSL did not."""
     if tls.check_hostname or tls.verify_mode != ssl.CERT_REQUIRED:
         return
-    if not certificate_matches(secure.getpeercert() or {}, host):
+    if not certificate_matches(tls_socket.getpeercert() or {}, host):
         reason = (
             f"certificate {_rejection_text(WRONG_NAME)}: Hostname mismatch, not valid for {host!r}"
         )

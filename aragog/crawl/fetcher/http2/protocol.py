@@ -3,10 +3,9 @@ HTTP/2 on one connection (RFC 9113), with the same limits as HTTP/1.1.
 
 nghttp2 implements frames, HPACK and flow control. It also limits frames that only an attacker sends
 in large numbers: CONTINUATION frames, SETTINGS entries, acknowledgements that the peer never reads,
-and frames without effect. This module does not own the socket: it gets all bytes from the
-connection's `receive`, which enforces the deadline, and counts them including padding and control
-frames. A connection carries one request at a time. Push is disabled, so a server cannot open a
-stream.
+and frames without effect. This module does not own the socket. It gets all bytes, including padding
+and control frames, from the connection's `receive`, which enforces the deadline, and counts them. A
+connection carries one request at a time. Push is disabled, so a server cannot open a stream.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from aragog.fetch_record.outcome import UnreachableKind
 # demand.
 WINDOW_BYTES = 1 << 20
 
-# Limit of control frames before a response. The SETTINGS, WINDOW_UPDATE and PING frames of an
+# The limit on control frames before a response. The SETTINGS, WINDOW_UPDATE and PING frames of an
 # honest server take about 100 bytes.
 MAX_CONTROL_BYTES = 65_536
 
@@ -259,7 +258,7 @@ class Http2:
             self._fail(UnreachableKind.PROTOCOL, reason)
 
     def _handle_reset(self, code: int) -> None:
-        """Handle RST_STREAM: the server aborted this response."""
+        """Handle RST_STREAM, by which the server aborted this response."""
         if self._ended:
             return
         if code == ngh2.ErrorCode.HTTP_1_1_REQUIRED:
@@ -269,7 +268,7 @@ class Http2:
             self._fail(UnreachableKind.RESET, f"the stream was reset by peer: {_error_name(code)}")
 
     def _handle_end(self, code: int) -> None:
-        """Handle the end of the stream: normal, after a reset, or because of an invalid message."""
+        """Handle the end of the stream, after the response, a reset or an invalid message."""
         if code == ngh2.ErrorCode.NO_ERROR:
             self._ended = True
         elif not self._ended:
@@ -286,7 +285,7 @@ class Http2:
             self._fail(UnreachableKind.RESET, reason)
 
     def _fail(self, kind: UnreachableKind, reason: str) -> None:
-        """Remember the first fault. It is raised after the data that arrived before it was read."""
+        """Remember the first fault. It is raised once the data that arrived before it is read."""
         if self._fault is None:
             self._fault = TransportError(kind, reason)
 

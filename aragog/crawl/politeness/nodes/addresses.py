@@ -29,7 +29,7 @@ class NodeAddresses:
         self._hosts = frozenset[str]().union(*map(hosts_of, urls_with_shared))
 
     def name(self, url: str) -> str:
-        """Return a URL's name: the URL without user and password, or `redis.url`."""
+        """Return a URL's name, which is the URL without user and password, or `redis.url`."""
         text = reveal(url)
         if text in (SHARED_NAME, self._shared):
             return SHARED_NAME

@@ -62,7 +62,7 @@ class RingAuthority:
         return RingRecord.parse(stored)
 
     def is_first_ring_of(self, node: str) -> bool:
-        """Return True if this node has never had a ring before. True only once per node."""
+        """Return True for the first call for a node, when it has never had a ring before."""
         with redis_errors(self._where, LimiterUnavailable):
             return bool(self._redis.hsetnx(self._key, f"known:{node}", 1))
 

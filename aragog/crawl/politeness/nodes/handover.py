@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 from aragog.crawl.politeness.nodes.node import LimiterNode
 from aragog.crawl.politeness.nodes.record import RingRecord
 
-# How many domains one call handles. Limited, because Redis serves no other client meanwhile.
+# How many domains one call handles. Limited, because Redis serves no other client during a call.
 MAX_DOMAINS_PER_CALL = 200
 
 
@@ -53,12 +53,12 @@ def take_over(
         LimiterUnavailable: a node did not respond.
     """
     for start in range(0, len(keys), MAX_DOMAINS_PER_CALL):
-        missing = _not_arrived(owner, keys[start : start + MAX_DOMAINS_PER_CALL])
+        missing = _missing_domains(owner, keys[start : start + MAX_DOMAINS_PER_CALL])
         if missing:
             _import(owner, _collect_exports(record, nodes, owner, missing))
 
 
-def _not_arrived(owner: LimiterNode, keys: Sequence[str]) -> list[str]:
+def _missing_domains(owner: LimiterNode, keys: Sequence[str]) -> list[str]:
     reply = owner.call(
         "domain_arrived",
         epoch=owner.key("slots", "epoch"),

@@ -1,11 +1,11 @@
 """
 The Redis servers of the limiter: scripts, clocks, and conversion of errors.
 
-A server that restarted, or a replica that became the master, may have lost the last sends. A client
-notices this by a lost connection. So `restart.lua` runs first on each new connection and makes sure
-that no two requests come too close together because of lost state. A missing script would not be a
-reliable sign of a restart, because Redis before version 7 keeps scripts in its append-only file and
-sends them to replicas.
+A server that restarted, or a replica that became the master, may not know about the most recent
+requests. A client notices this because it loses its connection. So `restart.lua` runs first on each
+new connection and makes sure that no two requests come too close together because of lost state. A
+missing script would not be a reliable sign of a restart, because Redis before version 7 keeps
+scripts in its append-only file and sends them to replicas.
 
 Each response contains the server's time, which was read between request and response. This bounds
 the offset between the server's clock and the local monotonic clock. Recent bounds are intersected,
@@ -43,7 +43,7 @@ class OtherRing(Exception):
     """The node has another ring version than the caller. It changed nothing."""
 
     def __init__(self, node: LimiterNode) -> None:
-        super().__init__(node.shown)
+        super().__init__(node.display_name)
         self.node = node
 
 
@@ -63,7 +63,7 @@ class LimiterNode:
         self.name = name or url
         self.version = 0.0
         """The version of the ring under which this node was chosen."""
-        self.shown = without_password(url)
+        self.display_name = without_password(url)
         self.prefix = prefix
         self.hold_us = hold_us
         self.clock = ServerClock()
@@ -85,10 +85,13 @@ class LimiterNode:
         connection.read_response()
 
     def key(self, kind: str, name: str) -> str:
-        """Return a Redis key: `slot` and `concurrent` are by domain, `slots` is for the server."""
+        """
+        Return a Redis key. The kinds `slot` and `concurrent` have one key per domain, and `slots`
+        is for the whole server.
+        """
         return f"{self.prefix}{kind}:{name}"
 
-    def at(self, version: float) -> LimiterNode:
+    def with_version(self, version: float) -> LimiterNode:
         """
         Return the same server, with its connections and clock, for callers with this
         ring version.
@@ -123,11 +126,11 @@ class LimiterNode:
                 raise
 
     def _errors(self) -> AbstractContextManager[None]:
-        return redis_errors(self.shown, LimiterUnavailable)
+        return redis_errors(self.display_name, LimiterUnavailable)
 
     def now_us(self) -> float:
         """
-        Return the server's time, estimated from its last response.
+        Return the server's time, estimated from its most recent response.
         Reads it if there was none.
         """
         if not self.clock.is_known:
@@ -197,7 +200,7 @@ class ServerClock:
         return self._high_us != float("inf")
 
     def observe(self, sent_us: float, server_us: float, received_us: float) -> None:
-        """Record a response: the monotonic clock before and after it, and the server's clock."""
+        """Record the monotonic clock before and after a response, and the server's clock in it."""
         low, high = server_us - received_us, server_us - sent_us
         with self._lock:
             drift = max(0.0, received_us - self._at_us) * MAX_DRIFT

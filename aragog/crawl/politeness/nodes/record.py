@@ -1,8 +1,8 @@
 """
-The record of the limiter's ring: which nodes decide for which domains, now and before. Pure.
+The record of the limiter's ring, which states which nodes decide for which domains, now and before.
 
 Records are immutable; each change creates one with a higher version. A version consists of an epoch
-(a counter) and a random number, so that two concurrent changes of a record get different versions.
+(a counter) and a random number, so that two concurrent changes to a record get different versions.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class RingRecord:
     """The active nodes of earlier records, oldest first, while domains are moving. Otherwise
     empty."""
     restart_version: int = 0
-    """Nodes with a copy older than this version count as restarted, because state was lost; or
-    0."""
+    """Nodes with a copy older than this version count as restarted, because state was lost. 0 if
+    none do."""
     lease_s: float = LEASE_S
     """How long a process may use the record after reading it, in seconds."""
 
@@ -71,7 +71,7 @@ class RingRecord:
             LimiterUnavailable: it is not a valid record.
         """
         try:
-            return cls(**_validated(json.loads(text)))
+            return cls(**_validate(json.loads(text)))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             reason = f"is invalid: {type(error).__name__}: {str(error)[:200]}"
             raise LimiterUnavailable("the record of the limiter's ring", reason) from error
@@ -86,7 +86,7 @@ class RingRecord:
         return self.version // _NONCE
 
     @property
-    def moving(self) -> bool:
+    def is_moving(self) -> bool:
         """True while domains are moving to other nodes."""
         return bool(self.former)
 
@@ -97,7 +97,7 @@ class RingRecord:
 
     @property
     def exporters(self) -> tuple[str, ...]:
-        """The nodes that may have state of moving domains, without lost ones."""
+        """The nodes that may have the state of moving domains, except for lost nodes."""
         names = (node for nodes in self.former for node in nodes if node not in self.lost)
         return tuple(dict.fromkeys(names))
 
@@ -116,16 +116,16 @@ class RingRecord:
 
     def share(self, node: str) -> float:
         """
-        Return the share of all domains for which a node decides, 0 to 1, accurate to about one
-        percent.
+        Return the share of all domains for which a node decides, from 0 to 1, accurate to about
+        one percent.
         """
         if node not in self.active:
             return 0.0
         owned = sum(self.ring.node_for(f"{number}.example") == node for number in range(_SAMPLE))
         return owned / _SAMPLE
 
-    def moves(self, key: str) -> bool:
-        """Return True if a node other than its owner may have state of a domain."""
+    def has_former_owner(self, key: str) -> bool:
+        """Return True if a node other than the domain's owner may have its state."""
         owner = self.ring.node_for(key)
         return any(ring.node_for(key) != owner for ring in self._former_rings)
 
@@ -138,7 +138,7 @@ class RingRecord:
             return self
         drained = tuple(name for name in self.drained if name != node)
         lost = tuple(name for name in self.lost if name != node)
-        return self._moved((*self.active, node), drained=drained, lost=lost)
+        return self._with_move((*self.active, node), drained=drained, lost=lost)
 
     def with_drained(self, node: str) -> RingRecord:
         """
@@ -150,7 +150,7 @@ class RingRecord:
         self._check_member(node)
         if node in self.drained:
             return self
-        return self._moved(self._active_without(node), drained=(*self.drained, node))
+        return self._with_move(self._active_without(node), drained=(*self.drained, node))
 
     def without_drained(self, node: str) -> RingRecord:
         """Return the record without a drained node; see `with_drained`."""
@@ -172,9 +172,9 @@ class RingRecord:
         drained = tuple(name for name in self.drained if name != node)
         if node in self.drained and node not in self.exporters:
             return self._next(drained=drained)
-        return self._moved(active, drained=drained, lost=(*self.lost, node))
+        return self._with_move(active, drained=drained, lost=(*self.lost, node))
 
-    def after_moves(self, *, restart: bool = False) -> RingRecord:
+    def with_moves_done(self, *, restart: bool = False) -> RingRecord:
         """
         Return the record for the time after all domains have moved.
 
@@ -186,17 +186,15 @@ class RingRecord:
 
     def _check_member(self, node: str) -> None:
         if node not in self.members:
-            raise BadInput(
-                f"{node}: is not a limiter node; the nodes are {', '.join(self.members)}"
-            )
+            raise BadInput(f"{node} is not a limiter node; the nodes are {', '.join(self.members)}")
 
     def _active_without(self, node: str) -> tuple[str, ...]:
         active = tuple(name for name in self.active if name != node)
         if not active:
-            raise BadInput(f"{node}: is the only active node; add another one first")
+            raise BadInput(f"{node} is the only active node; add another one first")
         return active
 
-    def _moved(self, active: tuple[str, ...], **changes: tuple[str, ...]) -> RingRecord:
+    def _with_move(self, active: tuple[str, ...], **changes: tuple[str, ...]) -> RingRecord:
         return self._next(active=active, former=(*self.former, self.active), **changes)
 
     def _next(self, **changes: tuple[str, ...] | tuple[tuple[str, ...], ...]) -> RingRecord:
@@ -204,9 +202,9 @@ class RingRecord:
         return replace(self, version=version, **changes)  # type: ignore[arg-type]
 
 
-def _validated(values: dict[str, Any]) -> dict[str, Any]:
+def _validate(values: dict[str, Any]) -> dict[str, Any]:
     """Return the known members of a record. Raises ValueError or similar for an invalid record."""
-    active, drained, lost = (_names(values[name]) for name in ("active", "drained", "lost"))
+    active, drained, lost = (_parse_names(values[name]) for name in ("active", "drained", "lost"))
     former = values["former"]
     if not active or set(active) & set(drained) or len(former) > _MAX_FORMER_RINGS:
         raise ValueError("its nodes contradict each other")
@@ -214,24 +212,27 @@ def _validated(values: dict[str, Any]) -> dict[str, Any]:
     if not 0 < lease_s <= _MAX_LEASE_S:
         raise ValueError(f"its lease is {lease_s} s")
     return {
-        "version": _version(values["version"]),
+        "version": _parse_version(values["version"]),
         "active": active,
         "drained": drained,
         "lost": lost,
-        "former": tuple(map(_names, former)),
-        "restart_version": _version(values["restart_version"]),
+        "former": tuple(map(_parse_names, former)),
+        "restart_version": _parse_version(values["restart_version"]),
         "lease_s": lease_s,
     }
 
 
-def _version(value: Any) -> int:
+def _parse_version(value: Any) -> int:
     if type(value) is not int or not 0 <= value < 2**53:
         raise ValueError("a version is a number from 0 to 2^53")
     return value
 
 
-def _names(values: Any) -> tuple[str, ...]:
-    """Validate names of nodes: unique, and either `redis.url` or a URL without credentials."""
+def _parse_names(values: Any) -> tuple[str, ...]:
+    """
+    Check that names of nodes are unique, and that each is either `redis.url` or a URL without
+    credentials.
+    """
     if not isinstance(values, list) or len(values) > _MAX_NODES:
         raise ValueError(f"nodes must be a list of at most {_MAX_NODES}")
     for name in values:

@@ -1,11 +1,11 @@
 """
-Finds the limiter node of a domain, and keeps the ring equal on all servers.
+Finds the limiter node of a domain, and keeps the ring the same on all servers.
 
-The shared Redis stores the record of the ring. A process reads it every few seconds, may use it for
-`RingRecord.lease_s` after a read, and otherwise sends nothing to any node until it has read it
-again. Every node stores the ring's version, refuses callers with another version, and has a copy of
-the record. A process that finds a server with an older record sends it the newer one. So no order
-of changes and no crash makes servers disagree for long (docs/adr/0085).
+The shared Redis stores the record of the ring. A process reads the record every few seconds, and
+may use it for `RingRecord.lease_s` after a read. After that, it sends nothing to any node until it
+has read the record again. Every node stores the ring's version, refuses callers with another
+version, and has a copy of the record. A process that finds a server with an older record sends it
+the newer one. So no order of changes and no crash makes servers disagree for long (docs/adr/0085).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from aragog.runtime.secret import reveal
 RENEW_SHARE = 1 / 3
 # How soon to retry a failed read while the lease lasts.
 RETRY_S = 1.0
-# How often in a row the ring may change during one call.
+# How many times in a row the ring may change during one call.
 MAX_ATTEMPTS = 8
 MAX_CACHED_DOMAINS = 200_000
 log = logging.getLogger(__name__)
@@ -78,9 +78,11 @@ class LeasedRing:
     def ensure_arrived(self, owner: LimiterNode, keys: Iterable[str]) -> None:
         """Make an owner take over those of its domains that are moving; see `take_over`."""
         record = self.record
-        if not record.moving:
+        if not record.is_moving:
             return
-        moving = [k for k in dict.fromkeys(keys) if k not in self._arrived and record.moves(k)]
+        moving = [
+            k for k in dict.fromkeys(keys) if k not in self._arrived and record.has_former_owner(k)
+        ]
         if not moving:
             return
         take_over(record, self.nodes, owner, moving)
@@ -143,10 +145,10 @@ class NodeRing:
         """Return the node that decides for a domain."""
         return self.leased().node_for(key)
 
-    def last_of(self, key: str) -> LimiterNode:
+    def last_known_node(self, key: str) -> LimiterNode:
         """
-        Return the node of a domain in the ring that was read last, even if its
-        lease has ended.
+        Return the node of a domain in the most recently read ring, even if
+        its lease has ended.
         """
         return (self._leased or self.leased()).node_for(key)
 
@@ -244,8 +246,8 @@ class NodeRing:
 
     def renew(self, node: LimiterNode) -> None:
         """
-        After a node refused a call: fetch the ring that it has, or send it the one
-        that it lacks.
+        After a node has refused a call, fetch the newer ring from it, or
+        send it the newer ring.
         """
         with self._lock:
             record = self._read_record().record
@@ -300,8 +302,8 @@ class NodeRing:
 
     def _restore_record(self) -> RingRecord:
         """
-        Return the newest copy of the nodes in the settings, or else a first ring of
-        these nodes.
+        Return the newest copy that a node in the settings has, or else a first
+        ring of these nodes.
         """
         copies: list[RingRecord] = []
         for name in self.addresses.first:
@@ -323,7 +325,7 @@ class NodeRing:
             leased.extend(read_s)
             return leased
         names = dict.fromkeys((*record.members, *record.exporters))
-        nodes = {name: self.server(name).at(record.version) for name in names}
+        nodes = {name: self.server(name).with_version(record.version) for name in names}
         self._leased = LeasedRing(record, nodes, read_s)
         return self._leased
 

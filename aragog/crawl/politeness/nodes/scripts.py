@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from aragog.crawl.politeness.latencies import Latency
 from aragog.crawl.politeness.nodes.node import LimiterNode
-from aragog.crawl.politeness.slots import VERDICTS, PermitDecision, Slot, latency_steps_of
+from aragog.crawl.politeness.slots import VERDICTS, PermitDecision, Slot, to_latency_steps
 
 # A permit expires after this time if its holder does not report, because it died or hangs.
 PERMIT_TTL_US = 750_000
@@ -41,7 +41,7 @@ class ReservedSlot(NamedTuple):
     """The result of `reserve` for one request."""
 
     at_us: float
-    """The slot; if refused, when to ask again."""
+    """The time of the slot, or when to ask again if the request was refused."""
     pre_granted: bool
     """True if the slot includes the permit, because the domain was idle."""
     refused: bool
@@ -120,14 +120,14 @@ class PermitReport(NamedTuple):
 
     slot: Slot
     at_us: float
-    """When its request was written; 0 if it was not."""
+    """When its request was written; 0 if no request was written."""
     latency: Latency
     """The latency of earlier responses of its domain."""
     max_slowdown: float
     """The largest latency factor of its domain; 1 turns latency off."""
 
 
-def release_permits(node: LimiterNode, departures: Sequence[PermitReport]) -> list[int]:
+def release_permits(node: LimiterNode, reports: Sequence[PermitReport]) -> list[int]:
     """
     Release the permits of slots, and report the latencies of their domains.
 
@@ -136,14 +136,14 @@ def release_permits(node: LimiterNode, departures: Sequence[PermitReport]) -> li
     """
     reply = node.call(
         "release_permit",
-        slots=[node.key("slot", departure.slot.key) for departure in departures],
+        slots=[node.key("slot", report.slot.key) for report in reports],
         departures=b"".join(
             _PERMIT_RELEASE.pack(
-                departure.at_us, departure.slot.token, departure.slot.interval_us,
-                latency_steps_of(departure.max_slowdown),
-                departure.latency.servers, departure.latency.log_ms,
+                report.at_us, report.slot.token, report.slot.interval_us,
+                to_latency_steps(report.max_slowdown),
+                report.latency.servers, report.latency.log_ms,
             )
-            for departure in departures
+            for report in reports
         ),
     )  # fmt: skip
     return [number - 1 for (number,) in struct.iter_unpack("<H", reply[8:])]

@@ -1,5 +1,5 @@
 """
-The matcher of robots rules: the longest matching rule applies (RFC 9309 section 2.2.2).
+The matcher of robots rules. The longest matching rule applies (RFC 9309 section 2.2.2).
 
 If two rules are equally long, Allow wins. `*` matches any characters, and a final `$` matches the
 end. The matcher does not backtrack: it searches for the literal parts of a pattern one after the
@@ -20,10 +20,10 @@ from aragog.crawl.politeness.robots_parser.spelling import comparable_path, comp
 # Up to this many rules with wildcards, trying each is faster than an index.
 MAX_UNINDEXED = 24
 
-# Limit of the cost of one call in character comparisons, about 20 ms. Ordinary files need less than
+# The maximum cost of one call in character comparisons, about 20 ms. Ordinary files need less than
 # a hundredth of it.
 MAX_WORK = 40_000_000
-# Fixed costs in comparisons: of trying one rule, and of one character of the path.
+# The fixed costs, in comparisons, of trying one rule and of one character of the path.
 RULE_WORK, CHAR_WORK = 1_500, 100
 
 
@@ -63,15 +63,15 @@ class Matcher:
             if anchored or "*" in pattern:
                 key = (rule.allow, pattern, anchored)
                 if key not in wild:
-                    wild[key] = _wild(rule, pattern, anchored, len(pattern) + anchored)
+                    wild[key] = _wildcard_rule(rule, pattern, anchored, len(pattern) + anchored)
             else:
                 previous = self._prefixes.setdefault(pattern, rule)
                 if rule.allow and not previous.allow:
                     self._prefixes[pattern] = rule
-            if rule.allow and (also := _index_page(rule, pattern)):
-                wild.setdefault((True, also.parts[0], True), also)
+            if rule.allow and (index_rule := _index_page_rule(rule, pattern)):
+                wild.setdefault((True, index_rule.parts[0], True), index_rule)
         self._lengths = sorted({len(prefix) for prefix in self._prefixes})
-        self._index(sorted(wild.values(), key=_order))
+        self._index(sorted(wild.values(), key=_sort_key))
 
     def _index(self, wild: list[_WildcardRule]) -> None:
         """
@@ -85,10 +85,10 @@ class Matcher:
             self._others = [w for w in wild if len(w.needle) < 3]
             for w in wild:
                 if len(w.needle) >= 3:
-                    self._by_gram.setdefault(_rarest(w.needle, self._by_gram), []).append(w)
+                    self._by_gram.setdefault(_rarest_trigram(w.needle, self._by_gram), []).append(w)
         self._grams = frozenset(self._by_gram)
 
-    def best(self, path: str) -> Rule | None:
+    def best_rule(self, path: str) -> Rule | None:
         """
         Return the rule that applies to `path` (path and query, in any spelling), or None if none
         matches.
@@ -115,13 +115,13 @@ class Matcher:
         if len(path) * CHAR_WORK > MAX_WORK:
             raise TooCostly
         if not self._grams:
-            _bound(path, self._others)
+            _check_work(path, self._others)
             return [w for w in self._others if w.needle in path]
         rules = self._others.copy()
         for gram in self._grams & {path[at : at + 3] for at in range(len(path) - 2)}:
             rules += self._by_gram[gram]
-        _bound(path, rules)
-        return sorted([w for w in rules if w.needle in path], key=_order)
+        _check_work(path, rules)
+        return sorted([w for w in rules if w.needle in path], key=_sort_key)
 
     def _longest_prefix(self, path: str) -> tuple[Rule | None, int]:
         prefixes, lengths = self._prefixes, self._lengths
@@ -132,13 +132,13 @@ class Matcher:
         return None, 0
 
 
-def _bound(path: str, rules: list[_WildcardRule]) -> None:
+def _check_work(path: str, rules: list[_WildcardRule]) -> None:
     """Raise TooCostly if trying these rules on `path` could take too long."""
     if len(rules) * RULE_WORK + len(path) * sum([w.size for w in rules]) > MAX_WORK:
         raise TooCostly
 
 
-def _wild(rule: Rule, pattern: str, anchored: bool, priority: int) -> _WildcardRule:
+def _wildcard_rule(rule: Rule, pattern: str, anchored: bool, priority: int) -> _WildcardRule:
     parts = tuple(pattern.split("*"))
     # Empty parts in the middle are redundant. The first and the last part match the ends.
     parts = (parts[0], *(p for p in parts[1:-1] if p), *parts[1:][-1:])
@@ -146,18 +146,18 @@ def _wild(rule: Rule, pattern: str, anchored: bool, priority: int) -> _WildcardR
     return _WildcardRule(priority, rule.allow, needle, parts, anchored, len(pattern), rule)
 
 
-def _order(wild: _WildcardRule) -> tuple[int, bool, int]:
+def _sort_key(wild: _WildcardRule) -> tuple[int, bool, int]:
     return (-wild.priority, not wild.allow, wild.rule.line)
 
 
-def _rarest(needle: str, by_gram: dict[str, list[_WildcardRule]]) -> str:
+def _rarest_trigram(needle: str, by_gram: dict[str, list[_WildcardRule]]) -> str:
     """Return the trigram near the end of `needle` with the fewest rules in the index."""
     end = len(needle)
     grams = [needle[at : at + 3] for at in range(max(0, end - 10), end - 2)]
     return min(grams, key=lambda gram: len(by_gram.get(gram, ())))
 
 
-def _index_page(rule: Rule, pattern: str) -> _WildcardRule | None:
+def _index_page_rule(rule: Rule, pattern: str) -> _WildcardRule | None:
     """
     Return the additional rule for `Allow: /a/index.html`, which also allows `/a/`, as in Google's
     parser.
@@ -165,7 +165,7 @@ def _index_page(rule: Rule, pattern: str) -> _WildcardRule | None:
     slash = pattern.rfind("/")
     if slash < 0 or not pattern.startswith("/index.htm", slash):
         return None
-    return _wild(rule, pattern[: slash + 1], anchored=True, priority=slash + 2)
+    return _wildcard_rule(rule, pattern[: slash + 1], anchored=True, priority=slash + 2)
 
 
 def _matches(path: str, wild: _WildcardRule) -> bool:

@@ -1,5 +1,5 @@
 """
-The parser of robots.txt files: turns bytes into groups of rules. Never raises. Pure.
+The parser of robots.txt files, which turns bytes into groups of rules. No input raises an error.
 
 It follows RFC 9309 and tolerates what Google's parser tolerates in real files: prefixes of field
 names, frequent typos, a missing colon, every kind of line ending, and a byte order mark.
@@ -22,7 +22,7 @@ MAX_BYTES = 500 * 1024
 # that browsers once allowed in a URL, minus one.
 MAX_LINE_BYTES = 8 * 2083 - 1
 
-# Distinct rules per agent. A file of 500 KiB can only have more if they are very short.
+# Maximum number of distinct rules per agent. Only a file with very short rules has more in 500 KiB.
 MAX_RULES = 30_000
 
 ALL_AGENTS = "*"
@@ -50,7 +50,7 @@ _WHOLE_NAMES: dict[bytes, Field] = {
     b"visit-time": "visit-time",
 }
 MAX_LICENSES = 20
-# Limit per group.
+# Maximum number of timed rules per group.
 MAX_TIMED = 50
 _BOM = b"\xef\xbb\xbf"
 _TO_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}|[\x80-\xff]")
@@ -82,7 +82,7 @@ class Rule(NamedTuple):
 
 
 class UsageRule(NamedTuple):
-    """One Content-Usage or Content-Signal line: preferences about the use of some paths."""
+    """A Content-Usage or Content-Signal line, with preferences about the use of some paths."""
 
     syntax: Literal["content-usage", "content-signal"]
     pattern: str
@@ -99,7 +99,7 @@ class UsageRule(NamedTuple):
 @dataclass(slots=True)
 class RobotsLines:
     """
-    The parsed lines of a file by agent: lower-case names, `*` for all agents.
+    The parsed lines of a file by agent. Names are in lower case; `*` stands for all agents.
 
     Agents of the same group share one list, so the size is proportional to the file.
     """
@@ -110,8 +110,8 @@ class RobotsLines:
     """For each agent, lists of at most one delay."""
     sitemaps: list[str] = field(default_factory=list)
     usage: dict[str, list[list[UsageRule]]] = field(default_factory=dict)
-    """For each named agent, the preferences of each of its groups. Agents without any are
-    missing."""
+    """For each named agent, the preferences of each of its groups. Agents without preferences are
+    left out."""
     signals: list[UsageRule] = field(default_factory=list)
     """Content-Signal lines before the first group, which apply to all agents."""
     licenses: list[tuple[str, int]] = field(default_factory=list)
@@ -157,7 +157,7 @@ def read_lines(body: bytes, agents: Iterable[str] | None = None) -> RobotsLines:
 
 
 class _Reader:
-    """The state of the parser: the current group and the result so far."""
+    """The state of the parser, with the current group and the result so far."""
 
     def __init__(self, agents: frozenset[str] | None) -> None:
         self.lines = RobotsLines()
@@ -185,7 +185,7 @@ class _Reader:
         elif name in ("allow", "disallow"):
             self._group_over = self._delay_over = True
             if value and self._group_wanted:
-                self._rule(name == "allow", escaped(value), number)
+                self._rule(name == "allow", escape_octets(value), number)
         elif name == "crawl-delay":
             # Some files list agents with their delays and no rules in between. So a delay ends the
             # list of agents for delays, but not for rules.
@@ -213,7 +213,7 @@ class _Reader:
         if value[:1] == b"/":
             path, _, value = value.replace(b"\t", b" ").partition(b" ")
         text = value.strip().decode("latin-1")
-        rule = UsageRule(name, escaped(path), text, number)
+        rule = UsageRule(name, escape_octets(path), text, number)
         if not self._in_groups:
             if name == "content-signal":
                 self.lines.signals.append(rule)
@@ -272,21 +272,21 @@ def _lines(body: bytes) -> list[bytes]:
 
 
 def _directive(line: bytes) -> tuple[Field, bytes]:
-    """Return field and value of a line. The field is empty for any other line."""
+    """Return the field and value of a line. The field is empty if the line has no known field."""
     if len(line) > MAX_LINE_BYTES:
         line = line[:MAX_LINE_BYTES]
     line = line.partition(b"\0")[0].partition(b"#")[0]
     name, colon, value = line.partition(b":")
     if colon:
         name = name.strip()
-        return _WHOLE_NAMES.get(name.lower()) or field_of(name), value.strip()
+        return _WHOLE_NAMES.get(name.lower()) or field_for(name), value.strip()
     words = line.strip().replace(b"\t", b" ").split(b" ")
     words = [word for word in words if word]
     # A missing colon is a frequent error. Two words are unambiguous.
-    return (field_of(words[0]), words[1].strip()) if len(words) == 2 else ("", b"")
+    return (field_for(words[0]), words[1].strip()) if len(words) == 2 else ("", b"")
 
 
-def field_of(name: bytes) -> Field:
+def field_for(name: bytes) -> Field:
     """Return the field with this name; empty for unknown names."""
     low = name.lower()
     for field_name, prefixes in _FIELDS:
@@ -300,8 +300,8 @@ def agent_names(value: bytes) -> list[str]:
     Return the names that a User-agent value matches, in lower case.
 
     The product token ends at the first character that RFC 9309 does not allow, so `FooBot/1.2` and
-    `FooBot (all)` yield `foobot`. Names of real crawlers also contain digits and dots, so the text
-    up to `/` or a blank counts as a name, too.
+    `FooBot (all)` yield `foobot`. Names of real crawlers also contain digits and dots, so the part
+    before `/` or a blank counts as a name, too.
     """
     if value[:1] == b"*" and (len(value) == 1 or value[1:2].isspace()):
         return [ALL_AGENTS]
@@ -311,8 +311,8 @@ def agent_names(value: bytes) -> list[str]:
     return list(dict.fromkeys(n.lower().decode("utf-8", "replace") for n in names))
 
 
-def escaped(value: bytes) -> str:
-    """Return the value in ASCII: octets above 127 as `%XX`, escapes in upper case."""
+def escape_octets(value: bytes) -> str:
+    """Return the value in ASCII, with octets above 127 as `%XX` and escapes in upper case."""
     if value.isascii() and b"%" not in value:
         return value.decode("ascii")
     return _TO_ESCAPE.sub(_escape, value).decode("ascii")

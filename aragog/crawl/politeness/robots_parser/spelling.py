@@ -1,10 +1,10 @@
 """
-The common spelling in which URL paths and rule patterns are compared. Pure.
+The common spelling in which URL paths and rule patterns are compared.
 
-RFC 9309 sections 2.2.2 and 2.2.3: unreserved characters are decoded, characters that must be
-escaped are escaped, hex digits are upper case, and `%2A` and `%24` match the characters themselves.
-`urlspelling` normalizes URLs in the same way, so a rule matches the normalized spelling of a URL
-exactly if it matches any other spelling of the same octets.
+It follows RFC 9309 sections 2.2.2 and 2.2.3: unreserved characters are decoded, characters that
+must be escaped are escaped, hex digits are upper case, and `%2A` and `%24` match the characters
+themselves. `urlspelling` normalizes URLs in the same way, so a rule matches the normalized spelling
+of a URL if and only if it matches any other spelling of the same octets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CUT_SHORT = re.compile(r"%([0-9A-Fa-f]?)(?=\*|\Z)")
 def comparable_path(path: str) -> str:
     """Return path and query of a URL in the common spelling."""
     if _TO_SPELL.search(path) is not None:
-        path = _TO_SPELL.sub(_spelled, path)
+        path = _TO_SPELL.sub(_spell, path)
     return path.replace("*", STAR).replace("$", DOLLAR)
 
 
@@ -36,7 +36,7 @@ def path_of(url: str) -> str:
     """
     Return path and query of a URL with or without a scheme; `/` if it has no path.
 
-    Does not normalize. Any text yields some path.
+    Does not normalize. Any string yields some path.
     """
     start = 2 if url.startswith("//") else 0
     early = _PATH_START.search(url, start)
@@ -69,13 +69,13 @@ def comparable_pattern(pattern: str, *, allow: bool) -> tuple[str, bool]:
     if _TO_SPELL.search(pattern) is not None:
         if not allow and not anchored and _CUT_SHORT.search(pattern) is not None:
             parts = _CUT_SHORT.sub("\0", pattern).split("\0")
-            pattern = "%".join(_TO_SPELL.sub(_spelled, part) for part in parts)
+            pattern = "%".join(_TO_SPELL.sub(_spell, part) for part in parts)
         else:
-            pattern = _TO_SPELL.sub(_spelled, pattern)
+            pattern = _TO_SPELL.sub(_spell, pattern)
     return pattern.replace("$", DOLLAR), anchored
 
 
-def _spelled(match: re.Match[str]) -> str:
+def _spell(match: re.Match[str]) -> str:
     text = match.group()
     if len(text) == 3:
         char = chr(int(text[1:], 16))

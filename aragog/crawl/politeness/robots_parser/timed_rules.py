@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-VISIT_AT_LEAST_MIN = 60
-"""The minimum length of a Visit-time in minutes. Shorter ones are extended."""
+MIN_VISIT_MIN = 60
+"""The minimum length of a Visit-time in minutes. Shorter times are extended."""
 _DAY_MIN = 1440
 
 
@@ -31,13 +31,13 @@ class TimedRule(NamedTuple):
             return self.begin_min <= minute < self.end_min
         return minute >= self.begin_min or minute < self.end_min
 
-    def extended(self) -> TimedRule:
-        """Return the span, extended to `VISIT_AT_LEAST_MIN` from its beginning if it is shorter."""
-        if (self.end_min - self.begin_min) % _DAY_MIN >= VISIT_AT_LEAST_MIN:
+    def with_min_length(self) -> TimedRule:
+        """Return the rule, extended to `MIN_VISIT_MIN` from its beginning if it is shorter."""
+        if (self.end_min - self.begin_min) % _DAY_MIN >= MIN_VISIT_MIN:
             return self
         if self.begin_min == 0:
-            return self._replace(end_min=max(self.end_min, VISIT_AT_LEAST_MIN))
-        return self._replace(end_min=(self.begin_min + VISIT_AT_LEAST_MIN) % _DAY_MIN)
+            return self._replace(end_min=max(self.end_min, MIN_VISIT_MIN))
+        return self._replace(end_min=(self.begin_min + MIN_VISIT_MIN) % _DAY_MIN)
 
     def __str__(self) -> str:
         times = f"{_clock(self.begin_min)} to {_clock((self.end_min - 1) % _DAY_MIN)} UTC"

@@ -1,4 +1,4 @@
-"""The rules of a robots.txt about the use of pages, by path. Pure."""
+"""The rules of a robots.txt about the use of pages, by path."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class UsageRules:
         self._by_pattern: dict[tuple[str, bool], list[UsageRule]] = {}
         for rule in rules:
             if rule.pattern:
-                self._by_pattern.setdefault(_spelled(rule.pattern), []).append(rule)
+                self._by_pattern.setdefault(_comparable(rule.pattern), []).append(rule)
         paths = [Rule(False, rule.pattern, rule.line) for rule in rules if rule.pattern]
         self._matcher = Matcher(paths) if paths else None
 
@@ -32,11 +32,11 @@ class UsageRules:
         if self._matcher is None:
             return self._everywhere
         try:
-            best = self._matcher.best(path)
+            best = self._matcher.best_rule(path)
         except TooCostly:
             return self._rules
-        return self._everywhere if best is None else self._by_pattern[_spelled(best.pattern)]
+        return self._everywhere if best is None else self._by_pattern[_comparable(best.pattern)]
 
 
-def _spelled(pattern: str) -> tuple[str, bool]:
+def _comparable(pattern: str) -> tuple[str, bool]:
     return comparable_pattern(pattern, allow=False)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from richpins.document import Document  # the names of forms need no parser
 
 TRAFILATURA = "trafilatura"
-TEXT_VERSION = 8
+TEXT_VERSION = 9
 """Incremented when the library is called in another way or the output format changes."""
 TEXT, MARKDOWN = FORMS = ("text", "markdown")
 _MIN_FOUND = 0.9
@@ -70,10 +70,8 @@ def find(page: Document, form: str) -> str:
         raise MissingExtra("text", TRAFILATURA) from None
 
     from richpins.article import (  # noqa: PLC0415 - lxml, of that extra
-        completion,
         composition,
-        ending,
-        opening,
+        correction,
         page_texts,
         preparation,
         selection,
@@ -106,9 +104,7 @@ def find(page: Document, form: str) -> str:
     texts = page_texts.texts_of(article.tree)
     share = selection.select(texts, page_texts.blocks_of(body))
     if share >= _MIN_FOUND:
-        completion.complete(texts)
-        opening.open_with_lead(texts, page, with_title=form == MARKDOWN)
-        ending.remove_ending(texts)
+        correction.correct(texts, page, with_title=form == MARKDOWN)
         body = composition.compose(texts, article.images)
     write = writing.to_text if form == TEXT else writing.to_markdown
     return unicodedata.normalize("NFC", write(body, article))

@@ -17,7 +17,7 @@ from richpins.values.dates import AnyDate, Moment, PartialDate
 from richpins.values.images import Image
 from richpins.values.yields import Yield
 
-EXTRACTOR_VERSION = 12
+EXTRACTOR_VERSION = 13
 """Incremented when a page may yield different fields, which makes stored ones outdated."""
 
 

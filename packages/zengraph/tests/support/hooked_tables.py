@@ -29,6 +29,10 @@ class HookedTable(CellTable):
         self._before_read()
         return self._inner.get_many(rows, columns)
 
+    def get_many_needed(self, rows, guide, unneeded):
+        self._before_read()
+        return self._inner.get_many_needed(rows, guide, unneeded)
+
     def _scan(self, rows):
         self._before_read()
         return self._inner._scan(rows)

@@ -41,7 +41,7 @@ def test_file_overrides_defaults_but_not_delivery_settings(tmp_path):
     with pytest.raises(ConfigError, match=":1: acks is set by aragog"):
         address.settings({"acks": "all"}, {})
     file.write_text("\nacks\n")
-    with pytest.raises(ConfigError, match=":2: is not `key=value`"):
+    with pytest.raises(ConfigError, match=":2: the line is not `key=value`"):
         address.settings({}, {})
     with pytest.raises(ConfigError, match="cannot be read"):
         TopicAddress("a:9092", "t", config=str(tmp_path / "none")).settings({}, {})

@@ -25,7 +25,7 @@ def test_object_overrides_the_default_options():
 @pytest.mark.parametrize(
     ("value", "reason"),
     [(None, "is empty"), (b"", "is empty"), (b"\xff", "is not UTF-8"), (b"{", "is not JSON"),
-     (b'{"url": 5}', "url: must be a string"), (b"{}", "url: must be a string"),
+     (b'{"url": 5}', "url must be a string"), (b"{}", "url must be a string"),
      (b'{"url": "http://a/", "prio": 1}', "is not an enqueue option"),
      (b'{"url": "http://a/", "priority": 10}', "priority"),
      (b'{"url": "http://a/", "priority": "high"}', "priority"),

@@ -193,7 +193,7 @@ def test_prices_from_a_file_replace_the_list_prices(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("[s3_list]\nvalue = 1", "s3_list is not a cost; known are reference, canonicalize, "),
+        ("[s3_list]\nvalue = 1", "s3_list is not a cost; the costs are reference, canonicalize, "),
         ("[s3_put]\nvalue = -1", "[s3_put] needs a value of at least 0, got -1"),
         ("s3_put = 1", "[s3_put] needs a value"),
         ("[s3_put", "cannot be read as TOML"),

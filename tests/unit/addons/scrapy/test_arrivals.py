@@ -4,7 +4,7 @@ import pytest
 from scrapy import Request
 from scrapy.settings import Settings
 
-from aragog.addons.scrapy.arrivals import vet_incoming
+from aragog.addons.scrapy.arrivals import incoming_check
 from aragog.runtime.secret import SecretUrl
 from aragog.settings import FetchSettings
 
@@ -18,15 +18,15 @@ FETCH = FetchSettings(proxy=SecretUrl("http://user:pw@proxy.test:3128"))
     ["http://127.0.0.1/", "http://localhost/", "http://169.254.169.254/", "http://a.test:22/"],
 )
 def test_url_blocked_by_the_ssrf_filter_is_refused(url):
-    assert vet_incoming(SCRAPYS, FETCH)(Request(url))
+    assert incoming_check(SCRAPYS, FETCH)(Request(url))
 
 
 def test_ordinary_request_is_allowed():
-    assert vet_incoming(SCRAPYS, FETCH)(Request("http://a.example/")) is None
+    assert incoming_check(SCRAPYS, FETCH)(Request("http://a.example/")) is None
 
 
 def test_proxy_set_by_another_process_is_refused():
-    vet = vet_incoming(SCRAPYS, FETCH)
+    vet = incoming_check(SCRAPYS, FETCH)
     from_environment = Request(
         "http://a.example/", meta={"proxy": "http://evil.test:1", "_scheme_proxy": True}
     )
@@ -38,4 +38,4 @@ def test_proxy_set_by_another_process_is_refused():
 
 
 def test_aragog_download_handler_needs_no_extra_check():
-    assert vet_incoming(WITH_OURS, FETCH)(Request("http://127.0.0.1/")) is None
+    assert incoming_check(WITH_OURS, FETCH)(Request("http://127.0.0.1/")) is None

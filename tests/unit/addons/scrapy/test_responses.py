@@ -5,7 +5,7 @@ from scrapy import Request
 from scrapy import exceptions as scrapy_errors
 from scrapy.http import HtmlResponse
 
-from aragog.addons.scrapy.responses import response_of
+from aragog.addons.scrapy.responses import build_response
 from aragog.fetch_record.causes import DeferralCause, RefusalCause
 from aragog.fetch_record.outcome import (
     Blocked,
@@ -29,7 +29,7 @@ def test_page_becomes_a_response_of_its_type_with_a_decoded_body():
     headers = (("Content-Type", "text/html"), ("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"),
                ("Content-Encoding", "gzip"), ("Content-Length", "9"))  # fmt: skip
 
-    response = response_of(
+    response = build_response(
         REQUEST, Fetched(url=URL, status=200, headers=headers, body=b"<p>hi", truncated=True)
     )
 
@@ -51,7 +51,7 @@ def test_page_becomes_a_response_of_its_type_with_a_decoded_body():
     ],
 )
 def test_error_or_redirect_becomes_a_response(outcome, status):
-    response = response_of(REQUEST, outcome)
+    response = build_response(REQUEST, outcome)
 
     assert (response.status, response.body) == (status, b"")
 
@@ -82,4 +82,4 @@ def test_error_or_redirect_becomes_a_response(outcome, status):
 )
 def test_outcome_without_a_response_raises_a_scrapy_exception(outcome, error):
     with pytest.raises(error):
-        response_of(REQUEST, outcome)
+        build_response(REQUEST, outcome)

@@ -4,7 +4,11 @@ import scrapy
 from scrapy.crawler import Crawler
 
 from aragog.addons.scrapy.addon import AragogAddon
-from aragog.addons.scrapy.spider_arguments import arguments_of, description_of, text_of
+from aragog.addons.scrapy.spider_arguments import (
+    readable_description,
+    recorded_arguments,
+    spider_description,
+)
 
 
 class LampSpider(scrapy.Spider):
@@ -22,31 +26,35 @@ def create(*args, **arguments):
 
 
 def test_arguments_are_those_of_the_constructor():
-    assert arguments_of(create("x", cat="lamps")) == {"argument 1": "x", "cat": "lamps"}
-    assert arguments_of(create()) == {}
-    assert arguments_of(Crawler(LampSpider)) == {}
+    assert recorded_arguments(create("x", cat="lamps")) == {"argument 1": "x", "cat": "lamps"}
+    assert recorded_arguments(create()) == {}
+    assert recorded_arguments(Crawler(LampSpider)) == {}
 
 
 def test_descriptions_are_equal_only_for_equal_arguments():
-    lamps = description_of(create(cat="lamps", deep="1"))
+    lamps = spider_description(create(cat="lamps", deep="1"))
 
-    assert lamps == description_of(create(deep="1", cat="lamps"))
-    assert lamps != description_of(create(cat="lamps"))
-    assert lamps == description_of(create(cat="lamps", deep="1", _job="6487ec79"))
-    assert description_of(create(a=object())) == description_of(create(a=object()))
-    assert text_of(lamps).endswith("test_spider_arguments.LampSpider (cat=lamps, deep=1)")
-    assert text_of(description_of(create())).endswith("LampSpider (no arguments)")
+    assert lamps == spider_description(create(deep="1", cat="lamps"))
+    assert lamps != spider_description(create(cat="lamps"))
+    assert lamps == spider_description(create(cat="lamps", deep="1", _job="6487ec79"))
+    assert spider_description(create(a=object())) == spider_description(create(a=object()))
+    assert readable_description(lamps).endswith(
+        "test_spider_arguments.LampSpider (cat=lamps, deep=1)"
+    )
+    assert readable_description(spider_description(create())).endswith("LampSpider (no arguments)")
 
 
 def test_any_value_has_a_description():
-    text = text_of(description_of(create(a=2**70, b="\udcff", c=float("nan"), d={1: None})))
+    text = readable_description(
+        spider_description(create(a=2**70, b="\udcff", c=float("nan"), d={1: None}))
+    )
 
     assert f"a={2**70}, b=\\udcff, c=nan, d={{'1': None}}" in text
 
 
 def test_long_arguments_are_compared_in_full_and_shown_in_part():
-    one, other = (description_of(create(urls="x" * 1000 + end)) for end in "ab")
+    one, other = (spider_description(create(urls="x" * 1000 + end)) for end in "ab")
 
     assert one != other
-    assert text_of(one) == text_of(other)
+    assert readable_description(one) == readable_description(other)
     assert len(one) < 400

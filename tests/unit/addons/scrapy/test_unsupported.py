@@ -3,7 +3,7 @@
 import pytest
 from scrapy import Request
 
-from aragog.addons.scrapy.unsupported import NamedWays, why_unsupported
+from aragog.addons.scrapy.unsupported import NamedRoutes, unsupported_reason
 from aragog.settings import EgressSettings, WaySettings
 
 URL = "http://a.test/"
@@ -35,7 +35,7 @@ def through(proxy, **meta):
     ],
 )
 def test_unsupported_feature_is_named(request_, message):
-    assert message in why_unsupported(request_, NamedWays(WAYS, ""))
+    assert message in unsupported_reason(request_, NamedRoutes(WAYS, ""))
 
 
 @pytest.mark.parametrize(
@@ -55,13 +55,13 @@ def test_unsupported_feature_is_named(request_, message):
     ],
 )
 def test_request_can_choose_a_named_egress_route(request_, own, way):
-    ways = NamedWays(WAYS, own)
+    routes = NamedRoutes(WAYS, own)
 
-    assert why_unsupported(request_, ways) is None
-    assert ways.of(request_) == way
+    assert unsupported_reason(request_, routes) is None
+    assert routes.route_for(request_) == way
 
 
 def test_refused_proxy_is_not_shown_with_its_password():
-    ways = NamedWays(WAYS, OWN)
+    routes = NamedRoutes(WAYS, OWN)
 
-    assert "secret" not in why_unsupported(through("http://me:secret@other.test:3128"), ways)
+    assert "secret" not in unsupported_reason(through("http://me:secret@other.test:3128"), routes)

@@ -7,7 +7,7 @@ from scrapy.settings import Settings
 
 from aragog.addons.scrapy.addon import SCHEDULER, AragogAddon
 from aragog.addons.scrapy.scheduler import SpiderScheduler
-from aragog.addons.scrapy.unused_settings import _FETCHER_SETTINGS, _SCHEDULER_SETTINGS, path_of
+from aragog.addons.scrapy.unused_settings import _FETCHER_SETTINGS, _SCHEDULER_SETTINGS, class_path
 
 
 @pytest.fixture
@@ -93,4 +93,4 @@ def test_autothrottle_is_off_unless_a_project_lists_it():
 def test_component_is_recognized_by_its_old_path():
     old = "aragog" + ".scrapy.scheduler.SpiderScheduler"
 
-    assert path_of(old) == path_of(SpiderScheduler) == SCHEDULER
+    assert class_path(old) == class_path(SpiderScheduler) == SCHEDULER

@@ -9,7 +9,12 @@ import pytest
 from aragog.api.json_values import from_query, members_of, request_of
 from aragog.api.operations.enqueue_options import EnqueueArguments
 from aragog.api.operations.operation import Caller, Parts
-from aragog.api.operations.options import Option, checked, given, option_fields
+from aragog.api.operations.options import (
+    Option,
+    non_default_options,
+    option_fields,
+    validate_options,
+)
 from aragog.api.operations.scopes import ADMIN, ANY, READ, WRITE
 from aragog.api.operations.table import OPERATIONS
 from aragog.api.server.thrift.contract import idl
@@ -30,9 +35,9 @@ class Request:
     """A request with an option of each kind."""
 
     url: Annotated[str, Option("", is_url=True)]
-    count: Annotated[int, Option("", least=1, most=9)] = 1
-    size: Annotated[int, Option("", least=1, most=9, capped=True)] = 1
-    share: Annotated[float | None, Option("", least=0, most=1, http="part")] = None
+    count: Annotated[int, Option("", minimum=1, maximum=9)] = 1
+    size: Annotated[int, Option("", minimum=1, maximum=9, capped=True)] = 1
+    share: Annotated[float | None, Option("", minimum=0, maximum=1, http="part")] = None
     deep: bool = False
     names: Annotated[tuple[str, ...], Option("", max_items=2, max_bytes=3)] = ()
 
@@ -57,15 +62,15 @@ class Request:
 )
 def test_option_out_of_bounds_is_refused_by_name(values, text):
     with pytest.raises(BadInput, match=text.replace("(", r"\(")):
-        checked(Request(**{"url": URL, **values}))
+        validate_options(Request(**{"url": URL, **values}))
 
 
 def test_capped_option_above_its_maximum_is_reduced_to_it():
-    assert checked(Request(URL, size=1000)) == Request(URL, size=9)
+    assert validate_options(Request(URL, size=1000)) == Request(URL, size=9)
 
 
 def test_only_options_that_differ_from_their_defaults_are_given():
-    assert given(Request(URL, count=1, share=0.5)) == {"url": URL, "share": 0.5}
+    assert non_default_options(Request(URL, count=1, share=0.5)) == {"url": URL, "share": 0.5}
 
 
 def test_request_round_trips_through_json_and_query():
@@ -84,8 +89,8 @@ def test_operation_defines_everything_that_codecs_need(name):
 
     assert operation.text
     assert operation.scope in (ANY, READ, WRITE, ADMIN)
-    assert operation.in_steps == inspect.isgeneratorfunction(operation.run)
-    assert operation.in_steps or not operation.waits
+    assert operation.runs_in_steps == inspect.isgeneratorfunction(operation.run)
+    assert operation.runs_in_steps or not operation.waits
     for field in operation.fields:
         assert field.option.text, field.name
 

@@ -44,17 +44,17 @@ class Gate:
         self.requests = MemoryLimit(1_000_000, "frames")
         self.replies = MemoryLimit(1_000_000, "replies")
 
-    def opened(self, _connection: Connection, _address: str) -> bool:
+    def on_open(self, _connection: Connection, _address: str) -> bool:
         return True
 
-    def closed(self, _connection: Connection) -> None:
+    def on_close(self, _connection: Connection) -> None:
         pass
 
     def refusal(self, _connection: Connection, _begin: bytes) -> bytes:
         return b""
 
-    def take(self, connection: Connection, _frame: bytes) -> None:
-        connection.answer(b"pong")
+    def handle_frame(self, connection: Connection, _frame: bytes) -> None:
+        connection.send_reply(b"pong")
 
 
 def turn(loop: asyncio.AbstractEventLoop) -> None:

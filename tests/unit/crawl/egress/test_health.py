@@ -11,7 +11,7 @@ def health():
 
 
 def usable(health, *names):
-    return list(health.usable(names))
+    return list(health.usable_routes(names))
 
 
 def test_failing_route_is_skipped_until_one_request_retries_it():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from aragog.crawl.fetcher.content_types import (
+    content_refusal,
     content_type_of,
-    why_refused_by_content,
-    why_refused_by_type,
+    type_refusal,
 )
 
 ALLOWED = ("text/html", "application/json")
@@ -51,11 +51,11 @@ def test_last_usable_content_type_counts(values, expected):
 
 
 def test_types_are_compared_without_parameters_and_case():
-    assert why_refused_by_type("TEXT/HTML ; charset=x", ALLOWED) is None
-    assert why_refused_by_type(None, ALLOWED) is None
-    assert why_refused_by_type("image/png", ALLOWED) == "content type image/png"
-    assert why_refused_by_type("image/png", ("image/*",)) is None
-    assert why_refused_by_type("image/png", ("*/*",)) is None
+    assert type_refusal("TEXT/HTML ; charset=x", ALLOWED) is None
+    assert type_refusal(None, ALLOWED) is None
+    assert type_refusal("image/png", ALLOWED) == "content type image/png"
+    assert type_refusal("image/png", ("image/*",)) is None
+    assert type_refusal("image/png", ("*/*",)) is None
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_types_are_compared_without_parameters_and_case():
     ],
 )
 def test_first_bytes_reveal_what_is_not_a_page(first, claimed, refused):
-    assert bool(why_refused_by_content(first, claimed, ALLOWED)) == refused
+    assert bool(content_refusal(first, claimed, ALLOWED)) == refused
 
 
 def test_pdf_is_accepted_if_allowed_and_declared_correctly():
@@ -88,9 +88,9 @@ def test_pdf_is_accepted_if_allowed_and_declared_correctly():
     pdf = b"%PDF-1.7\n%\xb5\xed\xae\xfb\n" + bytes(range(256)) * 4
     allowed = ("text/html", "application/pdf")
 
-    assert why_refused_by_content(pdf, "application/pdf", allowed) is None
-    assert why_refused_by_content(pdf, None, allowed) is None
-    assert why_refused_by_content(pdf, "text/html", allowed) == (
+    assert content_refusal(pdf, "application/pdf", allowed) is None
+    assert content_refusal(pdf, None, allowed) is None
+    assert content_refusal(pdf, "text/html", allowed) == (
         "the content is binary, declared as text/html"
     )
-    assert "application/pdf" in why_refused_by_content(pdf, "application/pdf", ("text/html",))
+    assert "application/pdf" in content_refusal(pdf, "application/pdf", ("text/html",))

@@ -263,7 +263,7 @@ def test_coding_is_decoded_next_to_an_unknown_name():
 
 
 def test_start_of_a_body_of_any_size_is_accepted_on_request():
-    bounds = Bounds(1_000_000, 10_000, start_is_enough=True)
+    bounds = Bounds(1_000_000, 10_000, truncate_oversized=True)
 
     body = decode(gzip.compress(bytes(3_000_000)), "gzip", bounds=bounds)
 

@@ -55,7 +55,7 @@ def test_new_key_never_replaces_a_file(path):
     write_keys(path, [new_key(0)], overwrite=False)
     before = path.read_bytes()
 
-    with pytest.raises(ConfigError, match="exists already"):
+    with pytest.raises(ConfigError, match="already exists"):
         write_keys(path, [new_key(0)], overwrite=False)
 
     assert path.read_bytes() == before

@@ -33,7 +33,7 @@ from tests.support.signatures import AGENT, identity
 
 FOLDER = Path(__file__).parents[3] / "data" / "signatures"
 DRAFT = json.loads((FOLDER / "web_bot_auth.json").read_text())
-KEY = SigningKey.of(
+KEY = SigningKey.from_private_key(
     Ed25519PrivateKey.from_private_bytes(
         decode_base64url("n4Ni-HpISpVObnQMW0wOhCKROaIKqKtW_2ZYb2p9KcU")
     ),

@@ -7,14 +7,14 @@ def test_server_leaves_the_rotation_after_three_errors_in_a_row():
     breaker = Breaker()
     breaker.record_failure(0.0)
     breaker.record_failure(0.0)
-    assert breaker.healthy
+    assert breaker.is_healthy
     breaker.record_failure(0.0)
 
-    assert not breaker.healthy
+    assert not breaker.is_healthy
     assert not breaker.may_call(4.9)
     assert breaker.may_call(5.0)
     breaker.record_success(0.01, 5.0)
-    assert breaker.healthy
+    assert breaker.is_healthy
 
 
 def test_success_between_errors_resets_the_count():
@@ -24,7 +24,7 @@ def test_success_between_errors_resets_the_count():
         breaker.record_failure(0.0)
         breaker.record_success(0.01, 0.0)
 
-    assert breaker.healthy
+    assert breaker.is_healthy
 
 
 def test_one_timeout_or_slow_response_is_enough():
@@ -32,8 +32,8 @@ def test_one_timeout_or_slow_response_is_enough():
     timeout.record_failure(0.0, at_once=True)
     slow.record_success(1.5, 0.0)
 
-    assert not timeout.healthy
-    assert not slow.healthy
+    assert not timeout.is_healthy
+    assert not slow.is_healthy
 
 
 def test_unreachable_server_is_probed_every_five_seconds():

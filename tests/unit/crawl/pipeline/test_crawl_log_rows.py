@@ -7,7 +7,7 @@ import pytest
 from aragog.crawl.pipeline.crawl_log import COLUMNS, FolderFiles, rows_of, table_of
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.errors import ContentUnavailable
-from aragog.fetch_record.outcome import SINGLE_VALUES, FetchRecord, Hop, OutcomeKind
+from aragog.fetch_record.outcome import SCALAR_FIELDS, FetchRecord, Hop, OutcomeKind
 from aragog.urlstore.records import Written
 from tests.support.stores import NOW_MS, page
 
@@ -39,7 +39,7 @@ def test_row_has_every_single_value_of_the_fetch_record():
     )
 
     read = orjson.loads(row)
-    assert len(COLUMNS) == len(SINGLE_VALUES) + 9
+    assert len(COLUMNS) == len(SCALAR_FIELDS) + 9
     assert (read["first_byte_ms"], read["tls"], read["truncated"]) == (3.5, "TLSv1.3", True)
 
 

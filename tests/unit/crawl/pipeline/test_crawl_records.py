@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from aragog.crawl.pipeline.crawl_cancellations import Cancellation
-from aragog.crawl.pipeline.crawl_records import CrawlPhase, CrawlRecord, validated
+from aragog.crawl.pipeline.crawl_records import CrawlPhase, CrawlRecord, validate
 from aragog.crawl.pipeline.crawl_registry import Crawls
 from aragog.crawl.pipeline.crawl_scope import Scope
 from aragog.errors import BadInput, InvalidMessage
@@ -40,12 +40,12 @@ def test_invalid_record_is_refused(wire):
 )  # fmt: skip
 def test_invalid_names_and_limits_are_refused(values):
     with pytest.raises(BadInput):
-        validated(CrawlRecord(**{"name": "docs", "number": 2, **values}))
+        validate(CrawlRecord(**{"name": "docs", "number": 2, **values}))
 
 
 def test_crawl_ends_at_its_end_time():
-    before = Crawls.of({"docs": DOCS}, frozenset({2, 5}), (), now_ms=999)
-    after = Crawls.of({"docs": DOCS}, frozenset({2, 5}), (), now_ms=1000)
+    before = Crawls.from_records({"docs": DOCS}, frozenset({2, 5}), (), now_ms=999)
+    after = Crawls.from_records({"docs": DOCS}, frozenset({2, 5}), (), now_ms=1000)
 
     assert before.ended == {2, 5}
     assert after.ended == {2, 5, 7}
@@ -55,7 +55,7 @@ def test_crawl_ends_at_its_end_time():
 def test_paused_crawls_are_found_by_number():
     paused = CrawlRecord(name="docs", number=7, state=CrawlPhase.PAUSED)
 
-    crawls = Crawls.of({"docs": paused}, frozenset(), (), now_ms=0)
+    crawls = Crawls.from_records({"docs": paused}, frozenset(), (), now_ms=0)
 
     assert crawls.paused == {7}
     assert not crawls.all_may_continue

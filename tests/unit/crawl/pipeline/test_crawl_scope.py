@@ -39,7 +39,7 @@ PAGE = "http://www.a.example/docs/"
     ],
 )  # fmt: skip
 def test_deciding_rule_is_named(rules, url, page_url, verdict):
-    assert Scope.of(rules).decide(url, page_url=page_url) == verdict
+    assert Scope.from_rules(rules).decide(url, page_url=page_url) == verdict
 
 
 @pytest.mark.parametrize(
@@ -49,18 +49,18 @@ def test_deciding_rule_is_named(rules, url, page_url, verdict):
 )  # fmt: skip
 def test_invalid_rule_is_refused(rule):
     with pytest.raises(BadInput, match="scope"):
-        Scope.of((rule,))
+        Scope.from_rules((rule,))
 
 
 def test_number_of_rules_is_limited():
     with pytest.raises(BadInput, match="at most"):
-        Scope.of([f"host:h{n}.example" for n in range(MAX_RULES + 1)])
+        Scope.from_rules([f"host:h{n}.example" for n in range(MAX_RULES + 1)])
 
 
 @given(st.lists(st.text(max_size=20), max_size=3), st.text(max_size=30))
 def test_rules_and_urls_raise_nothing_but_bad_input(rules, text):
     try:
-        scope = Scope.of(rules)
+        scope = Scope.from_rules(rules)
     except BadInput:
         return
     verdict = scope.decide(f"http://a.example/{text.encode().hex()}", page_url=PAGE)
@@ -86,15 +86,15 @@ def test_rules_and_urls_raise_nothing_but_bad_input(rules, text):
     ],
 )
 def test_page_is_judged_by_its_content_type_and_language(rules, content_type, language, expected):
-    assert Scope.of(rules).decide_page(content_type, language) == expected
+    assert Scope.from_rules(rules).decide_page(content_type, language) == expected
 
 
 def test_page_rules_do_not_apply_to_urls():
-    scope = Scope.of(["type:text/html", "-language:de"])
+    scope = Scope.from_rules(["type:text/html", "-language:de"])
 
     assert scope.decide("http://a.example/") == (True, "no rule")
     assert scope.is_about_pages
-    assert not Scope.of(["host:a.example"]).is_about_pages
+    assert not Scope.from_rules(["host:a.example"]).is_about_pages
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_page_rules_do_not_apply_to_urls():
 )
 def test_invalid_content_type_or_language_is_refused(rule):
     with pytest.raises(BadInput, match="scope"):
-        Scope.of([rule])
+        Scope.from_rules([rule])
 
 
 @pytest.mark.parametrize(
@@ -114,4 +114,4 @@ def test_invalid_content_type_or_language_is_refused(rule):
     ],
 )
 def test_verdict_names_the_missing_kind_of_rule(rules, missing):
-    assert Scope.of(rules).decide("http://b.example/1") == (False, missing)
+    assert Scope.from_rules(rules).decide("http://b.example/1") == (False, missing)

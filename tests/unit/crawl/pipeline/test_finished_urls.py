@@ -4,9 +4,9 @@ import pytest
 
 from aragog.crawl.pipeline.finished_urls import (
     Finished,
-    answer_of_record,
-    answers_of_taken_down,
-    finished,
+    finished_messages,
+    result_of_record,
+    takedown_results,
 )
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.errors import InvalidMessage
@@ -17,7 +17,7 @@ A, B = "http://a.test/", "http://b.test/"
 def test_only_jobs_with_a_waiting_caller_make_a_message():
     jobs = [UrlJob(url=A, then='{"id": "1"}', priority=2), UrlJob(url=B)]
 
-    (message,) = finished(jobs, answers_of_taken_down([A, B]))
+    (message,) = finished_messages(jobs, takedown_results([A, B]))
 
     assert message.priority == 2
     assert Finished.read(message.message.wire()) == Finished(
@@ -27,7 +27,7 @@ def test_only_jobs_with_a_waiting_caller_make_a_message():
 
 
 def test_missing_record_gives_an_answer_without_an_outcome():
-    assert answer_of_record(A, None) == {"url": A, "canonical_url": A}
+    assert result_of_record(A, None) == {"url": A, "canonical_url": A}
 
 
 @pytest.mark.parametrize(

@@ -37,11 +37,11 @@ def lines(caplog):
 
 def test_outage_is_logged_once_at_its_start_and_once_at_its_end(outages, clock, lines):
     for _ in range(40):
-        outages.failed("tasks.store", STORE)
+        outages.record_failure("tasks.store", STORE)
         clock.advance_ms(1000)
     clock.advance_ms(QUIET_S * 1000)
     for _ in range(5):
-        outages.succeeded("tasks.store")
+        outages.record_success("tasks.store")
 
     (started_at, ended) = lines()
     assert started_at[0] == ended[0] == "WARNING"
@@ -50,31 +50,31 @@ def test_outage_is_logged_once_at_its_start_and_once_at_its_end(outages, clock, 
 
 
 def test_success_of_another_task_does_not_end_an_outage(outages, clock, lines):
-    outages.failed("tasks.store", STORE)
+    outages.record_failure("tasks.store", STORE)
     clock.advance_ms(60_000)
-    outages.succeeded("tasks.robots")
+    outages.record_success("tasks.robots")
 
     assert len(lines()) == 1
 
 
 def test_part_that_serves_only_some_tasks_is_still_out(outages, clock, lines):
     for _ in range(20):
-        outages.failed("tasks.store", STORE)
+        outages.record_failure("tasks.store", STORE)
         clock.advance_ms(500)
-        outages.succeeded("tasks.store")
+        outages.record_success("tasks.store")
 
     assert len(lines()) == 1
 
 
 def test_outages_of_two_parts_are_logged_separately(outages, lines):
-    outages.failed("tasks.store", STORE)
-    outages.failed("tasks.store", S3)
+    outages.record_failure("tasks.store", STORE)
+    outages.record_failure("tasks.store", S3)
 
     assert [line[1].split()[0] for line in lines()] == ["store", "content"]
 
 
 def test_damaged_file_is_not_an_outage(outages, lines):
-    outages.failed("tasks.store", StoreDamaged("00.db", "is damaged"))
+    outages.record_failure("tasks.store", StoreDamaged("00.db", "is damaged"))
 
     assert lines() == []
 
@@ -83,11 +83,11 @@ def test_damaged_file_is_not_an_outage(outages, lines):
 def test_board_shows_which_part_is_out_and_its_failures(outages, clock, redis_client):
     outages.board = OutageBoard(redis_client, prefix="t:")
     for _ in range(10):
-        outages.failed("tasks.store", STORE)
+        outages.record_failure("tasks.store", STORE)
         clock.advance_ms(300)
     during = outages.board.read(clock.now_ms())
     clock.advance_ms(QUIET_S * 1000)
-    outages.succeeded("tasks.store")
+    outages.record_success("tasks.store")
     after = outages.board.read(clock.now_ms())
 
     assert during["store"][0]
@@ -98,7 +98,7 @@ def test_board_shows_which_part_is_out_and_its_failures(outages, clock, redis_cl
 @pytest.mark.redis
 def test_outage_without_recent_failures_is_over(outages, clock, redis_client):
     outages.board = OutageBoard(redis_client, prefix="t:")
-    outages.failed("tasks.store", STORE)
+    outages.record_failure("tasks.store", STORE)
     clock.advance_ms(STALE_S * 1000 + 1)
 
     assert outages.board.read(clock.now_ms())["store"] == (False, 1)
@@ -110,6 +110,6 @@ def test_outage_board_without_redis_fails_no_task(outages, tmp_path, lines):
     )
     outages.board = OutageBoard(no_redis, prefix="t:")
 
-    outages.failed("tasks.store", STORE)
+    outages.record_failure("tasks.store", STORE)
 
     assert len(lines()) == 1

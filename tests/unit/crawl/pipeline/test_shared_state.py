@@ -13,7 +13,7 @@ def test_first_server_is_redis_url_and_servers_are_named_after_their_settings():
         opened.append(url)
         return url
 
-    shared = SharedState.of(settings, open_client)
+    shared = SharedState.from_settings(settings, open_client)
 
     assert (opened, shared.client) == (urls, urls[0])
     assert shared.servers() == {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.crawl.pipeline.spool import bounds_of
+from aragog.crawl.pipeline.spool import spool_bounds
 
 MB = 2**20
 
@@ -18,7 +18,7 @@ MB = 2**20
     ],
 )
 def test_default_limit_is_a_share_of_the_server_memory(setting, maxmemory, machine, expected):
-    bounds = bounds_of(setting, {"maxmemory": maxmemory, "total_system_memory": machine})
+    bounds = spool_bounds(setting, {"maxmemory": maxmemory, "total_system_memory": machine})
 
     assert bounds.max_bytes == expected
     marks = bounds.low_bytes, bounds.high_bytes, bounds.claimed_bytes, bounds.fetch_bytes

@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.crawl.pipeline.crawl_records import check_name
-from aragog.crawl.pipeline.token_use import DAY_MS, CrawlUse, TokenQuotas, own_name
+from aragog.crawl.pipeline.token_use import DAY_MS, CrawlUse, TokenQuotas, implicit_crawl_name
 from aragog.settings.token_quotas import TokenQuota
 
 NOON_MS = 100 * DAY_MS + DAY_MS // 2
@@ -70,5 +70,5 @@ def test_refusal_names_the_scarcest_limit(text, limit, wait_s):
 
 @pytest.mark.parametrize("token", ["ana", "a" * 64, "zoë", "x.y-z_1"])
 def test_every_token_has_a_valid_crawl_name(token):
-    check_name(own_name(token))
-    assert own_name(token) != own_name(token + "2")
+    check_name(implicit_crawl_name(token))
+    assert implicit_crawl_name(token) != implicit_crawl_name(token + "2")

@@ -2,7 +2,7 @@
 
 from aragog.crawl.fetcher.gate import Deny, Go, OpenGate
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.pipeline.traced_requests import exchange
+from aragog.crawl.pipeline.traced_requests import exchange_attributes
 from aragog.crawl.pipeline.url_traces import UrlTraces
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import Fetched, Hop, OutcomeKind, Refused
@@ -64,7 +64,7 @@ def test_refused_redirect_ends_at_its_response():
 def test_request_span_follows_the_opentelemetry_conventions():
     outcome = Fetched(url=A, status=200, body=b"", address="192.0.2.1", http_version="2")
 
-    assert exchange("https://a.test:8443/x?y", 200, outcome) == {
+    assert exchange_attributes("https://a.test:8443/x?y", 200, outcome) == {
         "http.request.method": "GET",
         "url.full": "https://a.test:8443/x?y",
         "server.address": "a.test",
@@ -74,4 +74,4 @@ def test_request_span_follows_the_opentelemetry_conventions():
         "network.peer.address": "192.0.2.1",
         "network.protocol.version": "2",
     }
-    assert exchange("https://a.test/", None, None)["server.port"] == 443
+    assert exchange_attributes("https://a.test/", None, None)["server.port"] == 443

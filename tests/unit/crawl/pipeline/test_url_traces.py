@@ -17,7 +17,7 @@ CALLER = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0"
 def traced_jobs(tracer, urls, caller="", found_on="", rng=lambda: 0.5):
     """The jobs of an enqueue call; untraced URLs have no context."""
     call = UrlTraces(tracer, rng).call(caller, found_on)
-    with call.sending(urls, {"aragog.depth": 0}):
+    with call.trace_sending(urls, {"aragog.depth": 0}):
         return [UrlJob(url=url, **call.job(url)) for url in urls]
 
 

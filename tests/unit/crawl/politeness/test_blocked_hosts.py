@@ -35,13 +35,13 @@ def watched(file, **more):
 def test_running_process_applies_a_changed_settings_file(file):
     clock = ManualClock()
     overrides = Overrides(clock=clock, blocked_hosts=watched(file))
-    assert overrides.blocked("a.old.test")
+    assert overrides.blocking_setting("a.old.test")
 
     write(file, '[politeness]\nblocked_hosts = ["new.test"]\n')
     clock.advance_ms(1000)
 
-    assert overrides.blocked("a.new.test") == "politeness.blocked_hosts contains new.test"
-    assert overrides.blocked("a.old.test") is None
+    assert overrides.blocking_setting("a.new.test") == "politeness.blocked_hosts contains new.test"
+    assert overrides.blocking_setting("a.old.test") is None
 
 
 @pytest.mark.parametrize(

@@ -174,14 +174,14 @@ def test_blocked_host_includes_its_subdomains(tmp_path):
     file.write_text('["example.com"]\nblocked = true\n["api.example.com"]\nqps = 1\n')
     overrides = Overrides(file, clock, blocked_hosts=BlockedHosts(["Other.test."]))
 
-    assert "blocks example.com" in overrides.blocked("www.example.com")
-    assert overrides.blocked("api.example.com") is None
-    assert "blocked_hosts contains other.test" in overrides.blocked("a.other.test")
-    assert overrides.blocked("another.test") is None
+    assert "blocks example.com" in overrides.blocking_setting("www.example.com")
+    assert overrides.blocking_setting("api.example.com") is None
+    assert "blocked_hosts contains other.test" in overrides.blocking_setting("a.other.test")
+    assert overrides.blocking_setting("another.test") is None
 
     file.write_text('["example.com"]\nqps = 2\n')
     clock.advance_ms(1000)
-    assert overrides.blocked("www.example.com") is None
+    assert overrides.blocking_setting("www.example.com") is None
 
 
 def test_invalid_blocked_host_is_refused():

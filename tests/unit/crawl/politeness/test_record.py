@@ -27,7 +27,7 @@ def test_versions_grow_and_every_domain_has_an_owner(changes):
         try:
             changed = {
                 "a": record.with_active, "d": record.with_drained, "l": record.with_lost, "r": record.without_drained,
-                "s": lambda _, record=record: record.after_moves(),
+                "s": lambda _, record=record: record.with_moves_done(),
             }[what](node)  # fmt: skip
         except BadInput:
             continue
@@ -44,11 +44,11 @@ def test_only_domains_with_a_new_owner_move():
     before = RingRecord.first(NODES[:3])
     record = before.with_active(NODES[3])
 
-    moved = {domain for domain in DOMAINS if record.moves(domain)}
+    moved = {domain for domain in DOMAINS if record.has_former_owner(domain)}
 
     assert moved == {d for d in DOMAINS if record.ring.node_for(d) == NODES[3]}
     assert all(record.owners_before(d) == (before.ring.node_for(d),) for d in DOMAINS)
-    assert not any(record.after_moves().moves(domain) for domain in DOMAINS)
+    assert not any(record.with_moves_done().has_former_owner(domain) for domain in DOMAINS)
 
 
 def test_unfinished_moves_keep_all_previous_owners():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.crawl.politeness.robots_parser.match import Matcher
-from aragog.crawl.politeness.robots_parser.parse import Rule, escaped
+from aragog.crawl.politeness.robots_parser.parse import Rule, escape_octets
 from aragog.crawl.politeness.robots_parser.spelling import comparable_path, path_of
 from aragog.crawl.politeness.robots_rules import RobotsRules, rules_for_status
 from urlspelling import normalize
@@ -99,7 +99,7 @@ def test_matcher_agrees_with_the_definition(pairs: list[tuple[bool, str]], path:
     matching = [r for r in rules if slow_match(r.pattern, path)]
     expected = max(matching, key=lambda r: (len(r.pattern), r.allow, -r.line), default=None)
 
-    rule = Matcher(rules).best(path)
+    rule = Matcher(rules).best_rule(path)
 
     if expected is None:
         assert rule is None
@@ -110,9 +110,9 @@ def test_matcher_agrees_with_the_definition(pairs: list[tuple[bool, str]], path:
 
 @given(st.binary(max_size=60))
 def test_escaping_is_idempotent(value: bytes):
-    once = escaped(value)
+    once = escape_octets(value)
 
-    assert escaped(once.encode()) == once
+    assert escape_octets(once.encode()) == once
     assert once.isascii()
 
 

@@ -63,14 +63,14 @@ def test_longest_of_request_rate_and_crawl_delay_counts():
     ],
 )
 def test_visits_wait_for_their_time(value, when, wait_min):
-    assert rules(f"Visit-time: {value}").opens_in_s("aragog", at(*when)) == wait_min * 60
+    assert rules(f"Visit-time: {value}").visit_wait_s("aragog", at(*when)) == wait_min * 60
 
 
 def test_any_of_several_visit_times_counts():
     several = rules("Visit-time: 0600-0800", "Visit-time: 1800-2000")
 
-    assert several.opens_in_s("aragog", at(19)) == 0
-    assert several.opens_in_s("aragog", at(12)) == 6 * 3600
+    assert several.visit_wait_s("aragog", at(19)) == 0
+    assert several.visit_wait_s("aragog", at(12)) == 6 * 3600
 
 
 def test_lines_belong_to_their_group():
@@ -79,9 +79,9 @@ def test_lines_belong_to_their_group():
     parsed = RobotsRules.parse(text)
 
     assert parsed.crawl_delay_s("aragog") == 1
-    assert parsed.opens_in_s("aragog", at(12)) == 0
+    assert parsed.visit_wait_s("aragog", at(12)) == 0
     assert parsed.crawl_delay_s("other") == 60
-    assert parsed.opens_in_s("other", at(12)) == 18 * 3600
+    assert parsed.visit_wait_s("other", at(12)) == 18 * 3600
 
 
 def test_timed_lines_do_not_end_the_list_of_agents():

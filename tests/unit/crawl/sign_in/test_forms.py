@@ -21,7 +21,7 @@ def test_first_form_with_all_named_fields_is_filled_in_like_a_browser():
     form = find_form(PAGE, URL, NAMES)
 
     assert (form.action, form.method) == ("https://shop.test/session", "POST")
-    body = form.filled({"user": "me & you", "password": "p\u00e4ss=1"})
+    body = form.encode_with({"user": "me & you", "password": "p\u00e4ss=1"})
     assert body == (
         b"csrf=t%261&user=me+%26+you&password=p%C3%A4ss%3D1&keep=1&as=b&lang=de&zone=one"
         b"&note=hi+there&go=yes"

@@ -7,7 +7,7 @@ from aragog.crawl.pipeline.crawl_records import CrawlPhase, CrawlRecord
 from aragog.crawl.pipeline.crawl_registry import Crawls
 from aragog.crawl.pipeline.in_flight_values import NextCrawl, NextStep
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.stages.crawl_checks import CrawlChecks, following
+from aragog.crawl.stages.crawl_checks import CrawlChecks, next_crawl_job
 
 A, B = "http://a.example/", "http://b.example/"
 RECORDS = {
@@ -21,7 +21,7 @@ class Registry:
     """A registry with fixed crawls."""
 
     def __init__(self, *cancellations):
-        self._crawls = Crawls.of(RECORDS, frozenset({2}), cancellations, now_ms=0)
+        self._crawls = Crawls.from_records(RECORDS, frozenset({2}), cancellations, now_ms=0)
 
     def crawls(self):
         return self._crawls
@@ -88,7 +88,7 @@ def test_cancelled_host_is_checked_with_the_time_of_its_cancellation():
 def test_next_crawl_gets_a_job_with_its_own_options():
     job = UrlJob(url=A, crawl=2, attempt=3, refresh=True, request_id="r", url_filter="+x", target=B)
 
-    after = following(job, NextCrawl(4, 7), Registry().crawls())
+    after = next_crawl_job(job, NextCrawl(4, 7), Registry().crawls())
 
     assert after == UrlJob(
         url=A, crawl=4, depth=7, priority=1, purposes="search", request_id="crawl-4"

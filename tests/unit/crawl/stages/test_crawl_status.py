@@ -19,4 +19,4 @@ from aragog.crawl.stages.crawl_status import CrawlStatus
 )
 def test_running_crawl_without_waiting_urls_is_done(state, enqueued, waiting, shown):
     record = CrawlRecord(name="docs", number=2, state=state)
-    assert CrawlStatus(record, CrawlCounts(enqueued, waiting)).shown_state == shown
+    assert CrawlStatus(record, CrawlCounts(enqueued, waiting)).display_state == shown

@@ -11,10 +11,10 @@ from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.pipeline.outcome_log import DomainOutcome
 from aragog.crawl.pipeline.routing import Destination
-from aragog.crawl.pipeline.spool_room import MAX_WAIT_S, SpoolRoom
+from aragog.crawl.pipeline.spool_room import MAX_WAIT_S, SpoolSpace
 from aragog.crawl.politeness.robots_records import RulesState
 from aragog.crawl.stages.access import Access
-from aragog.crawl.stages.fetch import ROOM_RETRY_MS, FetchStage
+from aragog.crawl.stages.fetch import SPACE_RETRY_MS, FetchStage
 from aragog.crawl.stages.job_egress import JobEgress
 from aragog.crawl.stages.requester import Requester
 from aragog.crawl.stages.revalidation import JobSelection
@@ -48,7 +48,7 @@ def stage(ports):
     return FetchStage(
         JobSelection(ports.store, ports.in_flight, ports.counters),
         Requester(ports.web, ports.web, ports.web, ports.pool, access, ports.clock),
-        SpoolRoom(ports.spool, ports.clock),
+        SpoolSpace(ports.spool, ports.clock),
         ports.returning_jobs,
         ports.counters,
         ports.outcomes,
@@ -186,7 +186,7 @@ def test_url_without_a_near_slot_waits_in_the_line_of_its_domain(stage, ports):
 
     (waiting,) = ports.line.waiting
     assert (waiting.job, waiting.key, waiting.wait_ms) == (UrlJob(url=A), "a.example", 60_000)
-    assert not waiting.front
+    assert not waiting.to_front
 
 
 def test_url_released_before_its_slot_waits_in_line_again(stage, ports):
@@ -211,7 +211,7 @@ def test_url_that_missed_its_slot_goes_to_the_front_of_the_line(stage, ports):
     assert run(stage, UrlJob(url=A, slot_at_ms=NOW_MS - 1)) == {}
 
     (waiting,) = ports.line.waiting
-    assert (waiting.job.slot_at_ms, waiting.wait_ms, waiting.front) == (None, 90_000, True)
+    assert (waiting.job.slot_at_ms, waiting.wait_ms, waiting.to_front) == (None, 90_000, True)
 
 
 def test_busy_origin_is_retried_at_the_time_it_gave(stage, ports):
@@ -333,7 +333,7 @@ def test_full_spool_returns_jobs_without_a_request_or_an_attempt(stage, ports):
 
     assert ports.web.requests == []
     assert message.message.jobs == (UrlJob(url=A),)
-    assert message.delay_ms >= ROOM_RETRY_MS
+    assert message.delay_ms >= SPACE_RETRY_MS
 
 
 def test_batch_that_does_not_fit_in_the_spool_is_partly_fetched(stage, ports):
@@ -346,12 +346,12 @@ def test_batch_that_does_not_fit_in_the_spool_is_partly_fetched(stage, ports):
 
 def test_stage_without_a_gate_waits_for_a_closed_spool(stage, ports):
     ports.spool.open = False
-    room = replace(stage.room, gated=False)
+    spool_space = replace(stage.spool_space, gated=False)
 
-    message = run(replace(stage, room=room), A)[Destination.FETCH]
+    message = run(replace(stage, spool_space=spool_space), A)[Destination.FETCH]
 
     assert ports.clock.now_ms() >= NOW_MS + MAX_WAIT_S * 1000
-    assert message.delay_ms == ROOM_RETRY_MS
+    assert message.delay_ms == SPACE_RETRY_MS
 
 
 NOW_S_OF_DAY = NOW_MS // 1000 % 86_400

@@ -19,7 +19,7 @@ class Swept:
     def replace(self, sites):
         self.sites = sorted(sites)
 
-    def idle(self, for_s, limit):
+    def idle_tokens(self, for_s, limit):
         return [token for token in ("kept", "orphan") if token not in self.freed]
 
     def touch(self, tokens):

@@ -40,7 +40,7 @@ class Sitemaps:
         return SourceReading(1)
 
 
-def read(bodies, *, sitemaps=None, hopeless=False):
+def read(bodies, *, sitemaps=None, give_up=False):
     """The readings of bodies by URL, and the counters; URLs of sitemaps end in .xml."""
     counted = Counted()
     reader = PageReader(sitemaps or Sitemaps(), counted, PipelineSettings(), "aragog")
@@ -49,7 +49,7 @@ def read(bodies, *, sitemaps=None, hopeless=False):
         result = html_result(url)
         job = replace(result.job, sitemap=url.endswith(".xml"))
         results.append(replace(result, job=job, token=url))
-    return reader.read(results, bodies, hopeless=hopeless), counted.numbers
+    return reader.read(results, bodies, give_up=give_up), counted.numbers
 
 
 def test_unreadable_page_does_not_affect_the_others():
@@ -63,13 +63,13 @@ def test_unreadable_page_does_not_affect_the_others():
 def test_result_without_a_body_is_not_read():
     reader = PageReader(Sitemaps(), Counted(), PipelineSettings(), "aragog")
 
-    readings = reader.read([html_result(GOOD)], {}, hopeless=False)
+    readings = reader.read([html_result(GOOD)], {}, give_up=False)
 
     assert (readings.analyses, readings.problems) == ({}, {})
 
 
 def test_nothing_is_read_after_lost_runs():
-    readings, counted = read({GOOD: PAGE}, hopeless=True)
+    readings, counted = read({GOOD: PAGE}, give_up=True)
 
     assert (readings.analyses, readings.problems) == ({}, {GOOD: RUNS_LOST})
     assert counted[counters.UNREADABLE] == 1

@@ -7,7 +7,7 @@ import pytest
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
 from aragog.crawl.pipeline.routing import Destination, OwnTask
-from aragog.crawl.pipeline.spool_room import SpoolRoom
+from aragog.crawl.pipeline.spool_room import SpoolSpace
 from aragog.crawl.pipeline.url_traces import UrlTraces
 from aragog.crawl.rendering.models import PlainPage, Rendered, Resource, ResourceRequest
 from aragog.crawl.stages.access import Access
@@ -56,7 +56,7 @@ class Pipeline:
         self.stages = {
             Destination.FETCH: FetchStage(
                 JobSelection(ports.store, ports.in_flight, ports.counters), requester,
-                SpoolRoom(ports.spool, ports.clock), ports.returning_jobs, ports.counters,
+                SpoolSpace(ports.spool, ports.clock), ports.returning_jobs, ports.counters,
                 ports.outcomes, traces=traces,
             ),
             Destination.ROBOTS: RobotsStage(

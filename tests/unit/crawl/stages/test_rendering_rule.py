@@ -80,7 +80,7 @@ def test_validators_of_rendered_pages_are_not_used(rule):
         "http://plain.example/": StoredValidators("http://plain.example/", '"3"'),
     }
 
-    assert list(rule.usable(validators)) == ["http://plain.example/"]
+    assert list(rule.usable_validators(validators)) == ["http://plain.example/"]
 
 
 def test_invalid_host_is_reported_with_its_setting():

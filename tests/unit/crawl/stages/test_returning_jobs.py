@@ -52,12 +52,12 @@ def test_ten_slots_within_one_second_share_a_message():
     assert len(delayed_batches(jobs, batch_size=25, span_ms=1000)) == 1
 
 
-def next_try(attempt=0, wait_at_least_ms=None, **settings):
+def next_try(attempt=0, min_wait_ms=None, **settings):
     job = UrlJob(url="http://a/", attempt=attempt, slot_at_ms=7, target="http://b/")
     return next_attempt(
         job,
         PipelineSettings(**settings),
-        wait_at_least_ms=wait_at_least_ms,
+        min_wait_ms=min_wait_ms,
         rng=random.Random(1),
     )
 
@@ -83,6 +83,6 @@ def test_waits_double_up_to_a_day(attempt):
 
 @given(st.integers(0, 10**12))
 def test_wait_requested_by_the_origin_counts_up_to_a_day(asked_ms):
-    _, wait_ms = next_try(wait_at_least_ms=asked_ms)
+    _, wait_ms = next_try(min_wait_ms=asked_ms)
 
     assert min(asked_ms, MAX_WAIT_MS) <= wait_ms <= min(asked_ms, MAX_WAIT_MS) + 500

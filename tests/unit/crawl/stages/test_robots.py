@@ -169,7 +169,7 @@ def test_expiring_rules_are_refreshed_in_batches_and_only_once(stage, ports):
     sizes = []
     for _ in range(2):
         ports.robots.refreshes.due = list(origins)
-        for some in stage.expiring(step=60):
+        for some in stage.refresh_expiring(step=60):
             sizes += [len(message.message.origins) for message in some]
             assert all(message.message.claimed for message in some)
 

@@ -16,9 +16,9 @@ from aragog.api.operations.table import OPERATIONS, Choice, choices
 from aragog.api.server.http.openapi.examples import add_examples
 from aragog.api.server.http.openapi.schemas import (
     SCHEMAS,
-    answer_schema,
     body_schema,
     parameters,
+    response_schema,
 )
 
 Operation = dict[str, Any]
@@ -166,10 +166,13 @@ def _operation_entry(choices_of_route: Sequence[Choice]) -> Operation:
     parameters_by_name = {
         parameter["name"]: parameter
         for choice in reversed(choices_of_route)
-        for parameter in [*_parameters_of(choice, operation.scope), *_selecting(choices_of_route)]
+        for parameter in [
+            *_parameters_of(choice, operation.scope),
+            *_selecting_parameters(choices_of_route),
+        ]
     }
     problems = {"400", "401", "403", "421", "500", "503", "504", *_FORM_PROBLEMS[route.form]}
-    problems |= {"404"} if types.NoneType in typing.get_args(operation.answer) else set()
+    problems |= {"404"} if types.NoneType in typing.get_args(operation.response_type) else set()
     problems |= {"413", "415"} if body is not None else set()
     problems |= {"412"} if conditional else set()
     problems |= {"409"} if operation.name in _UNIQUE else set()
@@ -205,12 +208,12 @@ def _parameters_of(choice: Choice, scope: str) -> list[dict[str, Any]]:
     operation, route = choice
     described = parameters(operation, route)
     for parameter in described:
-        if parameter["name"] in route.given and operation.scope != scope:
+        if parameter["name"] in route.selected_by and operation.scope != scope:
             parameter["description"] += f" Requires scope {operation.scope}."
     return described
 
 
-def _selecting(choices_of_route: Sequence[Choice]) -> list[dict[str, Any]]:
+def _selecting_parameters(choices_of_route: Sequence[Choice]) -> list[dict[str, Any]]:
     """Return the parameters that select an operation of a route."""
     return [
         _parameter(
@@ -225,7 +228,7 @@ _FORM_PARAMETERS: dict[Form, list[dict[str, Any]]] = {form: [] for form in Form}
     Form.RECORD: [
         _header("If-None-Match", "The client's ETags; the response is 304 if one is current."),
     ],
-    Form.CONTENT: [_header("Range", "A single byte range.")],
+    Form.CONTENT: [_header("Range", "One byte range.")],
     Form.FEED: [
         _header("Last-Event-ID", "The cursor to resume from, for clients that read events.")
     ],
@@ -236,13 +239,13 @@ _FORM_PROBLEMS: dict[Form, tuple[str, ...]] = dict.fromkeys(Form, ()) | {Form.CO
 def _responses(choices_of_route: Sequence[Choice]) -> dict[str, Any]:
     """Return the successful responses of a route's operations, by status."""
     operation, route = choices_of_route[0]
-    answer = answer_schema(operation, route)
-    others = [answer_schema(*choice) for choice in choices_of_route[1:]]
-    if route.form is Form.JSON and any(other != answer for other in others):
-        answer = {"anyOf": [answer, *others]}
-    if answer is None or route.status == 204:
+    schema = response_schema(operation, route)
+    others = [response_schema(*choice) for choice in choices_of_route[1:]]
+    if route.form is Form.JSON and any(other != schema for other in others):
+        schema = {"anyOf": [schema, *others]}
+    if schema is None or route.status == 204:
         return {"204": {"description": "Done."}}
-    content: dict[str, Any] = {"application/json": {"schema": answer}}
+    content: dict[str, Any] = {"application/json": {"schema": schema}}
     found = {"description": "The response.", "content": content}
     match route.form:
         case Form.RECORD:
@@ -267,7 +270,7 @@ def _camel(name: str) -> str:
 
 
 def _tags() -> list[dict[str, str]]:
-    """Return the groups of operations, each with the docstring of its module."""
+    """Return the groups of operations, each with its module's docstring."""
     texts = {
         _GROUPS[_module(operation)]: " ".join(
             (sys.modules[operation.run.__module__].__doc__ or "").split()

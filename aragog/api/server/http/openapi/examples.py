@@ -38,7 +38,7 @@ class Example:
     """The response's JSON or text, or None."""
 
     def target(self, path: str) -> str:
-        """Return path and query of the request, for a path in the document."""
+        """Return the request's path and query, for a path in the document."""
         for name, value in self.path.items():
             path = path.replace(f"{{{name}}}", quote(value, safe=""))
         pairs = [f"{name}={quote(value, safe=':/,?=')}" for name, value in self.query.items()]
@@ -84,7 +84,7 @@ def _add(operation: dict[str, Any], example: Example) -> None:
 
 
 def _value(schema: Mapping[str, Any], text: str) -> Any:
-    """Convert a query parameter's text to the type in its schema."""
+    """Convert a query parameter's value to the type in its schema."""
     kinds = schema.get("type", "string")
     if "array" in kinds:
         return text.split(",") if text else []

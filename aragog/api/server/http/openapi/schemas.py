@@ -1,4 +1,4 @@
-"""The JSON schemas of parameters, bodies and responses, from the table of operations. Pure."""
+"""The JSON schemas of parameters, bodies and responses, from the table of operations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aragog.api.error_table import KINDS
 from aragog.api.operations.operation import HttpRoute, Operation
 from aragog.api.operations.options import OptionField, option_fields
 from aragog.api.operations.values import PageLink, PageRecord, PastValue
-from aragog.fetch_record.outcome import SINGLE_VALUES, FetchRecord
+from aragog.fetch_record.outcome import SCALAR_FIELDS, FetchRecord
 from aragog.urlstore.feed import Change, ChangeKind
 
 _PLAIN: dict[Any, dict[str, Any]] = {
@@ -66,7 +66,7 @@ def _parameter(
     return {
         "name": field.http,
         "in": "path" if _in_path(field, route) else "query",
-        "required": field.required and field.http not in route.given,
+        "required": field.required and field.http not in route.selected_by,
         "description": text,
         "schema": schema,
         **listed,
@@ -78,7 +78,7 @@ def body_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[str, A
     if not route.has_body:
         return None
     elsewhere = {"", *route.in_query}
-    return _closed(
+    return _forbid_other_members(
         object_schema(
             [
                 field
@@ -89,14 +89,16 @@ def body_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[str, A
     )
 
 
-def _closed(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a request, whose objects allow no other members."""
+def _forbid_other_members(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a request's schema with `additionalProperties: false` in all its objects."""
     schema = dict(schema)
     if "properties" in schema:
-        properties = {name: _closed(part) for name, part in schema["properties"].items()}
+        properties = {
+            name: _forbid_other_members(part) for name, part in schema["properties"].items()
+        }
         schema |= {"properties": properties, "additionalProperties": False}
     if "items" in schema:
-        schema["items"] = _closed(schema["items"])
+        schema["items"] = _forbid_other_members(schema["items"])
     return schema
 
 
@@ -125,7 +127,7 @@ def option_schema(field: OptionField) -> dict[str, Any]:
     """Return the JSON schema of one option."""
     option, schema = field.option, dict(_OPEN if field.option.by_format else schema_of(field.kind))
     if field.kind in (int, float):
-        schema |= _set(minimum=option.least, maximum=None if option.capped else option.most)
+        schema |= _set(minimum=option.minimum, maximum=None if option.capped else option.maximum)
     if field.kind is str:
         schema |= _set(pattern=option.pattern and f"^(?:{option.pattern})$")
         if field.required and not option.pattern:
@@ -151,11 +153,11 @@ def _set(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def answer_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[str, Any] | None:
+def response_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[str, Any] | None:
     """Return the JSON schema of an operation's response, or None if it has none."""
-    if operation.answer is type(None):
+    if operation.response_type is type(None):
         return None
-    schema = schema_of(operation.answer)
+    schema = schema_of(operation.response_type)
     if route.member is None:
         return schema
     return {"type": "object", "required": [route.member], "properties": {route.member: schema}}
@@ -167,7 +169,7 @@ def schema_of(kind: Any) -> dict[str, Any]:
         kind = typing.get_args(kind)[0]
     origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
-        return _or_null(schema_of(next(part for part in parts if part is not type(None))))
+        return _nullable(schema_of(next(part for part in parts if part is not type(None))))
     if origin in _PLAIN:
         return _PLAIN[origin]
     if origin in NAMED:
@@ -187,7 +189,7 @@ def schema_of(kind: Any) -> dict[str, Any]:
     return {}
 
 
-def _or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _nullable(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of a value that may be missing."""
     if "$ref" in schema:
         return {"anyOf": [schema, {"type": "null"}]}
@@ -277,7 +279,7 @@ _FETCH_RECORD = {
         **(_optional(kind) if value.optional else {"type": kind}),
         **({"description": _DESCRIBED[name]} if name in _DESCRIBED else {}),
     }
-    for name, value in SINGLE_VALUES.items()
+    for name, value in SCALAR_FIELDS.items()
     for kind in [_JSON_TYPES[value.type]]
 }
 _FRESHNESS = {
@@ -358,7 +360,7 @@ SCHEMAS: dict[str, Any] = {
         at_ms=_NUMBER,
         owners=_TEXTS,
         fields={"type": "object", "additionalProperties": _object("", before={}, now={})},
-        content_hash=_object("before now", before=_or_null(_TEXT), now=_or_null(_TEXT)),
+        content_hash=_object("before now", before=_nullable(_TEXT), now=_nullable(_TEXT)),
         redirected_to=_TEXT,
     ),
     "Freshness": _object("state fetching", **_FRESHNESS),

@@ -1,8 +1,8 @@
 """
-The layout of all HTML pages of the API: head, style, navigation bar and main part. Pure.
+The layout of the API's HTML pages, with head, style, navigation bar and main part.
 
-Pages work without scripts and load nothing: the style is part of each page. Colors follow the
-reader's preference for light or dark, and the layout fits screens from 320 px up.
+Pages work without scripts and load no other files, because each contains the style. Colors follow
+the user's preference for light or dark, and the layout fits screens from 320 px up.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def html_page(title: str, place: str, main: str) -> str:
 
 
 def panel(title: str, content: str) -> str:
-    """Return a section of a page with a heading; `content` is HTML."""
+    """Return a section of a page with a heading. `content` is HTML."""
     return f'<section class="panel"><h2>{escape(title)}</h2>{content}</section>'
 
 

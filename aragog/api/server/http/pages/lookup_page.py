@@ -1,7 +1,7 @@
 """
-The page at `/`: a form, and everything that is known about one URL. Pure.
+The page at `/`, with a form and everything that is known about one URL.
 
-All text is untrusted: every value is escaped, and links only lead to this page.
+All text is untrusted, so every value is escaped, and links only lead to this page.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _CLASSES = {"title": "title", "price": "price", "text": ""}
 
 def lookup_page(url: str, token: str, parts: Sequence[str], *, tokens: bool) -> str:
     """
-    Return the page: the form, and the parts below it.
+    Return the page, with the form and the parts below it.
 
     Args:
-        url: the URL shown in the form; may be empty.
-        token: the token shown in the form; may be empty.
-        parts: HTML.
-        tokens: True if the server requires tokens; the form then asks for one and sends it in its
+        url: the URL to show in the form, or "".
+        token: the token to show in the form, or "".
+        parts: the parts below the form, as HTML.
+        tokens: True if the server requires tokens. The form then asks for one and sends it in its
             body.
     """
     field = (
@@ -50,7 +50,7 @@ def lookup_page(url: str, token: str, parts: Sequence[str], *, tokens: bool) -> 
 
 
 def address(normalized: str) -> str:
-    """Return the permanent address of a looked-up page, which is the same for every spelling."""
+    """Return the permanent address of a URL's look-up, which is the same for every spelling."""
     place = f"/?url={quote(normalized, safe='')}"
     return (
         f'<p>Permanent address of this page: <a rel="bookmark" href="{place}">'
@@ -59,7 +59,7 @@ def address(normalized: str) -> str:
 
 
 def card(pin: PinCard) -> str:
-    """Return the Rich Pin: picture, title, price and description, each with its source and age."""
+    """Return the Rich Pin, with picture, title, price and description, their sources and ages."""
     if pin.empty:
         return ""
     # The viewer's browser loads the picture from the page's site, without a referrer.
@@ -97,5 +97,5 @@ def _section(section: ExplanationSection) -> str:
         f'<span class="note">{escape(line.note)}</span></dd></div>'
         for line in section.lines
     )
-    problem = notice(f"This part did not respond: {section.problem}") if section.problem else ""
+    problem = notice(f"Component did not respond: {section.problem}") if section.problem else ""
     return panel(section.title, f"{problem}<dl>{rows}</dl>" if rows else problem)

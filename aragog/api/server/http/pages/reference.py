@@ -1,6 +1,6 @@
 """
-Render the OpenAPI document as the page at `/docs`: contents, errors, operations with examples.
-Pure.
+Render the OpenAPI document as the page at `/docs`, with contents, errors,
+operations and examples.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _operation(entry: _Entry, document: Mapping[str, Any]) -> str:
         f'<h3><span class="method">{entry.method}</span> <code>{escape(entry.path)}</code></h3>'
         f'<p>{_text(operation["summary"])} <span class="note">{needs}</span>'
         f"{_parameters(operation)}{_body(operation, document)}{_example(entry)}"
-        f"{_answers(operation)}</article>"
+        f"{_responses(operation)}</article>"
     )
 
 
@@ -149,27 +149,27 @@ def _example(entry: _Entry) -> str:
     if example is None:
         return ""
     command = _block(example.command(entry.method, entry.path), f"Example of {entry.id}")
-    answer = _block(_shown(example), f"Response to the example of {entry.id}")
+    answer = _block(_example_code(example), f"Response to the example of {entry.id}")
     return (
         f'<p class="note">Example; the response has status {example.status}:</p>{command}{answer}'
     )
 
 
-def _shown(example: Example) -> str:
+def _example_code(example: Example) -> str:
     if example.answer is None or isinstance(example.answer, str):
         return example.answer or ""
     return orjson.dumps(example.answer, option=orjson.OPT_INDENT_2).decode()
 
 
 def _block(text: str, label: str) -> str:
-    """Return text that may be wider than the page and can be scrolled with the keyboard."""
+    """Return a block that may be wider than the page and can be scrolled with the keyboard."""
     if not text:
         return ""
     return f'<pre tabindex="0" role="region" aria-label="{escape(label)}">{escape(text)}</pre>'
 
 
-def _answers(operation: Mapping[str, Any]) -> str:
-    """Return successful responses with their texts, and errors as links to the table."""
+def _responses(operation: Mapping[str, Any]) -> str:
+    """Return successful responses with descriptions, and errors as links to the table."""
     successes, errors = [], []
     for status, response in operation["responses"].items():
         if "$ref" in response:
@@ -180,7 +180,7 @@ def _answers(operation: Mapping[str, Any]) -> str:
 
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table whose cells are HTML; empty if there are no rows."""
+    """Return a table whose cells are HTML, or "" if there are no rows."""
     if not rows:
         return ""
     head = "".join(f'<th scope="col">{escape(title)}' for title in titles)
@@ -194,7 +194,7 @@ def _name(name: str, *, required: bool) -> str:
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    """Describe the type of a value in words, with its bounds and default."""
+    """Describe a value's type in words, with its bounds and default."""
     kinds = schema.get("type", "any")
     kinds = [kinds] if isinstance(kinds, str) else [kind for kind in kinds if kind != "null"]
     text = " or ".join(kinds)

@@ -1,10 +1,10 @@
 """
-The change feed over HTTP: `GET /v1/changes`, by long polling or as server-sent events.
+The change feed over HTTP (`GET /v1/changes`), by long polling or as server-sent events.
 
 A reader keeps the cursor of the last response and sends it with the next request. With `Accept:
 text/event-stream`, each event's id is its cursor, and a client that reconnects sends the last id
-automatically (Last-Event-ID). A waiting reader occupies no thread; a thread polls the feed every
-half second. The number of readers has its own limit.
+automatically (Last-Event-ID). A waiting reader occupies no thread, because a thread polls the feed
+only every half second. The number of readers has its own limit.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from starlette.types import Receive, Scope, Send
 
 from aragog.api.json_values import from_query, refuse_unknown, to_json
 from aragog.api.operations.change_feed import NOW, POLL_S, ChangesRequest, changes, read_changes
-from aragog.api.operations.options import checked, option_fields
+from aragog.api.operations.options import option_fields, validate_options
 from aragog.api.problems import Overloaded, unavailable
 from aragog.api.server.http.calls import StoreCalls, json_response
 from aragog.api.server.http.parameters import Query
 from aragog.api.server.http.routes.operations import OperationRoutes
-from aragog.crawl.pipeline.change_json import Reader, plain
+from aragog.crawl.pipeline.change_json import Reader, change_to_json
 from aragog.errors import TRANSIENT
 from aragog.urlstore.feed import Change
 from aragog.urlstore.records import ListPage
@@ -38,12 +38,12 @@ HEARTBEAT_S = 15.0
 
 class ChangesApi:
     """
-    Serves readers of the feed.
+    Handles requests from readers of the feed.
 
     Args:
         calls: runs store calls.
         operations: runs the reads that wait for a change.
-        max_readers: how many readers may wait at the same time; others get 503.
+        max_readers: how many readers may wait at the same time. Others get 503.
         sleep: waits between two reads of the feed.
     """
 
@@ -61,10 +61,10 @@ class ChangesApi:
         self._sleep = sleep
         self._readers = 0
         self.draining = False
-        """True while the server is stopping: polls return and streams end."""
+        """True while the server is stopping, so that polls return and streams end."""
 
-    async def answer(self, request: Request) -> Response:
-        """`GET /v1/changes`: a JSON response after at most `wait_ms`, or a stream of events."""
+    async def respond(self, request: Request) -> Response:
+        """Respond to `GET /v1/changes` with JSON within `wait_ms`, or with an event stream."""
         query = _changes_request(request)
         if self._readers >= self._max_readers:
             raise unavailable("too many readers of the change feed")
@@ -112,7 +112,7 @@ class ChangesApi:
 
 
 class _Stream(StreamingResponse):
-    """A stream of events that closes `reading` when it ends, even if it never began."""
+    """An event stream that closes `reading` when it ends, even if it never began."""
 
     def __init__(self, events: AsyncGenerator[bytes, None], reading: ExitStack) -> None:
         super().__init__(events, headers=_HEADERS, media_type=_EVENTS)
@@ -124,16 +124,16 @@ class _Stream(StreamingResponse):
 
 
 def _changes_request(request: Request) -> ChangesRequest:
-    """Parse the parameters of a request; raises BadInput if they are invalid."""
-    texts = Query(request).texts()
-    refuse_unknown(texts, _PARAMETERS, "unknown query parameter")
-    query: ChangesRequest = checked(from_query(ChangesRequest, texts))
+    """Parse a request's parameters. Raises BadInput if they are invalid."""
+    parameters = Query(request).values()
+    refuse_unknown(parameters, _PARAMETERS, "unknown query parameter")
+    query: ChangesRequest = validate_options(from_query(ChangesRequest, parameters))
     last = request.headers.get("last-event-id")
     return replace(query, cursor=last) if last else query
 
 
 def _event(change: Change, read: Reader) -> bytes:
-    body = orjson.dumps(plain(change, read))
+    body = orjson.dumps(change_to_json(change, read))
     return b"id: %b\nevent: %b\ndata: %b\n\n" % (
         change.cursor.encode(),
         change.kind.encode(),

@@ -12,7 +12,7 @@ from aragog.api.operations.values import ContentPart
 from aragog.api.problems import Problem
 from aragog.api.server.http.etags import current_tag
 
-# Fetched HTML is served from this server's origin, so a browser must not run it as a page of this
+# Fetched HTML comes from this server's origin, so a browser must not run it as a page of this
 # server.
 _SANDBOX = {
     "Content-Security-Policy": "sandbox; default-src 'none'",
@@ -51,11 +51,11 @@ def byte_range(header: str | None, length: int) -> tuple[int, int] | None:
     """
     Return the start and end (exclusive) of the requested range in a body of `length` bytes.
 
-    Returns None if the complete body must be sent: there is no header, it uses another unit, it has
-    several ranges, or it is invalid.
+    Returns None if the complete body must be sent, because there is no header, it uses another
+    unit, it has several ranges, or it is invalid.
 
     Raises:
-        Problem: 416, the range starts after the end of the body.
+        Problem: 416, because the range starts after the end of the body.
     """
     match = _SINGLE_RANGE.fullmatch(header or "")
     if match is None:

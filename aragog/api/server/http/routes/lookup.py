@@ -1,5 +1,5 @@
 """
-The look-up page at `/`: everything that is known about one URL, as HTML.
+The look-up page at `/`, an HTML page with everything that is known about one URL.
 
 It works without scripts, and the Content-Security-Policy forbids scripts, frames and forms to other
 sites. If tokens are configured, the form sends the token in its body, never in a URL.
@@ -60,12 +60,12 @@ class Lookup:
         self._tokens = tokens
 
     async def get(self, request: Request) -> Response:
-        """`GET /`: the form; with `url`, also the stored data of that URL."""
+        """Respond to `GET /` with the form and, if `url` is given, the URL's stored data."""
         form = {"url": Query(request).get("url") or ""}
         return await self._answer(request, form, refresh=False)
 
     async def post(self, request: Request) -> Response:
-        """`POST /`: look up a URL with a token, or fetch it now."""
+        """Respond to `POST /`, which looks up a URL with a token, or fetches it now."""
         refuse_cross_site(request)
         try:
             body = (await request.body()).decode("ascii")

@@ -1,4 +1,4 @@
-"""HTTP routes for the table of operations: parse requests, run operations, build responses."""
+"""HTTP routes for operations. They parse requests, run operations and build responses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from aragog.api.json_values import fresh_json, from_query, refuse_unknown, request_of, to_json
 from aragog.api.operations.operation import Caller, Form, HttpRoute, Operation, Parts
-from aragog.api.operations.options import checked
+from aragog.api.operations.options import validate_options
 from aragog.api.operations.scopes import WRITE
 from aragog.api.operations.steps import run_steps_async
 from aragog.api.operations.table import Choice
@@ -40,7 +40,7 @@ class OperationRoutes:
 
     Args:
         calls: threads and deadlines.
-        parts: what operations use.
+        parts: the services that operations use.
         tokens: decides who may run which operation.
         unsent: counts the large responses of all connections.
     """
@@ -60,15 +60,16 @@ class OperationRoutes:
     async def _answer(
         self, choices: Sequence[Choice], known_names: Collection[str], request: Request
     ) -> Response:
-        texts = Query(request).texts()
-        refuse_unknown(texts, known_names, "unknown query parameter")
-        operation, route = _choose(choices, texts)
-        if operation.gate != choices[0][0].gate:  # the first operation's gate was checked already
+        parameters = Query(request).values()
+        refuse_unknown(parameters, known_names, "unknown query parameter")
+        operation, route = _choose(choices, parameters)
+        # The scope of the route's first operation was checked already.
+        if operation.required_scope != choices[0][0].required_scope:
             header = request.headers.get("authorization")
-            self._tokens.check(header, operation.gate, counts=False)
+            self._tokens.check(header, operation.required_scope, counts=False)
         if route.method == "GET" and operation.scope == WRITE:
             refuse_cross_site(request)
-        operation_request = await self.request(operation, route, request, texts)
+        operation_request = await self.request(operation, route, request, parameters)
         caller = request.headers.get(HEADER, "")
         attributes = {"http.request.method": route.method, "http.route": route.path}
         span = call_span(self._parts.tracer, caller, f"{route.method} {route.path}", attributes)
@@ -98,20 +99,20 @@ class OperationRoutes:
         held: GrowingBytes | None = None,
     ) -> Any:
         """
-        Run an operation in the threads of its pool, within their deadline, and return its result.
+        Run an operation in its pool's threads, within their deadline, and return its result.
 
         Content is counted in `held` before it is read, because other content is read at the same
-        time, and more while this one waits for the event loop.
+        time and while this content waits for the event loop.
 
         Raises:
-            Problem: 503, there is no memory for it.
+            Problem: 503, because there is no memory for it.
             BadInput: an option is invalid.
-            Overloaded, TimeoutError: as `StoreCalls`.
+            Overloaded, TimeoutError: see `StoreCalls`.
         """
-        checked_request = checked(operation_request)
+        checked_request = validate_options(operation_request)
         admit = None if held is None else held.require
         caller = Caller(self._parts, request.scope.get("aragog.token"), admit, "http")
-        if operation.in_steps:
+        if operation.runs_in_steps:
             steps: Generator[Any, None, Any] = operation.run(caller, checked_request)
             return await run_steps_async(steps, self._calls.runner(operation.pool))
 
@@ -121,16 +122,16 @@ class OperationRoutes:
 
     async def request(
         self, operation: Operation[Any, Any], route: HttpRoute, request: Request,
-        texts: dict[str, str],
+        parameters: dict[str, str],
     ) -> Any:  # fmt: skip
         """Parse the operation's request from an HTTP request."""
         members: dict[str, Any] = dict(request.path_params)
         if route.has_body:
             members |= await self._body(operation, route, request)
-            members |= {name: texts.get(name) or None for name in route.in_query}
+            members |= {name: parameters.get(name) or None for name in route.in_query}
             operation_request = request_of(operation.request, members, self._parts.store.formats)
         else:
-            operation_request = from_query(operation.request, texts | members)
+            operation_request = from_query(operation.request, parameters | members)
         implied_values = dict(route.fixed)
         if any(field.name == "if_version" for field in operation.fields):
             implied_values["if_version"] = expected_version(request)
@@ -148,7 +149,7 @@ class OperationRoutes:
 
     async def _records(self, operation_request: Any) -> Response:
         """Return a batch of records: an optimized version of the operation `get_many`."""
-        request_options, read = checked(operation_request), self._calls.read_store
+        request_options, read = validate_options(operation_request), self._calls.read_store
         with GrowingBytes(self._unsent) as held:
             results = await self._calls.metadata(
                 lambda _: read_urls(
@@ -171,7 +172,7 @@ class OperationRoutes:
         result: Any,
     ) -> Response:
         """Return an operation's result as an HTTP response."""
-        if result is None and operation.answer is not type(None):
+        if result is None and operation.response_type is not type(None):
             raise Problem(404, route.missing)
         if result is None or route.status == 204:
             return Response(None, 204)
@@ -184,7 +185,7 @@ class OperationRoutes:
             return tagged_response(request, body, result.version)
         headers = {}
         if route.next_link and result.cursor:
-            following = Query(request).texts() | dict(route.selects)
+            following = Query(request).values() | dict(route.selects)
             following |= {"limit": str(operation_request.limit), "cursor": result.cursor}
             headers["Link"] = f'<{route.path}?{urlencode(following)}>; rel="next"'
         status = 202 if route.pending and getattr(result, route.pending) else route.status
@@ -201,17 +202,14 @@ def _query_names(choices: Sequence[Choice]) -> frozenset[str]:
 
 
 def _with_trace(operation_request: Any, context: str) -> Any:
-    """
-    Make a request that enqueues join the trace of its call, unless it has its own
-    traceparent.
-    """
+    """Let a request that enqueues join its call's trace, unless it has its own traceparent."""
     if getattr(operation_request, HEADER, None) != "" or read(context) is None:
         return operation_request
     return replace(operation_request, traceparent=context)
 
 
 def _fresh_response(request: Request, page: FetchedPage, formats: FieldFormats) -> Response:
-    """Return the record with its age, or a 404 problem with the members of the age."""
+    """Return the record with its age, or a 404 problem with the age's members."""
     body = fresh_json(page, formats)
     if page.record is None:
         detail = page.reason or "there is no record of this URL yet"
@@ -219,28 +217,33 @@ def _fresh_response(request: Request, page: FetchedPage, formats: FieldFormats) 
     return tagged_response(request, body, page.record.version)
 
 
-def _choose(choices: Sequence[Choice], texts: dict[str, str]) -> Choice:
+def _choose(choices: Sequence[Choice], parameters: dict[str, str]) -> Choice:
     """
-    Return the operation that the query selects; parameters that only select are removed from
-    `texts`.
+    Return the operation that the query selects.
+
+    Parameters that do nothing but select it are removed from `parameters`.
     """
     for name, default in choices[0][1].selects.items():
-        value = texts.pop(name, "") or default
+        value = parameters.pop(name, "") or default
         choices_by_value = {choice[1].selects[name]: choice for choice in choices}
         if value not in choices_by_value:
             raise BadInput(f"{name}: must be {' or '.join(choices_by_value)}")
         return choices_by_value[value]
     for operation, route in choices:
-        if present := [name for name in route.given if name in texts]:
-            _refuse_empty_lists(operation, present, texts)
+        if present := [name for name in route.selected_by if name in parameters]:
+            _refuse_empty_lists(operation, present, parameters)
             return operation, route
-    return next(choice for choice in choices if not choice[1].given)
+    return next(choice for choice in choices if not choice[1].selected_by)
 
 
 def _refuse_empty_lists(
-    operation: Operation[Any, Any], present: Sequence[str], texts: dict[str, str]
+    operation: Operation[Any, Any], present: Sequence[str], parameters: dict[str, str]
 ) -> None:
-    """Refuse an empty list that selects an operation, as it could mean everything or nothing."""
+    """Refuse an empty list that selects an operation. It could mean everything or nothing."""
     for field in operation.fields:
-        if field.origin is Sequence and field.http in present and not texts[field.http].strip(","):
+        if (
+            field.origin is Sequence
+            and field.http in present
+            and not parameters[field.http].strip(",")
+        ):
             raise BadInput(f"{field.http}: must not be empty; omit it to select all")

@@ -44,10 +44,10 @@ class Status:
         self._calls = calls
         self._metrics = metrics
         self.draining = False
-        """True while the server is stopping: readiness returns 503, so no new requests arrive."""
+        """True while the server is stopping. Readiness is then 503, so no new requests arrive."""
 
     async def index(self, _request: Request) -> Response:
-        """`GET /` for API clients: the list of paths."""
+        """Respond to `GET /` from API clients with the list of paths."""
         return json_response(
             {
                 "name": "aragog",
@@ -61,19 +61,19 @@ class Status:
         )
 
     async def docs(self, _request: Request) -> Response:
-        """`GET /docs`: the OpenAPI document as an HTML page that loads no other resources."""
+        """Respond to `GET /docs` with the OpenAPI document as a self-contained HTML page."""
         return HTMLResponse(_docs(), headers=_PAGE_HEADERS)
 
     async def openapi(self, _request: Request) -> Response:
-        """`GET /openapi.json`: the OpenAPI document."""
+        """Respond to `GET /openapi.json` with the OpenAPI document."""
         return Response(_OPENAPI, media_type="application/json")
 
     async def health(self, _request: Request) -> Response:
-        """`GET /healthz`: the process responds."""
+        """Respond to `GET /healthz`, which shows that the process responds."""
         return json_response({"status": "alive"})
 
     async def ready(self, _request: Request) -> Response:
-        """`GET /readyz`: the server accepts requests, and the store responds."""
+        """Respond to `GET /readyz`. The server must accept requests, and the store respond."""
         if self.draining:
             raise unavailable("the server is stopping")
         try:
@@ -83,13 +83,13 @@ class Status:
         return json_response({"status": "ready"})
 
     async def metrics(self, _request: Request) -> Response:
-        """`GET /metrics`: metrics in the Prometheus text format."""
+        """Respond to `GET /metrics` with metrics in the Prometheus text format."""
         text = await self._calls.metrics(self._metrics)
         return Response(text, media_type="text/plain; version=0.0.4")
 
 
 def _probe(store: UrlStore) -> None:
-    """Make one small read; raises the store's errors."""
+    """Make one small read. Raises the store's errors."""
     store.get(PROBE_URL, ())
 
 
@@ -100,7 +100,7 @@ def _docs() -> str:
 
 class PublishedRoutes:
     """
-    Serves the documents that are published about the crawler, without a token.
+    Returns the documents that are published about the crawler, without requiring a token.
 
     Args:
         publication: has the files.
@@ -110,7 +110,7 @@ class PublishedRoutes:
         self._publication = publication
         self.paths = publication.paths
 
-    async def answer(self, request: Request) -> Response:
+    async def respond(self, request: Request) -> Response:
         """Return the file, or 304 if the client already has it."""
         file = self._publication.files().get(request.url.path)
         if file is None:

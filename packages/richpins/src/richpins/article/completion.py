@@ -4,16 +4,21 @@ Complete a text that is mostly missing, from the element that contains the page'
 An extractor sometimes returns only one paragraph or one box of an article. All paragraphs of the
 article are kept if the page has exactly one element for its article or main part, that element
 contains the extracted text, and its paragraphs have at least twice as many letters.
+
+On other pages the element is found by its paragraphs (`richpins.article.container`). They are kept
+if about half of them or more were missed, and they have 1.5 times as many letters as the text.
+
+Single paragraphs that were missed between others are kept on all pages, if they are text or a child
+of that element. Boxes that are nested deeper are often advertisements.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
+from richpins.article.container import Container, long_paragraphs, paragraph_of
 from richpins.article.page_texts import PageTexts
+from richpins.article.text_blocks import TextBlock
 
 _ARTICLE_PATHS = (
     "//*[contains(@itemprop, 'articleBody')]",
@@ -23,31 +28,20 @@ _ARTICLE_PATHS = (
 """
 Paths of elements for an article, most specific first. Each is used only if it matches one element.
 """
-_MIN_BLOCK_LETTERS = 80
-"""Blocks with this many letters are rarely links, captions or buttons."""
 _MIN_LETTERS_INSIDE, _MIN_GROWTH = 0.8, 2.0
-_MAX_LINK_SHARE = 0.3
-_EXCLUDED_TAGS = frozenset(
-    {"aside", "nav", "footer", "form", "figure", "figcaption", "header", "ul", "ol", "dialog"}
-)
-"""Includes lists, because their long entries are gallery captions, comments or teasers."""
-_EXCLUDED_NAMES = re.compile(
-    r"comment|disqus|related|recommend|promo|teaser|newsletter|sidebar|share|author|bio|sponsor|advert|cookie|footer|"
-    r"gallery|slide|carousel|caption|video|player|modal",
-    re.IGNORECASE,
-)
+_MIN_MISSED, _MIN_GROWTH_OF_CONTAINER = 0.45, 1.5
 
 
-def complete(page: PageTexts) -> bool:
+def complete(page: PageTexts, blocks: list[TextBlock]) -> bool:
     """Keep all paragraphs of the page's article if most were missed; return True if so."""
     for path in _ARTICLE_PATHS:
         matches = page.root.xpath(path)
         if len(matches) == 1:
-            return _complete_from(matches[0], page)
+            return _complete_from(matches[0], page, blocks)
     return False
 
 
-def _complete_from(article: Any, page: PageTexts) -> bool:
+def _complete_from(article: Any, page: PageTexts, blocks: list[TextBlock]) -> bool:
     descendants = set(article.iter())
     kept_pieces = [each for each in page.pieces if each.kept]
     letters = sum(each.end - each.start for each in kept_pieces)
@@ -56,60 +50,42 @@ def _complete_from(article: Any, page: PageTexts) -> bool:
     )
     if not letters or letters_inside < _MIN_LETTERS_INSIDE * letters:
         return False
-    blocks = dict(_paragraphs(article, descendants, page))
-    if sum(blocks.values()) < _MIN_GROWTH * letters:
+    inside = (block for block in blocks if block.pieces[0].holder in descendants)
+    paragraphs = long_paragraphs(inside, {article: False})
+    if _letters(paragraphs) < _MIN_GROWTH * letters:
         return False
-    for piece in page.pieces:
-        piece.kept = piece.kept or piece.block in blocks
+    _keep(paragraphs)
     return True
 
 
-def _paragraphs(article: Any, inside: set[Any], page: PageTexts) -> Iterator[tuple[int, int]]:
-    """Yield (index, letters) of each long block in the article's own text."""
-    letters: Counter[int] = Counter()
-    linked: Counter[int] = Counter()
-    excluded: set[int] = set()
-    known_apart: dict[Any, bool] = {article: False}
-    for piece in page.pieces:
-        if piece.holder in inside:
-            own = piece.end - piece.start
-            letters[piece.block] += own
-            if any(ancestor.tag == "a" for ancestor in _near_ancestors(piece.holder, article)):
-                linked[piece.block] += own
-            if _is_apart(piece.holder, known_apart):
-                excluded.add(piece.block)
-    for block, total in letters.items():
-        if (
-            total >= _MIN_BLOCK_LETTERS
-            and linked[block] <= _MAX_LINK_SHARE * total
-            and block not in excluded
-        ):
-            yield block, total
+def complete_from_container(container: Container, blocks: list[TextBlock]) -> bool:
+    """Keep all paragraphs of a container if most were missed; return True if so."""
+    letters = _letters([block for block in blocks if block.is_kept])
+    total = _letters(container.paragraphs)
+    missed = _letters([block for block in container.paragraphs if not block.is_kept])
+    if not letters or total < _MIN_GROWTH_OF_CONTAINER * letters or missed < _MIN_MISSED * total:
+        return False
+    _keep(container.paragraphs)
+    return True
 
 
-def _near_ancestors(element: Any, article: Any) -> Iterator[Any]:
-    """Yield an element and its closest ancestors, up to the article."""
-    for _ in range(_MAX_CLIMB):
-        if element is None or element is article:
-            return
-        yield element
-        element = element.getparent()
+def fill_gaps(container: Container, blocks: list[TextBlock]) -> None:
+    """Keep the missed paragraphs of a container that are between kept ones."""
+    kept = [block.number for block in blocks if block.is_kept and not container.distance(block)]
+    for block in container.paragraphs:
+        if block.is_kept or not kept or block.number > kept[-1]:
+            continue
+        paragraph = paragraph_of(block)
+        is_own_text = paragraph is container.element
+        if is_own_text or (block.number > kept[0] and paragraph.getparent() is container.element):
+            _keep([block])
 
 
-_MAX_CLIMB = 4
+def _letters(blocks: list[TextBlock]) -> int:
+    return sum(len(block.letters) for block in blocks)
 
 
-def _is_apart(element: Any, cache: dict[Any, bool]) -> bool:
-    """Return True if an element is in a part of the article that is not running text."""
-    path = []
-    while element is not None and element not in cache:
-        path.append(element)
-        element = element.getparent()
-    is_apart = cache.get(element, False)
-    for ancestor in reversed(path):
-        names = f"{ancestor.get('class') or ''} {ancestor.get('id') or ''}"
-        is_apart = (
-            is_apart or ancestor.tag in _EXCLUDED_TAGS or _EXCLUDED_NAMES.search(names) is not None
-        )
-        cache[ancestor] = is_apart
-    return is_apart
+def _keep(blocks: list[TextBlock]) -> None:
+    for block in blocks:
+        for piece in block.pieces:
+            piece.kept = True

@@ -2,15 +2,17 @@
 Make a text end with its article, not with what follows it on the page.
 
 Extractors often keep the headings of lists such as `You might also like`, with what is below them,
-and lines that invite readers to subscribe, comment or read on.
+and lines that invite readers to subscribe, comment or read on. They also keep blocks from a far
+part of the page behind the element that contains almost all of the text.
 """
 
 from __future__ import annotations
 
 import re
 
+from richpins.article.container import Container
 from richpins.article.page_texts import PageTexts
-from richpins.article.text_blocks import TextBlock, text_blocks
+from richpins.article.text_blocks import TextBlock
 
 _MIN_SHARE_BEFORE = 0.5
 """An article does not end in the first half of its text."""
@@ -18,16 +20,39 @@ _MAX_SENTENCE_SHARE = 0.05
 """If more of the text consists of sentences below a heading, the article goes on there."""
 _MIN_SENTENCE_LETTERS = 60
 _MAX_HEADING_CHARS, _MAX_INVITATION_LETTERS = 60, 300
+_MIN_SHARE_INSIDE, _MIN_DISTANCE = 0.7, 4
+"""
+If a container has this share of a text, blocks behind it are of another part of the page when they
+are this many levels away.
+"""
 
 
-def remove_ending(texts: PageTexts) -> None:
+def remove_ending(texts: PageTexts, blocks: list[TextBlock], container: Container | None) -> None:
     """Leave out the blocks after an article: lists of other articles, and invitations."""
-    blocks = [block for block in text_blocks(texts) if block.is_kept]
-    end = _end_of(blocks, texts)
-    while end > 1 and _is_after_article(blocks[end - 1]):
+    kept = [block for block in blocks if block.is_kept]
+    if container is not None:
+        kept = _without_far_blocks(kept, container)
+    end = _end_of(kept, texts)
+    while end > 1 and _is_after_article(kept[end - 1]):
         end -= 1
-    for block in blocks[end:]:
+    for block in kept[end:]:
         block.remove()
+
+
+def _without_far_blocks(kept: list[TextBlock], container: Container) -> list[TextBlock]:
+    """Return the blocks of a text without those far behind its container, which it removes."""
+    distances = [container.distance(block) for block in kept]
+    inside = [number for number, distance in enumerate(distances) if not distance]
+    letters = sum(len(kept[number].letters) for number in inside)
+    if letters < _MIN_SHARE_INSIDE * sum(len(block.letters) for block in kept):
+        return kept
+    left = []
+    for number, (block, distance) in enumerate(zip(kept, distances, strict=True)):
+        if number > inside[-1] and distance >= _MIN_DISTANCE:
+            block.remove()
+        else:
+            left.append(block)
+    return left
 
 
 def _end_of(blocks: list[TextBlock], texts: PageTexts) -> int:

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from richpins.article.page_texts import PageTexts, letters_of
-from richpins.article.text_blocks import TextBlock, text_blocks
+from richpins.article.text_blocks import TextBlock
 from richpins.document import Document
 from richpins.visible_text.shown_days import date_in
 
@@ -37,9 +37,10 @@ _LISTS = frozenset({"ul", "ol"})
 _MAX_CLIMB = 12
 
 
-def open_with_lead(texts: PageTexts, page: Document, *, with_title: bool) -> None:
+def open_with_lead(
+    texts: PageTexts, blocks: list[TextBlock], page: Document, *, with_title: bool
+) -> None:
     """Add the lead to a text; remove breadcrumbs, dates and, without `with_title`, the title."""
-    blocks = list(text_blocks(texts))
     start = next((n for n, each in enumerate(blocks) if _is_body_start(each, texts)), None)
     if start is None:
         return

@@ -28,7 +28,9 @@ INLINE = frozenset(
     " small span strike strong sub sup time tt u var wbr".split()
 )
 _LISTS_AND_TABLES = frozenset({"ul", "ol", "dl", "table"})
-_SKIPPABLE_BLOCKS = _LISTS_AND_TABLES | {"p", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre"}
+_SKIPPABLE_BLOCKS = _LISTS_AND_TABLES | {
+    "p", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "code", "figure",
+}  # fmt: skip
 _KINDS = {
     **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6", "head"), "heading"),
     **dict.fromkeys(("li", "dt", "dd", "item"), "entry"),

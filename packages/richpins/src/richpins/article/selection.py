@@ -281,7 +281,7 @@ def _keep_between(page: PageTexts) -> None:
     """
     Keep blocks between two partly kept siblings.
 
-    trafilatura omits repeated paragraphs, headings, and some lists.
+    trafilatura omits repeated paragraphs, headings, some lists, and code in figures.
     """
     kept_elements: set[Any] = set()
     for piece in page.pieces:
@@ -317,7 +317,7 @@ def _keep_announced(page: PageTexts) -> None:
                 piece.kept = True
 
 
-_ANNOUNCED = frozenset({"ul", "ol", "blockquote", "pre"})
+_ANNOUNCED = frozenset({"ul", "ol", "blockquote", "pre", "code"})
 
 
 def _is_announced(page: PageTexts, first: int) -> bool:
@@ -335,6 +335,9 @@ _MAX_PIECES_BEFORE = 20
 
 
 def _may_stand_between(block: Any) -> bool:
+    """Return True for a block with few links. A figure must contain code, not a picture."""
+    if block.tag == "figure" and not any("\n" in (code.text or "") for code in block.iter("code")):
+        return False
     total = len(letters_of("".join(block.itertext())))
     links = sum(len(letters_of("".join(link.itertext()))) for link in block.iter("a"))
     return links <= _MAX_LINK_SHARE * total

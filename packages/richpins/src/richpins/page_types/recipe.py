@@ -223,8 +223,12 @@ class _VisibleRecipe:
 
     @property
     def is_recipe(self) -> bool:
-        """Return True if there are ingredients and steps, and at least one of them is certain."""
-        has_both = len(self.ingredients) > 1 and bool(self.instructions)
+        """
+        Return True if there are ingredients and a part for steps, and one of them is certain.
+
+        The part may only repeat the ingredients. It still tells a recipe from other lists.
+        """
+        has_both = len(self.ingredients) > 1 and "steps" in self._sections
         return has_both and not all(self._doubts.values())
 
     def _entries(self, kind: SectionKind) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ def doubt_about(section: Section) -> str | None:
     """Return the reason why a section's entries are probably wrong, or None if they seem right."""
     entries = section.entries
     if not entries:
-        return None
+        return "doubtful: no entry of its own"
     if any(map(_is_question, entries)):
         return "doubtful: entries are questions"
     if section.kind == "ingredients":

@@ -16,7 +16,7 @@ two methods write.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from zengraph.errors import InvalidArgument
@@ -30,6 +30,8 @@ class Cell(NamedTuple):
 
 
 Row = dict[bytes, Cell]
+
+Unneeded = Callable[[bytes, bytes], Container[bytes]]  # see CellTable.get_many_needed
 
 Deletion = tuple[bytes, Sequence[bytes] | None, int]
 """(row, columns, at_ms), as `CellTable.delete` accepts them."""
@@ -124,6 +126,18 @@ class CellTable(Protocol):
     ) -> dict[bytes, Row]:
         """Return the existing rows that have any of `columns`, in one round trip if possible."""
 
+    def get_many_needed(
+        self, rows: Sequence[bytes], guide: bytes, unneeded: Unneeded
+    ) -> dict[bytes, Row]:
+        """
+        `get_many` for rows of which one cell, `guide`, shows which others a reader needs.
+
+        `unneeded` is called with the key of a row and that cell's value, and returns columns.
+        Engines that support it do not read them, and return empty values (time 0) instead.
+        """
+        del guide, unneeded
+        return self.get_many(rows)
+
     def get_each(self, rows: Sequence[bytes], columns: Sequence[bytes]) -> list[Row]:
         """
         `get` a few rows in the given order; one round trip if the engine supports it.
@@ -162,8 +176,7 @@ class CellTable(Protocol):
         """
         Return upper bounds of the existing rows' sizes; exact for large rows.
 
-        Engines that support it do not examine each cell, which takes a tenth of the CPU time of
-        `sizes_many`.
+        Some engines do not examine each cell, which takes a tenth of the CPU time of `sizes_many`.
         """
         return extents_of(self.sizes_many(rows))
 
@@ -189,10 +202,7 @@ class CellTable(Protocol):
 
     @abstractmethod
     def delete(self, row: bytes, columns: Sequence[bytes] | None = None, *, at_ms: int) -> None:
-        """
-        Remove cells that are not newer than `at_ms`, or all of the row's cells if `columns` is
-        None.
-        """
+        """Remove cells not newer than `at_ms`; all of the row's cells if `columns` is None."""
 
     @abstractmethod
     def delete_many(self, items: Sequence[Deletion]) -> None:

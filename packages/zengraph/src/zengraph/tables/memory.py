@@ -20,6 +20,7 @@ from zengraph.tables import (
     RowRange,
     Scan,
     Tables,
+    Unneeded,
     refuse_empty,
 )
 from zengraph.tables._packed import merged, without
@@ -49,6 +50,16 @@ class MemoryTable(CellTable):
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None
     ) -> dict[bytes, Row]:
         return {row: cells for row in rows if (cells := self.get(row, columns))}
+
+    def get_many_needed(
+        self, rows: Sequence[bytes], guide: bytes, unneeded: Unneeded
+    ) -> dict[bytes, Row]:
+        found = self.get_many(rows)
+        for row, cells in found.items():
+            if guide in cells:
+                columns = unneeded(row, cells[guide].value)
+                cells.update({c: Cell(b"", 0) for c in cells if c in columns})
+        return found
 
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
         with self._lock:

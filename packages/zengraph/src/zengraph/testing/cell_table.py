@@ -61,6 +61,31 @@ class CellTableContract:
         assert tables[name].get_many([b"r1", b"r2"], [a]) == {b"r1": {a: Cell(b"1", 1000)}}
 
     @BOTH
+    def test_cells_that_a_guide_shows_to_be_unneeded_may_be_empty(
+        self, tables: Tables, name: str
+    ) -> None:
+        guide, *columns = [FAMILY[name] + b"%02d" % number for number in range(90)]
+        cells = {column: b"value of " + column for column in (guide, *columns)}
+        tables[name].put_many([(row, cells, 1000) for row in (b"r1", b"r2", b"\xff")])
+        tables[name].delete(b"r2", [guide], at_ms=1000)
+        skipped = {guide, *columns[::2]}
+        calls: set[tuple[bytes, bytes]] = set()
+
+        def unneeded(row: bytes, value: bytes) -> set[bytes]:
+            calls.add((row, value))
+            return skipped
+
+        rows = tables[name].get_many_needed([b"\xff", b"r1", b"r2", b"r3"], guide, unneeded)
+
+        assert rows.keys() == {b"r1", b"r2", b"\xff"}
+        assert rows[b"r2"] == tables[name].get(b"r2")
+        for row in (b"r1", b"\xff"):
+            assert rows[row].keys() == cells.keys()
+            needed = {column: cell for column, cell in rows[row].items() if column not in skipped}
+            assert needed == {column: Cell(cells[column], 1000) for column in columns[1::2]}
+        assert calls <= {(b"r1", cells[guide]), (b"\xff", cells[guide])}
+
+    @BOTH
     def test_sizes_match_the_values(self, tables: Tables, name: str) -> None:
         a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
         tables[name].put_many([(b"r1", {a: b"123", b: b""}, 1000), (b"r2", {a: b"1"}, 1000)])

@@ -12,7 +12,8 @@ from support.hooked_tables import HookedTables
 from zengraph.clock import ManualClock
 from zengraph.links import ListLimits, Naming, PostingLists
 from zengraph.links._inlinks import list_block
-from zengraph.links._inlinks.group_rows import GroupHeader, ListGroup, Pass, is_group
+from zengraph.links._inlinks.delta_filter import columns_without
+from zengraph.links._inlinks.group_rows import FILTER, GroupHeader, ListGroup, Pass, is_group
 from zengraph.links._inlinks.postings import HEADER, LinkChanges
 from zengraph.tables import Cell
 from zengraph.tables.memory import MemoryTables
@@ -209,6 +210,63 @@ def test_links_of_a_pass_that_an_earlier_version_completed_are_counted_once(larg
         copy.add_new(200, random.Random(5))
         assert_correct(copy, every=3)
     assert seen
+
+
+def filters(host):
+    """The filters of all groups, by key."""
+    return {key: g.row[FILTER].value for key, g in host.groups().items() if FILTER in g.row}
+
+
+def about_to_get_a_filter(large):
+    """A host with a collecting group whose deltas get a filter with the next change."""
+    host, rng = large.copied(), random.Random(8)
+    while True:
+        pairs = [(b"http://w.example/%d" % host.number, t) for t in rng.sample(TARGETS, 40)]
+        next_host = host.copied()
+        next_host.lists.add(next_host.toggled(pairs))
+        if filters(next_host).items() - filters(host).items():
+            return host, pairs
+        host.lists.add(host.toggled(pairs))
+
+
+def test_a_change_killed_anywhere_around_a_filter_is_made_once(large):
+    host, pairs = about_to_get_a_filter(large)
+    changed = {target for _, target in pairs}
+    for copy, change in killed_anywhere(host, pairs, step=19):
+        for target, list_id in [*zip(TARGETS, IDS, strict=True)][::7]:
+            shown = {line.partition(b"\t")[0] for line in copy.lists.lines(list_id)}
+            assert copy.lists.count([list_id]) == len(shown)
+            if target not in changed:
+                assert shown == copy.expected[target]
+        change()
+        assert_correct(copy, every=3)
+        copy.add_new(200, random.Random(4))
+        assert_correct(copy, every=3)
+
+
+def test_a_filter_leaves_with_the_deltas_that_it_names(large):
+    """A filter left in an empty group would only make its readers slower."""
+    host, rng, seen = large.copied(), random.Random(9), 0
+    for _ in range(40):
+        host.add_new(60, rng)
+        groups = host.groups()
+        for key, value in filters(host).items():
+            assert columns_without(value, []) <= {FILTER, *groups[key].unmerged}
+            seen += 1
+    assert seen
+    assert_correct(host)
+
+
+def test_a_filter_that_an_earlier_version_left_behind_hides_nothing(large):
+    """An earlier version deletes the deltas of a pass, but not their filter."""
+    host, rng, left = large.copied(), random.Random(10), {}
+    for _ in range(25):
+        left |= filters(host)
+        host.add_new(60, rng)
+        for key in left.keys() - filters(host):
+            host.tables["l"].put(key, {FILTER: left[key]}, at_ms=NOW_MS + host.number)
+    assert left
+    assert_correct(host)
 
 
 def changed_header(host, key, change):

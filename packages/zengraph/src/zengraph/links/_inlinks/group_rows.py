@@ -54,6 +54,9 @@ MIN_FAR_FACTOR = 8
 MAX_COLLECTED_DELTAS = 64
 """With more deltas, a group collects no more lines than other groups, for the sake of readers."""
 
+FILTER = b"l:f"
+"""The column with the filter of a group's deltas (`delta_filter`)."""
+
 _NUMBER_BYTES = 8
 
 
@@ -225,9 +228,10 @@ class ListGroup:
 
     @property
     def merged(self) -> list[bytes]:
-        """The deltas that the header includes, which may be deleted."""
+        """The deltas that the header includes, and their filter, which may be deleted."""
         unmerged = set(self.unmerged)
-        return [column for column in self.deltas if column not in unmerged]
+        merged = [column for column in self.deltas if column not in unmerged]
+        return [*merged, FILTER] if merged and FILTER in self.row else merged
 
     @property
     def depth(self) -> int:

@@ -24,10 +24,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple
 
 from zengraph._naming import GROUP_BYTES, Naming
 from zengraph.links._inlinks import list_block, postings
+from zengraph.links._inlinks.delta_filter import filter_cells
 from zengraph.links._inlinks.delta_names import delta_column, delta_name, extended, number_of
 from zengraph.links._inlinks.group_rows import (
     BUFFER_FACTOR,
@@ -166,7 +168,7 @@ class Groups:
         """
         every = self._limits.many_deltas
         look, puts = set[bytes](), []
-        for key, lists, name in sorted(deltas, key=_key_of):
+        for key, lists, name in sorted(deltas, key=itemgetter(0)):
             block = list_block.pack(lists)
             puts.append((key, {delta_column(name): block}, now_ms))
             large = list_block.lines_in([block]) > large_delta(key, self._limits.large_lines)
@@ -193,12 +195,13 @@ class Groups:
         """
         routes, left = self._routes(groups, down)
         edits = [e for g in groups if (e := self._edit(g, routes, now=g.key in now))]
+        idle = [group for group in groups if group.key not in routes and group.key not in left]
+        self._table.put_many(filter_cells(idle, self._limits.many_deltas, now_ms))
         begun = [edit for edit in edits if edit.header is not edit.group.header]
         ended = [e.group for e in edits if e.header is e.group.header and not e.header.passing]
         passing_groups = [_passing_on(e.group) for e in edits if e.group.header.passing]
-        look = {
-            passing.group.key for passing in passing_groups
-        }  # check them again: they may have received more than they passed on
+        # Check these again: they may have received more than they passed on.
+        look = {passing.group.key for passing in passing_groups}
         removed: list[tuple[bytes, bytes]] = []
         replaced = self._replace([(edit.group, edit.header) for edit in begun])
         for edit, group in zip(begun, replaced, strict=True):
@@ -355,10 +358,6 @@ class Groups:
         """Delete records of removed links, except for lists that have their own rows."""
         long = self._table.get_many([list_id for _, list_id in removed]) if removed else {}
         self._removed_links.forget([pair for pair in removed if pair[1] not in long], now_ms)
-
-
-def _key_of(delta: tuple[bytes, list_block.Lists, int]) -> bytes:
-    return delta[0]
 
 
 def _merged(key: bytes, blocks: Iterable[bytes], inline_lines: int) -> _Merged:

@@ -43,6 +43,11 @@ def lines_in(blocks: Iterable[bytes]) -> int:
     return sum([int.from_bytes(block[4:8]) for block in blocks])
 
 
+def ids(block: bytes) -> bytes:
+    """Return the joined last 12 bytes of all list ids in a block."""
+    return block[_HEAD_BYTES : _HEAD_BYTES + LOCAL_BYTES * int.from_bytes(block[:4])]
+
+
 def find(block: bytes, local_id: bytes) -> bytes:
     """Return the joined lines of the list whose id ends with `local_id`, or empty bytes."""
     stop = _HEAD_BYTES + LOCAL_BYTES * int.from_bytes(block[:4])

@@ -8,8 +8,9 @@ from itertools import takewhile
 
 from zengraph._codec import ID_BYTES
 from zengraph._naming import GROUP_BYTES, Naming
+from zengraph.links._inlinks.delta_filter import columns_without
 from zengraph.links._inlinks.entry_depths import ByGroup, entry_depths, large_groups
-from zengraph.links._inlinks.group_rows import MAX_DEPTH, ListGroup, group_keys, is_group
+from zengraph.links._inlinks.group_rows import FILTER, MAX_DEPTH, ListGroup, group_keys, is_group
 from zengraph.links._inlinks.groups import Groups
 from zengraph.links._inlinks.postings import NOTHING, LinkChanges, inlink, settled
 from zengraph.links._inlinks.segments import Segments, links_in, received
@@ -118,7 +119,12 @@ class PostingLists:
     def _rows(self, targets: Sequence[bytes], depths: Iterable[int]) -> dict[bytes, Row]:
         paths = [group_keys(target, depths) for target in targets]
         keys = [key for same_depth in zip(*paths, strict=True) for key in same_depth]
-        return self._table.get_many([*dict.fromkeys(keys), *targets])
+
+        def unneeded(key: bytes, value: bytes) -> set[bytes]:
+            readers = [t for t, path in zip(targets, paths, strict=True) if key in path]
+            return columns_without(value, [target[GROUP_BYTES:] for target in readers])
+
+        return self._table.get_many_needed([*dict.fromkeys(keys), *targets], FILTER, unneeded)
 
 
 def _text(groups: Sequence[ListGroup], target: bytes, row: Row) -> bytes:

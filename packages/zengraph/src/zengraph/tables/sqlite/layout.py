@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from zengraph._read_bytes import counted_rows
-from zengraph.tables import Row, RowExtent, RowSizes, extents_of
+from zengraph.tables import Row, RowExtent, RowSizes, Unneeded, extents_of
 
 COUNTED_BYTES = 65_536
 """Bytes that are counted at once, because a call for each row would cost 5% of a read."""
@@ -42,6 +42,13 @@ class Layout(Protocol):
     ) -> dict[bytes, Row]:
         """Return the rows that exist and have at least one of `columns`."""
         return {row: cells for row in rows if (cells := self.get(db, row, columns))}
+
+    def get_many_needed(
+        self, db: sqlite3.Connection, rows: Sequence[bytes], guide: bytes, unneeded: Unneeded
+    ) -> dict[bytes, Row]:
+        """See `CellTable.get_many_needed`."""
+        del guide, unneeded
+        return self.get_many(db, rows, None)
 
     def values(
         self, fetched: Iterable[tuple[bytes, Any]], columns: tuple[bytes, ...]

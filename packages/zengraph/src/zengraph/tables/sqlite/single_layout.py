@@ -8,9 +8,11 @@ compares the timestamps.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from contextlib import closing
 
-from zengraph.tables import Cell, CellSize, Row, RowSizes
+from zengraph._read_bytes import counted_rows
+from zengraph.tables import Cell, CellSize, Row, RowSizes, Unneeded
 from zengraph.tables.sqlite.layout import (
     PAGE_BYTES,
     ROWS_A_STATEMENT,
@@ -36,6 +38,11 @@ class Single(Layout):
         self._get = f"SELECT col, value, at FROM {name} WHERE row=?"  # noqa: S608
         self._sizes = f"SELECT col, length(value), at FROM {name} WHERE row=?"  # noqa: S608
         self._get_some = statements_for(name, "row, col, value, at")
+        self._columns = f"SELECT col FROM {name} WHERE row=?"  # noqa: S608
+        self._get_cells = [
+            f"{sql.removesuffix('row=column1')}row=? AND col=column1"
+            for sql in statements_for(name, "col, value, at")
+        ]
         self._put = (
             f"INSERT INTO {name} VALUES (?, ?, ?, ?) "  # noqa: S608
             "ON CONFLICT (row, col) DO UPDATE SET at=excluded.at, value=excluded.value "
@@ -81,6 +88,37 @@ class Single(Layout):
                         result[row] = {column: cell}
             count_read(size)
         return result
+
+    def get_many_needed(
+        self, db: sqlite3.Connection, rows: Sequence[bytes], guide: bytes, unneeded: Unneeded
+    ) -> dict[bytes, Row]:
+        if not rows:
+            return {}
+        if len(rows) > ROWS_A_STATEMENT or counted_rows() is not None:
+            return self.get_many(db, rows, None)
+        result: dict[bytes, Row] = {}
+        # SQLite finds cells in the order of their columns, so few are read before the guide. While
+        # this cursor is open, the statements below see the same state of the file.
+        with closing(db.execute(self._get_some[len(rows) - 1], rows)) as cursor:
+            for row, column, value, at_ms in cursor:
+                if column == guide:
+                    rest = [key for key in rows if key != row]
+                    found = self.get_many_needed(db, rest, guide, unneeded)
+                    found[row] = self._needed(db, row, unneeded(row, value))
+                    return found
+                result.setdefault(row, {})[column] = tuple.__new__(Cell, (value, at_ms))
+        return result
+
+    def _needed(self, db: sqlite3.Connection, row: bytes, unneeded: Container[bytes]) -> Row:
+        """Return a row with empty values for the cells that are not needed."""
+        columns = [column for (column,) in db.execute(self._columns, (row,))]
+        cells = dict.fromkeys(columns, Cell(b"", 0))
+        needed = [column for column in columns if column not in unneeded]
+        for at in range(0, len(needed), ROWS_A_STATEMENT):
+            some = needed[at : at + ROWS_A_STATEMENT]
+            for column, value, at_ms in db.execute(self._get_cells[len(some) - 1], (*some, row)):
+                cells[column] = Cell(value, at_ms)
+        return cells
 
     def put(self, db: sqlite3.Connection, items: Sequence[RowItem]) -> None:
         db.executemany(

@@ -33,6 +33,7 @@ from zengraph.tables import (
     Salvaged,
     Scan,
     Tables,
+    Unneeded,
     refuse_empty,
 )
 from zengraph.tables.sqlite import replacements
@@ -75,6 +76,19 @@ class SqliteTable(CellTable):
             for first_byte, some in self._grouped(rows, itemgetter(0)):
                 db = self._shards.connection(first_byte)
                 cells_of |= self._layout.get_many(db, some, columns)
+        except sqlite3.Error as error:
+            raise self._shards.translated(error, first_byte) from error
+        return cells_of
+
+    def get_many_needed(
+        self, rows: Sequence[bytes], guide: bytes, unneeded: Unneeded
+    ) -> dict[bytes, Row]:
+        cells_of: dict[bytes, Row] = {}
+        first_byte = 0
+        try:
+            for first_byte, some in self._grouped(rows, itemgetter(0)):
+                db = self._shards.connection(first_byte)
+                cells_of |= self._layout.get_many_needed(db, some, guide, unneeded)
         except sqlite3.Error as error:
             raise self._shards.translated(error, first_byte) from error
         return cells_of

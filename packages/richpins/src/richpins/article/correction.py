@@ -1,0 +1,27 @@
+"""Correct what a library selected: complete the text, and let it begin and end with its article."""
+
+from __future__ import annotations
+
+from richpins.article.completion import complete, complete_from_container, fill_gaps
+from richpins.article.container import find_container, long_paragraphs
+from richpins.article.ending import remove_ending
+from richpins.article.opening import open_with_lead
+from richpins.article.page_texts import PageTexts
+from richpins.article.text_blocks import text_blocks
+from richpins.document import Document
+
+
+def correct(texts: PageTexts, page: Document, *, with_title: bool) -> None:
+    """Add what the selection lacks, and remove what is not part of the article."""
+    blocks = list(text_blocks(texts))
+    container = find_container(texts, blocks)
+    is_complete = complete(texts, blocks)
+    if not long_paragraphs((block for block in blocks if block.is_kept), None):
+        # The whole article may be in an aside, or in an element called `comments`.
+        container = find_container(texts, blocks, anywhere=True)
+    if container is not None:
+        if not is_complete:
+            complete_from_container(container, blocks)
+        fill_gaps(container, blocks)
+    open_with_lead(texts, blocks, page, with_title=with_title)
+    remove_ending(texts, blocks, container)
