@@ -24,6 +24,7 @@ Environment variables override the file. For example, you can set `fetch.user_ag
 - in the environment, as `ARAGOG_FETCH__USER_AGENT`.
 
 In a variable, separate the entries of a list with commas, and write a table as `name=value` pairs.
+Line breaks at its end are ignored.
 
 If a setting is unknown or invalid, nothing starts. aragog reports all unknown names and wrong types
 together, and then all invalid values.

@@ -45,7 +45,12 @@ _KIND_BY_ROOT = {"urlset": "url", "sitemapindex": "sitemap"}
 _TEXT_ONLY = frozenset({"loc", "lastmod", "changefreq", "priority"})
 _DATES = ("lastmod", "updated", "pubDate", "published", "date")
 # Counted only in the same namespace as their entry.
-_SAME_NAMESPACE_TEXTS = frozenset({"loc", "link", "guid"})
+_SAME_NAMESPACE_TEXTS = frozenset({"loc", "link", "guid", "content", "id"})
+_LOCATIONS = {
+    "url": frozenset({"loc"}),
+    "sitemap": frozenset({"loc"}),
+    "item": frozenset({"link", "guid"}),
+}
 _ALTERNATE = frozenset({"alternate", "http://www.iana.org/assignments/relation/alternate"})
 _PAGES = frozenset({"", "text/html", "application/xhtml+xml"})
 
@@ -94,7 +99,12 @@ class _EntryBeingRead:
     dates: dict[str, str] = field(default_factory=dict)
     links: list[tuple[bool, str]] = field(default_factory=list)
     """Links of an Atom entry, each with True if it leads to a web page, and its URL."""
+    has_alternate: bool = False
+    """True if an Atom entry has a link to its page, usable or not."""
+    content: str | None = None
+    """The URL of an Atom entry's content, if it is elsewhere (RFC 4287 section 4.1.3.2)."""
     guid: str | None = None
+    """The URL in the identifier, which is used without any other."""
     alternates: list[tuple[str, str]] = field(default_factory=list)
 
     def listed(self) -> ListedEntry:
@@ -111,8 +121,8 @@ class _EntryBeingRead:
     def _page(self) -> str | None:
         """Return the URL of a feed entry's page."""
         pages = [url for is_page, url in sorted(self.links, key=lambda link: not link[0])]
-        urls = [*pages, *(url for url in self.locations if url), self.guid]
-        return urls[0]
+        urls = [*pages, *self.locations, self.content, self.guid]
+        return next((url for url in urls if url), None)
 
 
 def read_entries(pieces: Iterable[bytes], base: str, charset: str, sink: EntrySink) -> bool:
@@ -228,8 +238,8 @@ class _EntryReader:
             return
         if element.namespace == entry.namespace and local in _SAME_NAMESPACE_TEXTS:
             if entry.kind == "entry":
-                self._link(entry, element, raw)
-            elif (local == "loc") == (entry.kind in ("url", "sitemap")):
+                self._atom_child(entry, element, raw)
+            elif local in _LOCATIONS[entry.kind]:
                 self._want_text(raw)
         elif local == "link":
             self._alternate(entry, element, raw)
@@ -295,11 +305,11 @@ class _EntryReader:
 
     def _keep_text(self, entry: _EntryBeingRead, element: _OpenElement, text: str | None) -> None:
         """Store the text of a child of the entry. The text is None if it is ambiguous."""
-        if text is None:
+        if text is None and element.local != "id":
             self._tokens.damaged = True
         if element.local in _DATES:
             entry.dates.setdefault(element.local, text or "")
-        elif element.local == "guid":
+        elif element.local in ("guid", "id"):
             if self._is_permalink and text and text.lower().startswith(_ABSOLUTE):
                 entry.guid = entry.guid or _resolve(element.base, text)
         elif len(entry.locations) < _MAX_LOCATIONS and (text or element.local == "loc"):
@@ -307,11 +317,22 @@ class _EntryReader:
         if entry.has_no_element:
             self._pass_on()
 
+    def _atom_child(self, entry: _EntryBeingRead, element: _OpenElement, raw: bytes) -> None:
+        """Read a child of an Atom entry that may have the URL of its page."""
+        if element.local == "id":
+            self._want_text(raw)
+        elif element.local == "content" and b"src" in raw:
+            source = parse_attributes(raw, self._charset).get("src")
+            entry.content = _resolve(element.base, source)
+        elif element.local == "link":
+            self._link(entry, element, raw)
+
     def _link(self, entry: _EntryBeingRead, element: _OpenElement, raw: bytes) -> None:
         """Store an Atom `link` (RFC 4287 section 4.2.7)."""
         attributes = parse_attributes(raw, self._charset)
-        if element.local != "link" or attributes.get("rel", "alternate").lower() not in _ALTERNATE:
+        if attributes.get("rel", "alternate").strip().lower() not in _ALTERNATE:
             return
+        entry.has_alternate = True
         href = attributes.get("href")
         if href == "" and element.base != self._outside.base:
             href = element.base  # RFC 3986 section 5.2.2: an empty reference means the entry's base
@@ -334,6 +355,10 @@ class _EntryReader:
     def _pass_on(self) -> None:
         """Pass the current entry to the sink."""
         entry, self._entry = self._entry, None
+        if entry is not None and (entry.has_alternate or self._tokens.damaged):
+            # A fault must not replace the URL of a link by another one.
+            entry.content = None
+            entry.guid = entry.guid if entry.kind == "item" else None
         if entry is not None and not self._sink.take(entry.listed()):
             self._is_stopped = True
 

@@ -5,6 +5,7 @@ Public:
 
     allocator      limits on the freed memory that malloc keeps
     clock          reading the time and sleeping
+    environment    values of environment variables
     extras         checks for optional dependencies
     hosts          checks of Host headers and local addresses
     green_threads  many network waits in one thread

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aragog.errors import ConfigError
+from aragog.runtime.environment import variable, without_line_end
 from aragog.settings.checks import problems_of
 from aragog.settings.settings import Settings
 from aragog.settings.values import EnvironmentValue, build
@@ -80,8 +81,7 @@ def _values(path: Path | None, environ: Mapping[str, str], problems: list[str]) 
 
 def settings_file(environ: Mapping[str, str] | None = None) -> Path | None:
     """Return the absolute path of the file that `load_settings` reads by default, or None."""
-    environ = os.environ if environ is None else environ
-    if path := environ.get("ARAGOG_SETTINGS"):
+    if path := variable("ARAGOG_SETTINGS", environ):
         return Path(path).absolute()
     file = Path(SETTINGS_FILE).absolute()
     return file if file.exists() else None
@@ -107,11 +107,12 @@ def _overlay(values: dict[str, Any], environ: Mapping[str, str], problems: list[
         if not name.startswith(ENV_PREFIX) or name.startswith(NON_SETTING_VARIABLES):
             continue
         section, _, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
+        value = EnvironmentValue(without_line_end(text), name)
         if not key:
-            values[section] = EnvironmentValue(text, name)
+            values[section] = value
             continue
         table = values.setdefault(section, {})
         if isinstance(table, dict):
-            table[key] = EnvironmentValue(text, name)
+            table[key] = value
         else:
             problems.append(f"{name}: {section} is not a section")

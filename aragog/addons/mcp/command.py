@@ -17,6 +17,7 @@ from aragog.cli.data_folder import command_settings
 from aragog.cli.terminal import note
 from aragog.client import Client, connect
 from aragog.errors import ConfigError
+from aragog.runtime.environment import variable
 from aragog.runtime.extras import require
 from aragog.runtime.hosts import is_loopback
 from aragog.settings import Settings
@@ -52,7 +53,7 @@ def mcp_command(url: str | None, scopes: tuple[str, ...], port: int | None) -> N
     formats = _formats(settings)
     if port is None:
         with connect(
-            address, token=os.environ.get(TOKEN), deadline_s=DEADLINE_S, field_formats=formats
+            address, token=variable(TOKEN), deadline_s=DEADLINE_S, field_formats=formats
         ) as client:
             asyncio.run(_serve_stdio(_server(lambda _: nullcontext(client), formats, scopes)))
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 import re
 from dataclasses import dataclass, field
 from hashlib import blake2s
@@ -12,6 +11,7 @@ from typing import Self
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from aragog.errors import ConfigError
+from aragog.runtime.environment import variable
 from aragog.runtime.secret import Secret, reveal, without_password
 from aragog.settings.egress import PROXY_SCHEMES, WaySettings
 from urlspelling.domain import host, registered_domain
@@ -174,7 +174,7 @@ def _read_login(setting: str, reference: str) -> Secret:
     if not reference:
         return Secret()
     if kind == "env":
-        text = os.environ.get(location)
+        text = variable(location)
         if text is None:
             raise ConfigError(f"{setting}: the environment variable {location} is not set; set it")
     else:

@@ -42,11 +42,12 @@ _TEXT_BOMS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
 
 # Type and subtype consist of token characters (WHATWG MIME Sniffing section 4.4).
 _TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+/[!#$%&'*+.^_`|~0-9a-z-]+")
-_CHARSET = re.compile(r";[ \t]*(charset=[^;]+)", re.IGNORECASE)
 # Types that servers send if they do not know the type (WHATWG MIME Sniffing section 7).
 _UNKNOWN = frozenset({"unknown/unknown", "application/unknown", "*/*"})
 # A comma outside quotes.
 _PART = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')
+# The text between two semicolons outside quotes.
+_PARAMETER = re.compile(r'(?:[^;"]|"(?:[^"\\]|\\.)*"?)+')
 
 
 def content_type_of(values: Sequence[str]) -> str | None:
@@ -62,13 +63,20 @@ def content_type_of(values: Sequence[str]) -> str | None:
     if not usable or media_type(usable[-1]) in _UNKNOWN:
         return None
     last, name = usable[-1], media_type(usable[-1])
-    if not _CHARSET.search(last):
+    if not _charset_parameter(last):
         for earlier in reversed(usable):
             if media_type(earlier) != name:
                 break
-            if match := _CHARSET.search(earlier):
-                return f"{last}; {match[1].strip()}"
+            if parameter := _charset_parameter(earlier):
+                return f"{last}; {parameter}"
     return last
+
+
+def _charset_parameter(content_type: str) -> str:
+    """Return the parameter `charset=…` that counts, or "" if there is none."""
+    texts = _PARAMETER.findall(content_type.partition(";")[2])
+    parameters = [text.strip(" \t") for text in texts]
+    return next((p for p in parameters if p.lower().startswith("charset=") and len(p) > 8), "")
 
 
 def is_type(content_type: str) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -29,6 +29,8 @@ MAX_COOKIE_BYTES = 4096
 MAX_HEADER_BYTES = 8192
 # Maximum number of Set-Cookie headers to read from one response.
 MAX_SET_COOKIE_HEADERS = 200
+# Earlier years are not dates (RFC 6265 section 5.1.1).
+MIN_YEAR = 1601
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +153,11 @@ def _read(line: str, url: str, now_ms: int) -> _Cookie | None:
     if not equals or not name or not pair.isprintable():
         return None
     attributes = {}
-    for attribute in attribute_texts:  # the last attribute of each name wins
+    for attribute in attribute_texts:  # the last valid attribute of each name wins
         key, _, text = (part.strip(" \t") for part in attribute.partition("="))
-        attributes[key.lower()] = text
+        is_valid = _VALID.get(key.lower())
+        if is_valid is None or is_valid(text):
+            attributes[key.lower()] = text
     _, host, path = _split_url(url)
     domain = _domain(attributes.get("domain", ""), host)
     if domain is None:
@@ -221,9 +225,8 @@ def _split_url(url: str) -> tuple[str, str, str]:
 
 def _expires_at_ms(attributes: dict[str, str], now_ms: int) -> float:
     """Return when a cookie expires. Max-Age overrides Expires; invalid values are ignored."""
-    age = attributes.get("max-age", "")
-    if re.fullmatch(r"-?[0-9]{1,15}", age, re.ASCII):
-        return now_ms + int(age) * 1000 if int(age) > 0 else 0
+    if (age := attributes.get("max-age")) is not None:
+        return now_ms + float(age) * 1000 if float(age) > 0 else 0
     expires_at_ms = cookie_date_ms(attributes.get("expires", ""))
     return float("inf") if expires_at_ms is None else expires_at_ms
 
@@ -251,8 +254,22 @@ def cookie_date_ms(text: str) -> int | None:
     if time is None or day is None or month is None or year is None:
         return None
     year += 1900 if 70 <= year <= 99 else 2000 if year <= 69 else 0
+    if year < MIN_YEAR:
+        return None
     try:
         moment = dt.datetime(year, month, day, time[0], time[1], time[2], tzinfo=dt.UTC)
         return int(moment.timestamp() * 1000)
     except (ValueError, OverflowError):
         return None
+
+
+def _is_age(text: str) -> bool:
+    return re.fullmatch(r"-?[0-9]+", text, re.ASCII) is not None
+
+
+def _is_cookie_date(text: str) -> bool:
+    return cookie_date_ms(text) is not None
+
+
+_VALID: dict[str, Callable[[str], bool]] = {"max-age": _is_age, "expires": _is_cookie_date}
+"""Attributes with an invalid value are ignored, as if they were not there (section 5.2)."""

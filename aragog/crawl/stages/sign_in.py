@@ -13,7 +13,6 @@ recent sign-in is kept.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,6 +33,7 @@ from aragog.errors import ConfigError
 from aragog.fetch_record.causes import DeferralCause
 from aragog.fetch_record.outcome import Deferred, Fetched, Outcome, OutcomeKind
 from aragog.runtime.clock import Clock
+from aragog.runtime.environment import variable
 from aragog.runtime.secret import reveal
 from aragog.settings import SignInSettings
 from aragog.settings.credentials import origin_of
@@ -352,7 +352,7 @@ def _value(origin_url: str, name: str, reference: str) -> str:
     if kind == "text":
         return name_or_value
     if kind == "env":
-        if (text := os.environ.get(name_or_value)) is None:
+        if (text := variable(name_or_value)) is None:
             raise ConfigError(
                 f"{setting}: the environment variable {name_or_value} is not set; set it"
             )

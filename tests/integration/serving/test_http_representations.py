@@ -11,8 +11,13 @@ from tests.support.api_server import running
 from tests.support.stores import body, page, store_harness
 from zengraph.tables.memory import MemoryTables
 
-A, B = "http://a.example/", "http://b.example/"
+A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 AT = f"/v1/urls?url={A}&include="
+TAGGED = [
+    f"{AT}&fields=team.long", f"{AT}&fields=page.title", f"/v1/urls?url={A}",
+    f"/v1/content?url={B}", f"/v1/content?url={C}",
+]  # fmt: skip
+"""Large and small responses with an ETag, of each implementation."""
 APP = "https://app.example.com"
 
 
@@ -22,6 +27,7 @@ def api():
     harness.store.write_pages([page(A, fields={"page.title": b'"A"'}, content=body("0123456789"))])
     harness.store.put(A, {"team.long": b"x" * 5000, "team.big": b"y" * 200_000})
     harness.store.put_content(B, b"0123456789", {"content_type": "text/plain"})
+    harness.store.put_content(C, b"<p>long " * 1000, {"content_type": "text/html"})
     with running(harness.store, cors_origins=(APP,)) as running_api:
         yield running_api
 
@@ -161,3 +167,64 @@ def test_partial_and_unchanged_responses_have_the_same_vary(api, accepted):
     assert (same.status, part.status) == (304, 206)
     for response in (same, part):
         assert "accept-encoding" in response.headers["vary"].lower()
+
+
+@pytest.mark.parametrize("spelled", ["{}", "W/{}", '"other" , {}', '"other"\r\nIf-None-Match: {}'])
+@pytest.mark.parametrize("accepted", ["gzip", "zstd", "zstd, gzip", "br", "", "gzip;q=0"])
+@pytest.mark.parametrize("path", TAGGED)
+def test_304_has_the_tag_and_caching_headers_of_the_200_that_the_client_has(
+    api, path, accepted, spelled
+):
+    """A 304 with a different tag, so that caches kept the old response as stale."""
+    got = api.get(path, Accept_Encoding=accepted)
+    tag = got.headers["etag"]
+
+    again = api.get(path, Accept_Encoding=accepted, If_None_Match=spelled.format(tag))
+
+    assert (got.status, again.status, again.body) == (200, 304, b"")
+    same = ("etag", "cache-control", "vary", "content-location")
+    assert [again.headers.get(name) for name in same] == [got.headers.get(name) for name in same]
+
+
+@pytest.mark.parametrize("path", TAGGED)
+def test_compressed_body_that_the_client_does_not_accept_anymore_is_sent_again(api, path):
+    packed = api.get(path, Accept_Encoding="gzip").headers["etag"]
+    plain = api.get(path).headers["etag"]
+
+    without = api.get(path, If_None_Match=packed)
+    other = api.get(path, Accept_Encoding="zstd", If_None_Match=packed)
+    both = api.get(path, Accept_Encoding="zstd, gzip", If_None_Match=packed)
+    uncompressed = api.get(path, Accept_Encoding="gzip", If_None_Match=plain)
+
+    changed = 304 if packed == plain else 200
+    assert [without.status, other.status, both.status] == [changed, changed, 304]
+    assert (uncompressed.status, uncompressed.headers["etag"]) == (304, plain)
+
+
+@pytest.mark.parametrize("accepted", ["gzip", "zstd", ""])
+@pytest.mark.parametrize("path", TAGGED)
+def test_head_has_the_headers_of_get(api, path, accepted):
+    """A HEAD with a different tag and length, so that caches dropped what they had stored."""
+    got = api.get(path, Accept_Encoding=accepted)
+    head = api.ask("HEAD", path, Accept_Encoding=accepted)
+
+    assert head.body == b""
+    assert {**head.headers, "date": ""} == {**got.headers, "date": ""}
+
+
+@pytest.mark.parametrize(
+    ("header", "length"),
+    [
+        ("bytes=2-5", 4), ("Bytes = 2 - 5", 4), ("bytes=2-5,", 4), ("bytes= ,2-5 , ", 4),
+        ("bytes=-4", 4), ("bytes=6-", 4), ("bytes=0-99", 10), ("bytes=-99", 10),
+        ("bytes=1 0-1 9", 10), ("bytes=2-5 and more", 10), ("bytes=1_0-19", 10),
+        ("bytes=٢-٥", 10), ("bytes=+2-5", 10), ("bytes=0x2-5", 10), ("bytes=5-2", 10),
+        ("bytes=2-3,5-6", 10), ("items=2-5", 10), ("bytes=", 10), ("bytes=-", 10),
+    ],
+)  # fmt: skip
+def test_range_is_used_if_it_is_a_valid_one(api, header, length):
+    """Blanks within numbers were removed, so that 1 0-1 9 was read as 10-19."""
+    got = api.get(f"/v1/content?url={B}", Range=header.encode().decode("latin-1"))
+
+    assert got.status in (200, 206)
+    assert (len(got.body), "content-range" in got.headers) == (length, got.status == 206)

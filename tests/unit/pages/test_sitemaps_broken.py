@@ -285,3 +285,33 @@ def test_html_entity_of_a_letter_is_decoded(written, letter):
 
     assert urls(sitemap) == [URLS[0], URLS[1].replace("id=1", f"id=1{letter}"), URLS[2]]
     assert sitemap.invalid == 0
+
+
+@pytest.mark.parametrize(
+    ("children", "expected"),
+    [
+        ("<content src='/c'/>", ["http://a.test/c"]),
+        ("<content src='c' type='text/html' xml:base='/x/'/>", ["http://a.test/x/c"]),
+        ("<id>http://b.test/1</id>", ["http://b.test/1"]),
+        ("<id> HTTPS://b.test/1 </id><link rel='self' href='/feed'/>", ["https://b.test/1"]),
+        ("<id>http://b.test/1</id><content src='/c'/>", ["http://a.test/c"]),
+        ("<id>http://b.test/1</id><content src='/c'/><link href='/p'/>", ["http://a.test/p"]),
+        ("<link rel=' Alternate ' href='/p'/><id>http://b.test/1</id>", ["http://a.test/p"]),
+        ("<id>http://b.test/1</id><content>text</content>", ["http://b.test/1"]),
+        ("<id>urn:uuid:1</id>", []),
+        ("<id>/1</id>", []),
+        ("<id>tag:a.test,2026:1</id><link rel='edit' href='/p'/>", []),
+        ("<x:id xmlns:x='urn:x'>http://b.test/1</x:id>", []),
+        ("<source><id>http://b.test/</id></source>", []),
+        ("<content type='html'>&lt;img src='/c'></content>", []),
+        ("<link href='/p<x'/><id>http://b.test/1</id>", []),
+        ("<link href='http://['/><id>http://b.test/1</id>", []),
+        ("<link/><id>http://b.test/1</id>", []),
+        ("<id>http://b.test/1<b/>2</id>", []),
+    ],
+)
+def test_atom_entry_without_a_link_has_the_url_of_its_content_or_identifier(children, expected):
+    """Entries without an alternate link were lost; a broken link must not become another URL."""
+    feed = f"<feed xmlns='http://www.w3.org/2005/Atom'><entry>{children}</entry></feed>"
+
+    assert urls(parse(feed.encode(), "http://a.test/feed")) == expected

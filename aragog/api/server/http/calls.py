@@ -13,7 +13,7 @@ from starlette.responses import Response
 from aragog.api.operations.operation import Pool
 from aragog.api.operations.steps import Run
 from aragog.api.operations.store_reads import HedgedResult, ReadStore, unhedged
-from aragog.api.server.http.etags import body_tag, has_tag
+from aragog.api.server.http.etags import body_tag, current_tag
 from aragog.api.server.threads import CallThreads
 from aragog.settings import ServingSettings
 from aragog.urlstore.store import UrlStore
@@ -173,6 +173,6 @@ def tagged_response(request: Request, value: Any, version: str, **headers: str) 
     body = orjson.dumps(value)
     tag = body_tag(version, body)
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", **headers}
-    if has_tag(request, tag):
-        return Response(None, 304, headers)
+    if (held_tag := current_tag(request, tag)) is not None:
+        return Response(None, 304, headers | {"ETag": held_tag})
     return Response(body, 200, headers, media_type="application/json")

@@ -11,20 +11,19 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import re
 from collections.abc import Callable
 from functools import partial
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from aragog.api.server.http.codings import accepted_codings
 from aragog.api.server.http.etags import coded_tag
 from aragog.urlstore import zstd
 
 MIN_BYTES = 1024
 MAX_INLINE_BYTES = 65_536
 TYPES = ("application/json", "application/problem+json", "text/")
-_ZERO_WEIGHT = re.compile(r"q=0(?:\.0{0,3})?$")
 
 
 def _gzip(body: bytes) -> bytes:
@@ -35,18 +34,11 @@ _ENCODERS: dict[str, Callable[[bytes], bytes]] = {
     "zstd": partial(zstd.compress, level=3),
     "gzip": _gzip,
 }
-"""The content codings that this server offers, in order of preference."""
 
 
 def coding_for(accepted: str) -> str | None:
     """Return the coding for an Accept-Encoding header, or None to send the body uncompressed."""
-    names = {
-        name.strip().lower()
-        for part in accepted.split(",")
-        for name, _, weight in [part.partition(";")]
-        if not _ZERO_WEIGHT.match(weight.strip().lower())
-    }
-    return next((coding for coding in _ENCODERS if coding in names), None)
+    return next(iter(accepted_codings(accepted)), None)
 
 
 def compress_body(coding: str, body: bytes) -> bytes:
@@ -67,7 +59,7 @@ class CompressedResponses:
             await send(message)
 
         coding = coding_for(",".join(Headers(scope=scope).getlist("accept-encoding")))
-        if coding is None or scope["method"] == "HEAD":
+        if coding is None:
             await self._app(scope, receive, varying)
             return
         await self._app(scope, receive, _Compressing(varying, coding))

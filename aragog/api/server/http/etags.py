@@ -8,10 +8,10 @@ import re
 from starlette.requests import Request
 
 from aragog.api.operations.writing import ANY_VERSION
+from aragog.api.server.http.codings import accepted_codings
 from aragog.errors import BadInput
 
 _TAG = re.compile(r'"([!#-~]+)"')
-_CODING_SUFFIX = re.compile(r'-(?:zstd|gzip)"$')
 
 
 def body_tag(version: str, body: bytes) -> str:
@@ -28,18 +28,24 @@ def coded_tag(tag: str, coding: str) -> str:
     return f'{tag[:-1]}-{coding}"'
 
 
-def plain_tag(tag: str) -> str:
-    """Return an ETag without the suffix that `coded_tag` added."""
-    return _CODING_SUFFIX.sub('"', tag)
+def current_tag(request: Request, tag: str) -> str | None:
+    """
+    Return the ETag for a 304 (RFC 9110, 13.1.2 and 15.4.5), or None if the client needs the body.
 
+    The result is the ETag that the client has, which names a compressed body if the client has
+    one: a cache finds the stored response to refresh by it. A body in a coding that the client
+    does not accept anymore is not current.
 
-def has_tag(request: Request, tag: str) -> bool:
-    """Return True if the client already has this version (RFC 9110, 13.1.2)."""
+    Args:
+        request: a GET or HEAD.
+        tag: the ETag of the uncompressed body.
+    """
     header_values = request.headers.getlist("if-none-match")
-    tags = [
-        plain_tag(text.strip().removeprefix("W/")) for text in ",".join(header_values).split(",")
-    ]
-    return tag in tags or ANY_VERSION in tags
+    sent = {text.strip().removeprefix("W/") for text in ",".join(header_values).split(",")}
+    accepted = accepted_codings(",".join(request.headers.getlist("accept-encoding")))
+    candidates = (*(coded_tag(tag, coding) for coding in accepted), tag)
+    held = next((each for each in candidates if each in sent), None)
+    return tag if held is None and ANY_VERSION in sent else held
 
 
 def expected_version(request: Request) -> str | None:

@@ -128,12 +128,47 @@ def test_cookie_can_expire_during_the_fetch():
         ("Thursday, 01-Jan-70 00:00:10 GMT", 10_000),
         ("Thu Jan  1 00:00:10 1970", 10_000),
         ("Wed, 31 Feb 2024 00:00:00 GMT", None),
+        ("Mon, 01 Jan 1600 00:00:00 GMT", None),
+        ("Mon, 01 Jan 0100 00:00:00 GMT", None),
+        ("Mon, 01 Jan 1601 00:00:00 GMT", -11_644_473_600_000),
+        ("01 Jan 69 00:00:00 EST", 3_124_224_000_000),
+        ("00:00:10 1970 Jan 1", 10_000),
+        ("1 January 1970 0:0:10", 10_000),
+        ("1-jan-1970, 00:00:10 +0100", 10_000),
+        ("1 Jan 1970 24:00:00", None),
+        ("1 Jan 1970 00:00", None),
         ("2024", None),
         ("", None),
     ],
 )
 def test_cookie_dates_are_parsed(text, expected):
     assert cookie_date_ms(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("attributes", "kept"),
+    [
+        ("Expires=someday", True), ("Expires=", True), ("Expires=1 Jan 1600 00:00:00", True),
+        ("Expires=1 Jan 1970 00:00:00", False),
+        ("Expires=1 Jan 1970 00:00:00; Expires=someday", False),
+        ("Expires=someday; Expires=1 Jan 1970 00:00:00", False),
+        ("Expires=1 Jan 1970 00:00:00; Expires=1 Jan 2099 00:00:00", True),
+        ("Max-Age=60; Expires=1 Jan 1970 00:00:00", True),
+        ("Max-Age=0; Expires=1 Jan 2099 00:00:00", False),
+        ("Max-Age=soon; Expires=1 Jan 1970 00:00:00", False),
+        ("Max-Age=60; Max-Age=1.5; Expires=1 Jan 1970 00:00:00", True),
+        ("Max-Age=" + "9" * 30 + "; Expires=1 Jan 1970 00:00:00", True),
+        ("Max-Age=-" + "9" * 30, False), ("Max-Age=-0", False), ("Max-Age=-", True),
+        ("Max-Age=+60; Expires=1 Jan 1970 00:00:00", False), ("Max-Age=٠", True),
+    ],
+)  # fmt: skip
+def test_attribute_with_an_invalid_value_counts_as_absent(attributes, kept):
+    """A date before 1601 deleted a session's cookie, and a long Max-Age did not count."""
+    cookies = Cookies()
+
+    cookies.learn(URL, answer(f"a=1; {attributes}"))
+
+    assert cookies.header(URL) == ("a=1" if kept else None)
 
 
 def test_ip_addresses_have_no_parent_domain():

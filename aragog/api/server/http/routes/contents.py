@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from aragog.api.operations.values import ContentPart
 from aragog.api.problems import Problem
-from aragog.api.server.http.etags import has_tag
+from aragog.api.server.http.etags import current_tag
 
 # Fetched HTML comes from this server's origin, so a browser must not run it as a page of this
 # server.
@@ -19,24 +19,27 @@ _SANDBOX = {
     "X-Content-Type-Options": "nosniff",
 }
 _SINGLE_RANGE = re.compile(
-    r"bytes=(?:([0-9]{1,18})-([0-9]{0,18})|-([0-9]{1,18}))", re.ASCII | re.IGNORECASE
+    r"[ \t]*bytes[ \t]*=[ \t,]*"
+    r"(?:([0-9]{1,18})[ \t]*-(?:[ \t]*([0-9]{1,18}))?|-[ \t]*([0-9]{1,18}))[ \t,]*",
+    re.ASCII | re.IGNORECASE,
 )
+"""Allows blanks between the parts, and the empty elements of a list (RFC 9110, 5.6.1.2)."""
 
 
 def content_response(request: Request, content: ContentPart) -> Response:
     """Return the body as fetched, or the requested range of it."""
     tag = f'"{hashlib.blake2b(content.body, digest_size=16).hexdigest()}"'
-    is_current = has_tag(request, tag)
+    held_tag = current_tag(request, tag)
     # RFC 9110, 13.2.2 and 14.2: ranges only apply to GET, and 304 takes precedence.
-    may_be_range = request.method == "GET" and not is_current
+    may_be_range = request.method == "GET" and held_tag is None
     range_applies = may_be_range and request.headers.get("if-range", tag) == tag
     part = byte_range(request.headers.get("range") if range_applies else None, len(content.body))
     kind = content.meta.get("content_type") or "application/octet-stream"
     content_type = "".join(c for c in kind if c.isprintable() and c.isascii())
     headers = {**_SANDBOX, "Content-Type": content_type, "Accept-Ranges": "bytes", "ETag": tag}
     headers |= {"Cache-Control": "private, no-cache", "Content-Location": content.url}
-    if is_current:
-        return Response(b"", 304, headers)
+    if held_tag is not None:
+        return Response(b"", 304, headers | {"ETag": held_tag})
     if part is None:
         return Response(content.body, 200, headers)
     begin, end = part
@@ -54,7 +57,7 @@ def byte_range(header: str | None, length: int) -> tuple[int, int] | None:
     Raises:
         Problem: 416, because the range starts after the end of the body.
     """
-    match = _SINGLE_RANGE.fullmatch((header or "").replace(" ", ""))
+    match = _SINGLE_RANGE.fullmatch(header or "")
     if match is None:
         return None
     first, last, suffix = match.groups()

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, Response
 
 from aragog.api.problems import Overloaded, Problem, unavailable
 from aragog.api.server.http.calls import StoreCalls, json_response
-from aragog.api.server.http.etags import has_tag
+from aragog.api.server.http.etags import current_tag
 from aragog.api.server.http.openapi.document import DOCUMENT
 from aragog.api.server.http.pages.reference import reference_page
 from aragog.crawl.identity.published_files import Publication
@@ -117,7 +117,7 @@ class PublishedRoutes:
             raise Problem(404, "this file is not published")
         headers = dict(file.headers)
         headers["ETag"] = f'"{hashlib.sha256(file.body).hexdigest()[:16]}"'
-        if has_tag(request, headers["ETag"]):
-            names = ("ETag", "Cache-Control")
-            return Response(None, 304, {name: headers[name] for name in names})
+        if (held_tag := current_tag(request, headers["ETag"])) is not None:
+            unchanged = {"ETag": held_tag, "Cache-Control": headers["Cache-Control"]}
+            return Response(None, 304, unchanged)
         return Response(file.body, headers=headers)

@@ -20,9 +20,13 @@ _SPACE_OR_SLASH = b"\t\n\f\r /"
 _SPACE_OR_END = re.compile(rb"[\t\n\f\r >]")
 _META_CHARSET = re.compile(r"charset[\t\n\f\r ]*(=?)", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"""[^>]*?encoding[\x00-\x20]*=[\x00-\x20]*(["'])(.*?)\1""", re.DOTALL)
-_HEADER_CHARSET = re.compile(
-    r""";[\t\n\r ]*charset=(?:"((?:[^"\\]|\\.)*)"?|([^;"\t\n\r ]*))""", re.IGNORECASE
+_PART = re.compile(r"""(?:[^;"]|"(?:[^"\\]|\\.)*"?)+""", re.DOTALL)
+"""The text between two semicolons that are outside of quotes."""
+_CHARSET_PART = re.compile(
+    r"""[\t\n\r ]*charset=[\t\n\r ]*(?:"((?:[^"\\]|\\.)*)|([^"\t\n\r ]*))""",
+    re.IGNORECASE | re.DOTALL,
 )
+_QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 
 
 class _EndOfBytes(Exception):
@@ -30,11 +34,19 @@ class _EndOfBytes(Exception):
 
 
 def from_header(content_type: str | None) -> str | None:
-    """Return the encoding in a Content-Type header, or None if it is missing or unknown."""
+    """
+    Return the encoding in a Content-Type header, or None if it is missing or unknown.
+
+    The first `charset` that is not empty counts (MIME Sniffing Standard, 4.4).
+    """
     if not content_type or "charset" not in content_type.lower():
         return None
-    match = _HEADER_CHARSET.search(content_type)
-    return labels.name_of((match[1] or match[2] or "").strip("'")) if match else None
+    for part in _PART.findall(content_type.partition(";")[2]):
+        if match := _CHARSET_PART.match(part):
+            label = (_QUOTED_PAIR.sub(r"\1", match[1] or "") or match[2] or "").strip("'")
+            if label:
+                return labels.name_of(label)
+    return None
 
 
 def from_bytes(body: bytes) -> str | None:
