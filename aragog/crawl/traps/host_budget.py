@@ -38,6 +38,8 @@ whatever the host has spent.
 FIRST_TRIALS, TRIALS_PER_PAGE = 8.0, 0.03
 """The allowance: useless pages of a host, and further ones for each useful page."""
 MAX_RECORDS, MAX_PAGES, MAX_BANDS, MAX_ON_TRIAL = 800, 1_000, 2_000, 100
+MIN_FROM_OUTSIDE = 2
+"""Useful pages of a section that other sections link to, before others are judged separately."""
 BEYOND = 0.2
 """The chance of a page whose number is beyond the end of its series."""
 LINKS_OF_FRAME, MAX_LINKS = 5, 4_096
@@ -198,8 +200,21 @@ class HostBudget:
             finer = known[at + 1] if at + 1 < len(known) else None
             alone = _without(one, finer) if finer else one
             chance = alone.shrunk(chance, WEIGHT)
+        within = self.records.get(is_of.from_within)
+        if within and self.origins.is_from_within(is_of.own):
+            chance = min(chance, within.shrunk(chance, WEIGHT))
         marks = [self.records.get(mark) for mark in is_of.marks]
         return min([chance, *(one.shrunk(EXPECTED, WEIGHT) for one in marks if one)])
+
+    def is_only_of_links_within(self, is_of: UrlTemplates) -> bool:
+        """
+        True if only pages of its own section link to a URL, and pages of the section to which
+        others link were useful. Then a useless page says nothing about those.
+        """
+        if not self.origins.is_from_within(is_of.own):
+            return False
+        section, within = self.known(is_of.section), self.known(is_of.from_within)
+        return section.brought - within.brought >= MIN_FROM_OUTSIDE
 
     def _learned(self, plain: UrlTemplates, own: int, *, is_last: bool) -> LinkVerdict:
         if own in self.covered or (plain.own != own and self._is_fetched(plain.own)):
@@ -256,10 +271,13 @@ class HostBudget:
 
     def is_endless(self, plain: UrlTemplates, section: TemplateRecord) -> bool:
         """
-        True if pages of the section lead to ever more pages, unless some of them have text and
-        several pages link to this one.
+        True if pages of the section lead to ever more pages, unless two of three are true: some of
+        them have text, several pages link to this one, and pages of other kinds do.
         """
-        return section.is_endless and not (section.has_text and plain.own in self.relinked)
+        if not section.is_endless:
+            return False
+        is_linked, is_grounded = plain.own in self.relinked, self.origins.is_grounded(plain.own)
+        return section.has_text + is_linked + is_grounded < 2
 
     def _is_fetched(self, plain: int) -> bool:
         """True if a URL was followed, or another one of which it is the part that matters."""

@@ -145,7 +145,7 @@ class _Weighing:
             return LEAF, None
         if self.leads and not self._is_hub(found):
             return found.share, None
-        if not self._is_trusted() and (self._is_hub(found) or found.doubtful >= MAX_GROWTH):
+        if self._is_growth(found):
             return 0.0, Flaw.GROWTH
         return self._value_of_little(found)
 
@@ -155,7 +155,8 @@ class _Weighing:
             return LEAF, None
         is_data = self.news >= MIN_DATA
         is_single = len(found.items) < MIN_LISTED and self._is_single()
-        if not is_data and not is_single and not found.promised and self._is_same(found.items):
+        is_told = not found.promised or self._section().is_untold
+        if not is_data and not is_single and is_told and self._is_same(found.items):
             return 0.0, Flaw.SAME
         if self._may_stand_alone(found):
             return LEAF, None
@@ -167,7 +168,7 @@ class _Weighing:
         if is_single and self.words.own >= MIN_OF_STEP and self._is_below_rich_page():
             self.is_step = True
             return LEAF, None
-        if found.promised and self.host.record(self.is_of.section).promises < MANY_PROMISES:
+        if found.promised and self._section().promises < MANY_PROMISES:
             return None, None
         grows = is_data or found.doubtful
         return found.share, Flaw.GROWTH if grows else Flaw.NOTHING
@@ -186,7 +187,7 @@ class _Weighing:
         self.items, self.nearest = found.items, found.nearest
         self.leads = found.share >= LIKELY
         is_list = len(found.items) >= MIN_LISTED
-        others = found.others - (found.dead + found.strange if is_list else 0)
+        others = found.others - found.dead - (found.strange if is_list else 0)
         self.others = 0 if self.leads else others
 
     def _is_new_list(self, found: PageLinks) -> bool:
@@ -204,10 +205,19 @@ class _Weighing:
         is_due = found.novel >= LIKELY or self.host.origins.is_direct(self.is_of.own)
         return bool(found.items) and is_due and found.doubtful <= MAX_NEIGHBORS
 
+    def _section(self) -> TemplateRecord:
+        return self.host.known(self.is_of.section)
+
     def _is_trusted(self) -> bool:
         """True if several pages link to it, and some pages of its section have text."""
         section = self.host.known(self.is_of.section)
         return self.is_of.own in self.host.relinked and section.has_text
+
+    def _is_growth(self, found: PageLinks) -> bool:
+        """True if it leads to many pages of which nothing good is known, and says little itself."""
+        if self._is_trusted() or (self.is_rich and self.host.origins.is_grounded(self.is_of.own)):
+            return False
+        return self._is_hub(found) or found.doubtful >= MAX_GROWTH
 
     def _is_hub(self, found: PageLinks) -> bool:
         """True if it says little, and leads to many pages that are not known to be useful."""
@@ -306,12 +316,27 @@ class _Weighing:
             for name in dict.fromkeys(self.twins):
                 host.record(name).add(value, flaw)
             return
-        names = list(self.is_of.levels)
-        names += [mark for mark in self.is_of.marks if value >= LIKELY or not self._is_proven(mark)]
+        names = self._credited_names() if value >= LIKELY else self._blamed_names()
         for name in dict.fromkeys(names):
             host.record(name).add(value, flaw)
         if value >= LIKELY:
             self._note_steps(host.record(self.is_of.section))
+
+    def _blamed_names(self) -> list[str]:
+        """The templates in which a useless page is recorded."""
+        own = self.is_of
+        is_within = self.host.is_only_of_links_within(own)
+        names = [own.from_within] if is_within else list(own.levels)
+        least = 0 if is_within else 1
+        return names + [
+            mark for mark in own.marks if len(own.marks) <= least or not self._is_proven(mark)
+        ]
+
+    def _credited_names(self) -> list[str]:
+        """The templates in which a useful page is recorded."""
+        own = self.is_of
+        within = [own.from_within] if self.host.origins.is_from_within(own.own) else []
+        return [*own.levels, *own.marks, *within]
 
     def _note_news(self) -> None:
         host, news = self.host, self.news
@@ -329,7 +354,7 @@ class _Weighing:
 
     def _is_proven(self, mark: str) -> bool:
         one = self.host.record(mark)
-        return len(self.is_of.marks) > 1 and one.good > 2 and one.good > 3 * one.bad
+        return one.good > 2 and one.good > 3 * one.bad
 
     def _note_links(
         self,

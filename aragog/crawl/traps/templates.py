@@ -22,13 +22,15 @@ from zlib import crc32
 
 AGAIN = "{again}"
 """The template of paths and queries that repeat a part of themselves."""
+FROM_WITHIN = " <-"
+"""The end of the name of a record that is no template of its own."""
 MAX_PARTS = 12
 """Maximum number of folders, and of query names, that are part of a URL's templates."""
 MAX_PAIRED = 5
 """Up to this many names of a query, each pair of names is tried as a meaningless part."""
 MAX_WORDS_OF_PLACE, MAX_WORDS = 16, 128
 MAX_CACHED = 20_000
-MAX_FRONT = 4
+MAX_FRONT, MAX_RUN = 4, 3
 MIN_SLASHES = 3
 """The slashes of a URL with one folder."""
 _NUMBER = re.compile(r"v?\d[\d.:_T+-]*Z?", re.IGNORECASE)
@@ -121,6 +123,11 @@ class UrlTemplates:
         """The level with the first word of the path."""
         return self.levels[1] if len(self.levels) > 1 else self.levels[0]
 
+    @property
+    def from_within(self) -> str:
+        """The name of the record of pages that only pages of the same section link to."""
+        return self.section + FROM_WITHIN
+
     @cached_property
     def finest(self) -> str:
         """The most precise level."""
@@ -186,8 +193,9 @@ def _templates_of(url: str, words: PathWords) -> UrlTemplates:
     named = [piece.partition("=")[0] for piece in names]
     first, slash, rest = path[1:].partition("/")
     branch = f"/{first}/..." if slash and rest else path
-    general = "".join(f"/{_folded(segment)}" for segment in path.split("/")[1:])
-    section = f"/{first}" + general[1 + len(_folded(first)) :]
+    folds = [_folded(segment) for segment in path.split("/")[1:]]
+    general = "".join(f"/{fold}" for fold in _without_runs(folds))
+    section = "".join(f"/{fold}" for fold in (first, *_without_runs(folds[1:])))
     folded = _together(names, path, None) if names else ""
     finest = path + (_together(names, path, words) if names else "")
     levels = tuple(dict.fromkeys((general + folded, section + folded, finest)))
@@ -202,6 +210,11 @@ def _templates_of(url: str, words: PathWords) -> UrlTemplates:
     ):
         marks.append(AGAIN)
     return UrlTemplates(url, hash_of(url), levels, tuple(marks), branch, path)
+
+
+def _without_runs(folds: list[str]) -> list[str]:
+    """The folders of a path with at most `MAX_RUN` equal ones in a row."""
+    return [fold for at, fold in enumerate(folds) if folds[at - MAX_RUN : at] != [fold] * MAX_RUN]
 
 
 def _folded(segment: str) -> str:
