@@ -40,10 +40,19 @@ FIRST_TRIALS, TRIALS_PER_PAGE = 8.0, 0.03
 MAX_RECORDS, MAX_PAGES, MAX_BANDS, MAX_ON_TRIAL = 800, 1_000, 2_000, 100
 MIN_FROM_OUTSIDE = 2
 """Useful pages of a section that other sections link to, before others are judged separately."""
+ELSEWHERE, TWICE_ELSEWHERE = 0x5BD1E995, 0x2545F491
+"""
+Marks in `linked` and `relinked`: one, and several, pages of other sections link to this URL.
+"""
 BEYOND = 0.2
 """The chance of a page whose number is beyond the end of its series."""
 LINKS_OF_FRAME, MAX_LINKS = 5, 4_096
 AT_FIRST, LESS_PER_PAGE = 20.0, 0.1
+REST = 0.05
+"""
+If so few links wait at the end, for each useful page, and do not lead to ever more, they may be
+useless too.
+"""
 MAX_DOUBTFUL = 3
 """Maximum number of pending links that waited until no others were pending."""
 MAX_PLAIN = 4
@@ -267,17 +276,28 @@ class HostBudget:
             if name in self.records
         )
         at_first = AT_FIRST - LESS_PER_PAGE * self.useful
-        return max(at_first, self.allowance * (2 if is_new else 1))
+        rest = 0.0
+        if self.held <= REST * self.useful and (chance >= LIKELY or not section.is_growing):
+            rest = REST * self.useful
+        return max(at_first, self.allowance * (2 if is_new else 1)) + rest
 
     def is_endless(self, plain: UrlTemplates, section: TemplateRecord) -> bool:
         """
-        True if pages of the section lead to ever more pages, unless two of three are true: some of
-        them have text, several pages link to this one, and pages of other kinds do.
+        True if pages of the section lead to ever more pages, unless some of them have text and
+        several pages link to this one, or several pages of other sections do.
         """
-        if not section.is_endless:
-            return False
-        is_linked, is_grounded = plain.own in self.relinked, self.origins.is_grounded(plain.own)
-        return section.has_text + is_linked + is_grounded < 2
+        is_linked = section.has_text and plain.own in self.relinked
+        return section.is_endless and not is_linked and not self.is_named_elsewhere(plain.own)
+
+    def is_named_elsewhere(self, link: int) -> bool:
+        """True if several pages of other sections link to a URL, and it is grounded."""
+        return link ^ TWICE_ELSEWHERE in self.relinked and self.origins.is_grounded(link)
+
+    def note_elsewhere(self, link: int) -> None:
+        """Record that a page of another section links to a URL."""
+        if link ^ ELSEWHERE in self.linked:
+            self.relinked.add((link ^ TWICE_ELSEWHERE,))
+        self.linked.add((link ^ ELSEWHERE,))
 
     def _is_fetched(self, plain: int) -> bool:
         """True if a URL was followed, or another one of which it is the part that matters."""

@@ -376,6 +376,8 @@ class _Weighing:
                 host.record(to.finest).link(crc32(text.encode()))
             if to.section == own.section and to.own != own.own:
                 inner += not is_known
+            elif flaw not in {Flaw.COPY, Flaw.SAME} and host.known(to.section).is_growing:
+                host.note_elsewhere(to.own)
             inner_of_branch += to.branch == own.branch and not is_known
             if is_known and flaw is not Flaw.COPY and to.own not in host.relinked:
                 host.relinked.add((to.own,))
