@@ -22,7 +22,14 @@ from aragog.crawl.traps.link_origins import TAINTED, WITHIN, chain_of
 from aragog.crawl.traps.page_copies import PageCopies
 from aragog.crawl.traps.page_links import PROVEN, PageLinks, folders, links_of_page, list_code
 from aragog.crawl.traps.pair_sample import NO_NEWS, News
-from aragog.crawl.traps.template_record import FAR, KEPT, LAST, Flaw, TemplateRecord
+from aragog.crawl.traps.template_record import (
+    FAR,
+    KEPT,
+    LAST,
+    MIN_PROMISES,
+    Flaw,
+    TemplateRecord,
+)
 from aragog.crawl.traps.templates import UrlTemplates, hash_of, templates_of
 from aragog.crawl.traps.traits import ALIKE, PageTraits, are_alike
 
@@ -155,7 +162,7 @@ class _Weighing:
             return LEAF, None
         is_data = self.news >= MIN_DATA
         is_single = len(found.items) < MIN_LISTED and self._is_single()
-        is_told = not found.promised or self._section().is_untold
+        is_told = not found.promised or self._section().promises >= MIN_PROMISES
         if not is_data and not is_single and is_told and self._is_same(found.items):
             return 0.0, Flaw.SAME
         if self._may_stand_alone(found):

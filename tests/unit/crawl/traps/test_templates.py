@@ -104,3 +104,11 @@ def test_any_urls_have_templates_in_bounded_memory(texts):
         assert templates_of(f"{SITE}/{text}", words).templates
 
     assert sum(map(len, words.words.values())) <= MAX_WORDS
+
+
+def test_equal_folders_in_a_row_are_one_section_however_many():
+    words = PathWords()
+    urls = [f"https://www.example.org/tree/{'/'.join('abcdefghij'[:n])}" for n in (3, 6, 10)]
+
+    assert {templates_of(url, words).section for url in urls} == {"/tree/*/*/*"}
+    assert len({templates_of(url, words).finest for url in urls}) == 3
