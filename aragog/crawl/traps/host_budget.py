@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from zlib import crc32
 
+from aragog.crawl.traps import known_urls
 from aragog.crawl.traps.link_origins import LinkOrigins
 from aragog.crawl.traps.pair_sample import PairSample
 from aragog.crawl.traps.seen_set import SeenSet
@@ -39,11 +40,7 @@ FIRST_TRIALS, TRIALS_PER_PAGE = 8.0, 0.03
 """The allowance: useless pages of a host, and further ones for each useful page."""
 MAX_RECORDS, MAX_PAGES, MAX_BANDS, MAX_ON_TRIAL = 800, 1_000, 2_000, 100
 MIN_FROM_OUTSIDE = 2
-"""Useful pages of a section that other sections link to, before others are judged separately."""
-ELSEWHERE, TWICE_ELSEWHERE = 0x5BD1E995, 0x2545F491
-"""
-Marks in `linked` and `relinked`: one, and several, pages of other sections link to this URL.
-"""
+"""Useful pages of a template that other sections link to, before others are judged separately."""
 BEYOND = 0.2
 """The chance of a page whose number is beyond the end of its series."""
 LINKS_OF_FRAME, MAX_LINKS = 5, 4_096
@@ -187,7 +184,7 @@ class HostBudget:
             parts = (
                 part
                 for part in is_of.parts
-                if not part.is_of_path and self._is_meaningless(part.template)
+                if not part.is_of_path and self.is_meaningless(part.template)
             )
             part = next(parts, None)
             if part is None:
@@ -195,7 +192,8 @@ class HostBudget:
             is_of = templates_of(part.url, self.words)
         return is_of
 
-    def _is_meaningless(self, name: str) -> bool:
+    def is_meaningless(self, name: str) -> bool:
+        """True if URLs without this part usually lead to the same page."""
         known = self.records.get(name) if name in self.meaningless else None
         return known is not None and known.is_meaningless
 
@@ -217,18 +215,18 @@ class HostBudget:
 
     def is_only_of_links_within(self, is_of: UrlTemplates) -> bool:
         """
-        True if only pages of its own section link to a URL, and pages of the section to which
+        True if only pages of its own section link to a URL, and pages of its template to which
         others link were useful. Then a useless page says nothing about those.
         """
         if not self.origins.is_from_within(is_of.own):
             return False
-        section, within = self.known(is_of.section), self.known(is_of.from_within)
-        return section.brought - within.brought >= MIN_FROM_OUTSIDE
+        template, within = self.known(is_of.finest), self.known(is_of.from_within)
+        return template.brought - within.brought >= MIN_FROM_OUTSIDE
 
     def _learned(self, plain: UrlTemplates, own: int, *, is_last: bool) -> LinkVerdict:
-        if own in self.covered or (plain.own != own and self._is_fetched(plain.own)):
+        if own in self.covered or (plain.own != own and known_urls.is_fetched(self, plain.own)):
             return LinkVerdict.DROP
-        if self._is_moved(plain):
+        if known_urls.is_moved(self, plain):
             return LinkVerdict.DROP
         section = self.known(plain.section)
         if section.is_labyrinth or self.known(plain.branch).is_labyrinth:
@@ -243,13 +241,13 @@ class HostBudget:
         is_doubtful = chance < LIKELY or self.is_doubtful(plain, section)
         if is_doubtful and (not self.is_idle or self._is_tried(plain, section)):
             return LinkVerdict.HOLD
-        if not is_last and self._waits_for_simpler(plain):
+        if not is_last and known_urls.waits_for_simpler(self, plain):
             return LinkVerdict.HOLD
         is_trial = (
             chance < LIKELY
             or not section.brought
             or self.is_endless(plain, section)
-            or (section.is_poor and not self._is_sure(plain) and self._is_variant(plain))
+            or (section.is_poor and not self._is_sure(plain) and known_urls.is_variant(self, plain))
         )
         most = self._most(chance, plain) if is_last else self.allowance
         if is_trial and self.spent + len(self.on_trial) >= most:
@@ -286,29 +284,9 @@ class HostBudget:
         True if pages of the section lead to ever more pages, unless some of them have text and
         several pages link to this one, or several pages of other sections do.
         """
-        is_linked = section.has_text and plain.own in self.relinked
-        return section.is_endless and not is_linked and not self.is_named_elsewhere(plain.own)
-
-    def is_named_elsewhere(self, link: int) -> bool:
-        """True if several pages of other sections link to a URL, and it is grounded."""
-        return link ^ TWICE_ELSEWHERE in self.relinked and self.origins.is_grounded(link)
-
-    def note_elsewhere(self, link: int) -> None:
-        """Record that a page of another section links to a URL."""
-        if link ^ ELSEWHERE in self.linked:
-            self.relinked.add((link ^ TWICE_ELSEWHERE,))
-        self.linked.add((link ^ ELSEWHERE,))
-
-    def _is_fetched(self, plain: int) -> bool:
-        """True if a URL was followed, or another one of which it is the part that matters."""
-        return plain in self.seen or plain in self.covered or plain in self.pages
-
-    def _is_moved(self, plain: UrlTemplates) -> bool:
-        """True if it is a known page with folders before or after its path."""
-        return bool(self.meaningless) and any(
-            part.is_of_path and part.without in self.seen and self._is_meaningless(part.template)
-            for part in plain.parts
-        )
+        if not section.is_endless or known_urls.is_named_elsewhere(self, plain.own):
+            return False
+        return not (section.has_text and plain.own in self.relinked)
 
     @property
     def is_idle(self) -> bool:
@@ -321,7 +299,7 @@ class HostBudget:
             section.is_growing
             or section.is_untold
             or not self.origins.is_grounded(plain.own)
-            or (not self._is_sure(plain) and self._is_variant(plain))
+            or (not self._is_sure(plain) and known_urls.is_variant(self, plain))
             or (not section.is_sure and self.known(plain.finest).is_function)
         )
 
@@ -330,11 +308,6 @@ class HostBudget:
         names = plain.levels if "?" in plain.url else plain.levels[1:] or plain.levels
         return any(self.records[name].is_sure for name in names if name in self.records)
 
-    def _is_variant(self, plain: UrlTemplates) -> bool:
-        """True if it is a known URL with more in its query, or with folders before its path."""
-        parts = (part.without for part in plain.parts if not part.is_of_path)
-        return any(code in self.linked or code in self.seen for code in (*parts, *plain.endings))
-
     def _is_tried(self, plain: UrlTemplates, section: TemplateRecord) -> bool:
         """True if a doubtful link of its kind is pending, so it is better to wait for its page."""
         kind = crc32(plain.levels[0].encode())
@@ -342,17 +315,6 @@ class HostBudget:
         if self._is_sure(plain):
             return pending > section.good
         return pending > 0 or len(self.doubtful) >= MAX_DOUBTFUL
-
-    def _waits_for_simpler(self, plain: UrlTemplates) -> bool:
-        """True if the URL without a part of its query is known and was not followed yet."""
-        if "?" not in plain.url:
-            return False
-        return any(
-            part.without in self.linked
-            and part.without not in self.seen
-            and part.without not in self.covered
-            for part in plain.parts
-        )
 
     @property
     def allowance(self) -> float:

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from zlib import crc32
 
 from aragog.crawl.traps.host_budget import LIKELY, HostBudget
-from aragog.crawl.traps.link_origins import TAINTED, WITHIN, chain_of
+from aragog.crawl.traps.link_notes import JudgedPage, note_links
 from aragog.crawl.traps.page_copies import PageCopies
-from aragog.crawl.traps.page_links import PROVEN, PageLinks, folders, links_of_page, list_code
+from aragog.crawl.traps.page_links import PROVEN, PageLinks, links_of_page, list_code
 from aragog.crawl.traps.pair_sample import NO_NEWS, News
 from aragog.crawl.traps.template_record import (
     FAR,
@@ -369,49 +369,18 @@ class _Weighing:
         value: float | None,
         flaw: Flaw | None,
     ) -> None:
-        host, own = self.host, self.is_of
-        chain = host.origins.of(own.own)
         is_useful = value is not None and value >= LIKELY
-        if is_useful:
-            for place in folders(own.url)[:1]:
-                host.listed.add(to.own ^ place for to, _ in targets)
-        is_content = is_useful and self.news >= MIN_DATA and len(self.items) <= MAX_OF_TEXT
-        inner = inner_of_branch = 0
-        for to, text in targets:
-            is_known = to.own in host.linked
-            if not is_known and any(character.isalpha() for character in text):
-                host.record(to.finest).link(crc32(text.encode()))
-            if to.section == own.section and to.own != own.own:
-                inner += not is_known
-            elif flaw not in {Flaw.COPY, Flaw.SAME} and host.known(to.section).is_growing:
-                host.note_elsewhere(to.own)
-            inner_of_branch += to.branch == own.branch and not is_known
-            if is_known and flaw is not Flaw.COPY and to.own not in host.relinked:
-                host.relinked.add((to.own,))
-                for name in {to.section, to.branch}:
-                    host.record(name).old_links += 1
-                host.record(to.finest).link_again(crc32(text.encode()))
-            if flaw in {Flaw.COPY, Flaw.SAME}:
-                found = TAINTED
-            elif is_content and to.branch != own.branch:
-                found = b""
-            elif is_content and self.words.new >= MIN_NEW:
-                found = WITHIN
-            else:
-                found = chain_of(chain, own.section, to.section)
-            host.origins.add(to.own, found)
-        section = host.record(own.section)
+        page = JudgedPage(
+            self.is_of,
+            is_useful=is_useful,
+            is_content=is_useful and self.news >= MIN_DATA and len(self.items) <= MAX_OF_TEXT,
+            has_words=self.words.new >= MIN_NEW,
+            flaw=flaw,
+        )
+        note_links(self.host, page, targets)
+        section = self.host.record(self.is_of.section)
         section.grown = section.grown * KEPT + (0 if self.is_step else min(self.others, 1))
         section.text = section.text * KEPT + (self.is_rich or self.leads)
-        if self.words.new >= MIN_NEW and host.origins.is_within(own.own):
-            section.inner += 1
-            section.new_links += inner
-            if own.branch != own.section:
-                branch = host.record(own.branch)
-                branch.inner += 1
-                branch.new_links += inner_of_branch
-        host.linked.add(to.own for to, _ in targets)
-        host.links.add({to.own for to, _ in targets})
 
     def _is_same(self, items: set[int]) -> bool:
         """True if the page has no text of its own, and no list or one that was there before."""

@@ -125,8 +125,8 @@ class UrlTemplates:
 
     @property
     def from_within(self) -> str:
-        """The name of the record of pages that only pages of the same section link to."""
-        return self.section + FROM_WITHIN
+        """The name of the record of pages of the template that only their own section links to."""
+        return self.finest + FROM_WITHIN
 
     @cached_property
     def finest(self) -> str:
