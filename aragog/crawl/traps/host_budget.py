@@ -25,7 +25,7 @@ from aragog.crawl.traps.pair_sample import PairSample
 from aragog.crawl.traps.seen_set import SeenSet
 from aragog.crawl.traps.series_ends import MIN_BEYOND, SURELY_BEYOND, SeriesEnds
 from aragog.crawl.traps.template_record import TemplateRecord
-from aragog.crawl.traps.templates import PathWords, UrlTemplates, hash_of, templates_of
+from aragog.crawl.traps.templates import FROM_WITHIN, PathWords, UrlTemplates, hash_of, templates_of
 
 EXPECTED, WEIGHT = 0.6, 2.0
 """
@@ -47,8 +47,7 @@ LINKS_OF_FRAME, MAX_LINKS = 5, 4_096
 AT_FIRST, LESS_PER_PAGE = 20.0, 0.1
 REST = 0.05
 """
-If so few links wait at the end, for each useful page, and do not lead to ever more, they may be
-useless too.
+If so few links for each useful page wait at the end and do not grow, they may be useless too.
 """
 MAX_DOUBTFUL = 3
 """Maximum number of pending links that waited until no others were pending."""
@@ -220,8 +219,8 @@ class HostBudget:
         """
         if not self.origins.is_from_within(is_of.own):
             return False
-        template, within = self.known(is_of.finest), self.known(is_of.from_within)
-        return template.brought - within.brought >= MIN_FROM_OUTSIDE
+        within = self.known(is_of.from_within).brought
+        return self.known(is_of.finest).brought - within >= MIN_FROM_OUTSIDE
 
     def _learned(self, plain: UrlTemplates, own: int, *, is_last: bool) -> LinkVerdict:
         if own in self.covered or (plain.own != own and known_urls.is_fetched(self, plain.own)):
@@ -273,10 +272,9 @@ class HostBudget:
             for name in names
             if name in self.records
         )
-        at_first = AT_FIRST - LESS_PER_PAGE * self.useful
-        rest = 0.0
-        if self.held <= REST * self.useful and (chance >= LIKELY or not section.is_growing):
-            rest = REST * self.useful
+        at_first, rest = AT_FIRST - LESS_PER_PAGE * self.useful, REST * self.useful
+        if self.held > rest or (chance < LIKELY and section.is_growing):
+            rest = 0.0
         return max(at_first, self.allowance * (2 if is_new else 1)) + rest
 
     def is_endless(self, plain: UrlTemplates, section: TemplateRecord) -> bool:
@@ -391,7 +389,9 @@ class HostBudget:
     def closed(self) -> dict[str, str]:
         """The closed templates, each with the reason."""
         return {
-            name: one.reason for name, one in self.records.items() if self.state(name) == "closed"
+            name: one.reason
+            for name, one in self.records.items()
+            if self.state(name) == "closed" and not name.endswith(FROM_WITHIN)
         }
 
 

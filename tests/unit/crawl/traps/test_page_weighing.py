@@ -120,6 +120,7 @@ def test_expired_ads_between_real_ones_do_not_make_the_listed_ads_doubtful():
 
     assert chances[0] > 0.8
     assert chances[1] < LIKELY
+    assert not budget.closed()
 
 
 def test_tables_of_results_are_useful_although_each_leads_to_further_ones():
