@@ -3,10 +3,11 @@ The templates of a URL: patterns that it shares with other URLs of its host. Pur
 
 The path and the names of the query form one template, in which marks stand for numbers, dates and
 ids (`/calendar/{n}/{n}/?view=`). Words stay as they are at positions with few different words, and
-are `*` elsewhere. A path of several parts also belongs to a branch (`/calendar/...`). Each name of
-the query is a template of its own for the whole host (`?color=`), because its effect does not
-depend on the order. The last word of a path is one, too, if it occurs at several positions
-(`**/about`), and so is a path or a query that repeats a part of itself (`{again}`).
+are `*` elsewhere. A query may begin with a path (`/index.php?/tag/{n}`). A path of several parts
+also belongs to a branch (`/calendar/...`). Each name of the query is a template of its own for the
+whole host (`?color=`), because its effect does not depend on the order. The last word of a path is
+one, too, if it occurs at several positions (`**/about`), and so is a path or a query that repeats a
+part of itself (`{again}`).
 """
 
 from __future__ import annotations
@@ -187,9 +188,9 @@ def templates_of(url: str, words: PathWords) -> UrlTemplates:
 
 def _templates_of(url: str, words: PathWords) -> UrlTemplates:
     split = urlsplit(url)
-    segments = split.path.split("/")[1 : MAX_PARTS + 1]
+    route, names = _route_and_names(split.query)
+    segments = (split.path + route).split("/")[1 : MAX_PARTS + 1]
     path = _path(segments, words)
-    names = split.query.split("&")[:MAX_PARTS] if split.query else []
     named = [piece.partition("=")[0] for piece in names]
     first, slash, rest = path[1:].partition("/")
     branch = f"/{first}/..." if slash and rest else path
@@ -210,6 +211,17 @@ def _templates_of(url: str, words: PathWords) -> UrlTemplates:
     ):
         marks.append(AGAIN)
     return UrlTemplates(url, hash_of(url), levels, tuple(marks), branch, path)
+
+
+def _route_and_names(query: str) -> tuple[str, list[str]]:
+    """
+    Return the path that a query begins with (`index.php?/category/7`), with its question mark, and
+    the names of the query with their values.
+    """
+    pieces = query.split("&")[:MAX_PARTS] if query else []
+    if pieces and "/" in pieces[0] and "=" not in pieces[0]:
+        return f"?/{pieces[0].lstrip('/')}", pieces[1:]
+    return "", pieces
 
 
 def _without_runs(folds: list[str]) -> list[str]:

@@ -64,6 +64,15 @@ def test_hash_without_a_parameter_equals_the_hash_of_the_url_without_it():
     assert [part.without for part in printed.parts if not part.is_of_path] == [plain]
 
 
+def test_path_in_the_query_is_folded_like_a_path():
+    """Regression: each page of a gallery (`index.php?/category/7`) had a template of its own."""
+    assert path("/index.php?/category/7") == "/index.php?/category/{n}"
+    assert path("/index.php?/category/7&page=2") == "/index.php?/category/{n}?page="
+    assert path("/picture.php?/100/category/7") == "/picture.php?/{n}/category/{n}"
+    assert path("/view?a/b") == "/view?/a/b"
+    assert path("/view?back=/a/b") == "/view?back="
+
+
 def test_values_that_few_urls_have_tell_templates_apart():
     words = PathWords()
     found = [
