@@ -54,6 +54,7 @@ class RulesCrawl:
     def _swept(self) -> bool:
         """Offer held links again when no pages are left. Returns True if one is followed."""
         self.budget.forget_pending()
+        self.budget.held = len(self.held)
         for _ in range(0, len(self.held), LOOKED_AT):
             self._offer_held(is_last=True)
             if self.queue:

@@ -19,12 +19,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from zlib import crc32
 
+from aragog.crawl.traps import known_urls
 from aragog.crawl.traps.link_origins import LinkOrigins
 from aragog.crawl.traps.pair_sample import PairSample
 from aragog.crawl.traps.seen_set import SeenSet
 from aragog.crawl.traps.series_ends import MIN_BEYOND, SURELY_BEYOND, SeriesEnds
 from aragog.crawl.traps.template_record import TemplateRecord
-from aragog.crawl.traps.templates import PathWords, UrlTemplates, hash_of, templates_of
+from aragog.crawl.traps.templates import FROM_WITHIN, PathWords, UrlTemplates, hash_of, templates_of
 
 EXPECTED, WEIGHT = 0.6, 2.0
 """
@@ -38,10 +39,16 @@ whatever the host has spent.
 FIRST_TRIALS, TRIALS_PER_PAGE = 8.0, 0.03
 """The allowance: useless pages of a host, and further ones for each useful page."""
 MAX_RECORDS, MAX_PAGES, MAX_BANDS, MAX_ON_TRIAL = 800, 1_000, 2_000, 100
+MIN_FROM_OUTSIDE = 2
+"""Useful pages of a template that other sections link to, before others are judged separately."""
 BEYOND = 0.2
 """The chance of a page whose number is beyond the end of its series."""
 LINKS_OF_FRAME, MAX_LINKS = 5, 4_096
 AT_FIRST, LESS_PER_PAGE = 20.0, 0.1
+REST = 0.05
+"""
+If so few links for each useful page wait at the end and do not grow, they may be useless too.
+"""
 MAX_DOUBTFUL = 3
 """Maximum number of pending links that waited until no others were pending."""
 MAX_PLAIN = 4
@@ -176,7 +183,7 @@ class HostBudget:
             parts = (
                 part
                 for part in is_of.parts
-                if not part.is_of_path and self._is_meaningless(part.template)
+                if not part.is_of_path and self.is_meaningless(part.template)
             )
             part = next(parts, None)
             if part is None:
@@ -184,7 +191,8 @@ class HostBudget:
             is_of = templates_of(part.url, self.words)
         return is_of
 
-    def _is_meaningless(self, name: str) -> bool:
+    def is_meaningless(self, name: str) -> bool:
+        """True if URLs without this part usually lead to the same page."""
         known = self.records.get(name) if name in self.meaningless else None
         return known is not None and known.is_meaningless
 
@@ -198,13 +206,26 @@ class HostBudget:
             finer = known[at + 1] if at + 1 < len(known) else None
             alone = _without(one, finer) if finer else one
             chance = alone.shrunk(chance, WEIGHT)
+        within = self.records.get(is_of.from_within)
+        if within and self.origins.is_from_within(is_of.own):
+            chance = min(chance, within.shrunk(chance, WEIGHT))
         marks = [self.records.get(mark) for mark in is_of.marks]
         return min([chance, *(one.shrunk(EXPECTED, WEIGHT) for one in marks if one)])
 
+    def is_only_of_links_within(self, is_of: UrlTemplates) -> bool:
+        """
+        True if only pages of its own section link to a URL, and pages of its template to which
+        others link were useful. Then a useless page says nothing about those.
+        """
+        if not self.origins.is_from_within(is_of.own):
+            return False
+        within = self.known(is_of.from_within).brought
+        return self.known(is_of.finest).brought - within >= MIN_FROM_OUTSIDE
+
     def _learned(self, plain: UrlTemplates, own: int, *, is_last: bool) -> LinkVerdict:
-        if own in self.covered or (plain.own != own and self._is_fetched(plain.own)):
+        if own in self.covered or (plain.own != own and known_urls.is_fetched(self, plain.own)):
             return LinkVerdict.DROP
-        if self._is_moved(plain):
+        if known_urls.is_moved(self, plain):
             return LinkVerdict.DROP
         section = self.known(plain.section)
         if section.is_labyrinth or self.known(plain.branch).is_labyrinth:
@@ -219,13 +240,13 @@ class HostBudget:
         is_doubtful = chance < LIKELY or self.is_doubtful(plain, section)
         if is_doubtful and (not self.is_idle or self._is_tried(plain, section)):
             return LinkVerdict.HOLD
-        if not is_last and self._waits_for_simpler(plain):
+        if not is_last and known_urls.waits_for_simpler(self, plain):
             return LinkVerdict.HOLD
         is_trial = (
             chance < LIKELY
             or not section.brought
             or self.is_endless(plain, section)
-            or (section.is_poor and not self._is_sure(plain) and self._is_variant(plain))
+            or (section.is_poor and not self._is_sure(plain) and known_urls.is_variant(self, plain))
         )
         most = self._most(chance, plain) if is_last else self.allowance
         if is_trial and self.spent + len(self.on_trial) >= most:
@@ -251,26 +272,19 @@ class HostBudget:
             for name in names
             if name in self.records
         )
-        at_first = AT_FIRST - LESS_PER_PAGE * self.useful
-        return max(at_first, self.allowance * (2 if is_new else 1))
+        at_first, rest = AT_FIRST - LESS_PER_PAGE * self.useful, REST * self.useful
+        if self.held > rest or (chance < LIKELY and section.is_growing):
+            rest = 0.0
+        return max(at_first, self.allowance * (2 if is_new else 1)) + rest
 
     def is_endless(self, plain: UrlTemplates, section: TemplateRecord) -> bool:
         """
         True if pages of the section lead to ever more pages, unless some of them have text and
-        several pages link to this one.
+        several pages link to this one, or several pages of other sections do.
         """
-        return section.is_endless and not (section.has_text and plain.own in self.relinked)
-
-    def _is_fetched(self, plain: int) -> bool:
-        """True if a URL was followed, or another one of which it is the part that matters."""
-        return plain in self.seen or plain in self.covered or plain in self.pages
-
-    def _is_moved(self, plain: UrlTemplates) -> bool:
-        """True if it is a known page with folders before or after its path."""
-        return bool(self.meaningless) and any(
-            part.is_of_path and part.without in self.seen and self._is_meaningless(part.template)
-            for part in plain.parts
-        )
+        if not section.is_endless or known_urls.is_named_elsewhere(self, plain.own):
+            return False
+        return not (section.has_text and plain.own in self.relinked)
 
     @property
     def is_idle(self) -> bool:
@@ -283,7 +297,7 @@ class HostBudget:
             section.is_growing
             or section.is_untold
             or not self.origins.is_grounded(plain.own)
-            or (not self._is_sure(plain) and self._is_variant(plain))
+            or (not self._is_sure(plain) and known_urls.is_variant(self, plain))
             or (not section.is_sure and self.known(plain.finest).is_function)
         )
 
@@ -292,11 +306,6 @@ class HostBudget:
         names = plain.levels if "?" in plain.url else plain.levels[1:] or plain.levels
         return any(self.records[name].is_sure for name in names if name in self.records)
 
-    def _is_variant(self, plain: UrlTemplates) -> bool:
-        """True if it is a known URL with more in its query, or with folders before its path."""
-        parts = (part.without for part in plain.parts if not part.is_of_path)
-        return any(code in self.linked or code in self.seen for code in (*parts, *plain.endings))
-
     def _is_tried(self, plain: UrlTemplates, section: TemplateRecord) -> bool:
         """True if a doubtful link of its kind is pending, so it is better to wait for its page."""
         kind = crc32(plain.levels[0].encode())
@@ -304,17 +313,6 @@ class HostBudget:
         if self._is_sure(plain):
             return pending > section.good
         return pending > 0 or len(self.doubtful) >= MAX_DOUBTFUL
-
-    def _waits_for_simpler(self, plain: UrlTemplates) -> bool:
-        """True if the URL without a part of its query is known and was not followed yet."""
-        if "?" not in plain.url:
-            return False
-        return any(
-            part.without in self.linked
-            and part.without not in self.seen
-            and part.without not in self.covered
-            for part in plain.parts
-        )
 
     @property
     def allowance(self) -> float:
@@ -391,7 +389,9 @@ class HostBudget:
     def closed(self) -> dict[str, str]:
         """The closed templates, each with the reason."""
         return {
-            name: one.reason for name, one in self.records.items() if self.state(name) == "closed"
+            name: one.reason
+            for name, one in self.records.items()
+            if self.state(name) == "closed" and not name.endswith(FROM_WITHIN)
         }
 
 

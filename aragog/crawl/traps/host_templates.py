@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aragog.crawl.traps.host_budget import TemplateDecision
+from aragog.crawl.traps.templates import FROM_WITHIN
 from aragog.crawl.traps.trap_store import TrapStore
 from aragog.errors import BadInput
 
@@ -58,6 +59,7 @@ def host_templates(store: TrapStore, host: str) -> HostTemplates:
             name, budget.state(name), LEARNED, one.brought, one.nothing, closed.get(name, "")
         )
         for name, one in budget.records.items()
+        if not name.endswith(FROM_WITHIN)
     }
     for name, decision in decided.items():
         one = found.get(name) or HostTemplate(name, "", "")

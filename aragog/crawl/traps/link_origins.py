@@ -49,6 +49,10 @@ class LinkOrigins:
         """True if a link was found only on pages with text of its own section."""
         return self.of(link) == WITHIN
 
+    def is_from_within(self, link: int) -> bool:
+        """True if a link was found only on pages of its own section, or on copies of pages."""
+        return self.of(link) in (WITHIN, UNGROUNDED, TAINTED)
+
     def is_tainted(self, link: int) -> bool:
         """True if a link was found on copies of other pages only."""
         return self.of(link) == TAINTED

@@ -13,7 +13,7 @@ from aragog.crawl.traps.host_budget import LAST_CHANCE, LIKELY, HostBudget
 from aragog.crawl.traps.template_record import FAR
 from aragog.crawl.traps.templates import UrlTemplates
 
-PROVEN, MANY_BAD = 2, 3
+PROVEN, MANY_BAD = 2, 2
 """
 A template is worth leading to after this many useful pages, and doubtful after this many useless
 ones.

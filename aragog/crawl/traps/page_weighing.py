@@ -18,11 +18,18 @@ from dataclasses import dataclass, field
 from zlib import crc32
 
 from aragog.crawl.traps.host_budget import LIKELY, HostBudget
-from aragog.crawl.traps.link_origins import TAINTED, WITHIN, chain_of
+from aragog.crawl.traps.link_notes import JudgedPage, note_links
 from aragog.crawl.traps.page_copies import PageCopies
-from aragog.crawl.traps.page_links import PROVEN, PageLinks, folders, links_of_page, list_code
+from aragog.crawl.traps.page_links import PROVEN, PageLinks, links_of_page, list_code
 from aragog.crawl.traps.pair_sample import NO_NEWS, News
-from aragog.crawl.traps.template_record import FAR, KEPT, LAST, Flaw, TemplateRecord
+from aragog.crawl.traps.template_record import (
+    FAR,
+    KEPT,
+    LAST,
+    MIN_PROMISES,
+    Flaw,
+    TemplateRecord,
+)
 from aragog.crawl.traps.templates import UrlTemplates, hash_of, templates_of
 from aragog.crawl.traps.traits import ALIKE, PageTraits, are_alike
 
@@ -145,7 +152,7 @@ class _Weighing:
             return LEAF, None
         if self.leads and not self._is_hub(found):
             return found.share, None
-        if not self._is_trusted() and (self._is_hub(found) or found.doubtful >= MAX_GROWTH):
+        if self._is_growth(found):
             return 0.0, Flaw.GROWTH
         return self._value_of_little(found)
 
@@ -155,7 +162,8 @@ class _Weighing:
             return LEAF, None
         is_data = self.news >= MIN_DATA
         is_single = len(found.items) < MIN_LISTED and self._is_single()
-        if not is_data and not is_single and not found.promised and self._is_same(found.items):
+        is_told = not found.promised or self._section().promises >= MIN_PROMISES
+        if not is_data and not is_single and is_told and self._is_same(found.items):
             return 0.0, Flaw.SAME
         if self._may_stand_alone(found):
             return LEAF, None
@@ -167,7 +175,7 @@ class _Weighing:
         if is_single and self.words.own >= MIN_OF_STEP and self._is_below_rich_page():
             self.is_step = True
             return LEAF, None
-        if found.promised and self.host.record(self.is_of.section).promises < MANY_PROMISES:
+        if found.promised and self._section().promises < MANY_PROMISES:
             return None, None
         grows = is_data or found.doubtful
         return found.share, Flaw.GROWTH if grows else Flaw.NOTHING
@@ -186,7 +194,7 @@ class _Weighing:
         self.items, self.nearest = found.items, found.nearest
         self.leads = found.share >= LIKELY
         is_list = len(found.items) >= MIN_LISTED
-        others = found.others - (found.dead + found.strange if is_list else 0)
+        others = found.others - found.dead - (found.strange if is_list else 0)
         self.others = 0 if self.leads else others
 
     def _is_new_list(self, found: PageLinks) -> bool:
@@ -204,10 +212,19 @@ class _Weighing:
         is_due = found.novel >= LIKELY or self.host.origins.is_direct(self.is_of.own)
         return bool(found.items) and is_due and found.doubtful <= MAX_NEIGHBORS
 
+    def _section(self) -> TemplateRecord:
+        return self.host.known(self.is_of.section)
+
     def _is_trusted(self) -> bool:
         """True if several pages link to it, and some pages of its section have text."""
         section = self.host.known(self.is_of.section)
         return self.is_of.own in self.host.relinked and section.has_text
+
+    def _is_growth(self, found: PageLinks) -> bool:
+        """True if it leads to many pages of which nothing good is known, and says little itself."""
+        if self._is_trusted() or (self.is_rich and self.host.origins.is_grounded(self.is_of.own)):
+            return False
+        return self._is_hub(found) or found.doubtful >= MAX_GROWTH
 
     def _is_hub(self, found: PageLinks) -> bool:
         """True if it says little, and leads to many pages that are not known to be useful."""
@@ -306,12 +323,27 @@ class _Weighing:
             for name in dict.fromkeys(self.twins):
                 host.record(name).add(value, flaw)
             return
-        names = list(self.is_of.levels)
-        names += [mark for mark in self.is_of.marks if value >= LIKELY or not self._is_proven(mark)]
+        names = self._credited_names() if value >= LIKELY else self._blamed_names()
         for name in dict.fromkeys(names):
             host.record(name).add(value, flaw)
         if value >= LIKELY:
             self._note_steps(host.record(self.is_of.section))
+
+    def _blamed_names(self) -> list[str]:
+        """The templates in which a useless page is recorded."""
+        own = self.is_of
+        is_within = self.host.is_only_of_links_within(own)
+        names = [own.from_within] if is_within else list(own.levels)
+        least = 0 if is_within else 1
+        return names + [
+            mark for mark in own.marks if len(own.marks) <= least or not self._is_proven(mark)
+        ]
+
+    def _credited_names(self) -> list[str]:
+        """The templates in which a useful page is recorded."""
+        own = self.is_of
+        within = [own.from_within] if self.host.origins.is_from_within(own.own) else []
+        return [*own.levels, *own.marks, *within]
 
     def _note_news(self) -> None:
         host, news = self.host, self.news
@@ -329,7 +361,7 @@ class _Weighing:
 
     def _is_proven(self, mark: str) -> bool:
         one = self.host.record(mark)
-        return len(self.is_of.marks) > 1 and one.good > 2 and one.good > 3 * one.bad
+        return one.good > 2 and one.good > 3 * one.bad
 
     def _note_links(
         self,
@@ -337,47 +369,18 @@ class _Weighing:
         value: float | None,
         flaw: Flaw | None,
     ) -> None:
-        host, own = self.host, self.is_of
-        chain = host.origins.of(own.own)
         is_useful = value is not None and value >= LIKELY
-        if is_useful:
-            for place in folders(own.url)[:1]:
-                host.listed.add(to.own ^ place for to, _ in targets)
-        is_content = is_useful and self.news >= MIN_DATA and len(self.items) <= MAX_OF_TEXT
-        inner = inner_of_branch = 0
-        for to, text in targets:
-            is_known = to.own in host.linked
-            if not is_known and any(character.isalpha() for character in text):
-                host.record(to.finest).link(crc32(text.encode()))
-            if to.section == own.section and to.own != own.own:
-                inner += not is_known
-            inner_of_branch += to.branch == own.branch and not is_known
-            if is_known and flaw is not Flaw.COPY and to.own not in host.relinked:
-                host.relinked.add((to.own,))
-                for name in {to.section, to.branch}:
-                    host.record(name).old_links += 1
-                host.record(to.finest).link_again(crc32(text.encode()))
-            if flaw in {Flaw.COPY, Flaw.SAME}:
-                found = TAINTED
-            elif is_content and to.branch != own.branch:
-                found = b""
-            elif is_content and self.words.new >= MIN_NEW:
-                found = WITHIN
-            else:
-                found = chain_of(chain, own.section, to.section)
-            host.origins.add(to.own, found)
-        section = host.record(own.section)
+        page = JudgedPage(
+            self.is_of,
+            is_useful=is_useful,
+            is_content=is_useful and self.news >= MIN_DATA and len(self.items) <= MAX_OF_TEXT,
+            has_words=self.words.new >= MIN_NEW,
+            flaw=flaw,
+        )
+        note_links(self.host, page, targets)
+        section = self.host.record(self.is_of.section)
         section.grown = section.grown * KEPT + (0 if self.is_step else min(self.others, 1))
         section.text = section.text * KEPT + (self.is_rich or self.leads)
-        if self.words.new >= MIN_NEW and host.origins.is_within(own.own):
-            section.inner += 1
-            section.new_links += inner
-            if own.branch != own.section:
-                branch = host.record(own.branch)
-                branch.inner += 1
-                branch.new_links += inner_of_branch
-        host.linked.add(to.own for to, _ in targets)
-        host.links.add({to.own for to, _ in targets})
 
     def _is_same(self, items: set[int]) -> bool:
         """True if the page has no text of its own, and no list or one that was there before."""

@@ -3,10 +3,11 @@ The templates of a URL: patterns that it shares with other URLs of its host. Pur
 
 The path and the names of the query form one template, in which marks stand for numbers, dates and
 ids (`/calendar/{n}/{n}/?view=`). Words stay as they are at positions with few different words, and
-are `*` elsewhere. A path of several parts also belongs to a branch (`/calendar/...`). Each name of
-the query is a template of its own for the whole host (`?color=`), because its effect does not
-depend on the order. The last word of a path is one, too, if it occurs at several positions
-(`**/about`), and so is a path or a query that repeats a part of itself (`{again}`).
+are `*` elsewhere. A query may begin with a path (`/index.php?/tag/{n}`). A path of several parts
+also belongs to a branch (`/calendar/...`). Each name of the query is a template of its own for the
+whole host (`?color=`), because its effect does not depend on the order. The last word of a path is
+one, too, if it occurs at several positions (`**/about`), and so is a path or a query that repeats a
+part of itself (`{again}`).
 """
 
 from __future__ import annotations
@@ -22,13 +23,15 @@ from zlib import crc32
 
 AGAIN = "{again}"
 """The template of paths and queries that repeat a part of themselves."""
+FROM_WITHIN = " <-"
+"""The end of the name of a record that is no template of its own."""
 MAX_PARTS = 12
 """Maximum number of folders, and of query names, that are part of a URL's templates."""
 MAX_PAIRED = 5
 """Up to this many names of a query, each pair of names is tried as a meaningless part."""
 MAX_WORDS_OF_PLACE, MAX_WORDS = 16, 128
 MAX_CACHED = 20_000
-MAX_FRONT = 4
+MAX_FRONT, MAX_RUN = 4, 3
 MIN_SLASHES = 3
 """The slashes of a URL with one folder."""
 _NUMBER = re.compile(r"v?\d[\d.:_T+-]*Z?", re.IGNORECASE)
@@ -121,6 +124,11 @@ class UrlTemplates:
         """The level with the first word of the path."""
         return self.levels[1] if len(self.levels) > 1 else self.levels[0]
 
+    @property
+    def from_within(self) -> str:
+        """The name of the record of pages of the template that only their own section links to."""
+        return self.finest + FROM_WITHIN
+
     @cached_property
     def finest(self) -> str:
         """The most precise level."""
@@ -180,14 +188,15 @@ def templates_of(url: str, words: PathWords) -> UrlTemplates:
 
 def _templates_of(url: str, words: PathWords) -> UrlTemplates:
     split = urlsplit(url)
-    segments = split.path.split("/")[1 : MAX_PARTS + 1]
+    route, names = _route_and_names(split.query)
+    segments = (split.path + route).split("/")[1 : MAX_PARTS + 1]
     path = _path(segments, words)
-    names = split.query.split("&")[:MAX_PARTS] if split.query else []
     named = [piece.partition("=")[0] for piece in names]
     first, slash, rest = path[1:].partition("/")
     branch = f"/{first}/..." if slash and rest else path
-    general = "".join(f"/{_folded(segment)}" for segment in path.split("/")[1:])
-    section = f"/{first}" + general[1 + len(_folded(first)) :]
+    folds = [_folded(segment) for segment in path.split("/")[1:]]
+    general = "".join(f"/{fold}" for fold in _without_runs(folds))
+    section = "".join(f"/{fold}" for fold in (first, *_without_runs(folds[1:])))
     folded = _together(names, path, None) if names else ""
     finest = path + (_together(names, path, words) if names else "")
     levels = tuple(dict.fromkeys((general + folded, section + folded, finest)))
@@ -202,6 +211,22 @@ def _templates_of(url: str, words: PathWords) -> UrlTemplates:
     ):
         marks.append(AGAIN)
     return UrlTemplates(url, hash_of(url), levels, tuple(marks), branch, path)
+
+
+def _route_and_names(query: str) -> tuple[str, list[str]]:
+    """
+    Return the path that a query begins with (`index.php?/category/7`), with its question mark, and
+    the names of the query with their values.
+    """
+    pieces = query.split("&")[:MAX_PARTS] if query else []
+    if pieces and "/" in pieces[0] and "=" not in pieces[0]:
+        return f"?/{pieces[0].lstrip('/')}", pieces[1:]
+    return "", pieces
+
+
+def _without_runs(folds: list[str]) -> list[str]:
+    """The folders of a path with at most `MAX_RUN` equal ones in a row."""
+    return [fold for at, fold in enumerate(folds) if folds[at - MAX_RUN : at] != [fold] * MAX_RUN]
 
 
 def _folded(segment: str) -> str:

@@ -138,6 +138,19 @@ def test_ignored_element_hides_the_elements_inside_it():
     assert sorted(shown.split()) == ["1", "2", "3", "Copy", "Copy"]
 
 
+def test_text_counts_if_a_form_is_around_the_whole_page():
+    shown = compared_text.compared_text(
+        page(
+            "<body><form><nav>menu</nav><h1>Oak chest</h1><p>made in 1702 by a joiner"
+            "<button>Print</button></form><form>Search</form></body>"
+        )
+    )
+
+    assert "Oak chest made in 1702 by a joiner" in " ".join(shown.split())
+    assert "menu" not in shown
+    assert "Print" not in shown
+
+
 def test_main_text_counts_if_a_form_contains_the_whole_page():
     shown = compared_text.compared_text(
         page("<body><form><nav>menu</nav><main>text <button>Send</button></main></form></body>")

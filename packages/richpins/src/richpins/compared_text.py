@@ -2,16 +2,23 @@
 Extract the text used to compare a page with others. Pure.
 
 It consists of the title and the words of `<main>` or, in a page without it, of the body, without
-navigation, header, footer, asides and forms. Link text is included, because lists consist of links.
+navigation, header, footer, asides and forms. A form with most of the text is kept, because ASP.NET
+wraps each page in one. Link text is included, because lists consist of links.
 The text of `main_text` is not used, because its extra may not be installed and it omits lists.
 """
 
 from __future__ import annotations
 
+from selectolax.lexbor import LexborNode
+
 from richpins._plain_text import text_without
 from richpins.document import Document
 from richpins.structured_data.words import NOT_MAIN
 from richpins.text_sketch import MAX_CHARS, sketch_of
+
+FORM = "form"
+MAX_FORMS = 5
+"""How many forms of a page are checked for being around the rest of it."""
 
 
 def sketch(page: Document) -> str:
@@ -42,9 +49,17 @@ def _text_without(page: Document, tags: tuple[str, ...], gap: str = " ") -> str:
     if main is None:
         return page.title or ""
     names = [*(tag[1:] for tag in NOT_MAIN if tag in page.words), *tags]
+    if FORM in names and _has_form_around(main):
+        names.remove(FORM)
     text = (
         text_without(main, ",".join(names), gap, max_chars=MAX_CHARS)
         if names
         else main.text(separator=" ")
     )
     return f"{page.title or ''} {text}"
+
+
+def _has_form_around(main: LexborNode) -> bool:
+    """True if one of the first forms has more than half of the text."""
+    whole = len(main.text())
+    return any(2 * len(form.text()) > whole for form in main.css(FORM)[:MAX_FORMS])

@@ -1,6 +1,8 @@
-from aragog.crawl.traps.host_budget import HostBudget, LinkVerdict
+from aragog.crawl.traps.host_budget import LIKELY, HostBudget, LinkVerdict
 from aragog.crawl.traps.link_order import MAX_OF_KIND, best_first
 from aragog.crawl.traps.page_weighing import judge
+from aragog.crawl.traps.template_record import Flaw
+from aragog.crawl.traps.templates import templates_of
 from aragog.crawl.traps.traits import BREAK, traits_of_texts
 from bench.traps.writer import Writer
 
@@ -93,3 +95,65 @@ def test_of_a_kind_that_is_not_proven_a_bounded_number_is_judged_at_once():
         judge(budget, url, article(url))
 
     assert len(best_first(budget, urls)) == len(urls)
+
+
+def listed(urls):
+    return [(url, url.rpartition("/")[2]) for url in urls]
+
+
+def ads(count):
+    return [f"{SITE}/ad/view?id={n}" for n in range(count)]
+
+
+def test_expired_ads_between_real_ones_do_not_make_the_listed_ads_doubtful():
+    budget = HostBudget()
+    judge(budget, f"{SITE}/", article("home"), listed(ads(60)[::6]))
+    for url in ads(60)[:48:6]:
+        neighbor = url.replace("id=", "id=9")
+        judge(budget, url, article(url), [(neighbor, "Next ad")])
+        judge(budget, neighbor, saying("Sorry, this ad is no longer available."), [])
+
+    chances = [
+        budget.expected(templates_of(url, budget.words))
+        for url in (f"{SITE}/ad/view?id=48", f"{SITE}/ad/view?id=942")
+    ]
+
+    assert chances[0] > 0.8
+    assert chances[1] < LIKELY
+    assert not budget.closed()
+
+
+def test_tables_of_results_are_useful_although_each_leads_to_further_ones():
+    budget = HostBudget()
+    stages = [f"{SITE}/race/{n}/stage-{s}" for n in range(6) for s in range(1, 9)]
+    judge(budget, f"{SITE}/", article("home"), listed(stages[::8]))
+    for at, url in enumerate(stages[::8]):
+        times = " ".join(f"gap {n * 7 + at}.{n}" for n in range(30))
+        judge(budget, url, saying(times), listed(stages[8 * at : 8 * at + 8]))
+
+    assert budget.useful == 7
+    assert budget.spent == 0.0
+
+
+def test_pages_with_the_same_text_that_lead_to_ever_new_templates_become_useless():
+    budget = HostBudget()
+    text = saying("Please sign in to see this page of our members.")
+    judge(budget, f"{SITE}/", article("home"), [])
+    for n in range(8):
+        judge(budget, f"{SITE}/go/{n}", text, [(f"{SITE}/way{n}/to/{n}", "on")])
+
+    assert budget.records["/go/{n}"].flaws[Flaw.SAME]
+
+
+def test_the_last_links_of_a_host_are_followed_if_few_wait():
+    budget = HostBudget(useful=400, spent=19.0, held=12)
+    budget.record("/list/{n}/by-author").add(0.0, Flaw.SAME)
+    url = f"{SITE}/list/7/by-author"
+    budget.record("/list/{n}/*").add(0.0, Flaw.SAME)
+    budget.spent = budget.allowance + 5
+
+    assert budget.verdict(url, {}, is_last=True) is LinkVerdict.FOLLOW
+
+    budget.held = 40
+
+    assert budget.verdict(url.replace("7", "8"), {}, is_last=True) is LinkVerdict.HOLD

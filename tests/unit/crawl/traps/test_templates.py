@@ -64,6 +64,15 @@ def test_hash_without_a_parameter_equals_the_hash_of_the_url_without_it():
     assert [part.without for part in printed.parts if not part.is_of_path] == [plain]
 
 
+def test_path_in_the_query_is_folded_like_a_path():
+    """Regression: each page of a gallery (`index.php?/category/7`) had a template of its own."""
+    assert path("/index.php?/category/7") == "/index.php?/category/{n}"
+    assert path("/index.php?/category/7&page=2") == "/index.php?/category/{n}?page="
+    assert path("/picture.php?/100/category/7") == "/picture.php?/{n}/category/{n}"
+    assert path("/view?a/b") == "/view?/a/b"
+    assert path("/view?back=/a/b") == "/view?back="
+
+
 def test_values_that_few_urls_have_tell_templates_apart():
     words = PathWords()
     found = [
@@ -104,3 +113,11 @@ def test_any_urls_have_templates_in_bounded_memory(texts):
         assert templates_of(f"{SITE}/{text}", words).templates
 
     assert sum(map(len, words.words.values())) <= MAX_WORDS
+
+
+def test_equal_folders_in_a_row_are_one_section_however_many():
+    words = PathWords()
+    urls = [f"https://www.example.org/tree/{'/'.join('abcdefghij'[:n])}" for n in (3, 6, 10)]
+
+    assert {templates_of(url, words).section for url in urls} == {"/tree/*/*/*"}
+    assert len({templates_of(url, words).finest for url in urls}) == 3

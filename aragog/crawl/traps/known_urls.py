@@ -1,0 +1,59 @@
+"""How a link relates to the URLs that are known of its host. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aragog.crawl.traps.templates import UrlTemplates
+
+if TYPE_CHECKING:
+    from aragog.crawl.traps.host_budget import HostBudget
+
+ELSEWHERE, TWICE_ELSEWHERE = 0x5BD1E995, 0x2545F491
+"""
+Marks of a URL in the host's sets `linked` and `relinked`: a page of another section links to it,
+and several do.
+"""
+
+
+def is_fetched(host: HostBudget, plain: int) -> bool:
+    """True if a URL was followed, or another one of which it is the part that matters."""
+    return plain in host.seen or plain in host.covered or plain in host.pages
+
+
+def is_moved(host: HostBudget, plain: UrlTemplates) -> bool:
+    """True if it is a known page with folders before or after its path."""
+    return bool(host.meaningless) and any(
+        part.is_of_path and part.without in host.seen and host.is_meaningless(part.template)
+        for part in plain.parts
+    )
+
+
+def is_variant(host: HostBudget, plain: UrlTemplates) -> bool:
+    """True if it is a known URL with more in its query, or with folders before its path."""
+    parts = (part.without for part in plain.parts if not part.is_of_path)
+    return any(code in host.linked or code in host.seen for code in (*parts, *plain.endings))
+
+
+def waits_for_simpler(host: HostBudget, plain: UrlTemplates) -> bool:
+    """True if the URL without a part of its query is known and was not followed yet."""
+    if "?" not in plain.url:
+        return False
+    return any(
+        part.without in host.linked
+        and part.without not in host.seen
+        and part.without not in host.covered
+        for part in plain.parts
+    )
+
+
+def is_named_elsewhere(host: HostBudget, link: int) -> bool:
+    """True if several pages of other sections link to a URL, and it is grounded."""
+    return link ^ TWICE_ELSEWHERE in host.relinked and host.origins.is_grounded(link)
+
+
+def note_elsewhere(host: HostBudget, link: int) -> None:
+    """Record that a page of another section links to a URL."""
+    if link ^ ELSEWHERE in host.linked:
+        host.relinked.add((link ^ TWICE_ELSEWHERE,))
+    host.linked.add((link ^ ELSEWHERE,))
