@@ -34,7 +34,7 @@ class Lease(NamedTuple):
 
     @classmethod
     def until(cls, until_ms: int, holder: bytes) -> Self:
-        """Return a lease of that holder until that time."""
+        """Return a lease that this holder has until that time."""
         return cls(until_ms.to_bytes(_EXPIRY_BYTES) + holder)
 
     @property

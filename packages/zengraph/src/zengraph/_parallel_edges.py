@@ -172,7 +172,7 @@ class ParallelEdges:
         """
         Return a node's edges by score, then by the other node; highest score first if `reverse`.
 
-        Takes one range scan for any number of edges. A page ends before `limit` with the edge whose
+        Takes one range scan for any number of edges. A page ends before `limit` once its edges'
         properties reach `PAGE_BYTES`. `direction` is `OUT` or `IN`; scores are from `least_score`
         to `most_score`. One-ended types have no outgoing edges.
         """
@@ -202,7 +202,7 @@ class ParallelEdges:
                 yield edge
 
     def walk_all_edges(self) -> Generator[tuple[bytes, bytes, int, Edge], None, None]:
-        """Yield (node, direction, type, edge) of every row of every node, for repairs."""
+        """Yield (node, direction, type, edge) for every edge row of every node, for repairs."""
         for key, row in self._table.scan(b"", None):
             node_id, direction, edge_type, score, other = read_edge_key(key)
             yield node_id, direction, edge_type, _edge(other, score, row)
@@ -212,7 +212,7 @@ class ParallelEdges:
         Return the number of edges, from the stored count if the type is counted, else by a scan.
 
         Raises:
-            StoreUnavailable: the tables did not answer.
+            StoreUnavailable: the tables did not respond.
         """
         if edge_type in self._schema.counted:
             column = count_column(direction, edge_type)
@@ -221,7 +221,7 @@ class ParallelEdges:
         return sum(1 for _ in self.walk_edges(node_id, direction, edge_type))
 
     def recount(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
-        """Set the stored count of a type by a scan; return by how much it was too high."""
+        """Correct a type's stored count with a scan; return how much too high it was."""
         column = count_column(direction, edge_type)
         cell = self._tables["n"].get(node_id, [column]).get(column)
         stored = int.from_bytes(cell.value, signed=True) if cell else 0
@@ -257,7 +257,7 @@ class ParallelEdges:
                 yield key, _edge(other, score, row)
 
     def _true_key(self, source: bytes, edge_type: int, target: bytes, score: int) -> bytes:
-        """Return the key of the authoritative row of an edge."""
+        """Return the key of an edge's authoritative row."""
         if edge_type in self._schema.one_ended:
             return edge_key(target, IN, edge_type, score, source)
         return edge_key(source, OUT, edge_type, score, target)
@@ -268,7 +268,7 @@ class ParallelEdges:
 
 
 def count_column(direction: bytes, edge_type: int) -> bytes:
-    """Return the column of a node that stores its number of edges of a type."""
+    """Return the node column that stores the number of the node's edges of a type."""
     return COUNTS + b"%d%s" % (edge_type, direction)
 
 

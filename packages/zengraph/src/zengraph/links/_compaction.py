@@ -150,7 +150,7 @@ class Compactor:
         self, lanes: Sequence[int] | None, limit: int, *, urgent: bool = False
     ) -> CompactionReport:
         """
-        Compact as many of these lanes as `limit` requires: the first ones that are free.
+        Compact as many of these lanes as `limit` requires, choosing the first free ones.
 
         If `lanes` is None, it compacts all lanes and the rows outside them, which is possible only
         while no other process compacts. `urgent` ignores the maximum number of compactions.
@@ -310,7 +310,7 @@ def _plan_key(claim: LaneClaim) -> bytes:
 
 
 def removals(entries: Sequence[Entry], naming: Naming) -> dict[bytes, list[bytes]]:
-    """Return the sources that removed a link, by the list id of its target."""
+    """Return the sources that removed a link, by the target's list id."""
     columns: dict[bytes, list[bytes]] = defaultdict(list)
     for entry in entries:
         for target in lines_of(entry.removed):

@@ -73,7 +73,7 @@ class _Edit(NamedTuple):
 
     group: ListGroup
     header: GroupHeader
-    """Unchanged if only a pass has to be completed or leftover deltas deleted."""
+    """Unchanged if the edit only completes a pass or deletes leftover deltas."""
     merged: _Merged | None = None
 
 
@@ -148,7 +148,10 @@ class Groups:
         return all_long
 
     def repair(self, key: bytes) -> bool:
-        """Mark a group as divided if deeper groups exist; False if marked already, or changed."""
+        """
+        Mark a group as divided, because deeper groups exist. Returns False if it already is or has
+        a pass in progress, or if another process changed it.
+        """
         group = ListGroup(key, self._table.get(key))
         if group.header.divided or group.header.passing:
             return False

@@ -1,5 +1,5 @@
 r"""
-Posting lists: the packed inlinks of a target. Pure.
+Posting lists: the packed inlinks of a target.
 
 A posting is a line `source \t at_ms \t kind \t tag \t text`. Lists are sorted by source; if a
 source has several lines, only the one with the largest at_ms is valid. Kinds: `+` a new link, `~` a
@@ -134,8 +134,8 @@ def settled(text: bytes) -> Settled:
     If all earlier changes of a link are among the lines, a link that was added and removed is left
     out, and a changed link becomes a new one.
     """
-    # Lines occur twice if an earlier version has completed a compaction that this one began: it
-    # knows no depths (`entry_depths`), so it wrote them to other groups.
+    # Lines occur twice if an earlier version has completed a compaction that this version began.
+    # Earlier versions do not know depths (`entry_depths`), so they write lines to other groups.
     every = sorted({*text.split(b"\n")})
     if is_settled(text):
         return Settled(b"\n".join(every), len(every), len(every), [])

@@ -1,5 +1,5 @@
 """
-A pool of connections to one PostgreSQL, for all threads of a process.
+A pool of connections to one PostgreSQL server, for all threads of a process.
 
 - A connection serves one call at a time. If a call ends without a response, it is closed.
 - If the server rejects a call because of other transactions (deadlock, serialization), it has

@@ -258,8 +258,8 @@ class TableSchema:
 
     def _all_rights(self, table: str) -> bool:
         """
-        Return True if the user has all rights; `has_table_privilege` of a list checks for any of
-        them.
+        Return True if the user has all rights. Given a list, `has_table_privilege` checks for any
+        of them.
         """
         each = " AND ".join(
             f"has_table_privilege('{table}', '{right}')"
@@ -294,7 +294,7 @@ class TableSchema:
 
 
 class ServerFacts(NamedTuple):
-    """The result of `_FACTS`: settings and states of a server and its database, as text."""
+    """The result of `_FACTS`: settings and states of a server and its database, as strings."""
 
     version: str
     """`server_version_num`: the major version times 10,000, plus the minor version."""
@@ -306,7 +306,7 @@ class ServerFacts(NamedTuple):
 
 
 def problems_of_server(facts: ServerFacts, words: Remedies = DEFAULT) -> Iterator[str]:
-    """Yield problems with a server, one line each with the remedy. Pure."""
+    """Yield problems with a server, one line each with the remedy."""
     if int(facts.version) < OLDEST_SERVER * 10_000:
         yield (
             f"the server is PostgreSQL {int(facts.version) // 10_000}: {words.program} needs "

@@ -6,7 +6,7 @@ processes on one machine may write. The folder must be on a local file system.
 
 Rows are spread over files by their first key byte, so that writers of different rows rarely wait
 for each other: with one file, writers stalled up to 1.2 s; with sixteen, 0.14 s. A file contains
-its rows of all tables, so rows of one node that are written together are one transaction.
+its rows of all tables, so a node's rows that are written together are written in one transaction.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class SqliteTable(CellTable):
     def _grouped(
         self, items: Sequence[T], first_byte: Callable[[T], int]
     ) -> Iterator[tuple[int, list[T]]]:
-        """Group `items` by file. Yields (a first byte of the file's keys, its items)."""
+        """Group `items` by file. Yields, for each file, (a first byte of its keys, its items)."""
         firsts = [first_byte(item) for item in items]
         if firsts and firsts.count(firsts[0]) == len(
             firsts
