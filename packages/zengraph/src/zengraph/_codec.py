@@ -3,9 +3,9 @@ The row keys of every table.
 
 An id is 16 bytes, uniformly distributed. Integers are big-endian, so that keys sort like numbers.
 Keys of tables that would otherwise grow only at their end (ordered indexes, journal, log) begin
-with a bucket, the low four bits of a hash, which spreads writes over regions and files. A node's
-rows in ordered indexes are in the same file as the node, because the low bits of the first byte
-select the file.
+with a bucket, the low four bits of a hash, so that writes are spread across regions and files. A
+node's rows in ordered indexes are in the same file as the node, because the low bits of the first
+byte select the file.
 """
 
 from __future__ import annotations

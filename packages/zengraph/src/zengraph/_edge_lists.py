@@ -67,7 +67,7 @@ class ListPlace(NamedTuple):
 
 
 class ListEnd(NamedTuple):
-    """An end of the list of a node's outgoing edges."""
+    """One end of a node's list of outgoing edges."""
 
     node_id: bytes
     edge_type: int
@@ -96,7 +96,8 @@ class EdgeLists:
         prefix: bytes | None = None,
     ) -> Edges:
         """
-        Return a node's edges by score, then by the other node; highest score first if `reverse`.
+        Return a node's edges, sorted by score, then by the other node; highest score first if
+        `reverse`.
 
         Edges of an ordered type sort by score, by order, and then by the other node. `prefix`
         selects the edges with one score (`least_score` or 0) whose order begins with it.

@@ -144,7 +144,7 @@ class Graph:
 
     def put_nodes(self, nodes: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> None:
         """
-        `put_node` for many nodes, in as few round trips as possible. Safe to repeat.
+        Put many nodes, like `put_node`, in as few round trips as possible. Safe to repeat.
 
         Raises:
             InvalidArgument: an id is not 16 bytes long, or a property name is reserved; nothing was

@@ -202,9 +202,9 @@ class MultiGraph(ParallelEdges):
         """
         Return (properties whose names begin with `prefix`, cursor or None at the end).
 
-        They are ordered by name as UTF-8. Use it for nodes with very many properties: HBase sends
-        only these properties, and other engines decode only these. Properties in `Schema.columns`
-        are omitted.
+        They are ordered by name as UTF-8. Use this method for nodes with very many properties:
+        HBase sends only these properties, and other engines decode only these. Properties in
+        `Schema.columns` are omitted.
         """
         limit = min(limit, MAX_LIMIT)
         beyond = b"" if cursor is None else b"m:" + cursor.encode()
@@ -253,8 +253,8 @@ class MultiGraph(ParallelEdges):
         """
         Return ((value, node) for values of a sorted property that begin with `prefix`, cursor).
 
-        Sorted by the first 500 bytes of the value, then by node. Takes one range scan in each of
-        sixteen buckets, and one multi-get for the page.
+        They are sorted by the first 500 bytes of the value, then by node. Takes one range scan in
+        each of sixteen buckets, and one multi-get for the page.
 
         Raises:
             InvalidArgument: the property is not in `Schema.sorted`, or the cursor is from another

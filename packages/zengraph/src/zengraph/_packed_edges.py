@@ -9,7 +9,7 @@ many edges it takes.
 
 Packed edges have no rows at their targets; they are listed only at their source. The cell is in the
 row of the list's state (`_take_rows.py`), and the receipts of takes have the same row keys as for
-other edges. Earlier programs know only the other columns of these rows and leave the cell
+other edges. Earlier versions know only the other columns of these rows, and leave the cell
 unchanged.
 """
 
@@ -124,8 +124,8 @@ class PackedEdges:
         Return a page of a list, like `EdgeLists.edges`; reads the whole list once.
 
         Raises:
-            InvalidArgument: as in `EdgeLists.edges`, or for the incoming edges of a target, which
-                packed edges do not have.
+            InvalidArgument: as in `EdgeLists.edges`, or for incoming edges, because packed edges
+                are not listed at their targets.
         """
         base, start, stop = self._lists.page_range(
             place, cursor, reverse=reverse,
@@ -251,7 +251,7 @@ class PackedEdges:
         self._delete_receipts(prefix, None)
 
     def reorder(self, key: bytes) -> int:
-        """Correct the order of a list's edges after a change of `Schema.ordered`."""
+        """Correct the order of a list's edges after a change to `Schema.ordered`."""
         moved: list[PackedEdge] = []
 
         def reordered(key: bytes, found: PackedList) -> PackedList:

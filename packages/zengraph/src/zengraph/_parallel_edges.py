@@ -4,7 +4,7 @@ Parallel edges: edges with a type, a score and properties, any number from one n
 Two edges of the same source, type and target with different scores are different edges, such as
 payments at different times. (`_simple_edges` has edges whose score can change.) An edge has a row
 at each of its nodes, so that both list it; the row at the source is authoritative. An edge of a
-one-ended type has only a row at its target, because a property of the source already contains the
+one-ended type has a row only at its target, because a property of the source already contains the
 edge, or the source is not a node.
 """
 
@@ -35,7 +35,7 @@ class Edge(NamedTuple):
     score: int
     properties: dict[str, bytes]
     at_ms: int = 0
-    """When it was put, in ms since the epoch; 0 if unknown."""
+    """When the edge was put, in ms since the epoch; 0 if unknown."""
     order: bytes = b""
     """Sorts edges with the same score, for types in `Schema.ordered`."""
 
@@ -73,10 +73,10 @@ class ParallelEdges:
         score: int = 0,
     ) -> list[Put]:
         """
-        Return the mutations that put an edge, for a batch. They do not change its count.
+        Return the mutations that put an edge, for a batch. They do not change the counts of edges.
 
         The row at the source is written last, and is authoritative. An edge of a one-ended type has
-        only a row at its target.
+        a row only at its target.
         """
         cells = {b"p:" + name.encode(): value for name, value in properties.items()}
         into = edge_key(target, IN, edge_type, score, source)
@@ -170,7 +170,8 @@ class ParallelEdges:
         most_score: int | None = None,
     ) -> Edges:
         """
-        Return a node's edges by score, then by the other node; highest score first if `reverse`.
+        Return a node's edges, sorted by score, then by the other node; highest score first if
+        `reverse`.
 
         Takes one range scan for any number of edges. A page ends before `limit` once its edges'
         properties reach `PAGE_BYTES`. `direction` is `OUT` or `IN`; scores are from `least_score`

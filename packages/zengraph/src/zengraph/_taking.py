@@ -7,10 +7,10 @@ ever in two takes. No clock or lease is needed.
 
 After the decision, one call deletes the rows of the edges and writes the receipt. The state
 contains these edges until the next take. Together with its own edges, the next take reads whether
-those rows are deleted and the receipt is written. If not, the earlier taker was killed or is slow,
-and the next take finishes its work before it decides. It is safe to do this work twice,
-concurrently or late: rows are deleted only as they were read, so an edge that was put again since
-then is kept.
+those rows are deleted and the receipt is written. If not, the earlier process was killed or is
+slow, and the next take finishes that work before its own decision. It is safe to do this work
+twice, concurrently or late: rows are deleted only as they were read, so an edge that was put again
+since then is kept.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Takes:
 
         Raises:
             InvalidArgument: `count` is not between 1 and `MAX_TAKEN`.
-            SizeExceeded: the properties of the best edge have more than 4 MiB.
+            SizeExceeded: the best edge's properties are larger than 4 MiB.
             Unfinished: other callers kept taking from the list; nothing was taken.
         """
         checked_count(count)

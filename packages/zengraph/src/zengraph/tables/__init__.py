@@ -2,9 +2,9 @@
 `CellTable`: the interface of storage engines, modeled on HBase. Engines: memory, sqlite, postgres,
 hbase.
 
-Rows are bytes. A row maps cells `b"family:qualifier"` to bytes, each with a timestamp in
-milliseconds. The put with the larger timestamp is kept, whatever the order of arrival; if
-timestamps are equal, the later put is kept. A delete at a timestamp removes cells up to and
+Row keys and values are bytes. A row maps cells `b"family:qualifier"` to values, each with a
+timestamp in milliseconds. The put with the larger timestamp is kept, whatever the order of arrival;
+if timestamps are equal, the later put is kept. A delete at a timestamp removes cells up to and
 including it. A row without cells does not exist. No operation is transactional across rows.
 
 A put that is not newer than an earlier delete of its cell may be lost (HBase masks it until a major
@@ -85,7 +85,7 @@ FORMAT = 2
 """The format of new data. Existing data keeps its original format; see `Tables.format`."""
 
 OWN_ROWS = (b"\0store-identity", b"\0store-format")
-"""Rows of `u` that describe the data of an engine. A copy omits them."""
+"""Rows of `u` that describe an engine's data. A copy of the data omits them."""
 
 
 Scan = Generator[tuple[bytes, Row], None, None]
@@ -154,8 +154,8 @@ class CellTable(Protocol):
         """
         Return the values of `columns`, in that order (None if absent), for each row that has any.
 
-        Reads of records use this: without timestamps, it takes half the time of `get_many` on
-        SQLite.
+        Reads of records use this method, because without timestamps it takes half the time of
+        `get_many` on SQLite.
         """
         return {
             row: tuple([cell.value if (cell := cells.get(c)) else None for c in columns])

@@ -36,7 +36,7 @@ def filter_cells(
     """
     Return new filters, as (key, cells, time), for collecting groups without a recent filter.
 
-    A filter is rewritten when it lacks at least half as many deltas as `many_deltas`.
+    A filter is rewritten when at least `many_deltas` / 2 deltas are missing from it.
     """
     return [
         (group.key, {FILTER: pack(group)}, now_ms)

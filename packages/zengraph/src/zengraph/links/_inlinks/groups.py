@@ -3,14 +3,14 @@ Groups of posting lists: rows that each contain many short lists of one group of
 
 Most lists are short, and most links stay within their group of names, such as a site's pages. If
 each list had its own row, nearly every link would write a separate row. A group is one row with all
-lists whose ids begin with its key: at first all lists of a group of names. It has a delta for each
-compaction and a header with the merged lists.
+lists whose ids begin with its key: at first all lists of a group of names. The row has a delta for
+each compaction and a header with the merged lists.
 
-When a group exceeds `group_lines`, it is divided into sixteen groups, by the next hexadecimal
-digit of the list ids. From then on it is a buffer: when it again has that many lines, it passes
-them on to the sixteen groups (a buffer tree, Arge 1995), or over them (`levels_below`). So a link
-is written a few times, always in large values, and all groups stay small. A list longer than
-`inline_lines` leaves its group and gets its own rows (`Segments`). A list's oldest lines are
+When a group exceeds `group_lines`, it is divided into sixteen groups, by the next hexadecimal digit
+of the list ids. From then on it is a buffer: when it again has that many lines, it passes them on
+to the sixteen groups (a buffer tree, Arge 1995), or over them (`levels_below`). So a link is
+written only a few times, always as part of a large value, and all groups stay small. A list longer
+than `inline_lines` leaves its group and gets its own rows (`Segments`). A list's oldest lines are
 therefore in its own rows, newer ones in the deepest group, and the newest in the first group.
 
 Any number of processes can write groups at the same time. Deltas are only added (`delta_names`).

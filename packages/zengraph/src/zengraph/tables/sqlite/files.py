@@ -140,7 +140,8 @@ class StoreFiles:
         folder: created if missing.
         count: the number of files.
         checkpoints: when logs are moved into the files.
-        waits_s: timeouts for another writer of a file, and for a process that creates the files.
+        waits_s: how long to wait for another writer of a file, and for another process that creates
+            the files.
         remedies: names of commands and settings for error messages.
     """
 

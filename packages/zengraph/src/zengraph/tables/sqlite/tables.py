@@ -215,7 +215,8 @@ class SqliteTables(Tables):
         shards: number of files; a power of two, at most 256, fixed once there is data.
         clock: the clock of `check_and_put` and `incr`.
         checkpoints: when logs are moved into the files.
-        waits_s: timeouts for another writer of a file, and for a process that creates the files.
+        waits_s: how long to wait for another writer of a file, and for another process that creates
+            the files.
         remedies: names of commands and settings for error messages.
 
     Raises:
