@@ -1,8 +1,8 @@
 """
 A graph: nodes with properties, simple edges, indexes and counts.
 
-A node has at most one edge of a type to another node (`SimpleEdges`), whose score can change. Each
-graph has its own tables, so no other graph can access its data.
+A node has at most one edge of each type to another node (`SimpleEdges`); an edge's score can
+change. Each graph has its own tables, so no other graph can access its data.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-Indexes of nodes by the values of their properties, updated by every write of such a property.
+Property indexes, which find nodes by value. Every write of an indexed property updates them.
 
 An index row is written before its property and removed after it, and every hit is verified against
 its node. So a writer that crashes leaves only rows that lookups ignore; lookups and repairs delete
@@ -8,7 +8,7 @@ them.
 The owner of a unique value is recorded in a lease (`_leases`), which is acquired before the
 property is written and ended afterward. If two writers both see that a value is free, only one of
 them acquires it. If a writer is suspended for longer than its lease, another writer can acquire the
-value; then the first one notices this at the end, and removes its property again. An ended lease
+value; then the first writer notices this at the end, and removes its property again. An ended lease
 contains the owner's id as long as that node has the value.
 """
 

@@ -73,7 +73,7 @@ class Naming:
         """
         Return the id of a node's list of incoming edges: 4 bytes from its group, 12 from its name.
 
-        Groups are spread over all regions. A region filled by one group can be split between its
+        Groups are spread across all regions. A region filled by one group can be split between its
         names. The probability of a collision among 10^10 names of one group is 10^-9. Takes 0.7 µs.
         """
         return self.group_hash(name) + sha256(name).digest()[GROUP_BYTES:_ID_BYTES]

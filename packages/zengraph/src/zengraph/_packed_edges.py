@@ -142,7 +142,7 @@ class PackedEdges:
         )
 
     def walk(self, place: ListPlace) -> Iterator[Edge]:
-        """Yield all edges of a list, read at one moment."""
+        """Yield all edges of a list, as they were at one moment."""
         for each in self._list(*place).data:
             yield PackedEdge.read(each).edge
 
@@ -226,7 +226,7 @@ class PackedEdges:
         """
         Add a take to the list.
 
-        If the list then has too many, write the receipts of earlier takes.
+        If the list then has too many takes, write the receipts of earlier ones.
         """
         size = sum(len(data) for each in rest.takes for data in each.data)
         if len(rest.takes) < _MAX_TAKES and size < _MAX_TAKES_BYTES:

@@ -1,5 +1,5 @@
 """
-Parallel edges: edges with a type, a score and properties, any number from one node to another.
+Parallel edges: any number from one node to another, each with a type, a score and properties.
 
 Two edges of the same source, type and target with different scores are different edges, such as
 payments at different times. (`_simple_edges` has edges whose score can change.) An edge has a row

@@ -293,10 +293,10 @@ class Groups:
         """
         Execute passes that have begun.
 
-        A pass is written to the long lists before the groups below. So if a group has received it,
-        its long lists have, too; readers rely on that. Returns the keys of the groups below to
-        check, the ids of the long lists, and each group whose pass this process completed, with the
-        links removed in it.
+        A pass writes to the long lists before it writes to the groups below. So if a group has
+        received a pass, its long lists have received it as well; readers rely on that. Returns the
+        keys of the groups below to check, the ids of the long lists, and each group whose pass this
+        process completed, with the links removed in it.
         """
         names = [delta_name(p.group.source, p.group.header.passes) for p in passing_groups]
         named = list(zip(passing_groups, names, strict=True))

@@ -103,7 +103,7 @@ class HBasePool:
     a fork.
 
     Args:
-        timeout_s: limit for one call, and for the wait for a free connection.
+        timeout_s: limit for one call, and for waiting for a free connection.
         now_s: the monotonic clock.
         words: names of commands and settings for error messages.
     """

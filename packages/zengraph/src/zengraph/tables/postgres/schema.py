@@ -60,7 +60,10 @@ _QUEUES = ("j", "d", "f")
 
 
 def statements(schema: str, partitions: int) -> str:
-    """Statements that create the schema and its missing tables; existing ones are not changed."""
+    """
+    Return statements that create the schema and its missing tables; existing ones are not
+    changed.
+    """
     lines = [
         f"CREATE SCHEMA IF NOT EXISTS {schema}",
         f"CREATE TABLE IF NOT EXISTS {schema}.meta (name text PRIMARY KEY, value text NOT NULL)",

@@ -53,7 +53,7 @@ RowItem = tuple[bytes, Mapping[bytes, bytes], int]
 
 
 class SqliteTable(CellTable):
-    """One table over all files; threads and forked processes may share it."""
+    """One table across all files; threads and forked processes may share it."""
 
     def __init__(self, name: str, shards: StoreFiles, clock: Clock) -> None:
         self._layout: Layout = LAYOUTS[name]
