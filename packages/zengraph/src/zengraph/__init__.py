@@ -3,7 +3,7 @@ Zen, a graph store: nodes, edges, properties, indexes and counts over cell table
 
 Two classes store nodes and edges, with separate rows for each edge:
 
-- `Graph`: a node has at most one edge of a type to another node, whose score can change.
+- `Graph`: a node has at most one edge of each type to another node; an edge's score can change.
 - `MultiGraph`: parallel edges with different scores; batches, times, ordered indexes.
 
 `LinkGraph` in `links` packs edges that are too numerous for separate rows. Other public modules:

@@ -1,11 +1,11 @@
 """
-The row keys of every table. Pure.
+The row keys of every table.
 
 An id is 16 bytes, uniformly distributed. Integers are big-endian, so that keys sort like numbers.
 Keys of tables that would otherwise grow only at their end (ordered indexes, journal, log) begin
-with a bucket, the low four bits of a hash, which spreads writes over regions and files. A node's
-rows in ordered indexes are in the same file as the node, because the low bits of the first byte
-select the file.
+with a bucket, the low four bits of a hash, so that writes are spread across regions and files. A
+node's rows in ordered indexes are in the same file as the node, because the low bits of the first
+byte select the file.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def score_bytes(score: int) -> bytes:
 
 
 def read_edge_key(key: bytes) -> tuple[bytes, bytes, int, int, bytes]:
-    """Return (node id, direction, edge type, score, other id) of an edge's key."""
+    """Split an edge's key into (node id, direction, edge type, score, other id)."""
     return (
         key[:16],
         key[16:17],
@@ -70,7 +70,7 @@ def ordered_edge_key(
     node_id: bytes, direction: bytes, edge_type: int, score: int, order: bytes, other_id: bytes
 ) -> bytes:
     """
-    Return the key of an ordered edge, 45 bytes plus `order`. Sorts by score, order,
+    Return the key of an ordered edge, 45 bytes plus `order`. These keys sort by score, order and
     other node.
     """
     prefix = edge_prefix(node_id, direction, edge_type) + score_bytes(score)
@@ -78,7 +78,7 @@ def ordered_edge_key(
 
 
 def read_order(key: bytes) -> bytes | None:
-    """Return the order in an edge's key, which may be empty; None if the edge has no order."""
+    """Return the order in an edge's key, possibly empty. None if the edge has no order."""
     if len(key) == _PLAIN_KEY_BYTES:
         return None
     return key[27 : -ID_BYTES - len(_ORDER_END)].replace(b"\0\xff", b"\0")
@@ -86,7 +86,8 @@ def read_order(key: bytes) -> bytes | None:
 
 def order_bytes(order: bytes) -> bytes:
     """
-    Encode an order without a terminator, so that a prefix of it encodes to a prefix of its key.
+    Encode an order without a terminator, so that a prefix of the order encodes to a prefix of its
+    key.
 
     A zero byte becomes 00 ff, and the terminator is 00 00, so an order sorts before its extensions.
     """
@@ -96,7 +97,7 @@ def order_bytes(order: bytes) -> bytes:
 def score_range(
     prefix: bytes, least: int | None = None, most: int | None = None
 ) -> tuple[bytes, bytes]:
-    """Return (start, stop) of a node's edges in a range of scores; None means unbounded."""
+    """Return the keys (start, stop) of a node's edges in a score range; None means unbounded."""
     start = prefix if least is None else prefix + score_bytes(least)
     stop = after(prefix if most is None else prefix + score_bytes(most))
     # `after` cannot return None here: the prefix ends with a letter or a type, so not all bytes are
@@ -110,7 +111,7 @@ def number_key(node_id: bytes, number: int) -> bytes:
 
 
 def read_number_key(key: bytes) -> tuple[int, bytes]:
-    """Return (number, node id) of a row's key."""
+    """Split a row's key into (number, node id)."""
     return int.from_bytes(key[1:9]), key[9:]
 
 
@@ -137,23 +138,24 @@ def index_prefix(bucket: int, name: str, value: bytes) -> bytes:
     """
     Return the prefix of a value's index rows in one bucket.
 
-    It includes the length, which keeps a value from matching longer values that start with it.
+    It includes the value's length, so that longer values with the same beginning don't match.
     """
     return bytes([bucket]) + name.encode() + b"\0" + len(value).to_bytes(4) + value
 
 
 def index_key(node_id: bytes, name: str, value: bytes) -> bytes:
     """
-    Return an index key.
+    Return the key of a node's index row for a value.
 
-    The bucket comes from the node, so a value that many nodes share is spread over all buckets.
+    The bucket comes from the node, so if many nodes share a value, its rows are spread over all
+    buckets.
     """
     return index_prefix(bucket_of(node_id), name, value) + node_id
 
 
 def sorted_prefix(bucket: int, name: str, beginning: bytes) -> bytes:
     """
-    Return the prefix of a sorted property's rows in one bucket whose values start with
+    Return the key prefix, in one bucket, of a sorted property's rows whose values start with
     `beginning`.
     """
     return bytes([bucket]) + name.encode() + b"\1" + order_bytes(beginning)
@@ -168,6 +170,6 @@ def sorted_key(node_id: bytes, name: str, beginning: bytes) -> bytes:
 
 
 def after(prefix: bytes) -> bytes | None:
-    """Return the smallest key after all keys that begin with `prefix`, or None."""
+    """Return the smallest key after all keys that begin with `prefix`, or None if there is none."""
     trimmed = prefix.rstrip(b"\xff")
     return trimmed[:-1] + bytes([trimmed[-1] + 1]) if trimmed else None

@@ -1,5 +1,5 @@
 """
-Stored counts of edges. They are cells of the nodes and are updated after the edges.
+Stored edge counts, which are cells of the nodes and are updated after the edges.
 
 If a writer is killed in between, or two writers put or remove the same edge at the same time, the
 counts are wrong until a recount.
@@ -20,7 +20,7 @@ _FEW = 2
 
 
 class EdgeCounts:
-    """Counts of the edges of counted types, in both directions."""
+    """The edge counts of counted types, in both directions."""
 
     def __init__(self, nodes: CellTable, counted: Collection[int]) -> None:
         self._nodes = nodes
@@ -37,14 +37,14 @@ class EdgeCounts:
         return count_of(None if cell is None else cell.value)
 
     def correct(self, node_id: bytes, direction: bytes, edge_type: int, true: int) -> int:
-        """Set a count to the true value and return by how much it was too high."""
+        """Set a count to the true value and return how much too high it was."""
         excess = self.stored(node_id, direction, edge_type) - true
         if excess:
             self._nodes.incr(node_id, count_column(direction, edge_type), -excess)
         return excess
 
     def change(self, pairs: Iterable[EdgeKey], delta: int) -> None:
-        """Change the counts of both nodes of each edge."""
+        """Change the counts at both nodes of each edge."""
         changes: Counter[tuple[bytes, bytes]] = Counter()
         for pair in pairs:
             if pair.edge_type in self._counted:

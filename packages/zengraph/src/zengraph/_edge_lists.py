@@ -1,5 +1,5 @@
 """
-Lists of simple edges: rows at both nodes, each verified against the row of its pair.
+Lists of simple edges. An edge has a list row at both nodes; reads verify it against the pair row.
 
 `_simple_edges.py` documents the rows of an edge.
 """
@@ -37,7 +37,7 @@ from zengraph.errors import InvalidArgument
 from zengraph.tables import CellTable, Deletion, Scan
 
 CLOCKS_DIFFER_MS = 10_000
-"""Maximum difference between the clocks of two writers of a graph."""
+"""Maximum difference between the clocks of a graph's writers."""
 _FIRST_EDGES = 2
 _CURSOR_BYTES = 24
 _MAX_CURSOR_BYTES = _CURSOR_BYTES + 2 + 2 * MAX_ORDER_BYTES
@@ -59,7 +59,7 @@ class Seen(NamedTuple):
 
 
 class ListPlace(NamedTuple):
-    """The list of a node's edges of a type, in one direction."""
+    """A node's list of edges of one type, in one direction."""
 
     node_id: bytes
     direction: bytes
@@ -67,7 +67,7 @@ class ListPlace(NamedTuple):
 
 
 class ListEnd(NamedTuple):
-    """An end of the list of a node's outgoing edges."""
+    """One end of a node's list of outgoing edges."""
 
     node_id: bytes
     edge_type: int
@@ -96,7 +96,8 @@ class EdgeLists:
         prefix: bytes | None = None,
     ) -> Edges:
         """
-        Return a node's edges by score, then by the other node; highest score first if `reverse`.
+        Return a node's edges, sorted by score, then by the other node; highest score first if
+        `reverse`.
 
         Edges of an ordered type sort by score, by order, and then by the other node. `prefix`
         selects the edges with one score (`least_score` or 0) whose order begins with it.
@@ -106,8 +107,8 @@ class EdgeLists:
         from `least_score` to `most_score`.
 
         Raises:
-            InvalidArgument: the cursor is not one that this call returned, or `prefix` is for a
-                type without an order, or for several scores.
+            InvalidArgument: the cursor was not returned by this method, or `prefix` is used with an
+                unordered type or with several scores.
         """
         limit = min(limit, MAX_LIMIT)
         base, start, stop = self.page_range(
@@ -148,7 +149,7 @@ class EdgeLists:
         prefix: bytes | None = None,
     ) -> tuple[bytes, bytes, bytes]:
         """
-        Return (key prefix of a list, start, stop) of a page, for the arguments of `edges`.
+        Return (the list's key prefix, start, stop) for a page. Takes the arguments of `edges`.
 
         Raises:
             InvalidArgument: as for `edges`.
@@ -177,8 +178,8 @@ class EdgeLists:
         self, row: bytes, columns: Sequence[bytes], place: ListEnd, count: int
     ) -> tuple[Row, Generator[bytes, None, None]]:
         """
-        Return a row, and the keys at one end of a list, which are read after the row. Close the
-        generator.
+        Return a row, and a generator of the keys at one end of a list. The list is read after the
+        row. Close the generator.
         """
         start, stop = score_range(edge_prefix(place.node_id, OUT, place.edge_type))
         reverse = not place.lowest
@@ -221,7 +222,7 @@ class EdgeLists:
 
     def deletions(self, edges: Sequence[Seen]) -> tuple[list[Deletion], list[Deletion]]:
         """
-        Return the deletions of edges as they were read; edges written since then are kept.
+        Return deletions of these edges as they were read; edges written since then are kept.
 
         The first list is for the pair rows, the second for the list rows.
         """
@@ -278,10 +279,11 @@ class EdgeLists:
 
     def _delete_times(self, edges: Sequence[Seen]) -> Callable[[int], int]:
         """
-        Return a function from a row's cell time to its deletion time; all old rows share one time.
+        Return a function that maps a row's cell time to its deletion time. All old rows share one
+        deletion time.
 
-        HBase needs one call per time. A deletion time later than the row's own time would hide
-        concurrent writes, unless the row is older than the maximum clock difference.
+        HBase needs one call per deletion time. A deletion time later than the row's own time would
+        hide concurrent writes, unless the row is older than the maximum clock difference.
         """
         settled_ms = self._clock.now_ms() - CLOCKS_DIFFER_MS
         times = (cell.at_ms for each in edges for cell in each.row.values())
@@ -291,7 +293,10 @@ class EdgeLists:
     def _beginning(
         self, base: bytes, edge_type: int, prefix: bytes, least: int | None, most: int | None
     ) -> tuple[bytes, bytes]:
-        """Return (start, stop) of the edges with one score whose order begins with `prefix`."""
+        """
+        Return the keys (start, stop) of edges with one score whose order begins with
+        `prefix`.
+        """
         if edge_type not in self._ordered:
             raise InvalidArgument(
                 f"prefix: edges of type {edge_type} have no order; "
@@ -306,7 +311,7 @@ class EdgeLists:
 
 
 def _true(keys: Sequence[bytes], pairs: Mapping[bytes, Row]) -> list[Seen]:
-    """Return the edges of those list rows that match their pair rows."""
+    """Return the edges whose list rows match their pair rows."""
     found = [(key, pair_of(key)) for key in keys]
     return [
         Seen(key, pair, row)

@@ -1,8 +1,8 @@
 """
 A graph: nodes with properties, simple edges, indexes and counts.
 
-A node has at most one edge of a type to another node (`SimpleEdges`), whose score can change. Each
-graph has its own tables, so no other graph can access its data.
+A node has at most one edge of each type to another node (`SimpleEdges`); an edge's score can
+change. Each graph has its own tables, so no other graph can access its data.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RepairedGraph(NamedTuple):
 
 
 class _Closed:
-    """Replaces the parts of a closed graph, because otherwise an engine might reopen its files."""
+    """Replaces the components of a closed graph. Otherwise an engine might reopen its files."""
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -81,7 +81,7 @@ class Graph:
 
     Args:
         tables: tables used by this graph alone.
-        schema: its indexed properties and counted types.
+        schema: the graph's indexed properties and counted types.
         clock: the system clock if None.
         max_removed: maximum number of edges that one `remove_node` removes.
         max_counted: maximum number of edges of an uncounted type that `count_edges` reads.
@@ -126,7 +126,7 @@ class Graph:
     def lookup(
         self, name: str, value: bytes, limit: int = 100, cursor: bytes | None = None
     ) -> tuple[list[bytes], bytes | None]:
-        """Return nodes with a value of an indexed property; see `MultiGraph.lookup`."""
+        """Return nodes that have this value of an indexed property; see `MultiGraph.lookup`."""
         return self._base.lookup(name, value, limit, cursor)
 
     def lookup_prefix(
@@ -139,12 +139,12 @@ class Graph:
         return self._base.lookup_prefix(name, prefix, limit, cursor)
 
     def lookup_unique(self, name: str, value: bytes) -> bytes | None:
-        """Return the node with a value of a unique property; see `MultiGraph.lookup_unique`."""
+        """Return the node with this value of a unique property; see `MultiGraph.lookup_unique`."""
         return self._base.lookup_unique(name, value)
 
     def put_nodes(self, nodes: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> None:
         """
-        `put_node` for many nodes, in as few round trips as possible. Safe to repeat.
+        Put many nodes, like `put_node`, in as few round trips as possible. Safe to repeat.
 
         Raises:
             InvalidArgument: an id is not 16 bytes long, or a property name is reserved; nothing was
@@ -190,8 +190,8 @@ class Graph:
 
         Raises:
             InvalidArgument: an id, a type or a score cannot be stored; nothing was written.
-            SizeExceeded: an edge would exceed the limits of the schema, or a packed list those of
-                its cell; other packed lists may have been written, but no other edge.
+            SizeExceeded: an edge would exceed the schema's limits, or a packed list would exceed
+                the limit of its cell. Other packed lists may have been written, but no other edges.
             Unfinished: other writers kept changing a packed list; other lists may have been
                 written.
         """
@@ -298,7 +298,7 @@ class Graph:
 
         Raises:
             InvalidArgument: `keep` is negative.
-            Unfinished: there were more than `max_removed`; that many were removed.
+            Unfinished: there were more than `max_removed` edges to remove; that many were removed.
         """
         if keep < 0:
             raise InvalidArgument(f"keep: must not be negative, got {keep}")
@@ -335,7 +335,7 @@ class Graph:
         """
         Return (nodes with their properties ordered by id, cursor or None at the end).
 
-        A page ends before `limit` with the node whose properties reach `PAGE_BYTES`. This is not a
+        A page ends before `limit` once its nodes' properties reach `PAGE_BYTES`. This is not a
         snapshot: a node that is put meanwhile may be missing.
         """
         start = b"" if cursor is None else cursor + b"\0"

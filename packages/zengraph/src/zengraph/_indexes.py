@@ -1,15 +1,15 @@
 """
-Indexes of nodes by the values of their properties, updated by every write of such a property.
+Property indexes, which find nodes by value. Every write of an indexed property updates them.
 
 An index row is written before its property and removed after it, and every hit is verified against
 its node. So a writer that crashes leaves only rows that lookups ignore; lookups and repairs delete
 them.
 
-A unique value has an owner: a lease (`_leases`) that is acquired before the property is written and
-ended after it. If two writers both saw that the value is free, one of them acquires it. A writer
-that was suspended for longer than the lease finds at the end that another writer has it, and
-removes its property again. An ended lease contains the owner's id as long as that node has the
-value.
+The owner of a unique value is recorded in a lease (`_leases`), which is acquired before the
+property is written and ended afterward. If two writers both see that a value is free, only one of
+them acquires it. If a writer is suspended for longer than its lease, another writer can acquire the
+value; then the first writer notices this at the end, and removes its property again. An ended lease
+contains the owner's id as long as that node has the value.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ PAGE_BYTES = 4_194_304
 """A page of nodes or edges ends when its properties reach this many bytes."""
 
 MAX_SORTED_BYTES = 500
-"""`lookup_prefix` finds and sorts a value by this many bytes."""
+"""`lookup_prefix` finds and sorts values by their first bytes, up to this many."""
 
 _ACQUIRED_MS = 10_000
-"""Milliseconds for which an acquired value waits for its property to be set."""
+"""How long (ms) an acquired value may wait for its property to be set."""
 _YOUNG_MS = 600_000
-"""A row is written before its property, so one younger than this (ms) may still become valid."""
+"""A row is written before its property, so a row younger than this (ms) may still become valid."""
 ID_COLUMN = b"i:id"
 OWNER_COLUMN = b"i:owner"
 
@@ -60,14 +60,15 @@ class Schema:
     """The indexed properties, and the edge types with special storage."""
 
     unique: tuple[str, ...] = ()
-    """Properties whose values belong to at most one node."""
+    """Properties whose values each belong to at most one node."""
     indexed: tuple[str, ...] = ()
     """Properties that nodes can be looked up by."""
     counted: tuple[int, ...] = ()
-    """Edge types whose edges are counted in both nodes, per direction."""
+    """Edge types whose edges are counted at both nodes, per direction."""
     ordered: tuple[int, ...] = ()
     """
-    Edge types of a `Graph` whose edges have an order in addition to a score; they sort by both.
+    Edge types of a `Graph` whose edges have an order in addition to a score; they sort by
+    both.
     """
     packed: tuple[int, ...] = ()
     """
@@ -78,13 +79,13 @@ class Schema:
     sorted: tuple[str, ...] = ()
     """Properties whose values can be looked up by prefix (`lookup_prefix`)."""
     one_ended: frozenset[int] = frozenset()
-    """Edge types that have only a row at their target."""
+    """Edge types whose edges have a row only at their target."""
     reserved: frozenset[int] = frozenset()
     """Edge types that `put_edge` rejects, because their edges are stored elsewhere."""
     columns: Mapping[str, bytes] = field(default_factory=dict)
     """
-    Properties with their own column (`s:…`), which another layer writes. A node also exists if it
-    has one of them.
+    Properties with their own column (`s:…`), which another layer writes. Having one of them is
+    enough for a node to exist.
     """
     limits: Limits = field(default_factory=Limits)
     """The limits for a node or an edge."""
@@ -137,8 +138,8 @@ class PropertyIndexes:
 
     def move(self, puts: Sequence[Put], source: bytes) -> None:
         """
-        Like `write`, for values that move from the node `source` with their ownership. Never raises
-        NotUnique.
+        Like `write`, for values that move here from the node `source`, along with their ownership.
+        Never raises NotUnique.
 
         A value that a third node owns is written as well, but lookups still return its owner.
         """
@@ -171,7 +172,8 @@ class PropertyIndexes:
         self, name: str, value: bytes, limit: int, cursor: bytes | None
     ) -> tuple[list[bytes], bytes | None]:
         """
-        `lookup`: two reads for a unique property, otherwise one range scan per bucket.
+        Implement `lookup` with two reads for a unique property, otherwise one range scan per
+        bucket.
 
         Raises:
             InvalidArgument: the schema does not index the property.
@@ -198,10 +200,7 @@ class PropertyIndexes:
     def _listed(
         self, name: str, value: bytes, beyond: bytes
     ) -> Generator[tuple[bytes, Row], None, None]:
-        """
-        Yield the rows of a value after a key, bucket by bucket. Close the generator if you stop
-        early.
-        """
+        """Yield a value's rows after a key, bucket by bucket. Close it if you stop early."""
         for bucket in range(beyond[0] if beyond else 0, BUCKETS):
             prefix = index_prefix(bucket, name, value)
             start = beyond + b"\0" if beyond.startswith(prefix) else prefix
@@ -240,7 +239,7 @@ class PropertyIndexes:
     def _sorted_keys(
         self, bucket: int, name: str, prefix: bytes, beyond: bytes
     ) -> Generator[bytes, None, None]:
-        """Yield the keys of a bucket, without the bucket, for values that begin with `prefix`."""
+        """Yield a bucket's keys, without the bucket byte, for values that begin with `prefix`."""
         start = sorted_prefix(bucket, name, prefix[:MAX_SORTED_BYTES])
         first = max(start, bytes([bucket]) + beyond + b"\0") if beyond else start
         with closing(self._rows.scan(first, after(start))) as rows:
@@ -289,8 +288,8 @@ class PropertyIndexes:
 
     def _shared(self, node_id: bytes, name: str, value: bytes) -> list[bytes]:
         """
-        Return the keys that the current value also has, because two long values may start with the
-        same bytes.
+        Return the keys of the current value if `value` is long, because long values that start with
+        the same bytes share keys.
         """
         if name not in self._sorted or len(value) < MAX_SORTED_BYTES:
             return []
@@ -307,7 +306,7 @@ class PropertyIndexes:
         ]
 
     def _keys(self, node_id: bytes, name: str, value: bytes) -> list[bytes]:
-        """Return the keys of these rows for one value."""
+        """Return the keys of the rows that `_entries` creates for one value."""
         keys = []
         # Unique properties are found through their owner row.
         if name in self._indexed and name not in self._unique:
@@ -351,7 +350,7 @@ class PropertyIndexes:
         Acquire the lease of a value; `source` is a node that may give it up.
 
         Raises:
-            NotUnique: another node has it, or is acquiring it.
+            NotUnique: another node has the value, or is acquiring it.
         """
         key = unique_key(change.name, change.value)
         for _ in range(3):

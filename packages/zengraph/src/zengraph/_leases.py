@@ -3,7 +3,7 @@ Leases in a cell, for work that only one process may do at a time.
 
 A lease is valid until it is released or expires. It is acquired, renewed and released by
 check-and-put, so each of these steps fails if another process has taken the lease over. The cell
-contains the holder and the expiration time, by the clocks of the processes.
+contains the holder and the expiration time, according to the clocks of the processes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Lease(NamedTuple):
 
     @classmethod
     def until(cls, until_ms: int, holder: bytes) -> Self:
-        """Return a lease of that holder until that time."""
+        """Return a lease that this holder has until that time."""
         return cls(until_ms.to_bytes(_EXPIRY_BYTES) + holder)
 
     @property

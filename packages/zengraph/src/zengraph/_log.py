@@ -24,8 +24,8 @@ class TimeLog(Bucketed):
         self, bucket: int, low: bytes, high: bytes
     ) -> Generator[tuple[bytes, Row], None, None]:
         """
-        Yield (position, entry) in a bucket; a position is time and nonce. Close it if you stop
-        early.
+        Yield (position, entry) in a bucket. A position consists of time and nonce. Close the
+        generator if you stop early.
         """
         with closing(self._table.scan(bytes([bucket]) + low, bytes([bucket]) + high)) as rows:
             for key, row in rows:

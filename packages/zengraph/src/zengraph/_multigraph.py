@@ -130,10 +130,10 @@ class MultiGraph(ParallelEdges):
 
     def salvage(self, report: Callable[[str], None] = lambda _: None) -> list[Salvaged]:
         """
-        Replace damaged files with new ones that contain every readable row; `report` gets each
-        step.
+        Replace damaged files with new ones that contain every readable row.
 
-        Also returns what earlier calls replaced, until `salvage_finished` is called.
+        `report` is called before each long step. The results include those of earlier calls, until
+        `salvage_finished` is called.
         """
         return self.tables.salvage(report)
 
@@ -202,9 +202,9 @@ class MultiGraph(ParallelEdges):
         """
         Return (properties whose names begin with `prefix`, cursor or None at the end).
 
-        They are ordered by name as UTF-8. Use it for nodes with very many properties: HBase sends
-        only these properties, and other engines decode only these. Properties in `Schema.columns`
-        are omitted.
+        They are ordered by name as UTF-8. Use this method for nodes with very many properties:
+        HBase sends only these properties, and other engines decode only these. Properties in
+        `Schema.columns` are omitted.
         """
         limit = min(limit, MAX_LIMIT)
         beyond = b"" if cursor is None else b"m:" + cursor.encode()
@@ -241,7 +241,7 @@ class MultiGraph(ParallelEdges):
         self, name: str, value: bytes, limit: int = 100, cursor: bytes | None = None
     ) -> tuple[list[bytes], bytes | None]:
         """
-        Return (nodes with a value of an indexed property, cursor or None at the end).
+        Return (nodes that have this value of an indexed property, cursor or None at the end).
 
         Takes one range scan per bucket and one read per hit, or two reads for a unique property.
         """
@@ -253,8 +253,8 @@ class MultiGraph(ParallelEdges):
         """
         Return ((value, node) for values of a sorted property that begin with `prefix`, cursor).
 
-        Sorted by the first 500 bytes of the value, then by node. Takes one range scan in each of
-        sixteen buckets, and one multi-get for the page.
+        They are sorted by the first 500 bytes of the value, then by node. Takes one range scan in
+        each of sixteen buckets, and one multi-get for the page.
 
         Raises:
             InvalidArgument: the property is not in `Schema.sorted`, or the cursor is from another
@@ -264,7 +264,7 @@ class MultiGraph(ParallelEdges):
 
     def lookup_unique(self, name: str, value: bytes) -> bytes | None:
         """
-        Return the node that has a value of a unique property, or None. Takes two reads.
+        Return the node that has this value of a unique property, or None. Takes two reads.
 
         Raises:
             InvalidArgument: the schema has no such unique property.

@@ -1,4 +1,4 @@
-"""The mutations that `MultiGraph.mutate` writes in one batch. Pure."""
+"""The mutations that `MultiGraph.mutate` writes in one batch."""
 
 from __future__ import annotations
 

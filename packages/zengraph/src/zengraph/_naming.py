@@ -1,14 +1,15 @@
 """
 Derive ids from the names of nodes, so that the rows of related names are stored together.
 
-Nodes connected by packed edges have names, whose meaning is up to the caller: URLs of pages, users,
-files. A name is UTF-8 without control characters. The lists for a group of names, such as the pages
-of one site, are stored next to each other, because most edges stay within a group. On SQLite, a
-compaction then writes 30% fewer bytes than with lists ordered by `node_id`.
+Nodes connected by packed edges have names, such as URLs, user names or paths. Their meaning is up
+to the caller. A name is UTF-8 without control characters. The lists for a group of names, such as
+the pages of one site, are stored next to each other, because most edges stay within a group. On
+SQLite, a compaction then writes 30% fewer bytes than with lists ordered by `node_id`.
 
 The nodes of a group may be stored together too. Their ids then begin with the group's hash, except
-for the low half of the first byte, which comes from the name. So a group has sixteen places, one
-per bucket and file: its rows are written together, but one group does not fill a region.
+for the low half of the first byte, which comes from the name. So a group's nodes are in sixteen
+places, one per bucket and file: the group's rows are written together, but they don't fill a
+region.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _ID_BYTES = 16
 
 class Naming:
     """
-    Ids of names, by SHA-256.
+    Derives ids from names with SHA-256.
 
     A subclass may compute the same ids faster. Ids are part of the stored format: a graph must
     always be opened with the same naming.
@@ -55,7 +56,8 @@ class Naming:
 
     def id_of(self, name: bytes) -> bytes:
         """
-        `node_id` of a name in bytes: from its hash, or from its group's hash and its own.
+        Return the `node_id` of a name given as bytes. The id comes from the name's hash, or from
+        the hashes of its group and of the name.
 
         28 bits come from the group and 100 from the name. The probability of a collision among
         10^10 names of one group is 10^-10.
@@ -69,19 +71,19 @@ class Naming:
 
     def list_id(self, name: bytes) -> bytes:
         """
-        Return the id of the list of edges into a node: 4 bytes from its group, 12 from its name.
+        Return the id of a node's list of incoming edges: 4 bytes from its group, 12 from its name.
 
-        Groups are spread over all regions. A region filled by one group can be split between its
+        Groups are spread across all regions. A region filled by one group can be split between its
         names. The probability of a collision among 10^10 names of one group is 10^-9. Takes 0.7 µs.
         """
         return self.group_hash(name) + sha256(name).digest()[GROUP_BYTES:_ID_BYTES]
 
     def group_hash(self, name: bytes) -> bytes:
-        """Return 4 bytes of the hash of a name's group."""
+        """Return 4 bytes of a name's group hash."""
         return self._prefix(name if self._group_of is None else self._group_of(name))
 
     def by_group(self, texts: Mapping[bytes, bytes]) -> Mapping[bytes, Mapping[bytes, bytes]]:
-        """Regroup texts by name: by the first 4 bytes of the list id, then by the last 12."""
+        """Group strings by their names' list ids: by the first 4 bytes, then by the last 12."""
         groups: dict[bytes, dict[bytes, bytes]] = {}
         for name, text in texts.items():
             local_id = sha256(name).digest()[GROUP_BYTES:_ID_BYTES]

@@ -58,10 +58,9 @@ class OrderIndex:
         self, prefixes: Sequence[bytes], beyond: bytes = b""
     ) -> Generator[tuple[bytes, Row], None, None]:
         """
-        Yield (position, stored values) of entries whose key has one of the prefixes, after a
-        position.
+        Yield (position, stored values) of entries that have one of the prefixes, after a position.
 
-        A position is opaque and continues the list. It ends with the node's id.
+        A position is opaque, except that it ends with the node's id. Pass it to continue the list.
         """
         for bucket in range(BUCKETS):
             for prefix in prefixes:
@@ -82,8 +81,7 @@ class OrderIndex:
         Return the ids of up to `count` nodes under a prefix, about the same number from each
         bucket.
 
-        It starts at the first key that is not below `start`, and continues from the beginning at
-        the end.
+        It starts at the first key that is not below `start`, and wraps around at the end.
         """
         ids: list[bytes] = []
         share = -(-count // BUCKETS)
@@ -99,7 +97,7 @@ class OrderIndex:
         return ids
 
     def labels(self, beyond: str = "") -> LabelWalk:
-        """Walk over the labels that sort after a text."""
+        """Walk over the labels that sort after a string."""
         return LabelWalk(self._table, beyond)
 
 
@@ -107,7 +105,8 @@ class LabelWalk:
     """
     The distinct labels of an `OrderIndex`, in order, across all buckets.
 
-    A label costs one small read in each bucket with many of its nodes, however many there are.
+    A label costs one small read in each bucket that has many of its nodes; their exact number
+    doesn't matter.
     """
 
     _AHEAD = 20
@@ -119,7 +118,7 @@ class LabelWalk:
         self.skip_to(beyond)
 
     def skip_to(self, beyond: str) -> None:
-        """Continue with the first label that sorts after a text."""
+        """Continue with the first label that sorts after a string."""
         label = beyond.encode()
         for bucket, ahead in self._ahead.items():
             start = bytes([bucket]) + label
@@ -145,7 +144,7 @@ class LabelWalk:
 
 
 class Bucketed:
-    """The common part of the time log and the number index."""
+    """The base class of the time log and the number index."""
 
     name: ClassVar[str]
     """The name of the table."""

@@ -1,5 +1,6 @@
 """
-Packed edges: all edges of a type out of a node in one cell, for pools shared by many processes.
+Packed edges: a node's outgoing edges of a type are in one cell, for pools that many processes
+share.
 
 Each change reads the cell and replaces it by check-and-put, so it is atomic: a killed process has
 made its whole change or none of it. If two writers read the same version of a list, one write
@@ -7,8 +8,9 @@ succeeds, and the other writer reads the list again. A take is one read and one 
 many edges it takes.
 
 Packed edges have no rows at their targets; they are listed only at their source. The cell is in the
-row of the list's state (`_take_rows.py`), and the receipts of takes are in the rows of other
-receipts. Earlier programs know only the other columns of these rows and leave the cell unchanged.
+row of the list's state (`_take_rows.py`), and the receipts of takes have the same row keys as for
+other edges. Earlier versions know only the other columns of these rows, and leave the cell
+unchanged.
 """
 
 from __future__ import annotations
@@ -83,7 +85,7 @@ class PackedEdges:
 
     def put(self, edges: Sequence[NewEdge], *, missing: bool = False) -> None:
         """
-        Put edges, like `SimpleEdges.put`; with `missing`, only edges that do not exist.
+        Put edges, like `SimpleEdges.put`. If `missing` is True, put only edges that do not exist.
 
         Atomic for each list. Takes one read and one write for any number of lists. The caller has
         validated the edges.
@@ -122,8 +124,8 @@ class PackedEdges:
         Return a page of a list, like `EdgeLists.edges`; reads the whole list once.
 
         Raises:
-            InvalidArgument: as in `EdgeLists.edges`, or for the incoming edges of a target, which
-                packed edges do not have.
+            InvalidArgument: as in `EdgeLists.edges`, or for incoming edges, because packed edges
+                are not listed at their targets.
         """
         base, start, stop = self._lists.page_range(
             place, cursor, reverse=reverse,
@@ -140,7 +142,7 @@ class PackedEdges:
         )
 
     def walk(self, place: ListPlace) -> Iterator[Edge]:
-        """Yield all edges of a list, read at one moment."""
+        """Yield all edges of a list, as they were at one moment."""
         for each in self._list(*place).data:
             yield PackedEdge.read(each).edge
 
@@ -183,8 +185,8 @@ class PackedEdges:
         """
         Remove the `count` best edges of a node and return them, like `Takes.take`.
 
-        Costs one read and one write of the list. With a request id, the same call reads the
-        receipt, and every eighth take also writes the receipts of the last ones.
+        Costs one read and one write of the list. With a request id, the same read includes the
+        receipt, and every eighth take also writes the receipts of the most recent takes.
         """
         checked_count(count)
         place = ListPlace(node_id, OUT, edge_type)
@@ -224,7 +226,7 @@ class PackedEdges:
         """
         Add a take to the list.
 
-        If the list then has too many, write the receipts of earlier takes.
+        If the list then has too many takes, write the receipts of earlier ones.
         """
         size = sum(len(data) for each in rest.takes for data in each.data)
         if len(rest.takes) < _MAX_TAKES and size < _MAX_TAKES_BYTES:
@@ -249,7 +251,7 @@ class PackedEdges:
         self._delete_receipts(prefix, None)
 
     def reorder(self, key: bytes) -> int:
-        """Correct the order of a list's edges after a change of `Schema.ordered`."""
+        """Correct the order of a list's edges after a change to `Schema.ordered`."""
         moved: list[PackedEdge] = []
 
         def reordered(key: bytes, found: PackedList) -> PackedList:
@@ -269,7 +271,7 @@ class PackedEdges:
     def _added(
         self, found: PackedList, wanted: Mapping[bytes, NewEdge], *, missing: bool
     ) -> PackedList:
-        """Return a copy of the list with edges added, which are given by target."""
+        """Return a copy of the list with these edges added. They are given by target."""
         now_ms = self._clock.now_ms()
         old_of = {
             target: PackedEdge.read(each)
@@ -335,7 +337,7 @@ class PackedEdges:
             )
 
     def _delete_receipts(self, prefix: bytes, before_ms: int | None) -> None:
-        """Delete receipts: all of them, or some of those older than a given time."""
+        """Delete all receipts, or some of those older than a given time."""
         with closing(self._table.scan(prefix, after(prefix), columns=[PACKED])) as rows:
             some = rows if before_ms is None else islice(rows, _SWEPT_AT_ONCE)
             old = [

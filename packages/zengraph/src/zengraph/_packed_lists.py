@@ -1,5 +1,5 @@
 """
-The cell of a packed list: all edges of one type out of a node, and its latest takes. Pure.
+The cell of a packed list: a node's outgoing edges of one type, and the latest takes from them.
 
 `_packed_edges.py` describes how it is read and replaced. Integers are big-endian. A part is its
 length in 4 bytes, followed by its bytes.
@@ -63,7 +63,7 @@ class PackedEdge(NamedTuple):
         return _KEY_LENGTH.pack(len(self.key)) + self.key + at + packed_parts(parts)
 
     def placed(self, target: bytes, *, in_order: bool) -> Self:
-        """Return a copy whose key has an order or not, as its type requires."""
+        """Return a copy whose key has an order if its type requires one, and no order otherwise."""
         edge = self.edge
         place = Place(edge.score, edge.order if in_order else None)
         return self._replace(key=packed_key(place, target))
@@ -197,7 +197,7 @@ class PackedList(NamedTuple):
 
 
 def _part(cell: bytes, at: int) -> tuple[bytes, int]:
-    """Return the part of a cell at an offset, and the offset after it."""
+    """Return the part at an offset of a cell, and the offset after the part."""
     start = at + _LENGTH.size
     end = start + _LENGTH.unpack_from(cell, at)[0]
     return cell[start:end], end

@@ -1,5 +1,5 @@
 """
-Move edges between rows and packed lists, after a change of `Schema.packed` or `Schema.ordered`.
+Move edges between rows and packed lists, after a change to `Schema.packed` or `Schema.ordered`.
 
 An edge is written in its new form before the old one is deleted, so a killed repair loses no edge.
 An edge in the wrong form for its type is not found until a repair has moved it.

@@ -1,10 +1,10 @@
 """
-Parallel edges: edges with a type, a score and properties, any number from one node to another.
+Parallel edges: any number from one node to another, each with a type, a score and properties.
 
 Two edges of the same source, type and target with different scores are different edges, such as
 payments at different times. (`_simple_edges` has edges whose score can change.) An edge has a row
 at each of its nodes, so that both list it; the row at the source is authoritative. An edge of a
-one-ended type has only a row at its target, because a property of the source already contains the
+one-ended type has a row only at its target, because a property of the source already contains the
 edge, or the source is not a node.
 """
 
@@ -35,7 +35,7 @@ class Edge(NamedTuple):
     score: int
     properties: dict[str, bytes]
     at_ms: int = 0
-    """When it was put, in ms since the epoch; 0 if unknown."""
+    """When the edge was put, in ms since the epoch; 0 if unknown."""
     order: bytes = b""
     """Sorts edges with the same score, for types in `Schema.ordered`."""
 
@@ -73,10 +73,10 @@ class ParallelEdges:
         score: int = 0,
     ) -> list[Put]:
         """
-        Return the mutations that put an edge, for a batch. They do not change its count.
+        Return the mutations that put an edge, for a batch. They do not change the counts of edges.
 
         The row at the source is written last, and is authoritative. An edge of a one-ended type has
-        only a row at its target.
+        a row only at its target.
         """
         cells = {b"p:" + name.encode(): value for name, value in properties.items()}
         into = edge_key(target, IN, edge_type, score, source)
@@ -170,9 +170,10 @@ class ParallelEdges:
         most_score: int | None = None,
     ) -> Edges:
         """
-        Return a node's edges by score, then by the other node; highest score first if `reverse`.
+        Return a node's edges, sorted by score, then by the other node; highest score first if
+        `reverse`.
 
-        Takes one range scan for any number of edges. A page ends before `limit` with the edge whose
+        Takes one range scan for any number of edges. A page ends before `limit` once its edges'
         properties reach `PAGE_BYTES`. `direction` is `OUT` or `IN`; scores are from `least_score`
         to `most_score`. One-ended types have no outgoing edges.
         """
@@ -202,7 +203,7 @@ class ParallelEdges:
                 yield edge
 
     def walk_all_edges(self) -> Generator[tuple[bytes, bytes, int, Edge], None, None]:
-        """Yield (node, direction, type, edge) of every row of every node, for repairs."""
+        """Yield (node, direction, type, edge) for every edge row of every node, for repairs."""
         for key, row in self._table.scan(b"", None):
             node_id, direction, edge_type, score, other = read_edge_key(key)
             yield node_id, direction, edge_type, _edge(other, score, row)
@@ -212,7 +213,7 @@ class ParallelEdges:
         Return the number of edges, from the stored count if the type is counted, else by a scan.
 
         Raises:
-            StoreUnavailable: the tables did not answer.
+            StoreUnavailable: the tables did not respond.
         """
         if edge_type in self._schema.counted:
             column = count_column(direction, edge_type)
@@ -221,7 +222,7 @@ class ParallelEdges:
         return sum(1 for _ in self.walk_edges(node_id, direction, edge_type))
 
     def recount(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
-        """Set the stored count of a type by a scan; return by how much it was too high."""
+        """Correct a type's stored count with a scan; return how much too high it was."""
         column = count_column(direction, edge_type)
         cell = self._tables["n"].get(node_id, [column]).get(column)
         stored = int.from_bytes(cell.value, signed=True) if cell else 0
@@ -257,7 +258,7 @@ class ParallelEdges:
                 yield key, _edge(other, score, row)
 
     def _true_key(self, source: bytes, edge_type: int, target: bytes, score: int) -> bytes:
-        """Return the key of the authoritative row of an edge."""
+        """Return the key of an edge's authoritative row."""
         if edge_type in self._schema.one_ended:
             return edge_key(target, IN, edge_type, score, source)
         return edge_key(source, OUT, edge_type, score, target)
@@ -268,7 +269,7 @@ class ParallelEdges:
 
 
 def count_column(direction: bytes, edge_type: int) -> bytes:
-    """Return the column of a node that stores its number of edges of a type."""
+    """Return the node column that stores the number of the node's edges of a type."""
     return COUNTS + b"%d%s" % (edge_type, direction)
 
 

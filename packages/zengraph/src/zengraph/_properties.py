@@ -1,9 +1,9 @@
 """
 Properties of nodes, each with the time of its value.
 
-For layers that use those times; applications use `_graph`. A property's name includes its family:
-`m:` for properties set by applications, `s:` for system properties, `p:` for properties of edges,
-`i:` for values stored with an index entry.
+Layers that need those times use this module; applications use `_graph`. A property's name includes
+its family: `m:` for properties set by applications, `s:` for system properties, `p:` for properties
+of edges, `i:` for values stored with an index entry.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ def counted_result(result: Result) -> Result:
     """
     Count the bytes of a result together with the rows that this thread reads, and return it.
 
-    Use it for results that are built one by one from rows that were read together: several may come
-    from one row, and all of them exist before any is returned.
+    Use it for results that are built one by one from rows that were read together. Several results
+    may come from one row, and all of them exist before the first is returned.
     """
     if (counted := _COUNTED.get()) is not None:
         counted.made(len(result))

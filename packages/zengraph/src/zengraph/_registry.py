@@ -1,4 +1,4 @@
-"""Small named records outside the graph that processes share, such as locks and positions."""
+"""Small named records that processes share outside the graph, such as locks and positions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Registry:
         self._table.delete(name, at_ms=at_ms)
 
     def delete_many(self, items: Sequence[tuple[bytes, int]]) -> None:
-        """Delete many (name, at_ms), if not newer. Safe to repeat."""
+        """Delete many (name, at_ms); newer records are kept. Safe to repeat."""
         self._table.delete_many([(name, None, at_ms) for name, at_ms in items])
 
     def beginning_with(self, prefix: bytes) -> list[tuple[bytes, Row]]:
@@ -65,7 +65,7 @@ class Registry:
         Yield records whose names begin with a prefix, in order, at most `limit`. Close it if you
         stop early.
 
-        If `beyond` is given, only records whose names sort after it.
+        If `beyond` is given, yields only records whose names sort after it.
         """
         first = beyond + b"\0" if beyond else prefix
         return self._table.scan(first, after(prefix), limit=limit)
@@ -75,5 +75,5 @@ class Registry:
         return [bucket for bucket in range(BUCKETS) if self._tables.serves(bucket)]
 
     def open_bucket(self, bucket: int = 0) -> int:
-        """Return the first of these bytes from `bucket` on, modulo their number."""
+        """Return the first writable bucket from `bucket` on, modulo the number of buckets."""
         return open_bucket(self._tables, bucket, BUCKETS)

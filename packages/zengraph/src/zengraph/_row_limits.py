@@ -65,8 +65,8 @@ class RowLimits:
         """
         Hold the locks of these rows and check their limits; write the puts inside the block.
 
-        A put that does not make its row larger is always allowed. `to_delete` are columns that are
-        deleted right after the block, and do not count.
+        A put that does not make its row larger is always allowed. The columns in `to_delete` do not
+        count, because they are deleted right after the block.
 
         Raises:
             SizeExceeded: a row would exceed a limit; nothing was written.

@@ -1,5 +1,5 @@
 """
-The rows of simple edges: their keys and cells. Pure.
+The rows of simple edges: their keys and cells.
 
 `_simple_edges.py` documents the rows of an edge, and the order in which they are written.
 """
@@ -26,7 +26,7 @@ from zengraph.errors import InvalidArgument
 
 PAIR_KIND = b"x"
 TAKES_KIND = b"t"
-"""The kind of rows that record takes (`_take_rows.py`)."""
+"""The kind of the rows that store takes (`_take_rows.py`)."""
 SCORE = b"p:s"
 PROPERTY = b"p:p"
 _SCORE_BYTES = 8
@@ -34,7 +34,7 @@ _TYPES = 1 << 16
 _SCORES = range(-(1 << 63), 1 << 63)
 _ORDERED = b"\0"
 MAX_ORDER_BYTES = 500
-"""Maximum bytes of an edge's order. PostgreSQL's keys have room for twice as many."""
+"""Maximum size of an edge's order, in bytes. PostgreSQL's keys have space for twice as many."""
 
 
 class Place(NamedTuple):
@@ -46,7 +46,7 @@ class Place(NamedTuple):
 
     @property
     def cell(self) -> bytes:
-        """Encode the place as in the pair row: the score, then a zero byte and the order."""
+        """Encode the place as the pair row stores it: the score, then a zero byte and the order."""
         score = self.score.to_bytes(_SCORE_BYTES, signed=True)
         return score if self.order is None else score + _ORDERED + self.order
 
@@ -109,10 +109,7 @@ class NewEdge(NamedTuple):
 
 
 def check_id(node_id: bytes) -> None:
-    """
-    Raise InvalidArgument for an id of another length, because keys are split at fixed
-    offsets.
-    """
+    """Raise InvalidArgument for an id of the wrong length. Keys are split at fixed offsets."""
     if len(node_id) != ID_BYTES:
         raise InvalidArgument(f"id of a node: must be {ID_BYTES} bytes, got {len(node_id)}")
 
@@ -162,18 +159,18 @@ def count_cell(count: int) -> bytes:
 
 
 def cells_of(edge: NewEdge, place: Place) -> dict[bytes, bytes]:
-    """Return the cells of its pair row."""
+    """Return the cells of the edge's pair row."""
     named = {PROPERTY + name.encode(): value for name, value in edge.properties.items()}
     return {SCORE: place.cell, **named}
 
 
 def place_of(row: Row) -> Place:
-    """Return the place of the edge in a pair row."""
+    """Return the place that an edge's pair row contains."""
     return Place.of(row[SCORE].value)
 
 
 def edge_of(other: bytes, row: Row) -> Edge:
-    """Return the edge of a pair row, seen from the node that is not `other`."""
+    """Return the edge in a pair row, as seen from the node opposite `other`."""
     named = {
         column.removeprefix(PROPERTY).decode(): cell.value
         for column, cell in row.items()

@@ -49,8 +49,8 @@ class SimpleEdges:
     """
     Writes and reads edges.
 
-    Counts of counted types change after the edge. If a writer is killed in between, or two put or
-    remove one edge at the same time, the counts are wrong until `recount`.
+    Counts of counted types change after the edge. If a writer is killed in between, or two writers
+    put or remove the same edge at the same time, the counts are wrong until `recount`.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class SimpleEdges:
 
     def recount(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """
-        Set the stored count by reading all edges; return by how much it was too high.
+        Set the stored count by reading all edges; return how much too high it was.
 
         Concurrent writes of the same edges can make it wrong.
         """
@@ -242,7 +242,7 @@ class SimpleEdges:
         """
         Walk all rows, delete outdated ones, and write missing ones.
 
-        Returns how many were wrong. `recount` corrects the counts.
+        Returns how many rows were wrong. `recount` corrects the counts.
         """
         wrong = 0
         with closing(self._table.scan(b"", None)) as rows:
@@ -298,4 +298,4 @@ class SimpleEdges:
 
 
 YOUNG_MS = 600_000
-"""A list row is written before its pair row, so one younger than this may still become valid."""
+"""A list row younger than this may still become valid, because its pair row is written later."""

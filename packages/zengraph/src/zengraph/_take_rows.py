@@ -1,9 +1,9 @@
 """
-Rows that record takes: their keys, and the format of their cells. Pure.
+The rows that store takes: their keys, and the format of their cells.
 
-A list from which edges were taken has a *state*, which each take replaces. It contains the edges of
-the last take, until all their rows are deleted. `_taking.py` describes the order in which the rows
-are written.
+A list from which edges were taken has a *state*, which each take replaces. The state contains the
+last take's edges until all of their rows are deleted. `_taking.py` describes the order in which the
+rows are written.
 """
 
 from __future__ import annotations
@@ -129,7 +129,10 @@ class TakeState(NamedTuple):
         return found
 
     def edges(self, key: bytes) -> list[Seen]:
-        """Return the taken edges, from the list that the key of this state or receipt names."""
+        """
+        Return the taken edges. `key` is the row key of this state or receipt, and identifies the
+        list.
+        """
         source, edge_type = key[:16], int.from_bytes(key[17:19])
         return [_edge_of(part, source, edge_type) for part in unpacked_parts(self.parts)]
 

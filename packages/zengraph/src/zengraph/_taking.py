@@ -2,14 +2,15 @@
 Taking edges: remove the best edges of a node's list, and give each of them to one caller.
 
 A take is decided by one check-and-put of the list's state. The state is read before the list, so if
-two takes read the same edges, only one of them succeeds, and the other starts again: an edge is
-never in two takes. No clock or lease is needed.
+two takes read the same edges, only one of them succeeds, and the other starts again. So no edge is
+ever in two takes. No clock or lease is needed.
 
 After the decision, one call deletes the rows of the edges and writes the receipt. The state
 contains these edges until the next take. Together with its own edges, the next take reads whether
-those rows are deleted and the receipt is written. If not, the earlier taker was killed or is slow,
-and the next take finishes its work before it decides. This work may be done twice, concurrently or
-late: rows are deleted only as they were read, so an edge that was put again since then is kept.
+those rows are deleted and the receipt is written. If not, the earlier process was killed or is
+slow, and the next take finishes that work before its own decision. It is safe to do this work
+twice, concurrently or late: rows are deleted only as they were read, so an edge that was put again
+since then is kept.
 """
 
 from __future__ import annotations
@@ -40,16 +41,17 @@ from zengraph.errors import InvalidArgument, SizeExceeded, Unfinished
 from zengraph.tables import Tables
 
 MAX_TAKEN = 1000
-"""Maximum edges of one call."""
+"""Maximum number of edges per call."""
 MAX_TAKEN_BYTES = 1_048_576
 """A take ends before `count` edges if their properties reach this many bytes."""
 RECEIPTS_MS = 86_400_000
-"""Milliseconds for which a repeated take with the same id returns the same edges."""
+"""How long (ms) a repeated take with the same id returns the same edges."""
 
 _MAX_EDGE_BYTES = 4_194_304
 _MAX_NAMED_BYTES = 65_536
 """
-Maximum bytes of edges in a state after their take; the edges of a larger take are removed from it.
+Maximum size, in bytes, of the edges that stay in a state after their take. The edges of a larger
+take are removed from the state.
 """
 _TRIES = 50
 _PAUSE_S = 0.002
@@ -92,8 +94,8 @@ class Takes:
         edges with large properties, cost two more writes.
 
         Raises:
-            InvalidArgument: `count` is not from 1 to `MAX_TAKEN`.
-            SizeExceeded: the properties of the best edge have more than 4 MiB.
+            InvalidArgument: `count` is not between 1 and `MAX_TAKEN`.
+            SizeExceeded: the best edge's properties are larger than 4 MiB.
             Unfinished: other callers kept taking from the list; nothing was taken.
         """
         checked_count(count)
@@ -149,7 +151,10 @@ class Takes:
                 self._table.delete(key, at_ms=newest_ms(row))
 
     def repair(self) -> int:
-        """Finish takes whose callers were killed; returns how many. Also deletes old receipts."""
+        """
+        Finish takes whose callers were killed, and delete old receipts. Returns the number of
+        finished takes.
+        """
         found = 0
         for key, state in self._rows(b""):
             if not is_state(key):
@@ -229,7 +234,7 @@ class Takes:
 
 
 def checked_count(count: int) -> int:
-    """Return the count of a take; raises InvalidArgument unless it is from 1 to `MAX_TAKEN`."""
+    """Return the count of a take; raises InvalidArgument unless it is between 1 and `MAX_TAKEN`."""
     if not 0 < count <= MAX_TAKEN:
         raise InvalidArgument(f"count: must be from 1 to {MAX_TAKEN}, got {count}")
     return count

@@ -2,7 +2,6 @@
 Replace the node ids in rows, when they are copied into tables of another format.
 
 Ordering keys belong to the caller, so ids in them are not replaced. Rows without ids are unchanged.
-Pure.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _EXPIRY_BYTES = 8
 
 
 def ids_in(table: str, key: bytes, row: Row) -> tuple[bytes, ...]:
-    """Return the node ids in a row's key, or of the row's owner."""
+    """Return the node ids in a row's key, or the id of its owner if it is a unique value's row."""
     if table in ("n", "o"):
         return (key,)
     if table == "e":

@@ -66,7 +66,7 @@ class LinkGraph:
         clock: the system clock if None.
         listed: which links are also listed at their targets.
         limits: when posting lists are merged and divided.
-        at_once: maximum number of concurrent compactions, in all processes.
+        at_once: maximum number of concurrent compactions, across all processes.
 
     Attributes:
         writer: writes many sources in one batch.
@@ -108,7 +108,7 @@ class LinkGraph:
         return list(from_lines(self.writer.read([source])[source].lines))
 
     def into(self, target: str, beyond: str = "") -> Iterator[InLink]:
-        """Yield the links to a target, sorted by source, after the source `beyond`."""
+        """Yield the links to a target, sorted by source, starting after the source `beyond`."""
         for line in self.lists.lines(self._naming.list_id(target.encode()), beyond.encode()):
             yield self.lists.inlink(line)
 

@@ -7,7 +7,7 @@ numbers within a slot are consecutive, as `delta_names` requires. A lane is clai
 compaction at a time, so the changes of a source are compacted in order. All claims are in one cell,
 which is replaced by check-and-put.
 
-A claim expires, by the clocks of the processes. If its plan was not stored yet, nothing was
+Claims expire, according to the clocks of the processes. If the plan was not stored yet, nothing was
 written: the claim becomes void, and its slow process can no longer store a plan. If the plan was
 stored, the claim remains until another process takes it over and executes the plan again.
 """
@@ -28,8 +28,8 @@ from zengraph.tables import CellTable
 
 LOCK_MS = 300_000
 """
-Milliseconds; longer than any compaction takes. After this time the claim of a killed process
-expires.
+The lifetime of a claim (ms), longer than any compaction takes. A killed process's claim expires
+after this time.
 """
 ROW = b"\xffcompaction"
 """The row of the journal table that contains the claims."""
@@ -167,7 +167,7 @@ class ClaimCell:
 
     def begin_waiting(self) -> LaneClaim | None:
         """
-        Claim the free lanes now, and the others with `wait`. Returns None if another process is
+        Claim the free lanes now; `wait` claims the others later. Returns None if another process is
         waiting.
         """
         return self._new(

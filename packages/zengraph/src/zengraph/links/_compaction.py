@@ -3,11 +3,11 @@ Compact the link journal into the posting lists of inlinks.
 
 Any number of processes can compact at the same time, each in some lanes of the journal. A process
 first claims a slot and lanes (`_claims`) and stores its plan: the journal rows that it takes
-(`_plan`). Then it writes a delta to each target, named by its slot and number, deletes the journal
-rows, and gives up its claim. After a crash at any point, a later run, in this process or another,
-finds the plan and writes the same deltas again. If a journal row of the plan is already deleted,
-all its deltas have been written. So each change is compacted exactly once, and the net counts of
-the deltas add up to the exact number of links.
+(`_plan`). Then it writes a delta to each target, named by the slot and the compaction's number,
+deletes the journal rows, and gives up its claim. After a crash at any point, a later run, in this
+process or another, finds the plan and writes the same deltas again. If a journal row of the plan is
+already deleted, all its deltas have been written. So each change is compacted exactly once, and the
+net counts of the deltas add up to the exact number of links.
 
 | row of `l` | cells |
 |---|---|
@@ -97,7 +97,7 @@ class Compactor:
         return self._compact(self._lanes_with_rows(), limit)
 
     def lag_ms(self) -> int:
-        """Age of the oldest journal row in ms, or 0. One short scan per lane."""
+        """Return the age of the oldest journal row in ms, or 0. Takes one short scan per lane."""
         oldest = min((head.at_ms for head in heads(self._journal)), default=None)
         return 0 if oldest is None else max(0, self._clock.now_ms() - oldest)
 
@@ -110,7 +110,7 @@ class Compactor:
 
     def purge(self, sources: Sequence[str]) -> None:
         """
-        Delete the links that these sources no longer have from the journal and all lists.
+        Delete, from the journal and all lists, the links that these sources no longer have.
 
         Compacts the sources' lanes, and rewrites long lists that contain such a link. Waits for
         compactions in other processes, so that none writes such a link again. Safe to repeat after
@@ -150,7 +150,7 @@ class Compactor:
         self, lanes: Sequence[int] | None, limit: int, *, urgent: bool = False
     ) -> CompactionReport:
         """
-        Compact as many of these lanes as `limit` requires: the first ones that are free.
+        Compact as many of these lanes as `limit` requires, choosing the first free ones.
 
         If `lanes` is None, it compacts all lanes and the rows outside them, which is possible only
         while no other process compacts. `urgent` ignores the maximum number of compactions.
@@ -267,8 +267,8 @@ class Compactor:
         """
         Return the depths at which the plan's lists are written.
 
-        The first process that executes the plan chooses them and stores them in it. Returns None if
-        another process has completed the plan.
+        The first process that executes the plan chooses the depths and stores them in the plan.
+        Returns None if another process has completed the plan.
         """
         if plan.depths is not None or not (deepest := self._lists.deepest(groups)):
             return plan.depths or {}
@@ -310,7 +310,7 @@ def _plan_key(claim: LaneClaim) -> bytes:
 
 
 def removals(entries: Sequence[Entry], naming: Naming) -> dict[bytes, list[bytes]]:
-    """Return the sources that removed a link, by the list id of its target."""
+    """Return the sources that removed a link, by the target's list id."""
     columns: dict[bytes, list[bytes]] = defaultdict(list)
     for entry in entries:
         for target in lines_of(entry.removed):

@@ -1,5 +1,5 @@
 """
-Keys of the link journal, for rows in its lanes and rows outside ("beside") the lanes. Pure.
+Keys of the link journal, for rows in its lanes and rows outside ("beside") the lanes.
 
 The changes of a source are always in the lane of its group, in order of time, so lanes can be
 compacted in parallel. Each lane is in one bucket. While the file of that bucket is damaged (on
@@ -21,7 +21,7 @@ from zengraph._naming import Naming
 from zengraph.tables import CellTable
 
 LANES = 64
-"""It must never change, because stored keys depend on it."""
+"""The number of lanes. It must never change, because stored keys depend on it."""
 _MARK = 0x80
 _KEY_BYTES = 18
 
@@ -78,7 +78,10 @@ def beside_range(bucket: int) -> tuple[bytes, bytes]:
 
 
 def heads(table: CellTable) -> Iterator[Head]:
-    """Yield the oldest row of each lane, and of each bucket beside them. A short scan for each."""
+    """
+    Yield the oldest row of each lane, and of each bucket beside them, with one short scan
+    each.
+    """
     for bucket in range(BUCKETS):
         start, stop = bytes([bucket]), bytes([bucket + 1])
         while start < stop:
@@ -92,7 +95,7 @@ def heads(table: CellTable) -> Iterator[Head]:
 
 
 def any_beside(table: CellTable) -> bool:
-    """Return True if there are rows beside the lanes. Sixteen short scans."""
+    """Return True if there are rows beside the lanes. Takes sixteen short scans."""
     for bucket in range(BUCKETS):
         with closing(table.scan(*beside_range(bucket), limit=1)) as rows:
             if any(True for _ in rows):

@@ -1,5 +1,5 @@
 r"""
-Outlinks: the format of a source's cell, and the difference of two cells. Pure.
+Outlinks: the format of a source's cell, and the difference between two cells.
 
 A row for each edge would take eight times the space and time for nodes with many edges of one kind
 that are written together, such as the links of a page or the references of a paper. So a node's
@@ -40,7 +40,8 @@ _HEAD_BYTES = 11
 
 _LEVEL = 1
 """
-Compresses 15 KB in 35 µs. Higher levels gain little, because the links of a source are similar.
+This level compresses 15 KB in 35 µs. Higher levels gain little, because the links of a source are
+similar.
 """
 
 
@@ -156,8 +157,8 @@ def to_lines(links: Sequence[tuple[str, str, str]]) -> bytes:
             seen[target] = f"{target}\t{tag}\t{text[:MAX_TEXT_CHARS]}"
     joined = "\n".join(seen.values())
     if joined.count("\t") != 2 * len(seen) or joined.count("\n") != max(0, len(seen) - 1):
-        # Some text contains a separator. Only then is every text cleaned, which takes ten times
-        # longer.
+        # Some field contains a separator. Only then are all fields cleaned, which takes ten times
+        # as long.
         clean = (
             (target, _clean(text), _clean(tag))
             for target, text, tag in links

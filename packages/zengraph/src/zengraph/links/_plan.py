@@ -36,7 +36,7 @@ from zengraph.tables import CellTable, Row
 
 GRACE_MS = 600_000
 """
-How long an entry (ms) may wait for its writer to update the source's cell. After that, the writer
+How long (ms) an entry may wait for its writer to update the source's cell. After that, the writer
 counts as dead.
 """
 

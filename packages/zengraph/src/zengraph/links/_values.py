@@ -1,4 +1,4 @@
-"""The parameter and return types of packed links: frozen, no I/O."""
+"""The parameter and return types of packed links."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class InLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListLimits:
-    """When posting lists are merged and divided. A table may be written with different limits."""
+    """When posting lists are merged and divided. Writers of one table may have different limits."""
 
     group_lines: int = 512
     """A group with more lines is divided, or, if it is already divided, passes its lines on."""

@@ -56,12 +56,12 @@ Edit = Callable[[bytes], bytes]
 
 @dataclass(frozen=True, slots=True)
 class LinksWrite:
-    """The links of one source."""
+    """A write that sets the links of one source."""
 
     source: str
     at_ms: int
     links: PackedLinks | Edit
-    """The links, or a function of the old ones, called again after a conflicting write."""
+    """The links, or a function of the old links. It is called again after a conflicting write."""
 
 
 class OutlinkWriter:

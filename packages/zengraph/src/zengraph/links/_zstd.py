@@ -1,4 +1,4 @@
-"""Zstandard compression of small values. Pure; each thread has its own codecs."""
+"""Zstandard compression of small values. Each thread has its own codecs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ZstdError = zstandard.ZstdError
 
 
 class _Codecs(threading.local):
-    """Codecs per thread: threads must not share them, and creating them is expensive."""
+    """A thread's own codecs. Threads must not share them, and creating them is expensive."""
 
     def __init__(self) -> None:
         self.compressors: dict[int, zstandard.ZstdCompressor] = {}

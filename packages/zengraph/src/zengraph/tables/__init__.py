@@ -2,13 +2,13 @@
 `CellTable`: the interface of storage engines, modeled on HBase. Engines: memory, sqlite, postgres,
 hbase.
 
-Rows are bytes. A row maps cells `b"family:qualifier"` to bytes, each with a timestamp in
-milliseconds. The put with the larger timestamp is kept, whatever the order of arrival; for equal
-timestamps the later call is kept. A delete at a timestamp removes cells up to and including it. A
-row without cells does not exist. No operation is transactional across rows.
+Row keys and values are bytes. A row maps cells `b"family:qualifier"` to values, each with a
+timestamp in milliseconds. The put with the larger timestamp is kept, whatever the order of arrival;
+if timestamps are equal, the later put is kept. A delete at a timestamp removes cells up to and
+including it. A row without cells does not exist. No operation is transactional across rows.
 
 A put that is not newer than an earlier delete of its cell may be lost (HBase masks it until a major
-compaction), so callers must give a value that is written again after a delete a later timestamp.
+compaction), so when callers write a value again after a delete, they must use a later timestamp.
 `check_and_put` and `incr` use the engine's own clock, so `put` must never write cells that these
 two methods write.
 """
@@ -59,7 +59,7 @@ def newest_ms(row: Row) -> int:
     """
     Return the timestamp with which to delete a row that was read.
 
-    The current time does not work if another machine with a fast clock wrote the row.
+    The current time may be too early, if a machine with a fast clock wrote the row.
     """
     return max(cell.at_ms for cell in row.values())
 
@@ -85,7 +85,7 @@ FORMAT = 2
 """The format of new data. Existing data keeps its original format; see `Tables.format`."""
 
 OWN_ROWS = (b"\0store-identity", b"\0store-format")
-"""Rows of `u` that describe the data of an engine. A copy omits them."""
+"""Rows of `u` that describe an engine's data. A copy of the data omits them."""
 
 
 Scan = Generator[tuple[bytes, Row], None, None]
@@ -130,7 +130,8 @@ class CellTable(Protocol):
         self, rows: Sequence[bytes], guide: bytes, unneeded: Unneeded
     ) -> dict[bytes, Row]:
         """
-        `get_many` for rows of which one cell, `guide`, shows which others a reader needs.
+        Like `get_many`, for rows in which one cell, `guide`, shows which other cells a reader
+        needs.
 
         `unneeded` is called with the key of a row and that cell's value, and returns columns.
         Engines that support it do not read them, and return empty values (time 0) instead.
@@ -153,8 +154,8 @@ class CellTable(Protocol):
         """
         Return the values of `columns`, in that order (None if absent), for each row that has any.
 
-        Reads of records use this: without timestamps, it takes half the time of `get_many` on
-        SQLite.
+        Reads of records use this method, because without timestamps it takes half the time of
+        `get_many` on SQLite.
         """
         return {
             row: tuple([cell.value if (cell := cells.get(c)) else None for c in columns])
@@ -176,7 +177,8 @@ class CellTable(Protocol):
         """
         Return upper bounds of the existing rows' sizes; exact for large rows.
 
-        Some engines do not examine each cell, which takes a tenth of the CPU time of `sizes_many`.
+        Some engines need not examine each cell, so it takes a tenth of the CPU time of
+        `sizes_many`.
         """
         return extents_of(self.sizes_many(rows))
 
@@ -270,9 +272,9 @@ class CellTable(Protocol):
         True if it was written.
 
         Raises InvalidArgument if `expected` or `value` is empty, because HBase does not distinguish
-        empty from absent. Delete such a cell with the cell's own `at_ms`, not the current time: on
-        HBase, a delete at "now" hid the next check_and_put of the same millisecond in 23 of 200
-        cases, although that call returned True.
+        empty from absent. To delete a cell that this method wrote, pass the cell's own `at_ms`, not
+        the current time: on HBase, a delete at "now" hid the next check_and_put of the same
+        millisecond in 23 of 200 cases, although that call returned True.
         """
         return self.check_and_put_many([(row, column, expected, value)])[0]
 
@@ -357,8 +359,8 @@ class Tables(Protocol):
         """
         Return the format in which this data was created, 1 to `FORMAT`. It never changes.
 
-        Callers choose by it how to derive ids. Engines that do not store it have data of the first
-        format.
+        Callers use it to choose how to derive ids. Engines that do not store it have data in the
+        first format.
 
         Raises:
             StoreUnavailable: the engine does not answer.
@@ -382,9 +384,9 @@ class Tables(Protocol):
         """
         Replace damaged files with new ones that contain all readable rows, and return the results.
 
-        Rows may be missing from the new files; the caller must restore them. Because it may be
-        killed first, every call, in any process, returns the results again until they are passed to
-        `salvage_finished`. `report` is called with a line of text before each long step.
+        Rows may be missing from the new files; the caller must restore them. Because the caller may
+        be killed first, every call, in any process, returns the results again until they are passed
+        to `salvage_finished`. `report` is called with a line of text before each long step.
         """
         return []
 

@@ -1,5 +1,5 @@
 """
-The binary format for a whole row in one value. Pure.
+The binary format for a whole row in one value.
 
     2 bytes   n, the number of cells; all integers are big-endian
     4 bytes   length of the shape
@@ -8,7 +8,7 @@ The binary format for a whole row in one value. Pure.
     n+1 * 4   where each value begins and the last one ends, relative to the end of this table
     bytes     the values
 
-Shapes are mostly not parsed (`_shapes`): reading 13 of 29 cells takes 5 µs.
+Most shapes need not be parsed (`_shapes`), so reading 13 of 29 cells takes 5 µs.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def count_of(data: bytes) -> int:
 
 
 def end_of(data: bytes, start: int = 0) -> int:
-    """Return where the packed row that begins at `start` ends. More bytes may follow it."""
+    """Return the end of the packed row that begins at `start`. More bytes may follow it."""
     count, length = RowHead.unpack_from(data, start)
     values: int = start + RowHead.size + length + 12 * count + 4
     return values + int.from_bytes(data[values - 4 : values])
@@ -93,7 +93,7 @@ def updated(data: bytes, puts: Sequence[CellPut]) -> bytes:
     """
     Return the packed row after the puts, as `merged` combines them.
 
-    If no put adds a column, no cell is unpacked, which takes a third of the time.
+    If no put adds a column, no cell is unpacked, so it takes a third of the time.
     """
     count, length = RowHead.unpack_from(data)
     start = RowHead.size + length
@@ -149,7 +149,7 @@ Spans = tuple[tuple[int, int | None], ...]
 
 
 class Places(NamedTuple):
-    """Where the positions of some columns' values are in a row."""
+    """Where a row stores the positions of some columns' values."""
 
     ends_of: Callable[[bytes, int], tuple[int, ...]]
     """Reads only the required offsets."""
@@ -180,7 +180,7 @@ def number_format(count: int) -> Struct:
 
 @lru_cache(maxsize=1024)
 def _existing(columns: tuple[bytes, ...], numbers: Numbers) -> list[tuple[bytes, int]]:
-    """The columns that have a number, each with it."""
+    """Return (column, number) for the columns that have a number."""
     return [(c, number) for c, number in zip(columns, numbers, strict=True) if number is not None]
 
 

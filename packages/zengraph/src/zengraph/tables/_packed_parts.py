@@ -19,7 +19,7 @@ from zengraph.tables._shapes import columns_of, shape_of
 LARGE_BYTES = 1_048_576
 
 ReadPart = Callable[[int, int], bytes]
-"""Reads a number of bytes of the stored row from an offset."""
+"""Reads a number of bytes of the stored row, starting at an offset."""
 
 
 class ValuePlace(NamedTuple):

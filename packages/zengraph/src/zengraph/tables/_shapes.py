@@ -1,11 +1,11 @@
 """
-The shapes of packed rows: which columns a row has, and the number of each. Pure.
+The shapes of packed rows: which columns a row has, and the number of each.
 
 A shape is a sorted JSON list. Many rows have one of a few shapes, so the numbers of the columns
 that readers request are cached. If each row has one column of its own, such as one whose name
-contains a position in a file, no shape repeats. So when two shapes differ in one column only, what
-is before and after that column is remembered, and other shapes that begin and end like that have
-the same numbers. Parsing each of them would take two thirds of the time of a read.
+contains a position in a file, no shape repeats. So when two shapes differ in only one column, the
+text before and after that column is remembered, and other shapes with the same beginning and end
+have the same numbers. Parsing each of them would take two thirds of the time of a read.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Pattern(NamedTuple):
 
 
 class _Request:
-    """What is known of the shapes in which some columns were looked for."""
+    """What is known about the shapes in which certain columns were looked up."""
 
     def __init__(self) -> None:
         self.patterns: tuple[_Pattern, ...] = ()

@@ -1,10 +1,10 @@
 """
 Tables with a short-lived cache of nodes in the reading process.
 
-Only `values_many` of nodes, which plain reads of records call, uses the cache. It keeps the values
-of some columns by row. An entry's age counts from before its read, and has a limit. A write through
-the same tables drops the row, so a process reads its own writes at once. Writes by other processes
-are seen when entries expire. Missing rows are not cached.
+Only the nodes table's `values_many`, which plain reads of records call, uses the cache. It keeps
+the values of some columns by row. An entry's age is counted from the start of its read, and is
+limited. A write through the same tables drops the row, so a process reads its own writes at once.
+Writes by other processes are seen when entries expire. Missing rows are not cached.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ReadCache:
         max_age_s: maximum age of the values that `read` returns.
         max_bytes: limit for the estimated memory of all entries. The oldest are dropped first.
         now_s: a monotonic clock.
-        on_read: called once per read with the numbers of cached and of uncached rows.
+        on_read: called once per read with the numbers of cached and uncached rows.
 
     Attributes:
         size_bytes: estimated memory of the current entries.
@@ -79,7 +79,10 @@ class ReadCache:
         columns: tuple[bytes, ...],
         read: Callable[[Sequence[bytes], tuple[bytes, ...]], dict[bytes, Values]],
     ) -> dict[bytes, Values]:
-        """Return the values of existing rows. Rows that are not cached are read with `read`."""
+        """
+        Return the values of existing rows. The function `read` reads rows that are not
+        cached.
+        """
         now_s = self._now_s()
         prefix, oldest_s = self._prefix(columns), now_s - self._max_age_s
         found: dict[bytes, Values] = {}

@@ -371,7 +371,7 @@ class CellTableContract:
     def test_any_history_gives_the_same_result_as_in_memory(
         self, make_tables: Callable[[], Tables], name: str, history: list[Any]
     ) -> None:
-        # Times increase with each delete, as the port requires: later puts are newer than the
+        # Times increase with each delete, as `CellTable` requires: later puts are newer than the
         # delete.
         twin, tables = MemoryTables()[name], make_tables()
         shift = 0

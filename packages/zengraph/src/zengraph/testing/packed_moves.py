@@ -24,7 +24,7 @@ from zengraph.testing.packed_lists import NAMED, POOL, SCHEMA, A, B, C
 
 class PackedMovesContract:
     """
-    The contract for changes of `Schema.packed` and `Schema.ordered`.
+    The contract for changes to `Schema.packed` and `Schema.ordered`.
 
     The subclass provides this fixture:
         make_tables: a function without arguments that returns empty tables. It may be called

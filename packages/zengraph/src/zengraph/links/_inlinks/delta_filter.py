@@ -1,18 +1,18 @@
 """
-Which lists are in the deltas of a group that collects lines. Pure.
+A filter that tells which lists are in the deltas of a group that collects lines.
 
-Such a group has dozens of deltas, and the reader of a list needs one of them or none. Finding out
-by reading them took a quarter of the read. So one cell of the row contains two bytes of each list
-id in each delta:
+Such a group has dozens of deltas, and the reader of a list needs one of them or none. Without a
+filter, reading the others took a quarter of the read time. So one cell of the row contains two
+bytes of each list id in each delta:
 
     2 bytes    number of deltas
     19 bytes   for each delta: its column, followed by
     4 bytes    the number of its lists
     rest       the last two bytes of the ids, in the order of the deltas and their lists
 
-The content of a delta never changes, so the cell is right at any time, whichever process wrote it.
-A reader reads the deltas that the cell does not name, and those with the same two bytes: with 8,000
-lists, one delta too many in every eighth read. Versions before this cell ignore it.
+The content of a delta never changes, so the cell is always correct, whichever process wrote it. A
+reader reads the deltas that the cell does not name, and those with the same two bytes. With 8,000
+lists, every eighth read includes an unneeded delta. Versions that do not know this cell ignore it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def filter_cells(
     groups: Iterable[ListGroup], many_deltas: int, now_ms: int
 ) -> list[tuple[bytes, dict[bytes, bytes], int]]:
     """
-    Return the new filters, as (key, cells, time), of groups that collect and lack a recent one.
+    Return new filters, as (key, cells, time), for collecting groups without a recent filter.
 
-    A filter is written again when half of `many_deltas` deltas are not in it.
+    A filter is rewritten when at least `many_deltas` / 2 deltas are missing from it.
     """
     return [
         (group.key, {FILTER: pack(group)}, now_ms)
@@ -58,7 +58,7 @@ def pack(group: ListGroup) -> bytes:
 
 
 def columns_without(value: bytes, local_ids: Iterable[bytes]) -> set[bytes]:
-    """Return the columns that a reader of these lists does not need, and that of the filter."""
+    """Return the columns that a reader of these lists does not need, including the filter's."""
     deltas, stop = _deltas(value)
     starts = [0, *accumulate(count for _, count in deltas)]
     columns = [column for column, _ in deltas]
@@ -77,7 +77,7 @@ def _named(group: ListGroup) -> set[bytes]:
 
 
 def _deltas(value: bytes) -> tuple[Sequence[tuple[bytes, int]], int]:
-    """Return the column and the number of lists of each delta, and where the marks begin."""
+    """Return each delta's column and number of lists, and the offset at which the marks begin."""
     stop = _COUNT_BYTES + _Delta.size * int.from_bytes(value[:_COUNT_BYTES])
     return list(_Delta.iter_unpack(value[_COUNT_BYTES:stop])), stop
 

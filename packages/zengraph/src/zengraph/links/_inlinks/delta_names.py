@@ -1,9 +1,9 @@
 """
-Names of deltas, and the record of which deltas a header includes. Pure.
+The names of deltas, and the record of which deltas a header includes.
 
 Two kinds of writers add deltas to the rows of posting lists: a compaction adds them to the first
 groups, and a group that passes on its lines adds them to the groups and lists below it. Every
-writer has a source, one byte, and numbers its writes 1, 2, 3 and so on. It starts a number only
+writer has a source (one byte), and numbers its writes 1, 2, 3 and so on. It starts a number only
 after all deltas of the previous number are written, and a repeated write under the same name always
 has the same content. So the last included number of each source describes what a header includes,
 whatever the order in which sources write, and a delta that arrives late is recognized.
@@ -27,14 +27,14 @@ _NUMBER = (1 << _NUMBER_BITS) - 1
 _SOURCE_STOP = len(DELTA) + 2
 """The column of a delta begins with `DELTA` and two digits of the source."""
 _AFTER = b"~"
-"""Sorts after all digits, so a prefix with it sorts after all columns with that prefix."""
+"""Sorts after all digits, so a prefix followed by this sorts after all columns with that prefix."""
 
 Upto = Mapping[int, int]
 """The last included number, by source."""
 
 
 def delta_name(source: int, number: int) -> int:
-    """Return the name of a delta: a number of 8 bytes."""
+    """Return the name of a delta: an 8-byte number."""
     return source << _NUMBER_BITS | number
 
 
@@ -62,7 +62,7 @@ def not_included(upto: Upto, columns: Sequence[bytes]) -> list[bytes]:
     """
     Return the deltas of the sorted `columns` that a header with that `upto` does not include.
 
-    Bisects the columns of each source: a group may have dozens.
+    Bisects the columns of each source, because a group may have dozens.
     """
     result, at = list[bytes](), 0
     while at < len(columns):
@@ -88,7 +88,7 @@ def extended(upto: Upto, columns: Iterable[bytes]) -> dict[int, int]:
 
 def last_of(source: int, upto: Upto, columns: Sequence[bytes]) -> int:
     """
-    Return the last number of a source that a row has received, in its header or as a delta.
+    Return the last number that a row has received from a source, in its header or as a delta.
 
     `columns` are the row's deltas, sorted.
     """

@@ -5,11 +5,11 @@ Without it, each line of a large batch would be written once on each level of th
 to be passed on at once. So the lines go directly to the deepest level at which each group receives
 `delta_lines` of them on average.
 
-A line must not overtake an earlier change of its link. So a compaction passes by a level only if
-all groups on it and above it are divided and contain no lines. The changes of one source are always
+A line must not overtake an earlier change to its link. So a compaction skips a level only if all
+groups on it and above it are divided and contain no lines. The changes of one source are always
 compacted one after the other (`_journal_keys`), so lines that other processes add to these groups
-in the meantime are of other links. The depths are stored in the plan, so that whoever executes it
-again writes the same deltas to the same groups.
+in the meantime belong to other links. The depths are stored in the plan, so that whoever executes
+it again writes the same deltas to the same groups.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ ByGroup = Mapping[bytes, list_block.Lists]
 """Lists by the key of their first group, and then by the last 12 bytes of their ids."""
 
 _LINE_BYTES = 16
-"""Shorter than any line, which contains 13 digits and four tabs."""
+"""All lines are longer than this number of bytes, because they contain 13 digits and four tabs."""
 
 
 def large_groups(groups: ByGroup, delta_lines: int) -> dict[bytes, int]:
     """
-    The largest depth for each group with enough lines, by its key. Reads nothing, so every process
-    finds the same groups. A later version must not find others: it would write the lines of a plan
-    that has no depths to other groups than the version that began it.
+    Return the largest depth for each group with enough lines, by the group's key. Reads nothing, so
+    every process finds the same groups. Later versions must find the same groups, too. Otherwise
+    they would write the lines of a plan without depths to other groups than the version that began
+    it.
     """
     deepest = {}
     for key, lists in groups.items():
@@ -47,7 +48,7 @@ def large_groups(groups: ByGroup, delta_lines: int) -> dict[bytes, int]:
 
 
 def entry_depths(table: CellTable, deepest: Mapping[bytes, int]) -> dict[bytes, int]:
-    """The depth at which to write each of these groups now. One multi-get for each level."""
+    """Return the depth at which to write each of these groups now, with a multi-get per level."""
     depths = dict.fromkeys(deepest, 0)
     open_groups = dict(deepest)
     for depth in range(max(deepest.values(), default=0)):
@@ -63,5 +64,5 @@ def entry_depths(table: CellTable, deepest: Mapping[bytes, int]) -> dict[bytes, 
 
 
 def _level(group: bytes, depth: int) -> list[bytes]:
-    """The keys of all groups of a level."""
+    """Return the keys of all groups on a level."""
     return [group + b"".join(digits) for digits in product(DIGITS, repeat=depth)]

@@ -1,5 +1,5 @@
 """
-Rows of groups of posting lists: their keys, headers and deltas. Pure.
+The rows of groups of posting lists: their keys, headers and deltas.
 
 The key of a group's row is the hash of a group of names (4 bytes) and, for each division, one more
 hexadecimal digit of the list ids that belong to it. A header cell is
@@ -42,7 +42,7 @@ MAX_DEPTH = 8
 COLLECTOR_DEPTH = 1
 """Groups with at least this many divisions may collect lines (`levels_below`)."""
 _LARGE_DEPTH = 2
-"""A group with that many divisions belongs to a host with at least 8,192 inlinks."""
+"""A group with this many divisions belongs to a host with at least 8,192 inlinks."""
 
 # The limits of groups, relative to `group_lines` and `many_deltas`.
 BUFFER_FACTOR = 2
@@ -50,9 +50,9 @@ _MANY_FACTOR = 4
 _LEAF_FACTORS = [2 ** ((digit - 5) / 4) for digit in range(FAN_OUT)]
 _COLLECTOR_FACTORS = [24 * 2 ** ((digit - 7.5) / 10) for digit in range(FAN_OUT)]
 MIN_FAR_FACTOR = 8
-"""A group with fewer lines does not pass them over a level: the deltas would be too small."""
+"""A group with fewer lines does not pass them over a level, because deltas would be too small."""
 MAX_COLLECTED_DELTAS = 64
-"""With more deltas, a group collects no more lines than other groups, for the sake of readers."""
+"""A group with more deltas collects no more lines than other groups, to keep reads fast."""
 
 FILTER = b"l:f"
 """The column with the filter of a group's deltas (`delta_filter`)."""
@@ -79,7 +79,7 @@ def is_group(key: bytes) -> bool:
 def lists_below(
     key: bytes, lists: list_block.Lists, levels: int = 1
 ) -> Mapping[bytes, list_block.Lists]:
-    """Divide a group's lists by the groups that many levels below it, and return them by key."""
+    """Divide a group's lists among the groups `levels` levels below it, and return them by key."""
     start = len(key) - GROUP_BYTES
     stop = start + levels
     parts: dict[str, dict[bytes, bytes]] = {}
@@ -94,7 +94,7 @@ def lists_below(
 
 def max_lines(key: bytes, group_lines: int, header: GroupHeader) -> float:
     """
-    The number of lines at which a group is divided, or, if it was, passes them on.
+    Return the number of lines at which a group is divided or, if already divided, passes them on.
 
     Groups below the first divisions belong to a large host. All of them grow at the same rate, so
     with the same limit, they would all be divided at about the same time, which takes as long as
@@ -102,7 +102,8 @@ def max_lines(key: bytes, group_lines: int, header: GroupHeader) -> float:
     `group_lines`. A smaller limit would only replace the group by a buffer that is as large.
     Buffers of large hosts are twice as large as others, so that they pass on half as many deltas.
     Collecting groups have 14 to 40 times `group_lines`, so that each of the 256 groups two levels
-    below gets about 32 lines; they also differ, so that not all of them pass at the same time.
+    below gets about 32 lines; these limits differ as well, so that the groups do not all pass on
+    their lines at the same time.
     """
     if header.collects:
         return group_lines * _COLLECTOR_FACTORS[int(key[-1:], FAN_OUT)]
@@ -114,13 +115,13 @@ def max_lines(key: bytes, group_lines: int, header: GroupHeader) -> float:
 
 
 def large_delta(key: bytes, large_lines: int) -> int:
-    """The number of lines of a delta after which the size of its group is checked."""
+    """Return the number of lines in a delta after which the size of its group is checked."""
     return large_lines * (BUFFER_FACTOR if len(key) >= GROUP_BYTES + _LARGE_DEPTH else 1)
 
 
 def many_deltas(key: bytes, many: int) -> int:
     """
-    The number of deltas at which an undivided group is merged.
+    Return the number of deltas at which an undivided group is merged.
 
     Groups of large hosts get large deltas, so they are merged less often: each merge writes all of
     the group's lines again.
@@ -142,7 +143,7 @@ class Pass(NamedTuple):
     inline_lines: int
     """Lists with more lines get their own rows."""
     levels: int = 1
-    """How many levels below the group the lines go: 2 to pass over the level between."""
+    """How many levels down the lines move. If it is 2, they skip the level in between."""
 
 
 class GroupHeader(NamedTuple):
@@ -192,7 +193,7 @@ class GroupHeader(NamedTuple):
 
 
 def _packed(now: Pass | None) -> tuple[object, ...] | None:
-    """Encode a pass. One level is left out, as in earlier versions, which had no other number."""
+    """Encode a pass. `levels` is omitted if it is 1, as in earlier versions, which knew only 1."""
     if now is None:
         return None
     parts = to_names(now.upto), now.divided, now.inline_lines
@@ -203,7 +204,7 @@ class ListGroup:
     """
     A group as read from its row. Nothing is parsed before it is needed.
 
-    Most groups that a reader of a list gets do not contain the list.
+    Most of the groups that are read for a list do not contain it.
     """
 
     def __init__(self, key: bytes, row: Row) -> None:
@@ -228,14 +229,14 @@ class ListGroup:
 
     @property
     def merged(self) -> list[bytes]:
-        """The deltas that the header includes, and their filter, which may be deleted."""
+        """The columns that may be deleted: the deltas that the header includes, and the filter."""
         unmerged = set(self.unmerged)
         merged = [column for column in self.deltas if column not in unmerged]
         return [*merged, FILTER] if merged and FILTER in self.row else merged
 
     @property
     def depth(self) -> int:
-        """The number of divisions that led to it."""
+        """The number of divisions that led to this group."""
         return len(self.key) - GROUP_BYTES
 
     @property
@@ -258,7 +259,7 @@ class ListGroup:
 
     @property
     def lines(self) -> int:
-        """The number of lines of all lists."""
+        """The total number of lines in all lists."""
         return list_block.lines_in(self.blocks)
 
     @property

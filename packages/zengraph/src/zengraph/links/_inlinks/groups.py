@@ -3,14 +3,14 @@ Groups of posting lists: rows that each contain many short lists of one group of
 
 Most lists are short, and most links stay within their group of names, such as a site's pages. If
 each list had its own row, nearly every link would write a separate row. A group is one row with all
-lists whose ids begin with its key: at first all lists of a group of names. It has a delta for each
-compaction and a header with the merged lists.
+lists whose ids begin with its key: at first all lists of a group of names. The row has a delta for
+each compaction and a header with the merged lists.
 
-When a group exceeds `group_lines`, it is divided into sixteen groups, by the next hexadecimal
-digit of the list ids. From then on it is a buffer: when it again has that many lines, it passes
-them on to the sixteen groups (a buffer tree, Arge 1995), or over them (`levels_below`). So a link
-is written a few times, always in large values, and all groups stay small. A list longer than
-`inline_lines` leaves its group and gets its own rows (`Segments`). A list's oldest lines are
+When a group exceeds `group_lines`, it is divided into sixteen groups, by the next hexadecimal digit
+of the list ids. From then on it is a buffer: when it again has that many lines, it passes them on
+to the sixteen groups (a buffer tree, Arge 1995), or over them (`levels_below`). So a link is
+written only a few times, always as part of a large value, and all groups stay small. A list longer
+than `inline_lines` leaves its group and gets its own rows (`Segments`). A list's oldest lines are
 therefore in its own rows, newer ones in the deepest group, and the newest in the first group.
 
 Any number of processes can write groups at the same time. Deltas are only added (`delta_names`).
@@ -73,7 +73,7 @@ class _Edit(NamedTuple):
 
     group: ListGroup
     header: GroupHeader
-    """Unchanged if only a pass has to be completed or leftover deltas deleted."""
+    """Unchanged if the edit only completes a pass or deletes leftover deltas."""
     merged: _Merged | None = None
 
 
@@ -148,7 +148,10 @@ class Groups:
         return all_long
 
     def repair(self, key: bytes) -> bool:
-        """Mark a group as divided if deeper groups exist; False if marked already, or changed."""
+        """
+        Mark a group as divided, because deeper groups exist. Returns False if it already is or has
+        a pass in progress, or if another process changed it.
+        """
         group = ListGroup(key, self._table.get(key))
         if group.header.divided or group.header.passing:
             return False
@@ -290,10 +293,10 @@ class Groups:
         """
         Execute passes that have begun.
 
-        A pass is written to the long lists before the groups below. So if a group has received it,
-        its long lists have, too; readers rely on that. Returns the keys of the groups below to
-        check, the ids of the long lists, and each group whose pass this process completed, with the
-        links removed in it.
+        A pass writes to the long lists before it writes to the groups below. So if a group has
+        received a pass, its long lists have received it as well; readers rely on that. Returns the
+        keys of the groups below to check, the ids of the long lists, and each group whose pass this
+        process completed, with the links removed in it.
         """
         names = [delta_name(p.group.source, p.group.header.passes) for p in passing_groups]
         named = list(zip(passing_groups, names, strict=True))

@@ -1,12 +1,12 @@
 """
-Which groups pass their lines over the level below them, directly to the groups two levels below.
+Find groups that may pass lines over the level below them, directly to groups two levels below.
 
 Without it, a link of a large host would be written once on each level of its tree of groups. When
-all sixteen groups below a group are divided, it only costs time to write lines to them: each of
-them would collect the lines and pass them on. So the group above collects more lines itself, and
+all sixteen groups below a group are divided, writing lines to them is a waste of time, because each
+would only collect the lines and pass them on. So the group above collects more lines itself, and
 passes them to the 256 groups two levels below.
 
-As in `entry_depths`, a line must not overtake an earlier change of its link, so lines pass over a
+As in `entry_depths`, a line must not overtake an earlier change to its link, so lines pass over a
 level only while the groups there are empty. All of a group's earlier lines are below it before its
 next pass begins, and a compaction writes to groups below it only while it is empty. So if the
 groups below are read after the lines of the group, they show every earlier change of these lines.
@@ -21,14 +21,14 @@ from zengraph.links._inlinks.postings import HEADER
 from zengraph.tables import CellTable
 
 LAST_DIVIDED = DIGITS[-1]
-"""The digit of the groups with the highest limit: they are the last ones to be divided."""
+"""The digit of the groups with the highest limit, which are the last ones to be divided."""
 
 
 def divided_below(table: CellTable, keys: Collection[bytes]) -> set[bytes]:
     """
-    Return those groups all of whose sixteen groups are divided.
+    Return the groups whose sixteen groups directly below are all divided.
 
-    Reads one header for nearly all groups, because few have begun to divide their last group.
+    Reads only one header for nearly all groups, because few have begun to divide their last group.
     """
     last = table.get_many([key + LAST_DIVIDED for key in keys], [HEADER])
     likely = [key for key in keys if GroupHeader.of(last.get(key + LAST_DIVIDED, {})).divided]
@@ -42,9 +42,9 @@ def divided_below(table: CellTable, keys: Collection[bytes]) -> set[bytes]:
 
 def left_below(table: CellTable, keys: Collection[bytes]) -> dict[bytes, list[bytes]]:
     """
-    Return for each group the keys of the groups directly below that still contain lines.
+    Return, for each group, the keys of the groups directly below that still contain lines.
 
-    Leaves out a group if one below it is not divided, which happens only if its header was lost.
+    Omits a group if one below it is not divided, which happens only if that one's header was lost.
     """
     rows = table.get_many([key + digit for key in keys for digit in DIGITS])
     groups = {key: ListGroup(key, row) for key, row in rows.items()}

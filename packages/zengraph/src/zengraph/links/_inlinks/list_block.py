@@ -1,5 +1,5 @@
 """
-List blocks: several posting lists in one value. Pure.
+List blocks: several posting lists in one value.
 
     4 bytes   number of lists
     4 bytes   number of lines of all lists

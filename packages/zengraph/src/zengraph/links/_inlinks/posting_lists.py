@@ -34,7 +34,7 @@ class PostingLists:
     """Convert a line of a list to an `InLink`."""
 
     def count(self, targets: Sequence[bytes]) -> int:
-        """Return exact number of links to all of `targets`; at most two round trips."""
+        """Return the exact number of links to all of `targets`. Takes at most two round trips."""
         total = 0
         for target, (groups, row) in self._read(targets).items():
             text = _text(groups, target, row)
@@ -49,11 +49,11 @@ class PostingLists:
         yield from self._long.lines(target, row, text.split(b"\n") if text else (), beyond)
 
     def deepest(self, groups: ByGroup) -> dict[bytes, int]:
-        """`large_groups` within the limits of these lists."""
+        """Return `large_groups` for the limits of these lists."""
         return large_groups(groups, self._limits.delta_lines)
 
     def depths(self, deepest: Mapping[bytes, int]) -> dict[bytes, int]:
-        """`entry_depths` in the table of these lists."""
+        """Return `entry_depths` for the table of these lists."""
         return entry_depths(self._table, deepest)
 
     def add(self, changes: LinkChanges) -> int:
@@ -73,7 +73,7 @@ class PostingLists:
             self._long.rebuild(target, now_ms)
 
     def problems(self, step: Callable[[], None]) -> Iterator[tuple[bytes, str]]:
-        """Yield (key, problem) of lists and groups. Reads all rows; `step` is called for each."""
+        """Yield (key, problem) for lists and groups. Reads all rows, and calls `step` for each."""
         last = b""
         with closing(self._table.scan(b"", None)) as rows:
             for key, _ in rows:
@@ -128,7 +128,7 @@ class PostingLists:
 
 
 def _text(groups: Sequence[ListGroup], target: bytes, row: Row) -> bytes:
-    """Return a list's joined lines in groups, without moved lines that a later row contains."""
+    """Return the joined lines that groups contain for a list, except moved lines in a later row."""
     texts = []
     for number, group in enumerate(groups):
         if not group.may_contain(target):

@@ -1,5 +1,5 @@
 r"""
-Posting lists: the packed inlinks of a target. Pure.
+Posting lists: the packed inlinks of a target.
 
 A posting is a line `source \t at_ms \t kind \t tag \t text`. Lists are sorted by source; if a
 source has several lines, only the one with the largest at_ms is valid. Kinds: `+` a new link, `~` a
@@ -8,7 +8,7 @@ link whose text changed, `-` a removed link. A delta of a list is
     4 bytes   its net count: added links minus removed links, signed
     rest      the lines, plain if it begins with a line, else zstd (whose magic is not UTF-8)
 
-Net counts add up to the exact number, because each change of a source is compacted exactly once.
+Net counts add up to the exact number of links, because each change is compacted exactly once.
 
 A header contains the names of merged deltas, the segments, and the newest part of the list.
 """
@@ -112,7 +112,7 @@ class Settled(NamedTuple):
     text: bytes
     """The valid line of each source, joined."""
     present: int
-    """The number of links, correct if all changes of these links are among the merged lines."""
+    """The number of links, correct if all changes to these links are among the merged lines."""
     net: int
     """Added minus removed links. Differs from `present` if earlier changes are stored elsewhere."""
     removed: list[bytes]
@@ -123,7 +123,7 @@ NOTHING = Settled(b"", 0, 0, [])
 
 
 def is_settled(text: bytes) -> bool:
-    """True if the joined lines of a list are all added links, so that `settled` returns them."""
+    """True if a list's joined lines are all added links, so that `settled` returns them."""
     return _STAYED_FIELD not in text and _WENT_FIELD not in text
 
 
@@ -131,11 +131,11 @@ def settled(text: bytes) -> Settled:
     """
     Merge the joined lines of a list, which need not be sorted.
 
-    If all earlier changes of a link are among the lines, a link that was added and removed is left
+    If all earlier changes to a link are among the lines, a link that was added and removed is left
     out, and a changed link becomes a new one.
     """
-    # Lines occur twice if an earlier version has completed a compaction that this one began: it
-    # knows no depths (`entry_depths`), so it wrote them to other groups.
+    # Lines occur twice if an earlier version has completed a compaction that this version began.
+    # Earlier versions do not know depths (`entry_depths`), so they write lines to other groups.
     every = sorted({*text.split(b"\n")})
     if is_settled(text):
         return Settled(b"\n".join(every), len(every), len(every), [])

@@ -1,5 +1,5 @@
 """
-The circuit breaker of a gateway: takes it out of rotation after errors, and probes it later. Pure.
+A gateway's circuit breaker, which takes it out of rotation after errors, and probes it later.
 
 The caller passes the time, in seconds of a monotonic clock.
 """

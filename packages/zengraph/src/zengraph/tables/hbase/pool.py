@@ -42,7 +42,7 @@ MAX_IDLE_S = 45.0
 FIRST_EJECTION_S = 0.5
 MAX_EJECTION_S = 30.0
 
-# Responses of HBase itself, unlike transport errors: retrying at once does not help.
+# These are responses from HBase itself, not transport errors, so retrying at once does not help.
 ANSWERS = (thrift_api.IOError, thrift_api.IllegalArgument, thrift_api.AlreadyExists)
 # TException is the base of Thrift's own errors, except for one in the compiled protocol. Bytes that
 # are not Thrift make that protocol allocate a negative size (SystemError) or an enormous one.
@@ -99,11 +99,11 @@ class Gateway:
 
 class HBasePool:
     """
-    At most `size` connections over all `gateways` (`host:port`). Thread-safe; may be used across a
-    fork.
+    At most `size` connections across all `gateways` (`host:port`). Thread-safe; may be used across
+    a fork.
 
     Args:
-        timeout_s: limit for one call, and for the wait for a free connection.
+        timeout_s: limit for one call, and for waiting for a free connection.
         now_s: the monotonic clock.
         words: names of commands and settings for error messages.
     """

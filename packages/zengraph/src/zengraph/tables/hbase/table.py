@@ -8,7 +8,7 @@ Behavior of HBase and its gateway, and how this adapter handles it (observed on 
 - Writes carry the caller's timestamps, so the newest one wins in any order of arrival. The region
   server assigns the timestamps of check-and-put and increment, which are never earlier than those
   of the cells that they replace.
-- `rows` omits rows that have none of the columns, as the port requires.
+- `rows` omits rows that have none of the columns, as `CellTable` requires.
 - A scan is read in pages. Each page has its own scanner, which is closed before its rows are
   returned. So the caller's work blocks no connection and no scanner, and a page that failed can be
   read again.
@@ -109,7 +109,7 @@ class HBaseTable(CellTable):
         call = "getRows" if columns is None else "getRowsWithColumns"
         columns_argument = () if columns is None else (list(columns),)
         distinct = list(dict.fromkeys(rows))
-        # If a reader's bytes are counted, read few rows at once: the first row must be counted
+        # If a reader's bytes are counted, read few rows at once, so that the first row is counted
         # early.
         at, size = 0, MAX_BATCH_ROWS if counted_rows() is None else FIRST_PAGE_ROWS
         while part := distinct[at : at + size]:
@@ -124,7 +124,7 @@ class HBaseTable(CellTable):
         if limit <= 0:
             return {}
         family, _, name = prefix.partition(b":")
-        # A name is UTF-8, which never contains the byte 0xff, so this key is after all names.
+        # A name is UTF-8, which never contains the byte 0xff, so this key sorts after all names.
         low, high = max(name, beyond.partition(b":")[2]), after(name) or b"\xff"
         filters = b"ColumnRangeFilter('%s', %s, '%s', false) AND ColumnPaginationFilter(%d, 0)" % (
             _quoted(low),
@@ -365,7 +365,7 @@ def _sent_first(
     client: Any,
     calls: Sequence[tuple[str, Mapping[str, Any]]],
 ) -> list[Any]:
-    """Like `call_each`, after the calls `ahead`, whose results are appended to `results`."""
+    """Like `call_each`, but send the calls `ahead` first, and append their results to `results`."""
     found = call_each(client, [*ahead, *calls])
     results += found[: len(ahead)]
     return found[len(ahead) :]
@@ -409,7 +409,7 @@ def _batches(
 
 
 def _quoted(text: bytes) -> bytes:
-    """Quote a text for a filter."""
+    """Quote a string for a filter."""
     return text.replace(b"'", b"''")
 
 
@@ -447,8 +447,8 @@ def _before(key: bytes) -> bytes | None:
 
 def _next_size(size: int, page: Sequence[Any]) -> int:
     """
-    Return the number of rows of the next page: four times as many as the last, unless its rows were
-    large.
+    Return the number of rows of the next page: four times as many as on the last page, unless its
+    rows were large.
     """
     page_bytes = sum(map(_value_bytes, page))
     if page_bytes > MAX_PAGE_BYTES:

@@ -82,7 +82,7 @@ def _text(value: bytes | str) -> str:
 
 def shell_commands(prefix: str, compression: str, regions: int = 16) -> str:
     """
-    Commands for the hbase shell that create all tables, split into `regions` from the start.
+    Return hbase shell commands that create all tables, split into `regions` from the start.
 
     Tables keyed by hashes are split evenly; tables keyed by buckets get a region per bucket. All
     families are enabled for replication, which costs nothing without a peer. Enabling it later is

@@ -1,5 +1,5 @@
 """
-PostgreSQL's binary format of arrays: one parameter carries a whole batch. Pure.
+PostgreSQL's binary array format, with which one parameter carries a whole batch.
 
     int32 dimensions, int32 has nulls, uint32 element type, int32 length, int32 first index
     of each element: int32 length in bytes (-1: null), its bytes
@@ -36,7 +36,7 @@ def int8_array(values: Sequence[int]) -> bytes:
 
 
 def xid_array(values: Sequence[bytes]) -> bytes:
-    """Transaction ids, in the binary form in which they were read, as `xid[]`."""
+    """Return transaction ids as `xid[]`. They are in the binary form in which they were read."""
     parts = [_HEAD.pack(1, 0, XID, len(values), 1)]
     for value in values:
         parts += (b"\0\0\0\4", value)
@@ -44,7 +44,7 @@ def xid_array(values: Sequence[bytes]) -> bytes:
 
 
 def int8(value: int) -> bytes:
-    """One number as `bigint`."""
+    """Return the number as `bigint`."""
     return value.to_bytes(8, signed=True)
 
 

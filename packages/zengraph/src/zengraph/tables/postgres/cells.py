@@ -133,8 +133,8 @@ class CellRows(CellTable):
 
     def puts(self, items: Sequence[RowItem]) -> list[Call]:
         """
-        Return the calls for these puts. A statement can change a cell only once, so only its newest
-        value is sent.
+        Return the calls for these puts. A statement can change a cell only once, so only each
+        cell's newest value is sent.
         """
         newest: dict[tuple[bytes, bytes], tuple[int, bytes]] = {}
         for row, cells, at_ms in items:
@@ -165,7 +165,7 @@ class CellRows(CellTable):
             self._pool.run(calls)
 
     def deletions(self, items: Sequence[Deletion]) -> list[Call]:
-        """Calls for these deletions."""
+        """Return the calls for these deletions."""
         whole: dict[bytes, int] = {}
         cells: dict[tuple[bytes, bytes], int] = {}
         for row, columns, at_ms in items:

@@ -82,7 +82,7 @@ def remedies_by_state(words: Remedies) -> dict[str, str]:
     }
 
 
-# libpq reports no SQLSTATE for a refused connection, so these texts identify the error.
+# libpq reports no SQLSTATE for a refused connection, so these strings identify the error.
 REFUSALS = (
     ("too many connections", "53300"),
     ("remaining connection slots", "53300"),
@@ -166,8 +166,8 @@ class PostgresConnection:
 
     def is_quiet(self) -> bool:
         """
-        Return False if the connection was idle too long or has unread data, such as a close by the
-        server.
+        Return False if the connection was idle too long, or has unread data, for example because
+        the server closed it.
         """
         return time.monotonic() - self.used_at_s < MAX_IDLE_S and not self._poll.poll(0)
 

@@ -15,7 +15,7 @@ MASK = "***"
 def without_password(url: str) -> str:
     """
     Return `url` with masked credentials: a URL, PostgreSQL's `key=value` pairs, or a malformed
-    text.
+    string.
 
     Only parts that cannot contain credentials stay: the scheme, hosts, ports and path of a
     well-formed URL, and the values of options known to be harmless. Everything before the last `@`

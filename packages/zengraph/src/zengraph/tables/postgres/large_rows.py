@@ -131,7 +131,7 @@ class LargeNodeRows:
 
 
 class _StoredRow:
-    """Reads a row in parts, all of one version. `size` is 0 if the row does not exist."""
+    """Reads a row in parts, all from one version. `size` is 0 if the row does not exist."""
 
     def __init__(self, pool: PostgresPool, part: Statement, row: bytes) -> None:
         self._pool = pool

@@ -179,7 +179,7 @@ class NodeRows(CellTable):
             self.merge_parts([row for (row,) in full])
 
     def puts(self, items: Sequence[RowItem]) -> list[Call]:
-        """Calls for these puts. They return the rows to pass to `merge_parts`."""
+        """Return the calls for these puts. Their results are the rows to pass to `merge_parts`."""
         puts: dict[bytes, list[CellPut]] = {}
         for row, cells, at_ms in items:
             if cells:
@@ -383,7 +383,7 @@ class NodeRows(CellTable):
 
 
 def _next_page(rows: int, size: int) -> int:
-    """Return the number of rows of the scan's next page, based on the bytes of the last one."""
+    """Return the number of rows of the scan's next page, based on the last page's size."""
     if size > _PAGE_BYTES:
         return max(1, rows // 2)
     return rows if 4 * size > _PAGE_BYTES else min(4 * rows, _SCAN_ROWS)

@@ -1,11 +1,11 @@
 """
-A pool of connections to one PostgreSQL, for all threads of a process.
+A pool of connections to one PostgreSQL server, for all threads of a process.
 
 - A connection serves one call at a time. If a call ends without a response, it is closed.
 - If the server rejects a call because of other transactions (deadlock, serialization), it has
   changed nothing, and the call is repeated, up to `ATTEMPTS` attempts.
-- After a lost connection the idle ones are closed too, because usually the server was restarted. A
-  repeatable call is repeated once on a new connection. Other calls (check-and-put, increment) are
+- When a connection is lost, the idle ones are closed too, because usually the server has restarted.
+  A repeatable call is repeated once on a new connection. Other calls (check-and-put, increment) are
   repeated only if nothing has been sent.
 - A forked process opens its own connections.
 """
@@ -56,7 +56,7 @@ class PostgresPool:
     Args:
         dsn: a libpq connection string. If it names several hosts, they are tried in order.
         size: maximum number of connections of this process.
-        timeout_s: limit for one call, and for the wait for a free connection.
+        timeout_s: limit for one call, and for waiting for a free connection.
         pooler: see `PostgresConnection`.
         opened: called with each new connection. If it raises, the connection is closed.
         words: names of commands and settings for error messages.

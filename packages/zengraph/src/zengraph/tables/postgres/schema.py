@@ -60,7 +60,10 @@ _QUEUES = ("j", "d", "f")
 
 
 def statements(schema: str, partitions: int) -> str:
-    """Statements that create the schema and its missing tables; existing ones are not changed."""
+    """
+    Return statements that create the schema and its missing tables; existing ones are not
+    changed.
+    """
     lines = [
         f"CREATE SCHEMA IF NOT EXISTS {schema}",
         f"CREATE TABLE IF NOT EXISTS {schema}.meta (name text PRIMARY KEY, value text NOT NULL)",
@@ -258,8 +261,8 @@ class TableSchema:
 
     def _all_rights(self, table: str) -> bool:
         """
-        Return True if the user has all rights; `has_table_privilege` of a list checks for any of
-        them.
+        Return True if the user has all rights. Given a list, `has_table_privilege` checks for any
+        of them.
         """
         each = " AND ".join(
             f"has_table_privilege('{table}', '{right}')"
@@ -294,7 +297,7 @@ class TableSchema:
 
 
 class ServerFacts(NamedTuple):
-    """The result of `_FACTS`: settings and states of a server and its database, as text."""
+    """The result of `_FACTS`: settings and states of a server and its database, as strings."""
 
     version: str
     """`server_version_num`: the major version times 10,000, plus the minor version."""
@@ -306,7 +309,7 @@ class ServerFacts(NamedTuple):
 
 
 def problems_of_server(facts: ServerFacts, words: Remedies = DEFAULT) -> Iterator[str]:
-    """Yield problems with a server, one line each with the remedy. Pure."""
+    """Yield problems with a server, one line each with the remedy."""
     if int(facts.version) < OLDEST_SERVER * 10_000:
         yield (
             f"the server is PostgreSQL {int(facts.version) // 10_000}: {words.program} needs "

@@ -26,8 +26,8 @@ from zengraph.tables.sqlite.layouts import page_bytes, schemas
 BUSY_TIMEOUT_S = 30.0
 LOCK_WAIT_S = 10.0
 """
-Seconds. Creating a folder's files takes well under a second; a process that holds the lock longer
-is stuck.
+How long (s) to wait for another process to create a folder's files. That takes well under a second,
+so a process that takes longer is stuck.
 """
 _CACHE_KIB = 1024
 """
@@ -43,7 +43,8 @@ class Connections(threading.local):
         self.pid = 0
         self.open: dict[int, tuple[sqlite3.Connection, int]] = {}
         """
-        Open connections by file number, each with the result of `_opening` when it was opened.
+        Open connections by file number, each with the result of `_opening` when it was
+        opened.
         """
         self.abandoned: list[dict[int, tuple[sqlite3.Connection, int]]] = []
 
@@ -139,7 +140,8 @@ class StoreFiles:
         folder: created if missing.
         count: the number of files.
         checkpoints: when logs are moved into the files.
-        waits_s: timeouts for another writer of a file, and for a process that creates the files.
+        waits_s: how long to wait for another writer of a file, and for another process that creates
+            the files.
         remedies: names of commands and settings for error messages.
     """
 
@@ -297,7 +299,7 @@ class StoreFiles:
             return open_file(path, self.form, self._busy_s), opening
 
     def _alone(self) -> AbstractContextManager[None]:
-        """Let one thread of one process at a time create files of the folder."""
+        """Let only one thread of one process create files in the folder at a time."""
         return locked(self.folder / _MARKER, wait_s=self._lock_s)
 
     def _opening(self, number: int) -> int:

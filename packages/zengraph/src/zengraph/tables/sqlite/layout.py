@@ -10,9 +10,9 @@ from zengraph._read_bytes import counted_rows
 from zengraph.tables import Row, RowExtent, RowSizes, Unneeded, extents_of
 
 COUNTED_BYTES = 65_536
-"""Bytes that are counted at once, because a call for each row would cost 5% of a read."""
+"""The number of bytes that are counted at once. A call for each row would cost 5% of a read."""
 ROWS_A_STATEMENT = 32
-"""Up to this number of rows, each number has its own statement, which SQLite keeps prepared."""
+"""Each number of rows up to this one has its own statement, which SQLite keeps prepared."""
 
 PAGE_BYTES = 4_194_304
 """A page of a scan ends with the row that makes it exceed this size."""

@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 PROBES = 20_000
 """Maximum number of ranges tried per table, which takes a few seconds at most."""
 BARREN = 10
-"""A range is skipped after this many bisections in a row that found no row."""
+"""A range is skipped after this many consecutive bisections without a row."""
 _ROWS = 1000
 _WAIT_S = 30.0
 _OTHER_REPAIR_S = 1.0
@@ -49,14 +49,14 @@ _KEY_BYTES = 64
 _ROOTS = 13
 """The number of B-trees in a new file. Their root pages follow the first page."""
 _TREE_KINDS = (2, 5, 10, 13)
-"""The first bytes of B-tree pages: section 1.6 of sqlite.org/fileformat2.html."""
+"""The first bytes of B-tree pages; see section 1.6 of sqlite.org/fileformat2.html."""
 
 SqlRow = tuple[object, ...]
 
 
 def salvage_damaged(shards: StoreFiles, report: Callable[[str], None]) -> list[Salvaged]:
     """
-    Check every file and replace the damaged ones. Each needs disk space for two copies.
+    Check every file and replace the damaged ones. Each of those needs disk space for two copies.
 
     Returns these replacements, and earlier ones that were not passed to `replacements.forget` yet.
     `report` gets a line before each step that may take long. Safe to kill and to repeat, because a

@@ -6,7 +6,7 @@ processes on one machine may write. The folder must be on a local file system.
 
 Rows are spread over files by their first key byte, so that writers of different rows rarely wait
 for each other: with one file, writers stalled up to 1.2 s; with sixteen, 0.14 s. A file contains
-its rows of all tables, so rows of one node that are written together are one transaction.
+its rows of all tables, so a node's rows that are written together are written in one transaction.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ RowItem = tuple[bytes, Mapping[bytes, bytes], int]
 
 
 class SqliteTable(CellTable):
-    """One table over all files; threads and forked processes may share it."""
+    """One table across all files; threads and forked processes may share it."""
 
     def __init__(self, name: str, shards: StoreFiles, clock: Clock) -> None:
         self._layout: Layout = LAYOUTS[name]
@@ -192,7 +192,7 @@ class SqliteTable(CellTable):
     def _grouped(
         self, items: Sequence[T], first_byte: Callable[[T], int]
     ) -> Iterator[tuple[int, list[T]]]:
-        """Group `items` by file. Yields (a first byte of the file's keys, its items)."""
+        """Group `items` by file. Yields, for each file, (a first byte of its keys, its items)."""
         firsts = [first_byte(item) for item in items]
         if firsts and firsts.count(firsts[0]) == len(
             firsts
@@ -215,7 +215,8 @@ class SqliteTables(Tables):
         shards: number of files; a power of two, at most 256, fixed once there is data.
         clock: the clock of `check_and_put` and `incr`.
         checkpoints: when logs are moved into the files.
-        waits_s: timeouts for another writer of a file, and for a process that creates the files.
+        waits_s: how long to wait for another writer of a file, and for another process that creates
+            the files.
         remedies: names of commands and settings for error messages.
 
     Raises:
