@@ -1,4 +1,4 @@
-"""Resolve the references of one page to absolute, normalized URLs."""
+"""Resolve a page's references to absolute, normalized URLs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOT_FETCHED = (
 )  # fmt: skip
 
 _ESCAPE = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|[46]0|5[B-E]|7[BCDF])"
-"""An escape that normalization keeps: uppercase, and not one of a letter, a digit or `-._~`."""
+"""A percent-escape that normalization keeps: uppercase, not for a letter, a digit or `-._~`."""
 _PATH = "[A-Za-z0-9_.~!$&'*+,=@/-]*+"
 _QUERY = "[A-Za-z0-9_.~!$&*+,=@:/-]*+"
 _PLAIN_REFERENCE = re.compile(
@@ -36,12 +36,12 @@ normalization leave unchanged, except for empty segments and dots. Most referenc
 
 class LinkResolver:
     """
-    Resolves the references of one page.
+    Resolves a page's references.
 
     `base` is the `href` of the page's base element. It is used only if it resolves to an http(s)
-    URL against the page's own URL. `encoding` is the page's encoding: browsers encode the letters
-    of a query in it instead of UTF-8, and sites expect that (URL Standard, "query state"). Paths
-    are always UTF-8.
+    URL against the page's own URL. `encoding` is the page's encoding: browsers use it instead of
+    UTF-8 to encode the letters in a query, and sites expect that (URL Standard, "query state").
+    Paths are always UTF-8.
     """
 
     def __init__(self, url: str, base: str | None = None, encoding: str = "utf-8") -> None:
@@ -117,7 +117,7 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def encode_query(href: str, encoding: str) -> str:
-    """Return a reference with the non-ASCII letters of its query percent-encoded in an encoding."""
+    """Percent-encode the non-ASCII letters in a reference's query, using the given encoding."""
     url_part, hash_sign, fragment = href.partition("#")
     path, question, query = url_part.partition("?")
     encoded_query = _NOT_ASCII.sub(

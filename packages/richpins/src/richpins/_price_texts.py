@@ -79,8 +79,8 @@ _BEFORE_CENTS = re.compile(r"(?<=\d)\s?[.,]?\s(\d\d)(?!\d)")
 
 def _cents_in(element: LexborNode) -> Iterator[str]:
     """
-    Yield the two-digit texts of elements that are raised, have a class for cents, or end the text
-    right after another digit.
+    Yield the two-digit contents of elements that are raised, have a class for cents, or end the
+    text right after another digit.
     """
     raised = {inner.mem_id for inner in element.css(_RAISED_ELEMENTS)}
     letters = "".join((element.text() or "").split())

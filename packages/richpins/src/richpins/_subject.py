@@ -84,7 +84,7 @@ def subject_of(sources: Sources) -> tuple[PageType | None, list[Node]]:
 
 
 def _weight(sources: Sources, page_type: PageType, chosen: Node, og_type: str) -> int:
-    """Return a weight for how likely `chosen` is the subject of the page."""
+    """Return a weight for how likely `chosen` is to be the page's subject."""
     weight = page_type.weight + _position_rank(chosen)
     if og_type in page_type.og_types:
         weight += page_type.og_weight
@@ -94,7 +94,7 @@ def _weight(sources: Sources, page_type: PageType, chosen: Node, og_type: str) -
 
 
 def _declared_by_tags(sources: Sources, og_type: str) -> PageType | None:
-    """Return the type that the meta elements of a page declare most clearly, or None."""
+    """Return the type that a page's meta elements declare most clearly, or None."""
     declared = max(page_types(), key=lambda page_type: page_type.declared(sources, og_type))
     return declared if declared.declared(sources, og_type) else None
 
@@ -162,8 +162,8 @@ def choose_item(sources: Sources, page_type: PageType, nodes: list[Node]) -> Nod
 
 def _with_repeated_items(chosen: Node, nodes: list[Node]) -> list[Node]:
     """
-    Return `chosen` and its repetitions, most trusted first, then the only items of the type in
-    other syntaxes, whatever their names.
+    Return `chosen` and its repetitions, most trusted first. They are followed by items of the type
+    that are the only ones in another syntax, whatever their names.
     """
     name = words_of(chosen)
     repetitions, only_ones = [chosen], []

@@ -20,7 +20,7 @@ Headers = Iterable[tuple[str, str]]
 
 MAX_CANDIDATES = 16
 """
-Maximum candidates of each kind; a page with more canonical URLs than this has none that counts.
+Maximum candidates of each kind. If a page has more canonical URLs than this, none of them counts.
 """
 MAX_ALTERNATES = 500
 

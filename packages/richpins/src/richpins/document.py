@@ -55,7 +55,7 @@ class Document:
     """The body in UTF-8, whatever its original encoding."""
     tree: LexborHTMLParser
     words: Words
-    """Reports which words occur in the body, in any of the encodings of their letters."""
+    """Reports which words occur in the body, however their letters are encoded."""
     title: str | None
     description: str | None
     language: str | None
@@ -71,7 +71,7 @@ class Document:
     banners: frozenset[str]
     """Those of `headings` that link to the site's start page."""
     json_ld: tuple[str, ...]
-    """The texts of the JSON-LD script elements, as written."""
+    """The contents of the JSON-LD script elements, as written."""
     html_attributes: Attributes
     resolver: LinkResolver
     problems: tuple[str, ...] = ()

@@ -107,8 +107,8 @@ def stricter(first: PageRobots, other: PageRobots) -> PageRobots:
 
 def unavailable_at_ms(text: str | None) -> int | None:
     """
-    Return the time of an `unavailable_after` in ms since the epoch, or None without a readable
-    date.
+    Return the time of an `unavailable_after` date in ms since the epoch, or None if it is
+    unreadable.
 
     Google reads RFC 822, RFC 850 and ISO 8601. A date without a zone is in UTC. A date without a
     time means the end of that day.
@@ -152,8 +152,8 @@ def _by_agent(value: str) -> list[tuple[str, str]]:
     Split a header's value into (agent, directives) pairs.
 
     Colons also occur in `max-snippet: 5` and in the time of `unavailable_after`. Therefore a word
-    before a colon is an agent only if it is not a directive. It applies to the directives that
-    follow.
+    before a colon is an agent only if it is not a directive. An agent applies to the directives
+    that follow it.
     """
     parts: list[tuple[str, str]] = []
     agent_name = ""
@@ -175,7 +175,7 @@ def _is_token(name: str) -> bool:
 
 
 def _read(directives: str, source: str) -> PageRobots:
-    """Return all directives of a text. For a repeated directive, the strictest applies."""
+    """Return all directives in a string. For a repeated directive, the strictest applies."""
     robots = PageRobots(sources=(source,))
     for piece in _WEEKDAY.sub(r"\1", directives).split(","):
         name, _, value = piece.partition(":")

@@ -1,5 +1,5 @@
 """
-Compute an 88-character sketch of a text, for near-duplicate detection. Pure.
+Compute an 88-character sketch of a text, for near-duplicate detection.
 
 Similarity is the Dice coefficient of two texts' word pairs. Two sketches estimate it without the
 texts: the pairs are hashed into 64 bins, and one byte of the smallest hash of each bin is kept (one
@@ -94,10 +94,7 @@ def _letters(word: bytes) -> list[bytes]:
 
 
 def similarity(first: str, second: str) -> float:
-    """
-    Return the estimated Dice coefficient (0 to 1) of two texts by their sketches; 0 if either is
-    empty.
-    """
+    """Estimate two texts' Dice coefficient (0 to 1) from their sketches; 0 if either is empty."""
     bins = zip(b64decode(first), b64decode(second), strict=False) if first and second else ()
     used = [pair for pair in bins if pair != (_EMPTY, _EMPTY)]
     if not used:

@@ -283,7 +283,7 @@ def _with_math(text: str) -> str:
     """
     Escape the text around formulas, and write formulas as `$…$`.
 
-    A formula with markup is text.
+    A formula that contains markup is written as text.
     """
     parts, position = [], 0
     for match in _MATH.finditer(text):

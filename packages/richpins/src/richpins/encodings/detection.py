@@ -1,5 +1,5 @@
 """
-Determine a page's encoding by the HTML Standard (13.2.3.2). Pure.
+Determine a page's encoding by the HTML Standard (13.2.3.2).
 
 The order is: byte order mark, Content-Type header, the page's own declaration, then detection from
 the bytes.
@@ -194,20 +194,20 @@ def _first_high_byte(body: bytes) -> int:
 _SAMPLE_BYTES = 262_144
 _MAX_BROKEN = 0.1
 """
-Maximum share of broken characters in a UTF-8 page without a declaration. Pages may be cut inside a
-character, or contain a comment in another encoding. In sentences of 14 languages in 24 legacy
+Maximum fraction of broken characters in a UTF-8 page without a declaration. Pages may be cut inside
+a character, or contain a comment in another encoding. In sentences of 14 languages in 24 legacy
 encodings, at most half of the characters were valid UTF-8, except in fragments of ten bytes.
 """
 _MAX_BROKEN_IF_DECLARED = 0.02
 _MIN_VALID_PER_BROKEN = 3
-"""For short texts: at most one in this many characters may be broken."""
+"""In a short page, at most one in this many characters may be broken."""
 
 
 def _is_utf8(body: bytes, *, max_broken: float) -> bool:
     """
     Return True for UTF-8 outside ASCII, even if the last character was cut off.
 
-    `max_broken` is the share of characters outside ASCII that may be broken.
+    `max_broken` is the fraction of characters outside ASCII that may be broken.
     """
     if b"\0" in body:
         return False

@@ -1,4 +1,4 @@
-"""Guess kinds of items from example pages."""
+"""Guess item kinds from example pages."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from richpins.rich_pins import to_fields
 MAX_KINDS = 2
 """Maximum kinds for pages that look the same."""
 LIST_SHARE = 0.3
-"""A page is a list if its repeated elements contain at least this share of its words."""
+"""A page is a list if its repeated elements contain at least this fraction of its words."""
 SAME_KIND = 0.5
-"""Pages are of the same kind if they share at least this part of their classes and ids."""
+"""Pages are of the same kind if they have at least this fraction of classes and ids in common."""
 EMBEDDED = ("json-ld", "microdata", "rdfa", "microformats")
 
 
 @dataclass(frozen=True, slots=True)
 class GuessedKind:
-    """A kind of items."""
+    """An item kind guessed from example pages."""
 
     name: str
     table: Mapping[str, Any]
@@ -68,7 +68,7 @@ def guess_rules(documents: Sequence[Document]) -> Guess:
 
 
 def _groups(documents: Sequence[Document]) -> list[list[Document]]:
-    """Group pages by kind: those that share most of their classes and ids."""
+    """Group pages that share most of their classes and ids, and so are of one kind."""
     groups: list[tuple[set[str], list[Document]]] = []
     for document in documents:
         outline = _outline(document)
@@ -124,7 +124,7 @@ def _detail_kind(pages: Sequence[Document], pattern: str) -> GuessedKind | None:
 
 
 def _required(fields: Sequence[GuessedField]) -> dict[str, Any]:
-    """Return the table's `required` and `key`: a field that all items have, and a unique one."""
+    """Return the table's `required` (a field that all items have) and `key` (a unique field)."""
     complete = {field.name: field for field in fields if field.share == 1.0}
     options: dict[str, Any] = {}
     if first := next((name for name in ("title", "price", *complete) if name in complete), None):

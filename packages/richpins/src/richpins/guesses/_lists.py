@@ -83,7 +83,7 @@ def _vagueness(selector: str) -> tuple[bool, int]:
 
 
 def _candidates(document: Document) -> Iterator[str]:
-    """Yield the selector of each element of a page, as often as it occurs."""
+    """Yield a selector for each element of a page, so one selector may occur several times."""
     body = document.tree.body
     if body is None:
         return

@@ -88,7 +88,7 @@ def find(kind: ItemKind, document: Document, page: Any = None) -> FoundItems:
 
 
 class _Collected:
-    """The items so far, checked against the kind's rules and the limits."""
+    """The items found so far, checked against the kind's rules and the limits."""
 
     def __init__(self, kind: ItemKind) -> None:
         self.items: list[Item] = []
@@ -164,7 +164,7 @@ class _Element:
 def _values_by_rules(
     kind: ItemKind, page: SelectedPage, collected: _Collected
 ) -> Iterator[dict[str, Any]]:
-    """Yield the values of each element, without elements that have a value of the wrong type."""
+    """Yield each element's values, but skip elements whose required or key fields have problems."""
     fields = [field_rule for field_rule in kind.fields if field_rule.parent is None]
     needed = {*kind.required, *kind.key}
     page_values = {
@@ -233,7 +233,7 @@ def _from_function(result: Any) -> dict[str, Any]:
     Return an item that a function returned, as JSON.
 
     Raises:
-        TypeError, ValueError: it is not an item.
+        TypeError, ValueError: the value is not an item.
     """
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
         result = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}

@@ -1,5 +1,5 @@
 """
-Find the name of a page's site in its markup, its meta elements, its title or its logo.
+Find a page's site name in its markup, its meta elements, its title or its logo.
 
 The name that the site declares is preferred. The host name decides between spellings.
 """

@@ -52,7 +52,9 @@ _METAS = (
     "parsely-title", "sailthru.title",
 )  # fmt: skip
 _MIN_SIMILARITY = 0.5
-"""Two texts match if they share at least this part of the shorter text's three-letter groups."""
+"""
+Two strings match if they share at least this fraction of the shorter one's three-letter groups.
+"""
 _MAX_COMPARED_CHARS = 300
 _MAX_NAMES = 4
 _MAX_WITNESSES = 12
@@ -91,7 +93,7 @@ def title_of(
 
 def _may_be_title(candidate: Candidate) -> bool:
     """
-    Return False for a text that is not a page's name.
+    Return False for a string that cannot be a page's name.
 
     A heading `Untitled` may name a painting.
     """
@@ -300,7 +302,7 @@ def _grams(plain: str) -> set[str]:
 
 def _remove_section(title: str, others: list[str], sites: set[str]) -> str:
     """
-    Return a title without its section, if another source has the rest: `Leek soup` of `Leek soup -
+    Return a title without its section, if another source has the rest: `Leek soup` for `Leek soup -
     Recipes`.
     """
     complete_titles = {

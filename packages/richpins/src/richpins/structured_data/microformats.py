@@ -2,7 +2,7 @@
 Read recipes and products in microformats as nodes: `h-recipe`, `h-product` and older formats.
 
 Items and properties are identified by class names. Values are read by the rules of microformats2
-(https://microformats.org/wiki/microformats2-parsing): `p-` is a text, `u-` a URL, `dt-` a date or
+(https://microformats.org/wiki/microformats2-parsing): `p-` is a string, `u-` a URL, `dt-` a date or
 duration, `e-` the lines of an element's text. A nested item has its own properties; its name is its
 value.
 """

@@ -145,7 +145,7 @@ def _moment(text: str) -> Moment | None:
 
 
 def _by_language(text: str, language: str) -> Moment | None:
-    """Parse a date that only the language of its page makes unambiguous."""
+    """Parse a date that only its page's language makes unambiguous."""
     if not date_orders.has_day_first(language):
         return None
     try:
@@ -173,7 +173,7 @@ def moment_or_year(value: Any, language: str | None = None) -> AnyDate | None:
 
 
 def year(value: Any) -> int | None:
-    """Return the year of a moment, or of a text such as `2004` or `2004-05`."""
+    """Return the year of a moment, or of a string such as `2004` or `2004-05`."""
     instant = moment(value)
     if instant is not None:
         return instant.year

@@ -1,4 +1,4 @@
-"""Find the authors of a page in its visible text."""
+"""Find a page's authors in its visible text."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ _NO_NAME = re.compile(
     r"(?:\w+\s)?(?:correspondent|editor|reporter|writer|redakteur|korrespondent)(?:in)?)",
     re.IGNORECASE,
 )
-"""Texts that look like a name: menu items, publishers and job titles."""
+"""Strings that look like a name but are not one: menu items, publishers and job titles."""
 
 
 def _text_in(node: LexborNode) -> str | None:

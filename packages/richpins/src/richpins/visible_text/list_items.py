@@ -78,7 +78,7 @@ def entries_of(node: LexborNode, kind: SectionKind) -> list[str]:
 
 
 def are_called_ingredients(element: LexborNode) -> bool:
-    """Return True for a list beside steps whose class names ingredients, and that has no steps."""
+    """Return True for a list next to steps if its class names ingredients and it has no steps."""
     named = f"{element.attributes.get('class') or ''} {element.attributes.get('id') or ''}"
     if not _CALLED_INGREDIENTS.search(named):
         return False
@@ -88,7 +88,7 @@ def are_called_ingredients(element: LexborNode) -> bool:
 
 _CALLED_INGREDIENTS = re.compile(r"ingr[eé]d|zutat", re.IGNORECASE)
 _CHOICE = 'input[type="radio"]'
-"""Radio buttons are answers, such as ratings; ingredients and steps have check boxes."""
+"""Radio buttons are for answers such as ratings. Ingredients and steps have check boxes."""
 
 
 def _titled_rows(nodes: list[LexborNode], rows: list[str]) -> list[str]:
@@ -168,7 +168,7 @@ def numbered_steps(node: LexborNode) -> list[str]:
     """
     Return one step for each block with its own number, with its heading as a title.
 
-    The node is such a block, or holds nothing else. Empty if the numbers do not run 1, 2, 3.
+    The node is such a block, or contains only such blocks. Empty if the numbers do not run 1, 2, 3.
     """
     return [line for block in numbered_blocks(node) for line in _numbered_step(block)]
 
@@ -221,7 +221,7 @@ _MAX_UNSEEN_CHARS = 30
 
 
 def _left_of(lines: list[str], others: Counter[str]) -> list[str]:
-    """Return `lines` without those in `others`, counting repeated lines."""
+    """Return `lines` without those in `others`, each removed as often as it occurs there."""
     left = []
     for line in lines:
         if others[line]:

@@ -110,17 +110,17 @@ _CODE = re.compile(r"(?=\D{0,30}\d)(?=.{3})[\w./+#-]{1,30}(?: [\w./+#-]{1,20}){0
 
 
 def skus(sources: Sources) -> Iterator[Candidate]:
-    """Yield the product numbers of the shop (SKU)."""
+    """Yield the shop's product numbers (SKU)."""
     return _codes(sources, SKU_LABELS)
 
 
 def mpns(sources: Sources) -> Iterator[Candidate]:
-    """Yield the product numbers of the manufacturer (MPN)."""
+    """Yield the manufacturer's product numbers (MPN)."""
     return _codes(sources, MPN_LABELS)
 
 
 def gtins(sources: Sources) -> Iterator[Candidate]:
-    """Yield the texts next to bar code labels. The caller verifies the check digits."""
+    """Yield the strings next to bar code labels. The caller verifies the check digits."""
     return labeled(sources, GTIN_LABELS)
 
 
@@ -183,7 +183,7 @@ def _bare(text: str) -> str:
 
 
 def _phrases(sources: Sources) -> set[str]:
-    """Return the phrases that are an element's whole text, but not one of many."""
+    """Return the phrases that are the whole text of an element, but not of many elements."""
     lowered, places = sources.words.lowered, sources.shop_texts.places
     counts: Counter[str] = Counter()
     for phrase in STATES:
@@ -244,7 +244,7 @@ def _buy_button(sources: Sources) -> LexborNode | None:
 
 
 def _sells(node: LexborNode) -> bool:
-    """Return True if the whole text of the element is that of a buy button."""
+    """Return True if the element's whole text is the label of a buy button."""
     if node.tag == "input":
         text = node.attributes.get("value") or ""
     else:

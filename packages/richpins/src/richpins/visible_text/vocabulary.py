@@ -116,7 +116,8 @@ IS_AFTERWORD = re.compile(
     re.IGNORECASE,
 )
 """
-Words in paragraphs after the steps that are not steps: tips, and invitations to follow the site.
+Words in paragraphs that follow the steps but are not steps, such as tips and invitations to follow
+the site.
 """
 _PORTIONS = (
     r"(?:servings?|people|portion(?:s|en|er)?|portion/en|port|porsjon(?:er)?|person(?:s|en|er|e|as|nes)?|"
@@ -166,7 +167,7 @@ IS_CONTROL = re.compile(
     r")\W*",
     re.IGNORECASE,
 )
-"""Texts near ingredients and steps that are neither: buttons, times, servings, calories."""
+"""Strings near ingredients and steps that are neither: buttons, times, servings, calories."""
 MAX_CONTROL_CHARS = 60
 IS_NO_STEP = re.compile(
     r"(?:copyright|©|\(c\))\s?(?:©\s?)?(?:19|20)\d\d\b"
@@ -264,7 +265,7 @@ def are_steps(entries: list[str]) -> bool:
 
 
 def has_sentence(text: str) -> bool:
-    """Return True for a text that goes on behind a sentence: `Boil the milk. Add the salt`."""
+    """Return True for a string that continues after a sentence: `Boil the milk. Add the salt`."""
     return _SENTENCE_WITHIN.search(text) is not None
 
 
@@ -308,7 +309,7 @@ def needs_a_list(heading: str) -> bool:
     """
     Return True for a heading such as `Come fare la zuppa`, which names steps only above a list.
 
-    In other languages than English it is mostly the title of an article.
+    In languages other than English, it is usually an article's title.
     """
     return _NEEDS_A_LIST.fullmatch(heading) is not None and not _ALSO_NAMES.fullmatch(heading)
 
