@@ -19,7 +19,10 @@ _NOT_FETCHED = (
 )  # fmt: skip
 
 _ESCAPE = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|[46]0|5[B-E]|7[BCDF])"
-"""A percent-escape that normalization keeps: uppercase, not for a letter, a digit or `-._~`."""
+"""
+A percent-escape that normalization keeps. It is uppercase and does not stand for a letter, a digit
+or one of `-._~`.
+"""
 _PATH = "[A-Za-z0-9_.~!$&'*+,=@/-]*+"
 _QUERY = "[A-Za-z0-9_.~!$&*+,=@:/-]*+"
 _PLAIN_REFERENCE = re.compile(
@@ -106,7 +109,7 @@ class LinkResolver:
 
 @lru_cache(8_192)
 def _normalize_prefix(prefix: str) -> str | None:
-    """Normalize a scheme and host with a slash. Cached, because a page's links share few hosts."""
+    """Normalize a scheme and host with a slash. Cached, because a page links to few hosts."""
     try:
         return normalize(prefix)
     except InvalidUrl:

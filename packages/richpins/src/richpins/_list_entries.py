@@ -57,9 +57,9 @@ def is_entry(sources: Sources, chosen: Node, nodes: Iterable[Node]) -> bool:
     """
     Return True if `chosen`, the best of `nodes`, is one of at least three list entries.
 
-    An item with the page's URL is not an entry. An item whose name shares half of its words with a
-    title of the page is an entry only if it is marked as one, because categories and their products
-    share words.
+    An item with the page's URL is not an entry. If half of the words in an item's name are also in
+    a title of the page, the item is an entry only if it is marked as one, because categories and
+    their products have words in common.
     """
     same_kind = [n for n in nodes if n.syntax == chosen.syntax and n.role == chosen.role][
         :_MAX_EXAMINED

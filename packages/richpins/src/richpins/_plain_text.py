@@ -49,14 +49,14 @@ UNSHOWN = "script,style,template,noscript"
 _WITH_GAPS = f"{UNSHOWN},br,p,div,li,h1,h2,h3,h4,h5,h6,td"
 
 _ADJACENT_TAGS = re.compile(r"(</\w+>)(<[a-z])", re.IGNORECASE)
-"""The texts of adjacent elements are separate words, because style sheets often add the gap."""
+"""Text in adjacent elements is read as separate words, because style sheets often add the gap."""
 
 MAX_TEXT_CHARS = 100_000
 MAX_LINES = 2_000
 
 
 def clean(text: str) -> str:
-    """Return one line of plain text: no tags, no (double) escapes, single spaces."""
+    """Convert markup to one line of plain text without tags, (double) escapes and extra spaces."""
     text = _unescape(text[:MAX_TEXT_CHARS])
     if "<" in text:
         text = _TAG.sub("", _BLOCK_TAG.sub(" ", _without_code(_without_comments(text))))

@@ -2,7 +2,7 @@
 Read the text of an element that shows a price.
 
 Pages put cents in a separate element (`<b>5</b><sup>99</sup>`), and put former prices and unit
-prices in the same element. From the text alone, `5` and `99` could be one number or two.
+prices in the same element. The text alone does not show whether `5` and `99` are one number or two.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ PDF, PLAIN = "application/pdf", "text/plain"
 MAX_CHARS = 2_000_000
 """Maximum length of a document's text. The rest is omitted."""
 MAX_PAGES = 2_000
-"""Maximum number of pages of a PDF. The rest is omitted."""
+"""Maximum number of PDF pages. The rest is omitted."""
 MAX_CPU_S = 5.0
 """CPU time after which no further PDF page is started; enough for about 200 pages of a report."""
 _MAX_TITLE = 200
@@ -196,7 +196,7 @@ def _clean(text: str, problems: list[str]) -> str:
 
 
 def _first_line(text: str) -> str | None:
-    """Return the first line if it may be a title: short, and mostly words."""
+    """Return the first line if it may be a title, which is short and mostly words."""
     line = normalize_space(text.lstrip().partition("\n")[0]) if text else ""
     letters = sum(map(str.isalpha, line))
     is_title = line and len(line) <= _MAX_TITLE and 2 * letters >= len(line.replace(" ", ""))

@@ -1,5 +1,5 @@
 """
-The exceptions of this package. Bad pages never raise them; see their `problems`.
+Exceptions of this package. Bad pages never raise one; see their `problems`.
 
     RichpinsError
     ├── MissingExtra    a required extra is not installed; the message has the command
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 
 class RichpinsError(Exception):
-    """The base class of the exceptions of this package."""
+    """Base class of this package's exceptions."""
 
 
 class InvalidKind(RichpinsError, ValueError):

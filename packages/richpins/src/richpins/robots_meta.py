@@ -44,7 +44,7 @@ class PageRobots:
     notranslate: bool = False
     indexifembedded: bool = False
     noai: bool = False
-    """An informal convention: no use for training models."""
+    """True if the page must not be used to train models (an informal convention)."""
     noimageai: bool = False
     max_snippet: int | None = None
     """Characters of text that may be shown; -1 means any number, None means not specified."""

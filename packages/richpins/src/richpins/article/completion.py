@@ -5,8 +5,9 @@ An extractor sometimes returns only one paragraph or one box of an article. All 
 article are kept if the page has exactly one element for its article or main part, that element
 contains the extracted text, and its paragraphs have at least twice as many letters.
 
-On other pages the element is found by its paragraphs (`richpins.article.container`). They are kept
-if about half of them or more were missed, and they have 1.5 times as many letters as the text.
+On other pages the element is found by its paragraphs (`richpins.article.container`). The element's
+paragraphs are kept if about half of them or more were missed, and if they have 1.5 times as many
+letters as the text.
 
 Individual paragraphs that were missed between others are kept on all pages, if they are text or a
 child of that element. Boxes that are nested deeper are often advertisements.

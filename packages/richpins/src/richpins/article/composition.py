@@ -185,7 +185,7 @@ class _Composer:
             self._add(child, etree.SubElement(element, "item"), link, depth)
 
     def _is_layout(self, table: Any) -> bool:
-        """Return True for a layout table: its cells contain more than one line of text."""
+        """Return True for a layout table, whose cells contain more than one line of text."""
         if any(each.tag == "table" for each in self._inside(table)):
             return True
         if any("\n" in (code.text or "").strip() for code in table.iter("code")):

@@ -1,5 +1,5 @@
 """
-Make a text end with its article, not with what follows it on the page.
+Make a main text end with its article, not with what follows the article on the page.
 
 Extractors often keep the headings of lists such as `You might also like`, with what is below them,
 and lines that invite readers to subscribe, comment or read on. They also keep blocks from a distant

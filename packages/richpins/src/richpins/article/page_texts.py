@@ -21,7 +21,7 @@ _FORMULA = (
     " msqrt mroot mstyle mpadded mphantom menclose mfenced mtable mtr mtd mmultiscripts annotation"
     " annotation-xml"
 )
-"""The elements of MathML; a formula is part of its line."""
+"""MathML elements. They are inline, because a formula is part of a line."""
 INLINE = frozenset(
     f"{_FORMULA} "
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd mark nobr q ruby s samp"

@@ -39,7 +39,7 @@ _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _FRAGMENT_SAFE = "!$&'*+,;=:@/?%-._~"
 _JOINERS = ("\u200c", "\u200d")
 _FIRST_STAND_IN = 0x10600
-"""Linear A: Unicode classifies it as letters, and it occurs only in texts about Crete."""
+"""Linear A. Unicode classifies these characters as letters, but only texts about Crete use them."""
 _MAX_STAND_INS = 200
 _INVISIBLE = "\u00ad\u200b\u2060\ufeff"
 """Invisible characters: hints for line breaks, and the byte order mark."""

@@ -26,8 +26,8 @@ _CONCATENATION = re.compile(rb"""(["'])[ \t\r\n]*\+[ \t\r\n]*\1""")
 _DETECTION_BYTES = 20_000
 _DETECTION_CONFIDENCE = 0.18
 """
-On short Latin texts, chardet was wrong up to a confidence of 0.12; on other scripts, it was right
-from 0.19.
+Minimum confidence. For short texts in Latin script, chardet was wrong up to 0.12. For other
+scripts, it was right from 0.19.
 """
 
 

@@ -80,7 +80,7 @@ def _field(name: str, rule: str, ending: str, values: Sequence[str | None]) -> G
     if not name or name in _COMMON_FIELDS or len(present) < len(values):
         return None
     is_same = len(values) > 1 and len(set(present)) == 1
-    # A value that all pages share belongs to the site, except for values such as a currency.
+    # A value that is the same on all pages belongs to the site, unless it is, say, a currency.
     if (is_same and name not in _MAY_BE_CONSTANT) or (len(values) == 1 and not is_known):
         return None
     kind, clean = type_of(present, ending)

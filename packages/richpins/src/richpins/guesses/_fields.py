@@ -1,4 +1,4 @@
-"""Guess the fields of repeated elements: their selectors and types."""
+"""Guess the selectors and types of fields in repeated elements."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _IGNORED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of an element: a selector within it, and what to read from the match."""
+    """A selector within an element, and what to read from the match."""
 
     selector: str
     ending: str

@@ -53,9 +53,9 @@ def guess_rules(documents: Sequence[Document]) -> Guess:
     """
     Guess the kinds of items on pages of one site, and the fields embedded in them.
 
-    Pages that share most of their classes are of one kind. If many of a page's words are in
-    repeated elements, the page is a list of items. Otherwise it is one item, if there are two such
-    pages with different values, or if its classes suggest fields.
+    Pages that have most of their classes in common are of one kind. If many of a page's words are
+    in repeated elements, the page is a list of items. Otherwise it is one item, if there are two
+    such pages with different values, or if its classes suggest fields.
     """
     kinds: list[GuessedKind] = []
     groups = _groups(documents)
@@ -68,7 +68,7 @@ def guess_rules(documents: Sequence[Document]) -> Guess:
 
 
 def _groups(documents: Sequence[Document]) -> list[list[Document]]:
-    """Group pages that share most of their classes and ids, and so are of one kind."""
+    """Group pages of one kind, which have most of their classes and ids in common."""
     groups: list[tuple[set[str], list[Document]]] = []
     for document in documents:
         outline = _outline(document)
@@ -174,7 +174,8 @@ def pages_of(urls: Sequence[str], others: Sequence[str]) -> str:
     """
     Return a pattern for a kind's URLs, with `*` for the parts that differ.
 
-    A single page also gets `*` for its own name. Without pages of other kinds, the pattern is `*`.
+    If there is only one page, its own name also becomes `*`. Without pages of other kinds, the
+    pattern is `*`.
     """
     if not others:
         return "*"

@@ -23,7 +23,7 @@ MAX_ITEMS = 1_000
 MAX_BYTES_PER_ITEM = 16 * 1024
 """Maximum size of an item's values in JSON. A larger item is dropped."""
 MAX_BYTES_PER_PAGE = 512 * 1024
-"""Maximum size of all items of one kind on a page. Later ones are dropped."""
+"""Maximum total size of a page's items of one kind. Later ones are dropped."""
 MAX_FOLLOWED = 100
 """Maximum number of follow-up URLs of a page."""
 MAX_KEY_CHARS = 500
@@ -197,7 +197,7 @@ def _elements(kind: ItemKind, page: SelectedPage) -> Iterator[Selectable]:
 
 
 class _FieldValue(NamedTuple):
-    """The result of a field's rule: its value as JSON, or the reason why there is none."""
+    """The result of a field's rule, as a JSON value or as the reason why there is none."""
 
     value: Any = None
     problem: str = ""

@@ -122,7 +122,7 @@ def _time(value: Any, kind: str) -> str | None:
 
 
 def _parse_exact(value: Any) -> Decimal | None:
-    """Return a number in the notation of programs. The step `number` reads other notations."""
+    """Return a number in programming notation. The step `number` reads other notations."""
     if isinstance(value, bool):
         return None
     try:

@@ -61,8 +61,8 @@ def authors_of(
     Return the names of the page's authors.
 
     `visible` are names in the visible text, used if the markup has no author. A name found in
-    several sources comes before a name from a single source. The name of the site or its publisher
-    is used only if neither the markup nor the text has a person's name.
+    several sources comes before a name found in only one. The name of the site or its publisher is
+    used only if neither the markup nor the text has a person's name.
     """
     declared = list(_declared_authors(sources, nodes, pages))
     organizations = _organizations(sources, nodes, site_name)

@@ -46,7 +46,7 @@ def _own_names(url: str) -> tuple[str, ...]:
 
 
 def bare(text: str) -> str:
-    """Normalize a name to the form of host names: lower case, no spaces or punctuation."""
+    """Normalize a name to the form of host names, in lower case without spaces and punctuation."""
     return _bare_of_short(text) if len(text) <= _MAX_CACHED_CHARS else _bare(text)
 
 
@@ -149,7 +149,7 @@ def _occurrences(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
     """
     Yield where `letters` occur with up to three spaces and marks between adjacent letters.
 
-    The search starts from the rarest letter, which takes a third of the time of starting from a
+    The search starts from the rarest letter, which takes a third of the time of a search from a
     frequent first letter.
     """
     up_to_rarest, from_rarest = _spelling_patterns(letters)

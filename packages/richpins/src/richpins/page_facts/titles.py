@@ -204,7 +204,7 @@ def _is_confirmed(heading: str, tag: str | None, others: list[str], url: str) ->
 
 
 def _heading(sources: Sources, sites: set[str]) -> Candidate | None:
-    """Return the h1 that the title repeats; the site's name only if there is no title."""
+    """Return the h1 that the title repeats. It is the site's name only if there is no title."""
     tag = sources.document.title
     headings = sources.document.headings
     if tag and len(headings) > 1:
@@ -259,7 +259,7 @@ _MAX_HEADINGS = 100
 
 
 def _resembles_any(plain: str, witnesses: list[str]) -> bool:
-    """Return True if a heading shares half of the longer text with one of `witnesses`."""
+    """Return True if a heading and one of `witnesses` have half of the longer string in common."""
     grams = _grams(plain)
     return any(
         len(grams & other) >= _MIN_SIMILARITY * max(len(grams), len(other))

@@ -32,7 +32,7 @@ Condition = Literal["new", "used", "refurbished", "damaged"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Product:
-    """A product. Prices are in `currency`; if that is None, they are None too."""
+    """A product. Prices are in `currency`. If the currency is None, so are the prices."""
 
     price: Decimal | None = None
     """The current price, or the lowest if there are several offers."""

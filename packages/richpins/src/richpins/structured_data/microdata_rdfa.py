@@ -118,7 +118,9 @@ class _MarkupWalk:
         self.count = 0
         self.chars_left = MAX_VALUE_CHARS
         self.properties_in: dict[int, list[LexborNode]] = {}
-        """The property elements in itemref targets; cached, because many items may share them."""
+        """
+        The property elements in itemref targets; cached, because many items may refer to them.
+        """
 
     def add(
         self,

@@ -120,7 +120,7 @@ def _add_rating(node: Node, element: LexborNode) -> None:
     """
     Add the average of an `h-review-aggregate`.
 
-    A single review does not give the product's rating.
+    An individual review does not give the product's rating.
     """
     if not {"h-review-aggregate", "hreview-aggregate"} & set(_classes(element)):
         return
@@ -168,7 +168,7 @@ def _text(element: LexborNode) -> str:
 
 
 def _value_class(element: LexborNode) -> str:
-    """Return the text of the elements of class `value` in a property (the value-class pattern)."""
+    """Return the text of a property's elements with the class `value` (the value-class pattern)."""
     title_element = element.css_first(".value-title")
     if title_element is not None:
         return title_element.attributes.get("title") or ""

@@ -1,7 +1,7 @@
 """
 Identify currencies by their ISO 4217 codes and the symbols, words and short names that pages use.
 
-A symbol that several currencies share (`$`, `kr`, `¥`, `Rs.`) is ambiguous without a country.
+A symbol of several currencies (`$`, `kr`, `¥`, `Rs.`) is ambiguous without a country.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import Any
 from richpins.structured_data.graph import Node
 
 MAX_MINUTES = 525_600
-"""One year; no cooking time or film is longer."""
+"""One year. No cooking time or film is longer."""
 
 _ISO = re.compile(
     r"P\s*+(?:(?P<Y>[\d.,]*+)\s*+Y)?\s*+(?:(?P<MO>[\d.,]*+)\s*+M(?![a-z]))?\s*+"

@@ -1,5 +1,5 @@
 """
-Parse prices as people write them: find the number that is the price, and its currency.
+Parse prices as people write them, by finding the number that is the price and its currency.
 
 A symbol or code counts only next to a number or alone: `after` does not contain the currency `ft`,
 and `TOPAZ RING` does not contain `TOP`. Percentages, quantities, prices for several pieces and

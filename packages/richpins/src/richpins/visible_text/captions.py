@@ -144,7 +144,7 @@ _PER_PORTION = re.compile(
 
 
 def _is_of_a_portion(read: Yield) -> bool:
-    """Return True if a yield describes one portion: its energy, or an amount in spoons."""
+    """Return True if a yield describes one portion, by its energy or by an amount in spoons."""
     if read.unit == "servings":
         return read.quantity >= _MAX_SERVINGS
     return _SPOONS.match(read.unit) is not None
@@ -224,10 +224,10 @@ _MIN_RUN = 3
 
 def times(shown: str, behind: int | None = None) -> dict[str, tuple[int, str]]:
     """
-    Return minutes and source texts by `prep_minutes`, `cook_minutes` and `total_minutes`.
+    Map `prep_minutes`, `cook_minutes` and `total_minutes` to minutes and their source text.
 
     If no known caption is found, the total is the duration after a bare `Time`, or else the
-    duration at the position `behind`, the end of the servings text (`4 servings - 30 min`).
+    duration at the position `behind`, the end of the servings caption (`4 servings - 30 min`).
     """
     result: dict[str, tuple[int, str]] = {}
     for run in _runs(shown):

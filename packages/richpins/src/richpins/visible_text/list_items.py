@@ -211,7 +211,7 @@ def _is_beside(element: LexborNode, step: LexborNode) -> bool:
 
 
 def _is_unseen(element: LexborNode) -> bool:
-    """Return True for a short text for screen readers. A long one is the step itself."""
+    """Return True for short text that only screen readers show. Long text is the step itself."""
     named = element.attributes.get("class") or ""
     return _UNSEEN.search(named) is not None and len(element.text()) <= _MAX_UNSEEN_CHARS
 
@@ -359,7 +359,7 @@ def _row(node: LexborNode) -> str:
 
 
 def _without_common_end(entries: list[str]) -> list[str]:
-    """Remove an ending that all entries share: `add to shopping list`."""
+    """Remove an ending that all entries have, such as `add to shopping list`."""
     ends = {tuple(entry.lower().split()[-2:]) for entry in entries}
     if len(entries) < 3 or len(ends) > 1:
         return entries

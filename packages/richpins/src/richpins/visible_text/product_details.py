@@ -1,9 +1,9 @@
 """
 Find a product's values next to labels: `Brand: Pot & Co`, `<th>EAN</th><td>…`.
 
-Used only for values that are missing from the product's markup. A label is the start of a text, and
-ends with a colon or with its element; the value is the next text in the same row. If a label has
-several different values, the page shows several products, and none is used.
+Used only for values that are missing from the product's markup. A label is at the start of a
+string, and ends with a colon or with its element. Its value is the next string in the same row. If
+a label has several different values, the page shows several products, and none is used.
 
 Availability is also read from a phrase that is the whole text of an element (`Sold out`), and from
 a buy button (`Add to cart`), after the first h1. If they contradict each other, availability is
@@ -92,7 +92,7 @@ _NO_VALUE = re.compile(
 
 
 def _is_same_row(tags: bytes, *, has_colon: bool) -> bool:
-    """Return True if the tags between a label and a text keep them in the same row."""
+    """Return True if the tags between a label and a string keep them in the same row."""
     if not (has_colon or b"<" in tags) or _EMPTY.search(tags):
         return False
     tag_matches = _TAG.findall(tags)
@@ -106,7 +106,7 @@ def _is_same_row(tags: bytes, *, has_colon: bool) -> bool:
 
 
 _CODE = re.compile(r"(?=\D{0,30}\d)(?=.{3})[\w./+#-]{1,30}(?: [\w./+#-]{1,20}){0,3}")
-"""A product number: up to four words, with at least one digit."""
+"""Matches a product number: up to four words, with at least one digit."""
 
 
 def skus(sources: Sources) -> Iterator[Candidate]:
@@ -178,7 +178,7 @@ _OUT = frozenset(map(str.lower, OUT_OF_STOCK))
 
 
 def _bare(text: str) -> str:
-    """Return a text in lower case without amounts: `Only 3 in stock!` becomes `in stock`."""
+    """Return a string in lower case without amounts: `Only 3 in stock!` becomes `in stock`."""
     return normalize_space(_AMOUNT.sub(" ", text.lower()))
 
 

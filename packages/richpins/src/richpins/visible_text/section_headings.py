@@ -108,7 +108,7 @@ def _heads(sources: Sources) -> Iterator[tuple[LexborNode, HeadingKind, str]]:
             continue
         text = without_trailing_sign(normalize_space(text))
         if text[-1:] in _MARKS:
-            text = text[:-1].rstrip()  # of a permalink or a footnote
+            text = text[:-1].rstrip()  # the mark of a permalink or a footnote
         if not 2 <= len(text) <= MAX_HEADING_CHARS:
             continue
         if not text[0].isalpha():
@@ -145,7 +145,7 @@ def _is_in_sentence(node: LexborNode) -> bool:
 
 
 def _ends_in_a_word(text: str) -> bool:
-    """Return True for a text that ends with two letters, and perhaps a comma."""
+    """Return True for a string that ends with two letters, and perhaps a comma."""
     ending = text.rstrip().removesuffix(",")[-2:]
     return len(ending) == 2 and ending.isalpha()
 

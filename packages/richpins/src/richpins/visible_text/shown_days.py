@@ -19,7 +19,7 @@ _MAX_BYLINES = 30
 
 
 def before_date(text: str) -> str:
-    """Return the text before a date: for `Angela Mar November 12, 2019`, the name Angela Mar."""
+    """Return the text before a date, such as `Angela Mar` in `Angela Mar November 12, 2019`."""
     at = date_in(text)
     if not at:
         return text

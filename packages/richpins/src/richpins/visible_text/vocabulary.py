@@ -185,8 +185,8 @@ IS_NO_STEP = re.compile(
     re.IGNORECASE,
 )
 """
-Lines among steps that are not steps: copyright, links to other pages, `1/12` of its pictures,
-stars.
+Lines among steps that are not steps: copyright, links to other pages, picture numbers such as
+`1/12`, stars.
 """
 _UNITS = (
     r"g|gr|grams?|gramm?|kg|mg|ml|cl|dl|l|lbs?|pounds?|oz|ounces?|cups?|c|tsps?|teaspoons?|tbsp?s?|"
@@ -274,7 +274,7 @@ _SENTENCE_WITHIN = re.compile(r"[^\W\d]{2}[.!]\s+[^\W\d_a-z]|[。！]\s*[^\W\d_]
 
 def are_listed_steps(entries: list[str]) -> bool:
     """
-    Return True for list items that may be steps: several words each, and hardly any amounts.
+    Return True for list items that may be steps, with several words each and hardly any amounts.
 
     Numbered steps often have no full stops.
     """
@@ -318,7 +318,7 @@ _ALSO_NAMES = re.compile(r"(?:zo|hoe)\smaak\sje\shet\W?", re.IGNORECASE)
 
 
 def lasts(text: str) -> bool:
-    """Return True for a text that is only a duration: `20 min`, `1 h 30`."""
+    """Return True for a string that is only a duration: `20 min`, `1 h 30`."""
     return len(text) <= _MAX_LASTS_CHARS and _LASTS_ALONE.fullmatch(text) is not None
 
 
