@@ -69,8 +69,8 @@ class LinkResolver:
         """
         Resolve a plain reference from the normalized form of an earlier one with the same prefix.
 
-        Such references differ only in their path and query. Only the first path is normalized; the
-        others are concatenated, which takes a tenth of the time.
+        Such references differ only in their path and query. Only the path of the first reference is
+        normalized. For later ones, strings are concatenated, which takes a tenth of the time.
         """
         plain = _PLAIN_REFERENCE.fullmatch(href)
         if plain is None or len(href) > MAX_HREF_CHARS:

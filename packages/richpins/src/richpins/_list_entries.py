@@ -43,7 +43,7 @@ def addresses_of(sources: Sources) -> set[str]:
 
 
 def has_address(node: Node, page_addresses: set[str]) -> bool:
-    """Return True if an item declares one of the page's addresses."""
+    """Return True if an item declares one of the page's URLs (`addresses_of`)."""
     addresses = [node.id, node.first("url"), node.first("mainentityofpage")]
     return any(
         _without_scheme(address.id or "" if isinstance(address, Node) else str(address))

@@ -88,10 +88,10 @@ def _may_have_long_tag(body: bytes) -> bool:
     """
     Return False if `body` certainly has no tag with 65,536 bytes of attributes outside of values.
 
-    Samples one position in each KiB. After a position that is certainly outside any tag, it samples
-    only the next one in each 8 KiB. A tag of that size covers at least 56 consecutive samples,
-    apart from those in long values. Costs 2 us per sample; in total, a fifth of a search for quoted
-    values.
+    It samples one position in each KiB. After a position that is certainly outside any tag, the
+    next sample is at the next multiple of 8 KiB. A tag of that size covers at least 56 consecutive
+    samples, apart from those in long values. A sample costs 2 µs, and all samples cost a fifth of a
+    search for quoted values.
     """
     run = run_before_value = 0
     for may_be_in_tag, is_in_value in _sample(body):

@@ -67,7 +67,7 @@ def price_text(element: LexborNode) -> str:
 
 
 def _add_decimals(text: str, cents: str) -> str:
-    """Return the text with `cents` as decimals of the first number before them."""
+    """Return the text with `cents` as the decimals of the number right before them."""
     for match in _BEFORE_CENTS.finditer(text):
         if match[1] == cents:
             return f"{text[: match.start()]}.{cents}{text[match.end() :]}"

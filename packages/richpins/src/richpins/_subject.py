@@ -3,8 +3,8 @@ Decide what a page is about: its type, and the items that describe its subject.
 
 A page has many items: the site, its owner, breadcrumbs, related things. The subject is chosen by
 type, position (at the top level or as a main entity), number of properties, and whether the item
-has the page's URL or title. Items of the same type in other syntaxes, and repetitions, serve as
-additional sources.
+has the page's URL or title. Repetitions of the subject, and items of the same type in other
+syntaxes, are additional sources.
 
 A page whose subject has no page type (an event, a course, a person, an organization, or the page
 itself) has the type `page`. Its title, text and image come from the item, and `types` contains the
@@ -201,7 +201,7 @@ def other_subject(sources: Sources) -> list[Node]:
 
 
 def _uncommon_items(sources: Sources) -> Iterator[Node]:
-    """Yield one item of each uncommon type, unless the items of the type are entries of a list."""
+    """Yield one item of each uncommon type, unless the items of this type are list entries."""
     by_types: dict[tuple[str, ...], list[Node]] = {}
     top_items = sources.graph.roots
     for node in [node for node in top_items if _stands_alone(node)] or top_items:

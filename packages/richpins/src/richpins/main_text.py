@@ -57,7 +57,7 @@ def find(page: Document, form: str) -> str:
     """
     Return a page's main text in one of `FORMS`; empty if it has no text.
 
-    For documents other than HTML, both forms are the whole text, and no extra is needed.
+    For documents other than HTML, both forms contain the whole text, and no extra is needed.
 
     Raises:
         MissingExtra: the extra `text` is not installed.

@@ -3,7 +3,7 @@ Parse a page's robots directives from its meta elements and X-Robots-Tag headers
 
 Directives from both sources are combined, and the strictest applies, as Google documents it
 (developers.google.com/search/docs/crawling-indexing/robots-meta-tag, 2025). Directives for other
-agents are ignored; those for `*` or without an agent apply.
+agents are ignored; directives for `*` or without an agent apply.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 Complete a mostly missing main text from the element that contains the page's article.
 
 An extractor sometimes returns only one paragraph or one box of an article. All paragraphs of the
-article are kept if the page has exactly one element for its article or main part, that element
-contains the extracted text, and its paragraphs have at least twice as many letters.
+article are kept if the page has exactly one element for its article or main part, if that element
+contains the extracted text, and if its paragraphs have at least twice as many letters as that text.
 
 On other pages the element is found by its paragraphs (`richpins.article.container`). The element's
 paragraphs are kept if about half of them or more were missed, and if they have 1.5 times as many

@@ -1,9 +1,9 @@
 """
 Find the element around an article's paragraphs by counting the letters in long paragraphs.
 
-A long paragraph gives its letters to the element around it, half of them to the next element, and
-so on, as in Arc90's Readability. The element with the most letters is the container. Comments,
-teasers, lists and captions do not count.
+The letters of a long paragraph are added to the element around it, half of them to the next outer
+element, and so on, as in Arc90's Readability. The element with the most letters is the container.
+Comments, teasers, lists and captions do not count.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MIN_LETTERS = 80
 """Blocks with this many letters are rarely links, captions or buttons."""
 _MAX_LINK_SHARE = 0.3
 _MAX_LEVELS = 4
-"""How many elements around a paragraph get letters from it."""
+"""Maximum number of elements around a paragraph to which its letters are added."""
 _MIN_LINE_BREAKS = 2
 """An element with this many line breaks contains several paragraphs itself."""
 _MAX_CLIMB = 4

@@ -16,7 +16,7 @@ from richpins.article.page_texts import ChosenBlock, PageTexts, Piece, letters_o
 _MIN_LONG_LETTERS = 40
 """A sequence of this many letters rarely occurs twice on a page."""
 _MAX_GAP = 400
-"""Maximum letters between one word of a block and the next."""
+"""Maximum letters between two consecutive words of a block."""
 _SEED_LETTERS = 12
 _MAX_MISSES = 200
 _MAX_CANDIDATES = 30

@@ -167,7 +167,9 @@ _MULTIBYTE = frozenset({"big5", "euc-jp", "euc-kr", "gb18030", "gbk", "shift_jis
 _COMPLETE_CHARACTER = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
 _THREE_BYTES = re.compile(rb"[\xe0-\xf4][\x80-\xbf]{2}")
 _MIN_THREE_BYTE_CHARACTERS = 4
-"""Two-byte characters of a Chinese text may look like UTF-8; four three-byte characters do not."""
+"""
+Two-byte characters in Chinese text may look like UTF-8, but not like four three-byte characters.
+"""
 
 
 def is_surely_utf8(body: bytes, declared: str) -> bool:

@@ -217,7 +217,7 @@ def _is_money(value: str) -> bool:
 
 
 def _without_duplicate_names(fields: Sequence[GuessedField]) -> list[GuessedField]:
-    """Return the fields without those whose name a more certain field already has."""
+    """Return the fields, except those that have the same name as a more certain field."""
     kept: dict[str, GuessedField] = {}
     for field in fields:
         if field.name not in kept:

@@ -51,7 +51,7 @@ class Guess:
 
 def guess_rules(documents: Sequence[Document]) -> Guess:
     """
-    Guess the kinds of items on pages of one site, and the fields embedded in them.
+    Guess the item kinds on pages of one site, and the fields embedded in the pages.
 
     Pages that have most of their classes in common are of one kind. If many of a page's words are
     in repeated elements, the page is a list of items. Otherwise it is one item, if there are two

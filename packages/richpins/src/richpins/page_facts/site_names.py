@@ -72,7 +72,7 @@ def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
         yield from sources.meta("al:ios:app_name", "al:android:app_name", "twitter:app:name:iphone")
         yield from _title_part_like_host(sources)
 
-    # A site that gives its host name in one place often has a real name in another.
+    # A site that uses its host name in one place often has a real name in another.
     ranked = sorted(candidates(), key=lambda candidate: _is_address(candidate.value))
     name = sources.ledger.pick(
         "page.site_name",
@@ -163,7 +163,7 @@ def _occurrences(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
 
 @lru_cache(256)
 def _spelling_patterns(letters: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """Return patterns for the letters up to the rarest one, and for those from it on."""
+    """Return one pattern for the letters up to the rarest one, and one for the rest from it on."""
     rarest = max(range(len(letters)), key=lambda index: _BY_FREQUENCY.find(letters[index]))
     characters = [re.escape(char.encode()) for char in letters]
     prefix = b"".join(char + _GAP for char in characters[:rarest])

@@ -151,7 +151,7 @@ def _agree_with_each_other(visible: list[Candidate], witnesses: list[str]) -> bo
     """
     Return True if two of the meta elements, the title and the heading agree.
 
-    A title from the markup must then agree with them too.
+    If they agree, a title from the markup must agree with them too.
     """
     by_source: dict[str, list[str]] = {}
     for candidate, text in zip(visible, witnesses, strict=False):

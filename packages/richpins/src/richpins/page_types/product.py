@@ -258,7 +258,7 @@ def _availability(
 
 
 def _offers_of_other_sizes(sources: Sources, nodes: list[Node], price: Price | None) -> list[Node]:
-    """Return in-stock offers at this price from items with the same name, such as other sizes."""
+    """Return in-stock offers at this price for items with the same name, such as other sizes."""
     if price is None or price.offer is None or availability_of(price.offer) not in _NOT_AVAILABLE:
         return []
     name = scalars.text(nodes[0].first("name"))

@@ -101,7 +101,7 @@ def plain_decimal(value: Any, currency: str) -> Decimal | None:
     Return a number such as `3.350` with a point as its decimal separator, or None for other
     strings.
 
-    Software may write three decimals for a currency with two; the last one is then zero. In a
+    Software may write three decimals for a currency with two. The last one is then zero. In a
     currency without decimals, the point can only group thousands.
     """
     if not isinstance(value, str) or _ZERO_THIRD_DECIMAL.fullmatch(value.strip()) is None:

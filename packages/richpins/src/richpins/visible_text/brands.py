@@ -32,7 +32,7 @@ _COMPANY = re.compile(
 
 
 def brands(sources: Sources) -> Iterator[Candidate]:
-    """Yield brands, then manufacturers, which pages show in the same ways."""
+    """Yield labeled brands, then labeled manufacturers, then brands in pictures and links."""
     for each in labeled(sources, BRAND_LABELS):
         if _is_name(each.value):
             yield each

@@ -92,7 +92,7 @@ _CHOICE = 'input[type="radio"]'
 
 
 def _titled_rows(nodes: list[LexborNode], rows: list[str]) -> list[str]:
-    """Mark the rows that are titles by their element; mark none if most rows would be titles."""
+    """Mark the rows whose element makes them titles. Mark none if most rows would be titles."""
     return titled(rows, [is_called_title(node) for node in nodes])
 
 
@@ -233,8 +233,8 @@ def _left_of(lines: list[str], others: Counter[str]) -> list[str]:
 
 def paragraphs_of(node: LexborNode, kind: SectionKind) -> list[str]:
     """
-    Return the lines of an element that is not a list; each of several similar short blocks is one
-    line.
+    Return the lines of an element that is not a list. If it has several similar short blocks, each
+    block is one line.
     """
     if kind == "steps":
         return titled([line for line in _with_numbers(step_lines(node)) if len(line) > 2], node)

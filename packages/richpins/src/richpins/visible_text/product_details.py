@@ -7,7 +7,7 @@ a label has several different values, the page shows several products, and none 
 
 Availability is also read from a phrase that is the whole text of an element (`Sold out`), and from
 a buy button (`Add to cart`), after the first h1. If they contradict each other, availability is
-unknown: many pages contain both phrases and hide one.
+unknown, because many pages contain both phrases and hide one.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def best_sections(sources: Sources) -> dict[str, Section]:
     Return the best section for each part of a recipe, preferably one with a heading.
 
     If there are several of both kinds, it returns the ingredients and steps that are closest in the
-    tree: a recipe card contains both, and often follows a text that also describes the steps.
+    tree. A recipe card contains both, and often follows an article that also describes the steps.
     """
     best: dict[str, Section] = {}
     if not is_mentioned(sources.words, sources.document.language):

@@ -86,7 +86,7 @@ IS_NEEDED = re.compile(
     r"potřebujeme|budete potřebovat)\s*[:：]?",
     re.IGNORECASE,
 )
-"""Headings for needed things of any kind; they start a recipe only if amounts follow."""
+"""Headings for anything that is needed. They start a recipe only if amounts follow."""
 ENDS = re.compile(
     r"(?:notes?|tips?|tipps?|(?:recipe|cook.?s|chef.?s|kitchen|baking|cooking|helpful|top|expert|quick|handy)\s(?:notes?|tips?)|"
     r"(?:notes?|tips?|tipps?|hints?|consejos|astuces|conseils|consigli|dicas|opmerkingen|hinweise)"
