@@ -62,7 +62,7 @@ def find(kind: ItemKind, document: Document, page: Any = None) -> FoundItems:
     Return a page's items in document order. Empty if the page's URL does not match the kind.
 
     Args:
-        kind: the kind of items to find.
+        kind: the item kind to find.
         document: the page.
         page: the argument for the kind's function; `document` if None.
 
