@@ -1,4 +1,4 @@
-"""Resolve the references of one page to absolute, normalized URLs."""
+"""Resolve a page's references to absolute, normalized URLs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _NOT_FETCHED = (
 )  # fmt: skip
 
 _ESCAPE = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|[46]0|5[B-E]|7[BCDF])"
-"""An escape that normalization keeps: uppercase, and not one of a letter, a digit or `-._~`."""
+"""
+A percent-escape that normalization keeps. It is uppercase and does not stand for a letter, a digit
+or one of `-._~`.
+"""
 _PATH = "[A-Za-z0-9_.~!$&'*+,=@/-]*+"
 _QUERY = "[A-Za-z0-9_.~!$&*+,=@:/-]*+"
 _PLAIN_REFERENCE = re.compile(
@@ -36,12 +39,12 @@ normalization leave unchanged, except for empty segments and dots. Most referenc
 
 class LinkResolver:
     """
-    Resolves the references of one page.
+    Resolves a page's references.
 
     `base` is the `href` of the page's base element. It is used only if it resolves to an http(s)
-    URL against the page's own URL. `encoding` is the page's encoding: browsers encode the letters
-    of a query in it instead of UTF-8, and sites expect that (URL Standard, "query state"). Paths
-    are always UTF-8.
+    URL against the page's own URL. `encoding` is the page's encoding: browsers use it instead of
+    UTF-8 to encode the letters in a query, and sites expect that (URL Standard, "query state").
+    Paths are always UTF-8.
     """
 
     def __init__(self, url: str, base: str | None = None, encoding: str = "utf-8") -> None:
@@ -66,8 +69,8 @@ class LinkResolver:
         """
         Resolve a plain reference from the normalized form of an earlier one with the same prefix.
 
-        Such references differ only in their path and query. Only the first path is normalized; the
-        others are concatenated, which takes a tenth of the time.
+        Such references differ only in their path and query. Only the path of the first reference is
+        normalized. For later ones, strings are concatenated, which takes a tenth of the time.
         """
         plain = _PLAIN_REFERENCE.fullmatch(href)
         if plain is None or len(href) > MAX_HREF_CHARS:
@@ -106,7 +109,7 @@ class LinkResolver:
 
 @lru_cache(8_192)
 def _normalize_prefix(prefix: str) -> str | None:
-    """Normalize a scheme and host with a slash. Cached, because a page's links share few hosts."""
+    """Normalize a scheme and host with a slash. Cached, because a page links to few hosts."""
     try:
         return normalize(prefix)
     except InvalidUrl:
@@ -117,7 +120,7 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def encode_query(href: str, encoding: str) -> str:
-    """Return a reference with the non-ASCII letters of its query percent-encoded in an encoding."""
+    """Percent-encode the non-ASCII letters in a reference's query, using the given encoding."""
     url_part, hash_sign, fragment = href.partition("#")
     path, question, query = url_part.partition("?")
     encoded_query = _NOT_ASCII.sub(

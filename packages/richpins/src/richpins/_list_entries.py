@@ -1,8 +1,8 @@
 """
-Distinguish a page's subject from the entries of a list, such as the products of a category.
+Distinguish a page's subject from list entries, such as the products in a category.
 
-Entries have the same markup as a subject, but the page is not about any of them: it has neither the
-URL nor the name of an entry.
+Entries have the same markup as a subject, but the page is not about any of them. Neither its URL
+nor its title is that of an entry.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def addresses_of(sources: Sources) -> set[str]:
 
 
 def has_address(node: Node, page_addresses: set[str]) -> bool:
-    """Return True if an item declares one of the page's addresses."""
+    """Return True if an item declares one of the page's URLs (`addresses_of`)."""
     addresses = [node.id, node.first("url"), node.first("mainentityofpage")]
     return any(
         _without_scheme(address.id or "" if isinstance(address, Node) else str(address))
@@ -55,11 +55,11 @@ def has_address(node: Node, page_addresses: set[str]) -> bool:
 
 def is_entry(sources: Sources, chosen: Node, nodes: Iterable[Node]) -> bool:
     """
-    Return True if `chosen`, the best of `nodes`, is one of at least three entries of a list.
+    Return True if `chosen`, the best of `nodes`, is one of at least three list entries.
 
-    An item with the page's URL is not an entry. An item whose name shares half of its words with a
-    title of the page is an entry only if it is marked as one, because categories and their products
-    share words.
+    An item with the page's URL is not an entry. If half of the words in an item's name are also in
+    a title of the page, the item is an entry only if it is marked as one, because categories and
+    their products have words in common.
     """
     same_kind = [n for n in nodes if n.syntax == chosen.syntax and n.role == chosen.role][
         :_MAX_EXAMINED

@@ -24,14 +24,14 @@ Matches a comment, an element that contains only text, or a tag (group 1) and it
 """
 
 MAX_TAG_BYTES = 65_536
-"""Longer tags are inspected: a tag may contain one long value, but not too many attributes."""
+"""Only longer tags are inspected. A tag may contain one long value, but not too many attributes."""
 MAX_ATTRIBUTES = 2_000
 
 _LONG_BODY_BYTES = 262_144
 """
-Minimum size of a body whose quoted values are inspected if they contain `>`. Smaller bodies are
-only searched for a stretch without any `>`: attributes can be hidden from that search only at the
-cost of bytes, which limits parsing to 1.3 s.
+In bodies of at least this size, quoted values that contain `>` are inspected too. Smaller bodies
+are only searched for a stretch without any `>`. Hiding attributes from that search takes so many
+bytes that a smaller body is parsed within 1.3 s.
 """
 
 _HIDDEN_END = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
@@ -59,7 +59,7 @@ _VALUE = re.compile(QUOTED)
 
 
 def _has_long_stretch(body: bytes) -> bool:
-    """Return True if `body` has 65,536 bytes after a `<` without a `>`: a tag, a script or text."""
+    """Return True if a `<` (in a tag, script or text) precedes 65,536 bytes without a `>`."""
     position = 0
     while position + MAX_TAG_BYTES < len(body):
         end = body.rfind(b">", position, position + MAX_TAG_BYTES) + 1
@@ -88,10 +88,10 @@ def _may_have_long_tag(body: bytes) -> bool:
     """
     Return False if `body` certainly has no tag with 65,536 bytes of attributes outside of values.
 
-    Samples one position in each KiB. After a position that is certainly outside any tag, it samples
-    only the next one in each 8 KiB. A tag of that size covers at least 56 consecutive samples,
-    apart from those in long values. Costs 2 us per sample; in total, a fifth of a search for quoted
-    values.
+    It samples one position in each KiB. After a position that is certainly outside any tag, the
+    next sample is at the next multiple of 8 KiB. A tag of that size covers at least 56 consecutive
+    samples, apart from those in long values. A sample costs 2 µs, and all samples cost a fifth of a
+    search for quoted values.
     """
     run = run_before_value = 0
     for may_be_in_tag, is_in_value in _sample(body):
@@ -134,7 +134,7 @@ def _sample(body: bytes) -> Iterator[tuple[bool, bool]]:
 
 
 def _may_open(body: bytes, quote: int) -> bool:
-    """Return True if a quote may open a value: after `=`, or after more space than is examined."""
+    """Return True if a quote may open a value: it follows `=`, or more space than is examined."""
     before = body[max(0, quote - _MAX_SPACE_READ) : quote].rstrip() if quote > 0 else b"-"
     return before[-1:] in (b"=", b"")
 

@@ -215,9 +215,12 @@ MAX_TAGS = 250_000
 MAX_BODY_BYTES = 16_777_216
 
 _MAX_UNCHECKED_TAGS = 30_000
-"""Below this number any nesting is parsed within 1.5 s; 99% of real pages have fewer."""
+"""With fewer tags than this, any nesting is parsed within 1.5 s. 99% of real pages have fewer."""
 _MAX_REOPENED = 1_000_000
-"""Open formatting elements times other tags: the number of elements the parser may create."""
+"""
+Maximum product of open formatting elements and other tags. The parser may create that many
+elements.
+"""
 _MAX_EQUAL_TAGS = 3
 
 _NAMES = b"|".join(FORMATTING)
@@ -287,8 +290,8 @@ def _reopens_few(body: bytes, tags: int) -> bool:
     """
     Return True if the formatting tags of `body` certainly reopen at most `_MAX_REOPENED` elements.
 
-    Counts the same as `_may_reopen` in half the time. It assumes that a tag ends at the first `>`,
-    which is true where `_WHOLE_TAG` matches; other tags are counted individually.
+    Makes the same count as `_may_reopen` in half the time. It assumes that a tag ends at the first
+    `>`, which is true where `_WHOLE_TAG` matches; other tags are counted individually.
     """
     starts = _STARTS.find_matches_as_indexes(body)
     if starts and max(starts)[0] >= _FIRST_UPPERCASE:
@@ -330,8 +333,8 @@ def _max_open(formatting: list[bytes]) -> int:
     """
     Return the maximum number of these tags that the tree builder reopens at once.
 
-    It reopens at most three equal tags, because it drops the earliest of more (13.2.4.3, "Noah's
-    Ark clause").
+    It reopens at most three equal tags, because it drops the earliest ones (13.2.4.3, "Noah's Ark
+    clause").
     """
     whole = [tag for tag in formatting if tag.endswith(b">")]
     return _MAX_EQUAL_TAGS * len(set(whole)) + len(formatting) - len(whole)

@@ -1,7 +1,7 @@
 """
 Recognize permalinks, the marks next to headings that link to the heading: `¶`, `§`, `#`.
 
-Sphinx, MkDocs, GitHub and other programs add them. They are not part of any text.
+Sphinx, MkDocs, GitHub and other programs add them. They are not part of the heading's text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BLANKS = f" \t\r\n\f\u00a0{_INVISIBLE}"
 
 
 def is_mark(text: str) -> bool:
-    """Return True if a text consists of one permalink mark."""
+    """Return True if the text is a single permalink mark."""
     return text.strip().strip(_INVISIBLE).strip() in _MARKS
 
 
@@ -35,9 +35,9 @@ def is_permalink(text: str, href: str, css_class: str) -> bool:
     """
     Return True if a link with this text, target and class is a permalink.
 
-    Its target must be a fragment. Its text must be a permalink mark. Alternatively, it has a class
-    that permalinks use, and its text is a label such as `Link to this heading` or has no letters. A
-    link to another page is never a permalink.
+    Its target must be a fragment. In addition, either its text is a permalink mark, or it has a
+    class that permalinks use and its text is a label such as `Link to this heading` or has no
+    letters. A link to another page is never a permalink.
     """
     if "#" not in href or len(text) > _MAX_CHARS:
         return False
@@ -62,7 +62,7 @@ def heading_text(node: Any) -> str:
     """
     Return the text of a heading (a node of lexbor's tree) on one line, without its permalinks.
 
-    A heading that consists of a mark alone keeps it.
+    A heading that consists only of a mark keeps it.
     """
     text = block_text(node)
     for link in node.css("a[href]"):

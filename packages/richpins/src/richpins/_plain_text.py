@@ -22,7 +22,8 @@ _INVISIBLE = re.compile(r"[\u00ad\u200b\u2060\ufeff]")
 """Invisible characters: hints for line breaks inside words, and the byte order mark."""
 _DOUBLE_ENCODED_SPACE = "\u00c2\u00a0"
 """
-A no-break space whose UTF-8 bytes were read as windows-1252. No language writes `Â` before one.
+A no-break space whose UTF-8 bytes were read as windows-1252. No language writes `Â` before a
+no-break space.
 """
 _LINE_END = re.compile(r"[\r\n\u2028]+")
 _DOUBLE_ESCAPED = re.compile(r"&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
@@ -44,18 +45,18 @@ _CODE_END = re.compile(r"</(?:script|style)\s{0,9}>", re.IGNORECASE)
 _WITHOUT_ELEMENTS = frozenset({"script", "style", "noscript", "iframe"})
 """Elements in which the parser finds no other elements."""
 UNSHOWN = "script,style,template,noscript"
-"""Selector of elements whose text readers do not see."""
+"""CSS selector for elements whose text is not displayed."""
 _WITH_GAPS = f"{UNSHOWN},br,p,div,li,h1,h2,h3,h4,h5,h6,td"
 
 _ADJACENT_TAGS = re.compile(r"(</\w+>)(<[a-z])", re.IGNORECASE)
-"""The texts of adjacent elements are separate words, because style sheets often add the gap."""
+"""Text in adjacent elements is read as separate words, because style sheets often add the gap."""
 
 MAX_TEXT_CHARS = 100_000
 MAX_LINES = 2_000
 
 
 def clean(text: str) -> str:
-    """Return one line of plain text: no tags, no (double) escapes, single spaces."""
+    """Convert markup to one line of plain text without tags, (double) escapes and extra spaces."""
     text = _unescape(text[:MAX_TEXT_CHARS])
     if "<" in text:
         text = _TAG.sub("", _BLOCK_TAG.sub(" ", _without_code(_without_comments(text))))
@@ -63,7 +64,7 @@ def clean(text: str) -> str:
 
 
 def lines(text: str) -> list[str]:
-    """Return the lines of a text. Block elements and newlines both end a line."""
+    """Convert markup to lines of plain text. Block elements and newlines both end a line."""
     text = _unescape(text[:MAX_TEXT_CHARS])
     if "<" in text:
         text = _TAG.sub("", _BLOCK_TAG.sub("\n", _without_code(_without_comments(text))))
@@ -96,7 +97,7 @@ def parted_text(element: LexborNode) -> str:
 
 
 def parted_lines(element: LexborNode) -> list[str]:
-    """Return an element's texts as `parted_text` does, as a list instead of one line."""
+    """Like `parted_text`, but return a list of strings instead of one line."""
     if element.css_first(UNSHOWN) is None:
         text = element.text(separator="\n")
     else:
@@ -112,8 +113,9 @@ def text_without(
 
     Other elements are separated by spaces, and each omitted element becomes `gap`. The omitted text
     is cut out of the whole text, because removing elements from a copy of the tree takes three
-    times as long. If the same text also occurs earlier, that occurrence is cut: the words are the
-    same, but two pairs of neighbors change. Text after `max_chars` may be missing.
+    times as long. If the same text also occurs earlier, that occurrence is cut instead. The
+    remaining words are the same, but two pairs of neighboring words change. Text after `max_chars`
+    may be missing.
     """
     text, position, parts = element.text(separator=" "), 0, []
     remaining = len(text) if max_chars is None else max_chars

@@ -2,7 +2,7 @@
 Read the text of an element that shows a price.
 
 Pages put cents in a separate element (`<b>5</b><sup>99</sup>`), and put former prices and unit
-prices in the same element. From the text alone, `5` and `99` could be one number or two.
+prices in the same element. The text alone does not show whether `5` and `99` are one number or two.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def price_text(element: LexborNode) -> str:
 
 
 def _add_decimals(text: str, cents: str) -> str:
-    """Return the text with `cents` as decimals of the first number before them."""
+    """Return the text with `cents` as the decimals of the number right before them."""
     for match in _BEFORE_CENTS.finditer(text):
         if match[1] == cents:
             return f"{text[: match.start()]}.{cents}{text[match.end() :]}"
@@ -79,8 +79,8 @@ _BEFORE_CENTS = re.compile(r"(?<=\d)\s?[.,]?\s(\d\d)(?!\d)")
 
 def _cents_in(element: LexborNode) -> Iterator[str]:
     """
-    Yield the two-digit texts of elements that are raised, have a class for cents, or end the text
-    right after another digit.
+    Yield the two-digit contents of elements that are raised, have a class for cents, or end the
+    text right after another digit.
     """
     raised = {inner.mem_id for inner in element.css(_RAISED_ELEMENTS)}
     letters = "".join((element.text() or "").split())

@@ -3,8 +3,8 @@ Decide what a page is about: its type, and the items that describe its subject.
 
 A page has many items: the site, its owner, breadcrumbs, related things. The subject is chosen by
 type, position (at the top level or as a main entity), number of properties, and whether the item
-has the page's URL or title. Items of the same type in other syntaxes, and repetitions, serve as
-additional sources.
+has the page's URL or title. Repetitions of the subject, and items of the same type in other
+syntaxes, are additional sources.
 
 A page whose subject has no page type (an event, a course, a person, an organization, or the page
 itself) has the type `page`. Its title, text and image come from the item, and `types` contains the
@@ -84,7 +84,7 @@ def subject_of(sources: Sources) -> tuple[PageType | None, list[Node]]:
 
 
 def _weight(sources: Sources, page_type: PageType, chosen: Node, og_type: str) -> int:
-    """Return a weight for how likely `chosen` is the subject of the page."""
+    """Return a weight for how likely `chosen` is to be the page's subject."""
     weight = page_type.weight + _position_rank(chosen)
     if og_type in page_type.og_types:
         weight += page_type.og_weight
@@ -94,7 +94,7 @@ def _weight(sources: Sources, page_type: PageType, chosen: Node, og_type: str) -
 
 
 def _declared_by_tags(sources: Sources, og_type: str) -> PageType | None:
-    """Return the type that the meta elements of a page declare most clearly, or None."""
+    """Return the type that a page's meta elements declare most clearly, or None."""
     declared = max(page_types(), key=lambda page_type: page_type.declared(sources, og_type))
     return declared if declared.declared(sources, og_type) else None
 
@@ -162,8 +162,8 @@ def choose_item(sources: Sources, page_type: PageType, nodes: list[Node]) -> Nod
 
 def _with_repeated_items(chosen: Node, nodes: list[Node]) -> list[Node]:
     """
-    Return `chosen` and its repetitions, most trusted first, then the only items of the type in
-    other syntaxes, whatever their names.
+    Return `chosen` and its repetitions, most trusted first. They are followed by items of the type
+    that are the only ones in another syntax, whatever their names.
     """
     name = words_of(chosen)
     repetitions, only_ones = [chosen], []
@@ -201,7 +201,7 @@ def other_subject(sources: Sources) -> list[Node]:
 
 
 def _uncommon_items(sources: Sources) -> Iterator[Node]:
-    """Yield one item of each uncommon type, unless the items of the type are entries of a list."""
+    """Yield one item of each uncommon type, unless the items of this type are list entries."""
     by_types: dict[tuple[str, ...], list[Node]] = {}
     top_items = sources.graph.roots
     for node in [node for node in top_items if _stands_alone(node)] or top_items:

@@ -20,7 +20,7 @@ Headers = Iterable[tuple[str, str]]
 
 MAX_CANDIDATES = 16
 """
-Maximum candidates of each kind; a page with more canonical URLs than this has none that counts.
+Maximum candidates of each kind. If a page has more canonical URLs than this, none of them counts.
 """
 MAX_ALTERNATES = 500
 
@@ -87,7 +87,8 @@ def meta_refresh(content: str) -> tuple[float, str | None] | None:
 
     The target is None if the page must be reloaded. The steps are the HTML Standard's "shared
     declarative refresh steps" (4.2.5.3): the fraction of a delay is ignored; `;`, `,` or white
-    space separates the parts; `url=` is optional; a quote ends at the next quote of the same kind.
+    space separates the parts; `url=` is optional; a quoted URL ends at the next quote of the same
+    kind.
     """
     match = _REFRESH_TIME.match(content)
     if not match:

@@ -1,10 +1,10 @@
 """
-Extract the text used to compare a page with others. Pure.
+Extract the text used to compare a page with others.
 
-It consists of the title and the words of `<main>` or, in a page without it, of the body, without
-navigation, header, footer, asides and forms. A form with most of the text is kept, because ASP.NET
-wraps each page in one. Link text is included, because lists consist of links.
-The text of `main_text` is not used, because its extra may not be installed and it omits lists.
+It consists of the title and the words in `<main>`, or in the body if there is no `<main>`.
+Navigation, headers, footers, asides and forms are left out; a form with most of the text is kept,
+because ASP.NET wraps each page in one. Link text is included, because lists consist of links. The
+text of `main_text` is not used, because its extra may not be installed and it omits lists.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Document:
     """The body in UTF-8, whatever its original encoding."""
     tree: LexborHTMLParser
     words: Words
-    """Reports which words occur in the body, in any of the encodings of their letters."""
+    """Reports which words occur in the body, however their letters are encoded."""
     title: str | None
     description: str | None
     language: str | None
@@ -67,11 +67,11 @@ class Document:
     heading: str | None
     """The text of the first h1 that is not empty."""
     headings: tuple[str, ...]
-    """The texts of the first h1 elements that are not empty, at most MAX_HEADINGS."""
+    """The text of each h1 element that is not empty, at most MAX_HEADINGS."""
     banners: frozenset[str]
     """Those of `headings` that link to the site's start page."""
     json_ld: tuple[str, ...]
-    """The texts of the JSON-LD script elements, as written."""
+    """The contents of the JSON-LD script elements, as written."""
     html_attributes: Attributes
     resolver: LinkResolver
     problems: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class Document:
     _first: dict[str, str] = field(default_factory=dict, repr=False)
 
     def meta(self, *names: str) -> str | None:
-        """Return the content of the first of `names` (name, property or itemprop) that has one."""
+        """Return the content for the first of `names` (name, property or itemprop) that has any."""
         return next((self._first[name] for name in names if name in self._first), None)
 
     def resolve(self, href: str) -> str | None:

@@ -1,7 +1,7 @@
 """
-Parse documents other than HTML: title, language and text of plain text and PDF. Pure.
+Parse documents other than HTML: the title, language and text of plain text and PDF files.
 
-`parse` returns the same `Document` for every type. Other documents than HTML have no elements,
+`parse` returns the same `Document` for every type. Documents other than HTML have no elements,
 links or structured data; their text is `Document.text`. PDF needs the extra `pdf` (pypdf, pure
 Python). A hostile PDF can use much time and memory, which the caller must limit, but it cannot
 execute code.
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 PDF, PLAIN = "application/pdf", "text/plain"
 MAX_CHARS = 2_000_000
-"""Maximum length of a text. The rest is omitted."""
+"""Maximum length of a document's text. The rest is omitted."""
 MAX_PAGES = 2_000
-"""Maximum number of pages of a PDF. The rest is omitted."""
+"""Maximum number of PDF pages. The rest is omitted."""
 MAX_CPU_S = 5.0
 """CPU time after which no further PDF page is started; enough for about 200 pages of a report."""
 _MAX_TITLE = 200
 _MIN_WORDS, _MIN_LETTER_SHARE = 12, 0.7
-"""The language of a shorter text, or of one made of digits and symbols, cannot be detected."""
+"""Minimum words and fraction of letters in a text. The language of others cannot be detected."""
 _MAX_DETECTION_CHARS = 20_000
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 # Matches only from the first space of a run. Otherwise each space would search to the end of the
@@ -157,7 +157,7 @@ def _page_texts(reader: PdfReader, problems: list[str]) -> list[str]:
 
 
 def _text_or_none(read: Callable[[], Any]) -> str | None:
-    """Return the result of `read` if it is a text, or None if it is not or `read` fails."""
+    """Return the result of `read`, or None if it is not a string or `read` fails."""
     try:
         value = read()
     except MemoryError:
@@ -196,7 +196,7 @@ def _clean(text: str, problems: list[str]) -> str:
 
 
 def _first_line(text: str) -> str | None:
-    """Return the first line if it may be a title: short, and mostly words."""
+    """Return the first line if it may be a title, which is short and mostly words."""
     line = normalize_space(text.lstrip().partition("\n")[0]) if text else ""
     letters = sum(map(str.isalpha, line))
     is_title = line and len(line) <= _MAX_TITLE and 2 * letters >= len(line.replace(" ", ""))

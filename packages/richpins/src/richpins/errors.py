@@ -1,9 +1,9 @@
 """
-The exceptions of this package. Bad pages never raise; see their `problems`.
+Exceptions of this package. Bad pages never raise one; see their `problems`.
 
     RichpinsError
     ├── MissingExtra    a required extra is not installed; the message has the command
-    └── InvalidKind     the rules of a kind of items are invalid; one line per mistake
+    └── InvalidKind     the rules of an item kind are invalid; one line per mistake
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 
 class RichpinsError(Exception):
-    """The base class of the exceptions of this package."""
+    """Base class of this package's exceptions."""
 
 
 class InvalidKind(RichpinsError, ValueError):
-    """The rules of a kind of items are invalid."""
+    """The rules of an item kind are invalid."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__(tuple(problems))

@@ -30,12 +30,12 @@ class FieldType:
     The type of a value.
 
     `decimal` is a number stored as a string, which preserves its digits. `date` is a string such as
-    `2024-05-01`. `any` is any JSON.
+    `2024-05-01`. `any` is any JSON value.
     """
 
     kind: TypeKind
     item: FieldType | None = None
-    """The type of the items of a `list` or `map`."""
+    """The item type of a `list` or `map`."""
     members: Mapping[str, FieldType] = field(default_factory=dict)
     """The types of a `record`'s members. Each member may be absent."""
 
@@ -75,7 +75,7 @@ def extracted_types() -> Mapping[str, FieldType]:
 
 def type_of(hint: Any) -> FieldType:
     """
-    Return the type of the JSON that `rich_pins.plain` makes of a value with this annotation.
+    Return the JSON type to which `rich_pins.plain` converts a value with this annotation.
 
     Raises:
         TypeError: `plain` does not support such values.

@@ -1,5 +1,5 @@
 r"""
-Compute a 64-bit fingerprint of a text (16 hex digits); similar texts differ in few bits. Pure.
+Compute a 64-bit fingerprint of a text (16 hex digits); similar texts differ in few bits.
 
 It takes one bit from each bin of the sketch (`text_sketch`), which makes it a one-bit MinHash
 (b-bit minwise hashing, Li and König, WWW 2010). For two texts whose word pairs have the Jaccard

@@ -15,10 +15,10 @@ MAX_TEXT_CHARS = 200
 """An anchor's text is truncated to this length; 99% of real texts have under 120 characters."""
 
 MAX_TOTAL_CHARS = 1_048_576
-"""Maximum characters of all URLs of a page; a thousand real ones have about 100,000."""
+"""Maximum total characters of a page's URLs; a thousand real URLs have about 100,000."""
 
 _MAX_READS = 2
-"""Maximum text read, as a multiple of the page's length, because nested anchors share text."""
+"""Maximum text read, as a multiple of the page's length. Nested anchors repeat their text."""
 
 _RELS = ("nofollow", "ugc", "sponsored")
 
@@ -37,7 +37,7 @@ class Link(NamedTuple):
     text of its image.
     """
     nofollow: bool = False
-    """This and the next two are True only if every anchor to the URL has the attribute."""
+    """This field and the next two are True only if every anchor to the URL has the attribute."""
     ugc: bool = False
     sponsored: bool = False
 

@@ -25,7 +25,7 @@ TEXT_VERSION = 9
 """Incremented when the library is called in another way or the output format changes."""
 TEXT, MARKDOWN = FORMS = ("text", "markdown")
 _MIN_FOUND = 0.9
-"""If the page's tree contains less of the library's text than this, the text came from JSON-LD."""
+"""If a smaller fraction of the library's text is in the page's tree, the text came from JSON-LD."""
 _ENOUGH_LETTERS, _MUCH_LONGER = 2_000, 1.5
 """
 Texts with fewer letters are compared with the result of trafilatura's other mode, which also tries
@@ -42,7 +42,7 @@ def is_html(content_type: str | None) -> bool:
 
 def finder_version() -> str:
     """
-    Return a version such as `trafilatura 2.1.0/2`; it changes whenever a page may yield another
+    Return a version such as `trafilatura 2.1.0/2`; it changes whenever a page may yield different
     text.
 
     Raises:
@@ -57,7 +57,7 @@ def find(page: Document, form: str) -> str:
     """
     Return a page's main text in one of `FORMS`; empty if it has no text.
 
-    For documents other than HTML, both forms are the whole text, and no extra is needed.
+    For documents other than HTML, both forms contain the whole text, and no extra is needed.
 
     Raises:
         MissingExtra: the extra `text` is not installed.

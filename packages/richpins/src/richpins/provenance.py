@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 MAX_CONFLICTS = 3
-"""Maximum number kept for one field."""
+"""Maximum number of conflicts kept for each choice of a value."""
 MAX_DROPPED = 100
 _MAX_EXCERPT_CHARS = 80
 

@@ -18,13 +18,14 @@ from richpins.values.images import Image
 from richpins.values.yields import Yield
 
 EXTRACTOR_VERSION = 13
-"""Incremented when a page may yield different fields, which makes stored ones outdated."""
+"""Incremented when pages may yield different fields, which makes stored fields outdated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RichPin:
     """
-    Typed metadata of one page. Values that the page does not give are None or empty, never guessed.
+    Typed metadata of one page. Values that the page does not contain are None or empty, never
+    guessed.
 
     Facts common to all pages are attributes of this class. Those of the page's type are in
     `details`, which is also the attribute named after the type: `pin.recipe` is the recipe of a

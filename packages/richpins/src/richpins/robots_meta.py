@@ -3,7 +3,7 @@ Parse a page's robots directives from its meta elements and X-Robots-Tag headers
 
 Directives from both sources are combined, and the strictest applies, as Google documents it
 (developers.google.com/search/docs/crawling-indexing/robots-meta-tag, 2025). Directives for other
-agents are ignored; those for `*` or without an agent apply.
+agents are ignored; directives for `*` or without an agent apply.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class PageRobots:
     notranslate: bool = False
     indexifembedded: bool = False
     noai: bool = False
-    """An informal convention: no use for training models."""
+    """True if the page must not be used to train models (an informal convention)."""
     noimageai: bool = False
     max_snippet: int | None = None
     """Characters of text that may be shown; -1 means any number, None means not specified."""
@@ -107,8 +107,8 @@ def stricter(first: PageRobots, other: PageRobots) -> PageRobots:
 
 def unavailable_at_ms(text: str | None) -> int | None:
     """
-    Return the time of an `unavailable_after` in ms since the epoch, or None without a readable
-    date.
+    Return the time of an `unavailable_after` date in ms since the epoch, or None if it is
+    unreadable.
 
     Google reads RFC 822, RFC 850 and ISO 8601. A date without a zone is in UTC. A date without a
     time means the end of that day.
@@ -152,8 +152,8 @@ def _by_agent(value: str) -> list[tuple[str, str]]:
     Split a header's value into (agent, directives) pairs.
 
     Colons also occur in `max-snippet: 5` and in the time of `unavailable_after`. Therefore a word
-    before a colon is an agent only if it is not a directive. It applies to the directives that
-    follow.
+    before a colon is an agent only if it is not a directive. An agent applies to the directives
+    that follow it.
     """
     parts: list[tuple[str, str]] = []
     agent_name = ""
@@ -175,7 +175,7 @@ def _is_token(name: str) -> bool:
 
 
 def _read(directives: str, source: str) -> PageRobots:
-    """Return all directives of a text. For a repeated directive, the strictest applies."""
+    """Return all directives in a string. For a repeated directive, the strictest applies."""
     robots = PageRobots(sources=(source,))
     for piece in _WEEKDAY.sub(r"\1", directives).split(","):
         name, _, value = piece.partition(":")

@@ -1,5 +1,5 @@
 """
-Read values of a page by CSS selectors and XPath, with rules written as strings. No I/O.
+Read values from a page with CSS selectors and XPath; the rules are strings. No I/O.
 
     css:.price_color::text            the first non-empty text of a matching element
     css:#product_gallery img::link    its `href` or `src`, absolute
@@ -10,7 +10,7 @@ Read values of a page by CSS selectors and XPath, with rules written as strings.
 
 `css` and `xpath` return the first match that is not empty, `css-all` and `xpath-all` a list of all
 matches. A CSS selector may end in `::text` (the default), `::attr(name)`, or `::link`. XPath may
-select elements, texts and attributes, or compute a value.
+select elements, text nodes and attributes, or compute a value.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Selectable(Protocol):
 
 
 class SelectedPage:
-    """A page with one tree per kind of selector. The tree for XPath is built on first use."""
+    """A page with one tree for CSS and one for XPath. The tree for XPath is built on first use."""
 
     def __init__(self, document: Document) -> None:
         self.document = document

@@ -1,10 +1,10 @@
 """
-Compute an 88-character sketch of a text, for near-duplicate detection. Pure.
+Compute an 88-character sketch of a text, for near-duplicate detection.
 
-Similarity is the Dice coefficient of two texts' word pairs. Two sketches estimate it without the
-texts: the pairs are hashed into 64 bins, and one byte of the smallest hash of each bin is kept (one
-permutation hashing, Li, Owen and Zhang, NIPS 2012; b-bit minwise hashing, Li and König, WWW 2010).
-The standard error is 0.04 at a coefficient of 0.9.
+Similarity is the Dice coefficient of two texts' word pairs. It can be estimated from two sketches,
+without the texts. To make a sketch, the pairs are hashed into 64 bins, and one byte of each bin's
+smallest hash is kept (one permutation hashing, Li, Owen and Zhang, NIPS 2012; b-bit minwise
+hashing, Li and König, WWW 2010). The standard error is 0.04 at a coefficient of 0.9.
 
 Pairs whose first word begins with certain letters take precedence in their bins. A text of more
 than about 900 words has enough such pairs, so the other pairs, which would take most of the time,
@@ -52,7 +52,7 @@ _BLANKS = bytes(
 
 
 def sketch_of(text: str) -> str:
-    """Return the sketch of a text. Empty if it has fewer than `MIN_WORDS` words."""
+    """Return the sketch of a text; empty if the text has fewer than `MIN_WORDS` words."""
     words = _words(text[:MAX_CHARS].lower())[:MAX_WORDS]
     if len(words) < MIN_WORDS:
         return ""
@@ -94,10 +94,7 @@ def _letters(word: bytes) -> list[bytes]:
 
 
 def similarity(first: str, second: str) -> float:
-    """
-    Return the estimated Dice coefficient (0 to 1) of two texts by their sketches; 0 if either is
-    empty.
-    """
+    """Estimate two texts' Dice coefficient (0 to 1) from their sketches; 0 if either is empty."""
     bins = zip(b64decode(first), b64decode(second), strict=False) if first and second else ()
     used = [pair for pair in bins if pair != (_EMPTY, _EMPTY)]
     if not used:

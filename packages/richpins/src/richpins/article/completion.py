@@ -1,15 +1,16 @@
 """
-Complete a text that is mostly missing, from the element that contains the page's article.
+Complete a mostly missing main text from the element that contains the page's article.
 
 An extractor sometimes returns only one paragraph or one box of an article. All paragraphs of the
-article are kept if the page has exactly one element for its article or main part, that element
-contains the extracted text, and its paragraphs have at least twice as many letters.
+article are kept if the page has exactly one element for its article or main part, if that element
+contains the extracted text, and if its paragraphs have at least twice as many letters as that text.
 
-On other pages the element is found by its paragraphs (`richpins.article.container`). They are kept
-if about half of them or more were missed, and they have 1.5 times as many letters as the text.
+On other pages the element is found by its paragraphs (`richpins.article.container`). The element's
+paragraphs are kept if about half of them or more were missed, and if they have 1.5 times as many
+letters as the text.
 
-Single paragraphs that were missed between others are kept on all pages, if they are text or a child
-of that element. Boxes that are nested deeper are often advertisements.
+Individual paragraphs that were missed between others are kept on all pages, if they are text or a
+child of that element. Boxes that are nested deeper are often advertisements.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _ARTICLE_PATHS = (
     "//main | //*[@role='main']",
 )
 """
-Paths of elements for an article, most specific first. Each is used only if it matches one element.
+Paths to an article's element, most specific first. A path is used only if it matches exactly one.
 """
 _MIN_LETTERS_INSIDE, _MIN_GROWTH = 0.8, 2.0
 _MIN_MISSED, _MIN_GROWTH_OF_CONTAINER = 0.45, 1.5

@@ -1,5 +1,5 @@
 """
-Compose the output tree from the selected texts of a page's own tree.
+Compose the output tree from the selected text in the page's own tree.
 
 Headings, lists, tables, code and links come from the page. The output uses the element names that
 `richpins.article.writing` supports: `head`, `list`, `item`, `table`, `row`, `cell`, `code`,
@@ -36,7 +36,7 @@ _MAX_DEPTH = 120
 
 
 def compose(page: PageTexts, images: Sequence[ArticleImage] = ()) -> Any:
-    """Return a body with the kept texts, and with the images next to them."""
+    """Return a body with the kept text and the images next to it."""
     return _Composer(page, images).body()
 
 
@@ -185,7 +185,7 @@ class _Composer:
             self._add(child, etree.SubElement(element, "item"), link, depth)
 
     def _is_layout(self, table: Any) -> bool:
-        """Return True for a layout table: its cells contain more than one line of text."""
+        """Return True for a layout table, whose cells contain more than one line of text."""
         if any(each.tag == "table" for each in self._inside(table)):
             return True
         if any("\n" in (code.text or "").strip() for code in table.iter("code")):
@@ -261,7 +261,7 @@ def _is_part_of_layout(cell: Any) -> bool:
 
 
 def _add_border(target: Any) -> None:
-    """Add an empty block, which separates the texts before and after it."""
+    """Add an empty block that separates the text before it from the text after it."""
     etree.SubElement(target, "div")
 
 

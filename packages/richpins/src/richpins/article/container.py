@@ -1,9 +1,9 @@
 """
-Find the element around the paragraphs of an article by the letters of a page's long paragraphs.
+Find the element around an article's paragraphs by counting the letters in long paragraphs.
 
-A long paragraph gives its letters to the element around it, half of them to the next element, and
-so on, as in Arc90's Readability. The element with the most letters is the container. Comments,
-teasers, lists and captions do not count.
+The letters of a long paragraph are added to the element around it, half of them to the next outer
+element, and so on, as in Arc90's Readability. The element with the most letters is the container.
+Comments, teasers, lists and captions do not count.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MIN_LETTERS = 80
 """Blocks with this many letters are rarely links, captions or buttons."""
 _MAX_LINK_SHARE = 0.3
 _MAX_LEVELS = 4
-"""How many elements around a paragraph get letters from it."""
+"""Maximum number of elements around a paragraph to which its letters are added."""
 _MIN_LINE_BREAKS = 2
 """An element with this many line breaks contains several paragraphs itself."""
 _MAX_CLIMB = 4
@@ -41,7 +41,9 @@ class Container:
     """The element around an article's paragraphs."""
 
     levels: dict[Any, int]
-    """The element (0) and those around it, with the number of levels between the two."""
+    """
+    Maps the element to 0, and each element around it to its number of levels above the element.
+    """
     paragraphs: list[TextBlock]
     """The long paragraphs in the element."""
 
@@ -50,7 +52,7 @@ class Container:
         return next(iter(self.levels))
 
     def distance(self, block: TextBlock) -> int:
-        """Return how many levels above the element a common ancestor with a block is; 0 inside."""
+        """Return the levels from the element up to its common ancestor with a block; 0 inside."""
         return self.levels[next(e for e in _chain(block.pieces[0].holder) if e in self.levels)]
 
 
@@ -119,8 +121,8 @@ def long_paragraphs(
     """
     Return the long blocks of running text.
 
-    `known_apart` is a cache; it contains the element at which the search for parts that are not
-    running text ends. With None, all parts count.
+    The search for parts that are not running text ends at an element in the cache `known_apart`. If
+    it is None, all parts count.
     """
     return [
         block
@@ -135,7 +137,7 @@ def long_paragraphs(
 
 
 def _is_hypertext(block: TextBlock) -> bool:
-    """Return True for several sentences in which single phrases are links."""
+    """Return True for several sentences in which individual phrases are links."""
     links = sum(piece.holder.tag == "a" and not piece.is_tail for piece in block.pieces)
     return links >= _MIN_LINKS and len(_SENTENCE_END.findall(block.text)) >= _MIN_SENTENCES
 

@@ -1,4 +1,4 @@
-"""Correct what a library selected: complete the text, and let it begin and end with its article."""
+"""Correct the text that a library selected: complete it, and remove what surrounds the article."""
 
 from __future__ import annotations
 

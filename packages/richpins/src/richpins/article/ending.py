@@ -1,9 +1,9 @@
 """
-Make a text end with its article, not with what follows it on the page.
+Make a main text end with its article, not with what follows the article on the page.
 
 Extractors often keep the headings of lists such as `You might also like`, with what is below them,
-and lines that invite readers to subscribe, comment or read on. They also keep blocks from a far
-part of the page behind the element that contains almost all of the text.
+and lines that invite readers to subscribe, comment or read on. They also keep blocks from a distant
+part of the page, after the element that contains almost all of the text.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ from richpins.article.text_blocks import TextBlock
 _MIN_SHARE_BEFORE = 0.5
 """An article does not end in the first half of its text."""
 _MAX_SENTENCE_SHARE = 0.05
-"""If more of the text consists of sentences below a heading, the article goes on there."""
+"""
+If a larger fraction of the text consists of sentences below a heading, the article continues there.
+"""
 _MIN_SENTENCE_LETTERS = 60
 _MAX_HEADING_CHARS, _MAX_INVITATION_LETTERS = 60, 300
 _MIN_SHARE_INSIDE, _MIN_DISTANCE = 0.7, 4
 """
-If a container has this share of a text, blocks behind it are of another part of the page when they
-are this many levels away.
+If a container has at least this fraction of a text, blocks after it that are this many levels away
+belong to another part of the page.
 """
 
 
 def remove_ending(texts: PageTexts, blocks: list[TextBlock], container: Container | None) -> None:
-    """Leave out the blocks after an article: lists of other articles, and invitations."""
+    """Remove the blocks after an article, such as lists of other articles and invitations."""
     kept = [block for block in blocks if block.is_kept]
     if container is not None:
         kept = _without_far_blocks(kept, container)
@@ -40,7 +42,7 @@ def remove_ending(texts: PageTexts, blocks: list[TextBlock], container: Containe
 
 
 def _without_far_blocks(kept: list[TextBlock], container: Container) -> list[TextBlock]:
-    """Return the blocks of a text without those far behind its container, which it removes."""
+    """Remove the blocks far behind a text's container, and return the remaining ones."""
     distances = [container.distance(block) for block in kept]
     inside = [number for number, distance in enumerate(distances) if not distance]
     letters = sum(len(kept[number].letters) for number in inside)
@@ -56,7 +58,7 @@ def _without_far_blocks(kept: list[TextBlock], container: Container) -> list[Tex
 
 
 def _end_of(blocks: list[TextBlock], texts: PageTexts) -> int:
-    """Return the index of the first heading behind the article, or the number of blocks."""
+    """Return the index of the first heading after the article, or the number of blocks."""
     total = sum(len(block.letters) for block in blocks)
     before = 0
     for number, block in enumerate(blocks):
@@ -68,7 +70,7 @@ def _end_of(blocks: list[TextBlock], texts: PageTexts) -> int:
 
 
 def _is_heading(block: TextBlock) -> bool:
-    """Return True for a heading of what follows an article, such as `You might also like`."""
+    """Return True for a heading that follows an article, such as `You might also like`."""
     if len(block.letters) > _MAX_HEADING_CHARS:
         return False
     text = block.text
@@ -76,7 +78,7 @@ def _is_heading(block: TextBlock) -> bool:
 
 
 def _sentence_letters(block: TextBlock, texts: PageTexts) -> int:
-    """Return how many letters a block has, if it is a long sentence and no entry of a list."""
+    """Return how many letters a block has if it is a long sentence but not a list entry, else 0."""
     if len(block.letters) < _MIN_SENTENCE_LETTERS or texts.kinds[block.number] == "entry":
         return 0
     return len(block.letters) if block.text.endswith(_ENDS) else 0
@@ -86,7 +88,7 @@ _ENDS = tuple('.!?"»)…。！？\u201d')
 
 
 def _is_after_article(block: TextBlock) -> bool:
-    """Return True for a heading without what it names, and for an invitation."""
+    """Return True for a heading that follows an article, and for an invitation."""
     if len(block.letters) > _MAX_INVITATION_LETTERS:
         return False
     return _INVITATION.match(block.text) is not None or _is_heading(block)

@@ -1,5 +1,5 @@
 """
-Find images that may belong to a page's main text, and the text next to each.
+Find images that may belong to a page's main text, and the text next to each image.
 
 trafilatura can keep images itself, but then it keeps more teasers and captions: the F1 score of the
 main text falls by 1.5 points. Therefore images are added later, if the text next to them was

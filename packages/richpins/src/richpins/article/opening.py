@@ -1,5 +1,5 @@
 """
-Make a text start with its lead paragraph, not with breadcrumbs, dates or the title.
+Make a main text start with its lead paragraph, not with breadcrumbs, dates or the title.
 
 An extractor often misses the lead, because it is next to the title, and keeps breadcrumbs, the date
 or the title. The lead is the block that matches the page's description. The removed values are
@@ -63,10 +63,10 @@ def _is_body_start(block: TextBlock, texts: PageTexts) -> bool:
 
 def _titles(page: Document) -> list[str]:
     """
-    Return the letters of the page's titles: those in its head, and headings similar to them.
+    Return the letters of the titles in the page's head, and of headings similar to them.
 
-    A heading that shares few words with the title has information that no field contains, so it is
-    kept.
+    A heading is kept if it has few words in common with the title, because no field contains its
+    information.
     """
     declared = [
         title for title in (page.title, page.meta("og:title"), page.meta("twitter:title")) if title
@@ -205,7 +205,7 @@ _PUNCTUATION = " ,|·–—-•()[]:"
 
 
 def _is_in_trail(block: TextBlock, titles: list[str]) -> bool:
-    """Return True if a block is part of breadcrumbs: links to sections, perhaps with the title."""
+    """Return True if a block is in breadcrumbs, which link to sections and may have the title."""
     if len(block.letters) > _MAX_OPENING:
         return False
     outer_list = next(

@@ -21,7 +21,7 @@ _FORMULA = (
     " msqrt mroot mstyle mpadded mphantom menclose mfenced mtable mtr mtd mmultiscripts annotation"
     " annotation-xml"
 )
-"""The elements of MathML; a formula is part of its line."""
+"""MathML elements. They are inline, because a formula is part of a line."""
 INLINE = frozenset(
     f"{_FORMULA} "
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd mark nobr q ruby s samp"
@@ -41,32 +41,32 @@ _INLINE_OUTPUT = frozenset({*INLINE, "hi", "ref", "lb", "br", "graphic", "img"})
 
 
 def letters_of(text: str) -> str:
-    """Return the letters and digits of a text, without white space and punctuation."""
+    """Return the letters and digits of a string, without white space and punctuation."""
     return _NO_LETTERS.sub("", text)
 
 
 @dataclass(slots=True)
 class Piece:
-    """One text in a tree: the text of an element, or the text after it."""
+    """One string in a tree: the text in an element, or the text after it."""
 
     element: Any
     is_tail: bool
     start: int
-    """Offset of its letters in the page's letters."""
+    """Offset of the piece's letters in the page's letters."""
     end: int
     block: int
-    """Index of its text block."""
+    """Index of the piece's text block."""
     kept: bool = False
 
     @property
     def holder(self) -> Any:
-        """The element that contains the text."""
+        """The element that contains the string."""
         return self.element.getparent() if self.is_tail else self.element
 
 
 @dataclass(slots=True)
 class PageTexts:
-    """All texts of a tree, in document order."""
+    """All strings in a tree, in document order."""
 
     root: Any
     letters: str
@@ -91,7 +91,7 @@ class ChosenBlock:
 
 
 def texts_of(tree: Any) -> PageTexts:
-    """Return all texts of a page's tree that may be displayed."""
+    """Return all strings in a page's tree that may be displayed."""
     pieces: list[Piece] = []
     kinds, starts, parts = [""], [0], []
     enclosing = [""]

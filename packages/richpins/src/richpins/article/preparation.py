@@ -3,7 +3,7 @@ Build trafilatura's input tree from the page's own tree, so that both have the s
 
 The page's parser serializes the tree, and lxml parses the result. Links become absolute (`<base>`
 included); links that are not http(s) lose their target. Permalinks and templates are removed, and
-each code element becomes a single text.
+each code element becomes a single string.
 """
 
 from __future__ import annotations
@@ -30,13 +30,16 @@ for _kept in (0x9, 0xA, 0xD):
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 _DROPPED = ("template",)
 _SOURCES_OF_FORMULAS = ("annotation", "annotation-xml")
-"""The TeX of a formula, which MathML repeats behind its signs; plain text has these alone."""
+"""
+The TeX source of a formula, which MathML repeats after the symbols. Plain text has only the
+symbols.
+"""
 _CODE = ("code", "kbd", "samp", "tt", "var")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _FRAGMENT_SAFE = "!$&'*+,;=:@/?%-._~"
 _JOINERS = ("\u200c", "\u200d")
 _FIRST_STAND_IN = 0x10600
-"""Linear A: Unicode classifies it as letters, and it occurs only in texts about Crete."""
+"""Linear A. Unicode classifies these characters as letters, but only texts about Crete use them."""
 _MAX_STAND_INS = 200
 _INVISIBLE = "\u00ad\u200b\u2060\ufeff"
 """Invisible characters: hints for line breaks, and the byte order mark."""
@@ -50,7 +53,7 @@ class ArticleTree:
     tree: Any
     images: list[ArticleImage] = field(default_factory=list)
     characters: dict[int, str] = field(default_factory=dict)
-    """The original of each stand-in, by code point, for `str.translate`."""
+    """Maps each stand-in's code point to the original character, for `str.translate`."""
 
 
 def prepare(page: Document, *, with_images: bool) -> ArticleTree:
@@ -112,8 +115,8 @@ def _remove_hidden(tree: Any) -> None:
     """
     Remove inline text that is neither displayed nor read aloud, such as tooltips and icon letters.
 
-    Separate blocks are kept: a script may reveal them later, or a visual effect hides text from
-    screen readers because a label repeats it.
+    Separate blocks are kept, because a script may reveal them later. Some are hidden only from
+    screen readers, because a label repeats their text.
     """
     _remove_invisible(tree)
     for element in tree.xpath("//*[@hidden or @aria-hidden='true']"):
@@ -243,7 +246,7 @@ def _collapse_space(text: str | None, *, at_start: bool, at_end: bool) -> str | 
 
 
 def _prepare_code(tree: Any) -> None:
-    """Turn each code element into a single text. A newline at its start marks a code block."""
+    """Turn each code element into a single string. A newline at its start marks a code block."""
     for block in list(tree.iter("pre")):
         for line_break in list(block.iter("br")):
             line_break.tail = "\n" + (line_break.tail or "")

@@ -1,8 +1,8 @@
 """
-Find the texts of a page's tree that a library selected, from the text that it returned.
+Find the parts of a page's tree that a library selected, given the text that it returned.
 
 The library returns its own tree, which may lack lists, tables and spaces of the page. Its letters
-still occur in the page, block by block, and so identify the selected texts. The output is then
+still occur in the page, block by block, and so identify the selected parts. The output is then
 built only from the page's tree (`richpins.article.composition`).
 """
 
@@ -16,23 +16,23 @@ from richpins.article.page_texts import ChosenBlock, PageTexts, Piece, letters_o
 _MIN_LONG_LETTERS = 40
 """A sequence of this many letters rarely occurs twice on a page."""
 _MAX_GAP = 400
-"""Maximum letters between one word of a block and the next."""
+"""Maximum letters between two consecutive words of a block."""
 _SEED_LETTERS = 12
 _MAX_MISSES = 200
 _MAX_CANDIDATES = 30
 _MIN_SHARE_BY_KIND = {"heading": 0.85}
 _MIN_SHARE = 0.25
-"""A block is written completely if at least this share of it was selected."""
+"""A block is written completely if at least this fraction of it was selected."""
 _INLINE_WORDS = frozenset({"a", "code", "span", "tt", "kbd", "samp", "var"})
 _MAX_LINK_SHARE = 0.3
 _MIN_LIST_SHARE = 0.6
-"""A list or table is written completely if at least this share of it was selected."""
+"""A list or table is written completely if at least this fraction of it was selected."""
 
 
 def select(page: PageTexts, chosen: Iterable[ChosenBlock]) -> float:
     """
-    Mark the pieces of a page that a library selected; return the share of its letters that was
-    found.
+    Mark the pieces of a page that a library selected, and return the fraction of the selected
+    letters that was found.
 
     Long blocks are located first, and short ones between them.
     """
@@ -53,7 +53,7 @@ class _Search:
         self.marks = bytearray(len(page.letters))
 
     def run(self) -> float:
-        """Mark the located pieces, and return the share of letters."""
+        """Mark the located pieces, and return the fraction of letters that was found."""
         self._locate_long()
         missing = 0
         end = None
@@ -83,7 +83,7 @@ class _Search:
                     self._mark(position, len(block.letters))
 
     def _next_starts(self) -> list[int | None]:
-        """Return for each block the start of the next located block."""
+        """Return, for each block, the start of the next located block."""
         following: list[int | None] = []
         start: int | None = None
         for position in reversed(self._positions):
@@ -141,8 +141,8 @@ class _Search:
 
     def _mark_parts(self, block: ChosenBlock, offset: int) -> tuple[int, int]:
         """
-        Mark the parts of a block that was not found as a whole; return how many letters are
-        missing, and its end.
+        Mark the parts of a block that was not found as a whole, and return the number of missing
+        letters and the block's end.
         """
         missing = 0
         for part in block.parts:
@@ -176,7 +176,7 @@ class _Search:
 
 
 def _common_length(one: str, start: int, other: str, other_start: int) -> int:
-    """Return how many characters two texts share, starting at the given offsets."""
+    """Return how many characters two strings have in common, starting at the given offsets."""
     length, step = 0, 32
     while step:
         stop = length + step
@@ -227,7 +227,7 @@ def _has_only_inline_words(pieces: list[Piece], total: int) -> bool:
 
 
 def _keep_gaps(pieces: list[Piece], kept: int) -> None:
-    """Keep short texts between kept ones in a block, so that two words do not merge."""
+    """Keep short pieces between kept ones in a block, so that two words do not merge."""
     kept_indexes = [
         index for index, piece in enumerate(pieces) if piece.kept and piece.end > piece.start
     ]
@@ -241,7 +241,7 @@ def _keep_gaps(pieces: list[Piece], kept: int) -> None:
 
 
 def _keep_punctuation(pieces: list[Piece]) -> None:
-    """Keep a text without letters if the text before it (or else after it) is kept."""
+    """Keep a piece without letters if the piece before it (or else after it) is kept."""
     before = next((piece.kept for piece in pieces if piece.end > piece.start), False)
     for piece in pieces:
         if piece.end == piece.start:
@@ -305,7 +305,7 @@ MIN_SIBLINGS = 2
 
 
 def _keep_announced(page: PageTexts) -> None:
-    """Keep a missed list or quote behind a kept block that ends with a colon."""
+    """Keep a missed list or quote after a kept block that ends with a colon."""
     for element, (first, last) in page.spans.items():
         inside = page.pieces[first:last]
         if element.tag not in _ANNOUNCED or any(
@@ -331,7 +331,7 @@ def _is_announced(page: PageTexts, first: int) -> bool:
 
 
 _MAX_PIECES_BEFORE = 20
-"""Pieces before a list that are examined, because white space is a piece of its own."""
+"""Maximum pieces examined before a list. White space counts as a piece of its own."""
 
 
 def _may_stand_between(block: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The text blocks of a page's tree, with their pieces and what is kept of them."""
+"""The text blocks in a page's tree, with their pieces and which of them are kept."""
 
 from __future__ import annotations
 

@@ -283,7 +283,7 @@ def _with_math(text: str) -> str:
     """
     Escape the text around formulas, and write formulas as `$…$`.
 
-    A formula with markup is text.
+    A formula that contains markup is written as text.
     """
     parts, position = [], 0
     for match in _MATH.finditer(text):
@@ -339,7 +339,7 @@ def _can_be_emphasized(element: Any, inner: str) -> bool:
     """
     Return True if CommonMark reads the markers as emphasis.
 
-    It does not if they are between punctuation and a letter.
+    CommonMark does not if the markers are between punctuation and a letter.
     """
     text = inner.strip()
     if not text:

@@ -1,5 +1,5 @@
 """
-Determine a page's encoding by the HTML Standard (13.2.3.2). Pure.
+Determine a page's encoding by the HTML Standard (13.2.3.2).
 
 The order is: byte order mark, Content-Type header, the page's own declaration, then detection from
 the bytes.
@@ -26,8 +26,8 @@ _CONCATENATION = re.compile(rb"""(["'])[ \t\r\n]*\+[ \t\r\n]*\1""")
 _DETECTION_BYTES = 20_000
 _DETECTION_CONFIDENCE = 0.18
 """
-On short Latin texts, chardet was wrong up to a confidence of 0.12; on other scripts, it was right
-from 0.19.
+Minimum confidence. For short texts in Latin script, chardet was wrong up to 0.12. For other
+scripts, it was right from 0.19.
 """
 
 
@@ -167,7 +167,9 @@ _MULTIBYTE = frozenset({"big5", "euc-jp", "euc-kr", "gb18030", "gbk", "shift_jis
 _COMPLETE_CHARACTER = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
 _THREE_BYTES = re.compile(rb"[\xe0-\xf4][\x80-\xbf]{2}")
 _MIN_THREE_BYTE_CHARACTERS = 4
-"""Two-byte characters of a Chinese text may look like UTF-8; four three-byte characters do not."""
+"""
+Two-byte characters in Chinese text may look like UTF-8, but not like four three-byte characters.
+"""
 
 
 def is_surely_utf8(body: bytes, declared: str) -> bool:
@@ -194,20 +196,20 @@ def _first_high_byte(body: bytes) -> int:
 _SAMPLE_BYTES = 262_144
 _MAX_BROKEN = 0.1
 """
-Maximum share of broken characters in a UTF-8 page without a declaration. Pages may be cut inside a
-character, or contain a comment in another encoding. In sentences of 14 languages in 24 legacy
+Maximum fraction of broken characters in a UTF-8 page without a declaration. Pages may be cut inside
+a character, or contain a comment in another encoding. In sentences of 14 languages in 24 legacy
 encodings, at most half of the characters were valid UTF-8, except in fragments of ten bytes.
 """
 _MAX_BROKEN_IF_DECLARED = 0.02
 _MIN_VALID_PER_BROKEN = 3
-"""For short texts: at most one in this many characters may be broken."""
+"""In a short page, at most one in this many characters may be broken."""
 
 
 def _is_utf8(body: bytes, *, max_broken: float) -> bool:
     """
     Return True for UTF-8 outside ASCII, even if the last character was cut off.
 
-    `max_broken` is the share of characters outside ASCII that may be broken.
+    `max_broken` is the fraction of characters outside ASCII that may be broken.
     """
     if b"\0" in body:
         return False

@@ -95,7 +95,7 @@ codecs.register_error("richpins.c1_or_reference", _c1_or_reference)
 
 def encode(text: str, name: str) -> bytes:
     """
-    Encode a text as browsers encode queries (URL Standard, "percent-encode after encoding").
+    Encode a string as browsers encode queries (URL Standard, "percent-encode after encoding").
 
     `name` is the encoding's standard name. A character that the encoding does not have becomes a
     reference (`&#9731;`).

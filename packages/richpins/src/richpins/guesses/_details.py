@@ -1,4 +1,4 @@
-"""Guess the fields of pages with one item each, from values that differ at the same selector."""
+"""Guess fields on pages with one item each, from selectors whose values differ between pages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FIELD_ORDER = (
 )
 _MAY_BE_CONSTANT = ("availability", "brand", "currency", "category")
 _COMMON_FIELDS = ("url", "tags", "location")
-"""Field names that match many places of a page, most of them not about its item."""
+"""Field names that match many elements of a page, most of which are not about its item."""
 _NOT_CONTENT = re.compile(
     r"cookie|consent|dialog|modal|popup|menu|cart|basket|newsletter|signup|login|skip"
 )
@@ -80,7 +80,7 @@ def _field(name: str, rule: str, ending: str, values: Sequence[str | None]) -> G
     if not name or name in _COMMON_FIELDS or len(present) < len(values):
         return None
     is_same = len(values) > 1 and len(set(present)) == 1
-    # A value that all pages share belongs to the site, except for values such as a currency.
+    # A value that is the same on all pages belongs to the site, unless it is, say, a currency.
     if (is_same and name not in _MAY_BE_CONSTANT) or (len(values) == 1 and not is_known):
         return None
     kind, clean = type_of(present, ending)
@@ -147,7 +147,7 @@ def _name(texts: Sequence[str], tag: str) -> str:
 
 
 def _ending(node: LexborNode) -> str | None:
-    """Return the ending that reads an element's short text or URL, or None."""
+    """Return the ending of a rule that reads an element's short text or URL, or None."""
     attributes = node.attributes
     if node.tag == "img":
         return "::link" if attributes.get("src") else None

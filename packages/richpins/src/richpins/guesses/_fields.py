@@ -1,4 +1,4 @@
-"""Guess the fields of repeated elements: their selectors and types."""
+"""Guess the selectors and types of fields in repeated elements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_SEARCHED_ELEMENTS = 5
 MAX_PARTS = 300
 MAX_TEXT_CHARS = 2_000
 MIN_SHARE = 0.6
-"""Minimum share of the elements that must have a field."""
+"""Minimum fraction of the elements that must have a field."""
 _MONEY = re.compile(
     r"[$€£¥₹₽₩]\s?\d|\d\s?(?:[$€£¥₹₽₩]|(?:EUR|USD|GBP|CHF|SEK|NOK|DKK|PLN|CZK|kr|zł)\b)|"
     r"\b(?:EUR|USD|GBP|CHF|SEK|NOK|DKK|PLN|CZK)\s?\d"
@@ -35,7 +35,7 @@ _IGNORED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of an element: a selector within it, and what to read from the match."""
+    """A selector within an element, and what to read from the match."""
 
     selector: str
     ending: str
@@ -56,7 +56,7 @@ class GuessedField:
     rule: Mapping[str, Any] | str
     """The rule, as written in the settings."""
     share: float
-    """The share of elements that have the field."""
+    """The fraction of elements that have the field."""
     differing: int
     """The number of different values."""
     is_known: bool
@@ -146,7 +146,7 @@ def _selectors(node: LexborNode, root: LexborNode) -> Iterator[tuple[str, list[s
 
 
 def _endings(node: LexborNode) -> Iterator[tuple[str, bool]]:
-    """Yield the endings that can be read from an element, and whether it has that value."""
+    """Yield the endings that rules for an element may have, and whether it has that value."""
     attributes = node.attributes
     if node.tag == "a":
         yield "::link", bool(attributes.get("href"))
@@ -217,7 +217,7 @@ def _is_money(value: str) -> bool:
 
 
 def _without_duplicate_names(fields: Sequence[GuessedField]) -> list[GuessedField]:
-    """Return the fields without those whose name a more certain field already has."""
+    """Return the fields, except those that have the same name as a more certain field."""
     kept: dict[str, GuessedField] = {}
     for field in fields:
         if field.name not in kept:

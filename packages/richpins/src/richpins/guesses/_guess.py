@@ -1,4 +1,4 @@
-"""Guess kinds of items from example pages."""
+"""Guess item kinds from example pages."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from richpins.rich_pins import to_fields
 MAX_KINDS = 2
 """Maximum kinds for pages that look the same."""
 LIST_SHARE = 0.3
-"""A page is a list if its repeated elements contain at least this share of its words."""
+"""A page is a list if its repeated elements contain at least this fraction of its words."""
 SAME_KIND = 0.5
-"""Pages are of the same kind if they share at least this part of their classes and ids."""
+"""Pages are of the same kind if they have at least this fraction of classes and ids in common."""
 EMBEDDED = ("json-ld", "microdata", "rdfa", "microformats")
 
 
 @dataclass(frozen=True, slots=True)
 class GuessedKind:
-    """A kind of items."""
+    """An item kind guessed from example pages."""
 
     name: str
     table: Mapping[str, Any]
@@ -51,11 +51,11 @@ class Guess:
 
 def guess_rules(documents: Sequence[Document]) -> Guess:
     """
-    Guess the kinds of items on pages of one site, and the fields embedded in them.
+    Guess the item kinds on pages of one site, and the fields embedded in the pages.
 
-    Pages that share most of their classes are of one kind. If many of a page's words are in
-    repeated elements, the page is a list of items. Otherwise it is one item, if there are two such
-    pages with different values, or if its classes suggest fields.
+    Pages that have most of their classes in common are of one kind. If many of a page's words are
+    in repeated elements, the page is a list of items. Otherwise it is one item, if there are two
+    such pages with different values, or if its classes suggest fields.
     """
     kinds: list[GuessedKind] = []
     groups = _groups(documents)
@@ -68,7 +68,7 @@ def guess_rules(documents: Sequence[Document]) -> Guess:
 
 
 def _groups(documents: Sequence[Document]) -> list[list[Document]]:
-    """Group pages by kind: those that share most of their classes and ids."""
+    """Group pages of one kind, which have most of their classes and ids in common."""
     groups: list[tuple[set[str], list[Document]]] = []
     for document in documents:
         outline = _outline(document)
@@ -124,7 +124,7 @@ def _detail_kind(pages: Sequence[Document], pattern: str) -> GuessedKind | None:
 
 
 def _required(fields: Sequence[GuessedField]) -> dict[str, Any]:
-    """Return the table's `required` and `key`: a field that all items have, and a unique one."""
+    """Return the table's `required` (a field that all items have) and `key` (a unique field)."""
     complete = {field.name: field for field in fields if field.share == 1.0}
     options: dict[str, Any] = {}
     if first := next((name for name in ("title", "price", *complete) if name in complete), None):
@@ -174,7 +174,8 @@ def pages_of(urls: Sequence[str], others: Sequence[str]) -> str:
     """
     Return a pattern for a kind's URLs, with `*` for the parts that differ.
 
-    A single page also gets `*` for its own name. Without pages of other kinds, the pattern is `*`.
+    If there is only one page, its own name also becomes `*`. Without pages of other kinds, the
+    pattern is `*`.
     """
     if not others:
         return "*"

@@ -68,7 +68,7 @@ def lists_of(documents: Sequence[Document]) -> list[GuessedList]:
 
 
 def _selectors_to_try(counts: Counter[str]) -> list[tuple[str, int]]:
-    """Return the selectors to try: descriptive ones, and frequent ones."""
+    """Return the selectors to try, descriptive and frequent ones first."""
     repeated = [(s, n) for s, n in counts.items() if n >= MIN_ELEMENTS]
     ordered = sorted(
         repeated, key=lambda entry: (*_vagueness(entry[0]), -min(entry[1], 50), entry[0])
@@ -77,13 +77,13 @@ def _selectors_to_try(counts: Counter[str]) -> list[tuple[str, int]]:
 
 
 def _vagueness(selector: str) -> tuple[bool, int]:
-    """Return a sort key: whether a selector uses a layout class, and its number of steps."""
+    """Return a sort key: (whether the selector uses a layout class, its number of steps)."""
     steps = selector.split(" > ")
     return any(_names.is_layout(step.strip(".#")) for step in steps), len(steps)
 
 
 def _candidates(document: Document) -> Iterator[str]:
-    """Yield the selector of each element of a page, as often as it occurs."""
+    """Yield a selector for each element of a page, so one selector may occur several times."""
     body = document.tree.body
     if body is None:
         return

@@ -1,4 +1,4 @@
-"""Recognize classes and ids that authors wrote, and the field names that they suggest."""
+"""Recognize hand-written (not generated) classes and ids, and guess field names from them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _TAGS = {
 
 
 def is_authored(name: str) -> bool:
-    """Return True if an author wrote this name, and it describes the element, not its state."""
+    """Return True if this name is hand-written and describes the element, not its state."""
     if not 2 <= len(name) <= MAX_CHARS or not _CSS_NAME.fullmatch(name):
         return False
     if _GENERATED.match(name) or _STATE.match(name) or _MODULE.search(name):
@@ -78,7 +78,7 @@ def _is_hash(part: str) -> bool:
     """
     Return True if part of a name looks random (`1x7Yz1`, `bGhKqP`) or is a record number.
 
-    `h1`, `col2` and `heading1` are not.
+    `h1`, `col2` and `heading1` are not hashes.
     """
     digits = sum(map(str.isdigit, part))
     if part.isdigit() or digits >= 3:
@@ -114,7 +114,7 @@ def is_layout(name: str) -> bool:
 
 
 def classes(node: LexborNode) -> list[str]:
-    """Return an element's classes that authors wrote, descriptive ones first."""
+    """Return an element's hand-written classes, descriptive ones first."""
     names = [name for name in (node.attributes.get("class") or "").split() if is_authored(name)]
     return sorted(dict.fromkeys(names), key=is_layout)
 
@@ -135,7 +135,7 @@ def itemtype(node: LexborNode) -> str:
 
 
 def words(text: str) -> Iterator[str]:
-    """Yield the lowercase words of a class or attribute: `product-title`, `productTitle`."""
+    """Yield a name's words in lower case: `product` and `title` for `productTitle`."""
     for part in _parts(text):
         for word in _WORDS.findall(part):
             yield word.lower()
@@ -154,6 +154,6 @@ def known_field(texts: Iterable[str], tag: str = "") -> str | None:
 
 
 def as_name(text: str) -> str:
-    """Return a text as a field name (lowercase letters, digits, underscores); may be empty."""
+    """Turn text into a field name (lowercase letters, digits, underscores), which may be empty."""
     name = "_".join(re.findall(r"[a-z0-9]+", text.lower()))[:MAX_CHARS].strip("_")
     return name if name[:1].isalpha() else ""

@@ -1,4 +1,4 @@
-"""Define kinds of items as dataclasses whose annotations contain the rules."""
+"""Define item kinds as dataclasses whose annotations contain the rules."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Select:
 
 def item(**options: Any) -> Callable[[C], C]:
     """
-    Turn a dataclass into a kind of items.
+    Turn a dataclass into an item kind.
 
         @item(each="css:.card", pages="*/c/*", key="sku")
         @dataclass
@@ -70,7 +70,7 @@ def table_of(cls: type) -> dict[str, Any]:
     Return the table that a class defines.
 
     Raises:
-        TypeError: it is not a dataclass, or an annotation has no rule or an unsupported type.
+        TypeError: `cls` is not a dataclass, or an annotation has no rule or an unsupported type.
     """
     if not dataclasses.is_dataclass(cls):
         raise TypeError(f"{cls.__name__} is not a dataclass")

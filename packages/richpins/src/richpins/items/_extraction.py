@@ -23,7 +23,7 @@ MAX_ITEMS = 1_000
 MAX_BYTES_PER_ITEM = 16 * 1024
 """Maximum size of an item's values in JSON. A larger item is dropped."""
 MAX_BYTES_PER_PAGE = 512 * 1024
-"""Maximum size of all items of one kind on a page. Later ones are dropped."""
+"""Maximum total size of a page's items of one kind. Later ones are dropped."""
 MAX_FOLLOWED = 100
 """Maximum number of follow-up URLs of a page."""
 MAX_KEY_CHARS = 500
@@ -62,7 +62,7 @@ def find(kind: ItemKind, document: Document, page: Any = None) -> FoundItems:
     Return a page's items in document order. Empty if the page's URL does not match the kind.
 
     Args:
-        kind: the kind of items to find.
+        kind: the item kind to find.
         document: the page.
         page: the argument for the kind's function; `document` if None.
 
@@ -88,7 +88,7 @@ def find(kind: ItemKind, document: Document, page: Any = None) -> FoundItems:
 
 
 class _Collected:
-    """The items so far, checked against the kind's rules and the limits."""
+    """The items found so far, checked against the kind's rules and the limits."""
 
     def __init__(self, kind: ItemKind) -> None:
         self.items: list[Item] = []
@@ -164,7 +164,7 @@ class _Element:
 def _values_by_rules(
     kind: ItemKind, page: SelectedPage, collected: _Collected
 ) -> Iterator[dict[str, Any]]:
-    """Yield the values of each element, without elements that have a value of the wrong type."""
+    """Yield each element's values, but skip elements whose required or key fields have problems."""
     fields = [field_rule for field_rule in kind.fields if field_rule.parent is None]
     needed = {*kind.required, *kind.key}
     page_values = {
@@ -197,7 +197,7 @@ def _elements(kind: ItemKind, page: SelectedPage) -> Iterator[Selectable]:
 
 
 class _FieldValue(NamedTuple):
-    """The result of a field's rule: its value as JSON, or the reason why there is none."""
+    """The result of a field's rule, as a JSON value or as the reason why there is none."""
 
     value: Any = None
     problem: str = ""
@@ -233,7 +233,7 @@ def _from_function(result: Any) -> dict[str, Any]:
     Return an item that a function returned, as JSON.
 
     Raises:
-        TypeError, ValueError: it is not an item.
+        TypeError, ValueError: the value is not an item.
     """
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
         result = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}

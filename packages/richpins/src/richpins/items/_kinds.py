@@ -1,4 +1,4 @@
-"""Validate tables of rules, and compile them into kinds of items."""
+"""Validate rule tables, and compile them into item kinds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Function = Callable[[Any], Iterable[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemField:
-    """One field of the items of a kind."""
+    """A field of an item kind."""
 
     name: str
     selector: Selector | None
@@ -43,18 +43,18 @@ class ItemField:
     """True if the rule searches the whole page, not only the item's element."""
     default: Any = None
     parent: tuple[str, str] | None = None
-    """The kind and the field of the item that led to this page."""
+    """The parent item's kind and field, if the value is copied from the parent item."""
 
     @property
     def field_type(self) -> FieldType:
-        """The type of its JSON."""
+        """The type of the field's JSON value."""
         one = TYPES[self.type]
         return FieldType("list", one) if self.selector and self.selector.every else one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemKind:
-    """The definition of a kind: which items it has, and where they are."""
+    """The definition of an item kind: which items a page has, and where they are."""
 
     name: str
     pages: tuple[str, ...] = ("*",)
@@ -71,7 +71,7 @@ class ItemKind:
     files: tuple[str, ...] = ()
     """Fields with URLs of files that belong to the item, such as its images."""
     function: Function | None = None
-    """Returns the items, instead of rules."""
+    """A function that returns the items; used in place of rules."""
 
     def is_on(self, url: str) -> bool:
         """Return True if the page at this URL has items of this kind."""
@@ -84,7 +84,7 @@ class ItemKind:
 
     @property
     def parents(self) -> dict[str, tuple[str, str]]:
-        """Fields whose values come from the item that led here, with that item's kind and field."""
+        """Maps each field that is copied from the parent item to the parent's kind and field."""
         return {field.name: field.parent for field in self.fields if field.parent}
 
 
@@ -316,7 +316,7 @@ class _TableReader:
 
 
 def _as_link(rule: str) -> str:
-    """Add `::link` to a CSS rule that has no ending."""
+    """Add `::link` to a CSS rule that has no `::` suffix."""
     return f"{rule}::link" if rule.lstrip().startswith("css") and "::" not in rule else rule
 
 

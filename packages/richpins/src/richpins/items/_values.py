@@ -14,9 +14,9 @@ from richpins.values.dates import moment
 from richpins.values.numbers import decimal
 
 Clean = Callable[[str], str | None]
-"""Returns a text after one cleaning step, or None if it became empty."""
+"""Applies one cleaning step to a string; returns None if nothing is left."""
 Resolve = Callable[[str], str | None]
-"""Returns a normalized URL of the page, or None if it is not valid."""
+"""Resolves and normalizes a URL of the page; returns None if it is invalid."""
 
 TYPES: dict[str, FieldType] = {
     "text": TEXT,
@@ -51,10 +51,7 @@ def cleaning_of(step: str) -> Clean:
 
 
 def _number(text: str) -> str | None:
-    """
-    Return the number in a text such as `ab 1.299,00 €`, or None if it is missing or
-    ambiguous.
-    """
+    """Return the number in a string such as `ab 1.299,00 €`; None if it is missing or ambiguous."""
     number = decimal(text[:200])
     return None if number is None else _to_text(number)
 
@@ -75,7 +72,7 @@ def _regex_step(pattern: str) -> Clean:
 
 
 def cleaned(value: Any, steps: Sequence[Clean]) -> Any:
-    """Return a value after all steps, which apply only to text, or None if it became empty."""
+    """Apply all steps to a value if it is text, and return it, or None if nothing is left."""
     for step in steps:
         if isinstance(value, str):
             value = step(value)
@@ -87,7 +84,7 @@ def convert(value: Any, kind: str, resolve: Resolve) -> Any:
     Convert a value of a page to JSON of the type `kind`. Decimals and dates become strings.
 
     Raises:
-        ValueError: it is not of that type.
+        ValueError: the value is not of that type.
     """
     result = _convert(value, kind, resolve)
     if result is None:
@@ -125,7 +122,7 @@ def _time(value: Any, kind: str) -> str | None:
 
 
 def _parse_exact(value: Any) -> Decimal | None:
-    """Return a number in the notation of programs. The step `number` reads other notations."""
+    """Return a number in programming notation. The step `number` reads other notations."""
     if isinstance(value, bool):
         return None
     try:

@@ -19,7 +19,7 @@ def categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
     Yield the last part of each trail that is neither the site's start page nor the page itself.
 
     `name` is the name of the page's subject. The last part of a trail is a category if it does not
-    contain that name. A trail with a single part contains only the start page.
+    contain that name. A trail with only one part contains just the start page.
     """
     for trail in sources.graph.of_types(_LISTS):
         names = _names(trail)

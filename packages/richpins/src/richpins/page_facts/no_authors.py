@@ -1,5 +1,5 @@
 """
-Recognize texts that are not an author's name, although they are in its place: `View Full Bio`,
+Recognize strings that appear in the place of an author's name but are not one: `View Full Bio`,
 `著者一覧`.
 
 They are links to an author's page or to all authors, headings above a name, and signatures with a

@@ -61,8 +61,8 @@ def authors_of(
     Return the names of the page's authors.
 
     `visible` are names in the visible text, used if the markup has no author. A name found in
-    several sources comes before a name from a single source. The name of the site or its publisher
-    is used only if neither the markup nor the text has a person's name.
+    several sources comes before a name found in only one. The name of the site or its publisher is
+    used only if neither the markup nor the text has a person's name.
     """
     declared = list(_declared_authors(sources, nodes, pages))
     organizations = _organizations(sources, nodes, site_name)
@@ -89,7 +89,7 @@ def authors_of(
 
 
 def _are_companies(value: Any) -> bool:
-    """Return True if all items of an author have organization types."""
+    """Return True if all of an author's items have organization types."""
     items = value if isinstance(value, list) else [value]
     return bool(items) and all(
         isinstance(item, Node) and item.is_a(_COMPANIES) and not item.is_a(_PERSONS)
@@ -174,7 +174,7 @@ def _organizations(sources: Sources, nodes: list[Node], site_name: str | None) -
 
 
 def person_names(raw: Any) -> tuple[str, ...] | None:
-    """Return the names of persons. A text with several names is split."""
+    """Return the names of persons. A string with several names is split."""
     names = [name for name in scalars.names(raw) or () if not is_no_author(name)]
     separate = (name for text in names for name in _split_names(_ADDITIONS.sub("", text).strip()))
     return (
@@ -193,7 +193,7 @@ _NOT_NAME_WORDS = frozenset({"of", "for", "the", "für", "de la", "dos", "news",
 
 
 def _split_names(text: str) -> list[str]:
-    """Split a text with several names, but only if two parts look like full names."""
+    """Split a string with several names, but only if two parts look like full names."""
     parts = [part.strip() for part in _BETWEEN_NAMES.split(text) if part.strip()]
     full_names = sum(
         _PERSON.fullmatch(part) is not None and not _NOT_NAME_WORDS & set(part.lower().split())

@@ -1,5 +1,5 @@
 """
-Find the name of a page's site in its markup, its meta elements, its title or its logo.
+Find a page's site name in its markup, its meta elements, its title or its logo.
 
 The name that the site declares is preferred. The host name decides between spellings.
 """
@@ -46,7 +46,7 @@ def _own_names(url: str) -> tuple[str, ...]:
 
 
 def bare(text: str) -> str:
-    """Normalize a name to the form of host names: lower case, no spaces or punctuation."""
+    """Normalize a name to the form of host names, in lower case without spaces and punctuation."""
     return _bare_of_short(text) if len(text) <= _MAX_CACHED_CHARS else _bare(text)
 
 
@@ -72,7 +72,7 @@ def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
         yield from sources.meta("al:ios:app_name", "al:android:app_name", "twitter:app:name:iphone")
         yield from _title_part_like_host(sources)
 
-    # A site that gives its host name in one place often has a real name in another.
+    # A site that uses its host name in one place often has a real name in another.
     ranked = sorted(candidates(), key=lambda candidate: _is_address(candidate.value))
     name = sources.ledger.pick(
         "page.site_name",
@@ -149,7 +149,7 @@ def _occurrences(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
     """
     Yield where `letters` occur with up to three spaces and marks between adjacent letters.
 
-    The search starts from the rarest letter, which takes a third of the time of starting from a
+    The search starts from the rarest letter, which takes a third of the time of a search from a
     frequent first letter.
     """
     up_to_rarest, from_rarest = _spelling_patterns(letters)
@@ -163,7 +163,7 @@ def _occurrences(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
 
 @lru_cache(256)
 def _spelling_patterns(letters: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """Return patterns for the letters up to the rarest one, and for those from it on."""
+    """Return one pattern for the letters up to the rarest one, and one for the rest from it on."""
     rarest = max(range(len(letters)), key=lambda index: _BY_FREQUENCY.find(letters[index]))
     characters = [re.escape(char.encode()) for char in letters]
     prefix = b"".join(char + _GAP for char in characters[:rarest])

@@ -52,7 +52,9 @@ _METAS = (
     "parsely-title", "sailthru.title",
 )  # fmt: skip
 _MIN_SIMILARITY = 0.5
-"""Two texts match if they share at least this part of the shorter text's three-letter groups."""
+"""
+Two strings match if they share at least this fraction of the shorter one's three-letter groups.
+"""
 _MAX_COMPARED_CHARS = 300
 _MAX_NAMES = 4
 _MAX_WITNESSES = 12
@@ -91,7 +93,7 @@ def title_of(
 
 def _may_be_title(candidate: Candidate) -> bool:
     """
-    Return False for a text that is not a page's name.
+    Return False for a string that cannot be a page's name.
 
     A heading `Untitled` may name a painting.
     """
@@ -149,7 +151,7 @@ def _agree_with_each_other(visible: list[Candidate], witnesses: list[str]) -> bo
     """
     Return True if two of the meta elements, the title and the heading agree.
 
-    A title from the markup must then agree with them too.
+    If they agree, a title from the markup must agree with them too.
     """
     by_source: dict[str, list[str]] = {}
     for candidate, text in zip(visible, witnesses, strict=False):
@@ -202,7 +204,7 @@ def _is_confirmed(heading: str, tag: str | None, others: list[str], url: str) ->
 
 
 def _heading(sources: Sources, sites: set[str]) -> Candidate | None:
-    """Return the h1 that the title repeats; the site's name only if there is no title."""
+    """Return the h1 that the title repeats. It is the site's name only if there is no title."""
     tag = sources.document.title
     headings = sources.document.headings
     if tag and len(headings) > 1:
@@ -257,7 +259,7 @@ _MAX_HEADINGS = 100
 
 
 def _resembles_any(plain: str, witnesses: list[str]) -> bool:
-    """Return True if a heading shares half of the longer text with one of `witnesses`."""
+    """Return True if a heading and one of `witnesses` have half of the longer string in common."""
     grams = _grams(plain)
     return any(
         len(grams & other) >= _MIN_SIMILARITY * max(len(grams), len(other))
@@ -300,7 +302,7 @@ def _grams(plain: str) -> set[str]:
 
 def _remove_section(title: str, others: list[str], sites: set[str]) -> str:
     """
-    Return a title without its section, if another source has the rest: `Leek soup` of `Leek soup -
+    Return a title without its section, if another source has the rest: `Leek soup` for `Leek soup -
     Recipes`.
     """
     complete_titles = {

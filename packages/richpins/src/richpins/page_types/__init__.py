@@ -1,5 +1,5 @@
 """
-The types of pages that have their own metadata. Each module here is a type and registers itself.
+Page types with their own metadata. Each module here defines one type.
 
 A module defines the type's record, how to read it from a page, and `PAGE_TYPE` (see `_page_type`).
 The module's name is the name of the type and the prefix of its fields (`recipe.yields`). No other

@@ -38,7 +38,7 @@ class PageType:
     read: Callable[[Sources, list[Node]], Any]
     """Reads the record from items of `schema_types`, most trusted first, and from meta elements."""
     name_properties: tuple[str, ...] = ("name", "headline", "alternatename")
-    """The properties with the name of such an item, best first."""
+    """The properties that may contain such an item's name, best first."""
     og_types: tuple[str, ...] = ()
     """Values of `og:type` for such pages."""
     og_weight: int = 30

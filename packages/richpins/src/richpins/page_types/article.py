@@ -14,7 +14,7 @@ from richpins.values import numbers, scalars
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Article:
-    """An article; its headline, authors and dates are attributes of the pin."""
+    """An article. Its headline, authors and dates are attributes of the pin."""
 
     publisher: str | None = None
     section: str | None = None

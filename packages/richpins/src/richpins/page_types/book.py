@@ -18,7 +18,7 @@ from richpins.values.ratings import Rating, rating_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Book:
-    """A book; its authors are an attribute of the pin."""
+    """A book. Its authors are an attribute of the pin."""
 
     isbn: str | None = None
     """ISBN-13 (or ISBN-10 if the page has that), digits only, with a valid check digit."""

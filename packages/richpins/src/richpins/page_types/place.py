@@ -19,7 +19,7 @@ from richpins.values.ratings import Rating, rating_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """A postal address in parts, or in `text` if the page has it only as one text."""
+    """A postal address in parts, or in `text` if the page has it only as one string."""
 
     street: str | None = None
     locality: str | None = None
@@ -153,7 +153,7 @@ _PREFIXES = ("business:contact_data", "og", "place:contact_data", "restaurant:co
 
 
 def address(value: Any) -> Address | None:
-    """Return an address from a PostalAddress, a text, or Open Graph's parts."""
+    """Return an address from a PostalAddress, a string, or Open Graph's parts."""
     if isinstance(value, dict):
         return Address(
             street=value["street_address"],
@@ -206,7 +206,10 @@ _POSITION_TAGS = (
 
 
 def coordinates(value: Any) -> Coordinates | None:
-    """Return latitude and longitude within bounds. 0, 0 is ignored: it is an empty form."""
+    """
+    Return latitude and longitude within bounds. 0, 0 is ignored, because it comes from an empty
+    form.
+    """
     if isinstance(value, Node):
         inner = value.first("geo")
         if isinstance(inner, Node):

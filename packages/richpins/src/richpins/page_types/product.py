@@ -32,7 +32,7 @@ Condition = Literal["new", "used", "refurbished", "damaged"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Product:
-    """A product. Prices are in `currency`; if that is None, they are None too."""
+    """A product. Prices are in `currency`. If the currency is None, so are the prices."""
 
     price: Decimal | None = None
     """The current price, or the lowest if there are several offers."""
@@ -221,7 +221,7 @@ _GTINS = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
 
 
 def _chosen_offer_first(offers: list[Node], price: Price | None) -> list[Node]:
-    """Return the offers, the one with the chosen price first: seller and condition are its."""
+    """Return the offers, starting with the chosen price's offer, for its seller and condition."""
     chosen = [offer for offer in offers if price is not None and offer is price.offer]
     return [*chosen[:1], *(offer for offer in offers if offer not in chosen)]
 
@@ -233,8 +233,8 @@ def _availability(
     Return the availability of the offer with the chosen price.
 
     If that offer declares none, the product is in stock if the product itself, or another offer
-    without a price, is in stock; otherwise the first availability found is used. A product with
-    only one size sold out is in stock.
+    without a price, is in stock; otherwise the first availability found is used. A product of which
+    only one size is sold out is in stock.
     """
     skipped = {id(offer) for offer in price.not_chosen} if price else set()
     remaining = [offer for offer in offers if id(offer) not in skipped]
@@ -258,7 +258,7 @@ def _availability(
 
 
 def _offers_of_other_sizes(sources: Sources, nodes: list[Node], price: Price | None) -> list[Node]:
-    """Return in-stock offers at this price from items with the same name, such as other sizes."""
+    """Return in-stock offers at this price for items with the same name, such as other sizes."""
     if price is None or price.offer is None or availability_of(price.offer) not in _NOT_AVAILABLE:
         return []
     name = scalars.text(nodes[0].first("name"))

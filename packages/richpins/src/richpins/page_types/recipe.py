@@ -128,7 +128,7 @@ def _minutes(sources: Sources, name: str, nodes: list[Node], *properties: str) -
 
 
 def _duration_minutes(value: Any) -> int | None:
-    """Return minutes. Seconds alone (`PT30S`) often mean minutes, so they give None."""
+    """Return whole minutes, or None for seconds alone (`PT30S`), which often mean minutes."""
     if isinstance(value, str) and _ONLY_SECONDS.fullmatch(value.strip()):
         return None
     return durations.minutes(value)
@@ -226,7 +226,8 @@ class _VisibleRecipe:
         """
         Return True if there are ingredients and a part for steps, and one of them is certain.
 
-        The part may only repeat the ingredients. It still tells a recipe from other lists.
+        The part for steps may only repeat the ingredients, because it still distinguishes a recipe
+        from other lists.
         """
         has_both = len(self.ingredients) > 1 and "steps" in self._sections
         return has_both and not all(self._doubts.values())
@@ -281,7 +282,7 @@ def _lacks_amounts(ingredients: tuple[str, ...]) -> bool:
 
 def _are_incomplete(steps: tuple[str, ...]) -> bool:
     """
-    Return True for no steps, only a heading, or a text that breaks off after its first sentences.
+    Return True if there are no steps, only a heading, or a string cut off after a few sentences.
 
     A list of several steps is always complete, however short the steps are.
     """

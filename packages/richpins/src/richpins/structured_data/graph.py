@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MAX_NODES = 20_000
-"""Maximum for one page; the largest of 1,100 real pages had 3,400."""
+"""Maximum nodes per page; the largest of 1,100 real pages had 3,400."""
 MAX_DEPTH = 32
 MAX_VALUES = 2_000
 """Maximum number of values of one property."""

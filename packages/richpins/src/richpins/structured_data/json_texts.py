@@ -1,7 +1,7 @@
 """
 Parse JSON in property values: `content='[{"@type":"HowToStep","text":"Stir."}]'`.
 
-Some templates write a JSON-LD list or item where a text is expected. It is parsed as JSON, or
+Some templates write a JSON-LD list or item where a string is expected. It is parsed as JSON, or
 ignored, but never used as text.
 """
 
@@ -29,7 +29,7 @@ def is_json(text: str) -> bool:
 
 
 def values_in(text: str) -> list[Any]:
-    """Return the values in a JSON text; empty if it is unreadable or too long."""
+    """Return the values in a JSON string; empty if it is unreadable or too long."""
     if len(text) > MAX_CHARS:
         return []
     try:

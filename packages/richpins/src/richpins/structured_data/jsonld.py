@@ -25,13 +25,13 @@ PROSE = frozenset({"articlebody", "reviewbody", "text", "description", "name", "
 
 
 def add_json(node: Node, name: str, text: str) -> None:
-    """Add the values of a JSON text to a property of an item, in any syntax."""
+    """Add the values in a JSON string to an item's property, in any syntax."""
     for value in json_texts.values_in(text):
         _JsonLdReader(node.graph).add(node, name, value, 1)
 
 
 def read(blocks: list[str], graph: Graph) -> None:
-    """Add the nodes of the script texts `blocks`, in order."""
+    """Add the nodes in the script contents `blocks`, in order."""
     chars_left = MAX_TOTAL_CHARS
     for number, text in enumerate(blocks[:MAX_BLOCKS]):
         chars_left -= len(text)

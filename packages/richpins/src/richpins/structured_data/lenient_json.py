@@ -22,7 +22,7 @@ MAX_DEPTH = 64
 MAX_STRICT_DEPTH = 1_000
 """
 Maximum nesting for Python's own parser, close to orjson's limit (1,024). From Python 3.14 on, only
-the stack limits that parser, and it returns values that other code cannot traverse.
+the stack limits that parser, so it may return values that are too deep for other code.
 """
 MAX_MALFORMED_CHARS = 1_000_000
 """

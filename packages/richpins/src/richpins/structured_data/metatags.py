@@ -17,7 +17,7 @@ _DOTTED = ("dc:", "dcterms:", "dcterm:")
 """Dublin Core names use a dot or a colon."""
 
 MAX_CONTENTS = 100
-"""Maximum number of contents for one name."""
+"""Maximum number of values for one name."""
 
 _SYNTAXES = {
     "og": "opengraph", "product": "opengraph", "article": "opengraph", "book": "opengraph",

@@ -101,10 +101,7 @@ def _unique(elements: list[LexborNode]) -> Iterator[LexborNode]:
 
 
 def _hanging_rel(element: LexborNode) -> list[str]:
-    """
-    Return the `rel` of the parent of an item, if that `rel` has no object of its own ("hanging
-    rel").
-    """
+    """Return the `rel` of an item's parent, if it has no object of its own ("hanging rel")."""
     parent_attributes = element.parent.attributes if element.parent is not None else {}
     if any(name in parent_attributes for name in ("href", "src", "resource", "typeof", "property")):
         return []
@@ -121,7 +118,9 @@ class _MarkupWalk:
         self.count = 0
         self.chars_left = MAX_VALUE_CHARS
         self.properties_in: dict[int, list[LexborNode]] = {}
-        """The property elements in itemref targets; cached, because many items may share them."""
+        """
+        The property elements in itemref targets; cached, because many items may refer to them.
+        """
 
     def add(
         self,
@@ -200,10 +199,7 @@ class _MarkupWalk:
         self.graph.roots.append(node)
 
     def add_references(self, tree: LexborHTMLParser) -> None:
-        """
-        Add properties outside an item that its `itemref` refers to by the id of an element around
-        them.
-        """
+        """Add properties outside an item if its `itemref` has the id of an element around them."""
         referring = [m for m in self.items.values() if m.attributes.get("itemref")]
         if not referring:
             return

@@ -2,7 +2,7 @@
 Read recipes and products in microformats as nodes: `h-recipe`, `h-product` and older formats.
 
 Items and properties are identified by class names. Values are read by the rules of microformats2
-(https://microformats.org/wiki/microformats2-parsing): `p-` is a text, `u-` a URL, `dt-` a date or
+(https://microformats.org/wiki/microformats2-parsing): `p-` is a string, `u-` a URL, `dt-` a date or
 duration, `e-` the lines of an element's text. A nested item has its own properties; its name is its
 value.
 """
@@ -120,7 +120,7 @@ def _add_rating(node: Node, element: LexborNode) -> None:
     """
     Add the average of an `h-review-aggregate`.
 
-    A single review does not give the product's rating.
+    An individual review does not give the product's rating.
     """
     if not {"h-review-aggregate", "hreview-aggregate"} & set(_classes(element)):
         return
@@ -168,7 +168,7 @@ def _text(element: LexborNode) -> str:
 
 
 def _value_class(element: LexborNode) -> str:
-    """Return the text of the elements of class `value` in a property (the value-class pattern)."""
+    """Return the text of a property's elements with the class `value` (the value-class pattern)."""
     title_element = element.css_first(".value-title")
     if title_element is not None:
         return title_element.attributes.get("title") or ""

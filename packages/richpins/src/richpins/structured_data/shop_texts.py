@@ -111,7 +111,7 @@ LABELED_IN_STOCK = frozenset(
         "dostępny", "dostępne", "disponibil", "saatavilla", "pieejams", "laos",
     }
 )  # fmt: skip
-"""Texts that mean in stock only if they are next to a stock label."""
+"""Phrases that mean in stock only if they are next to a stock label."""
 LABELED_OUT_OF_STOCK = frozenset(
     {
         *OUT_OF_STOCK, "no", "unavailable", "not available", "nicht verfügbar", "indisponible",
@@ -142,7 +142,7 @@ BUY = frozenset(
         "구매하기", "바로구매", "加入购物车", "加入購物車", "立即購買", "立即购买",
     }
 )  # fmt: skip
-"""The texts of buy buttons."""
+"""The labels of buy buttons."""
 
 
 MAX_PLACES = 100

@@ -1,8 +1,8 @@
 """
-Find the words that readers of a page search for, one group at a time, in one pass over its bytes.
+Find the words that a page's parsers search for, one group at a time, in one pass over its bytes.
 
 A query of the tree or a search for one word takes 20 to 200 µs for a page of 57 KB, and most pages
-contain none of these words. Therefore readers check here first whether a query can find anything.
+contain none of these words. Therefore parsers check here first whether a query can find anything.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ INGREDIENTS = {
     "el": ("υλικά", "Υλικά", "συστατικ", "Συστατικ"), "ru": ("ингредиент", "Ингредиент"),
     "uk": ("інгредієнт", "Інгредієнт"), "ja": ("材料",), "zh": ("材料", "食材"), "ko": ("재료",),
 }  # fmt: skip
-"""Words for ingredients, by language. In other languages they contain `ingred`."""
+"""Words for ingredients, by language. In languages that are not listed, they contain `ingred`."""
 PRICES = (
     "price", "preis", "prix", "precio", "prezzo", "preco", "cena", "hinta", "fiyat", "cijena",
 )  # fmt: skip

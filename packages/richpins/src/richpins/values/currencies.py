@@ -1,7 +1,7 @@
 """
 Identify currencies by their ISO 4217 codes and the symbols, words and short names that pages use.
 
-A symbol that several currencies share (`$`, `kr`, `¥`, `Rs.`) is ambiguous without a country.
+A symbol of several currencies (`$`, `kr`, `¥`, `Rs.`) is ambiguous without a country.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CURRENCIES = frozenset(
 OTHER_CODES = {"RUR": "RUB", "RMB": "CNY", "NIS": "ILS", "NTD": "TWD", "UKP": "GBP"}
 """Maps unofficial codes that shops use to ISO codes. `RUB` replaced `RUR` in 1998."""
 WORDS = frozenset("ALL ANG BAM COD COP CUP ETH GEL IMP LAK MAD MOP NIS PEN RON SOS TOP TRY".split())
-"""Codes that are also words. In a text they count only if they stand alone or next to a number."""
+"""Codes that are also words. In text, they count only if they stand alone or next to a number."""
 
 SYMBOLS = {
     "€": "EUR", "£": "GBP", "円": "JPY", "₹": "INR", "₽": "RUB", "₩": "KRW", "원": "KRW",
@@ -100,9 +100,9 @@ def currency_of_code(code: str) -> str | None:
 
 def named(text: str, country: str | None = None) -> str | None:
     """
-    Return the currency in a text without numbers: `eur`, `http://schema.org/EUR`, `US$`.
+    Return the currency in a string without numbers: `eur`, `http://schema.org/EUR`, `US$`.
 
-    A text that names two currencies gives None; `EUR (€)` names one.
+    A string that names two currencies gives None; `EUR (€)` names one.
     """
     code = currency_of_code(text) or currency_of_mark(text, country)
     if code:

@@ -53,7 +53,7 @@ _ISO = re.compile(
 )
 _YEAR = re.compile(r"(\d{4})(?:-(\d{2}))?")
 _SHORT_TIME = re.compile(r"[T,\s]{0,3}\d{1,2}(?::\d?(?::\d{0,2})?)?\Z")
-"""A time without minutes, or with a single digit for them: only its day is certain."""
+"""Matches a time without minutes, or with only one digit for them. Only its day is certain."""
 _WEEKDAY = (
     r"(?:(?:le|am|on|el|il)\s{1,3})?"
     r"(?:(?P<weekday>[^\W\d_]{1,30}+(?:-feira)?)(?:[,.]{1,2}\s{0,9}|\s{1,9}))?"
@@ -137,7 +137,7 @@ def moment(value: Any, language: str | None = None) -> Moment | None:
 
 @lru_cache(256)
 def _moment(text: str) -> Moment | None:
-    """Parse a text; cached, because each date of a page is compared, ranked and then read."""
+    """Parse a string. Cached, because each date on a page is compared, ranked and then read."""
     try:
         return next(filter(None, (read(text) for read in _READERS)), None)
     except (ValueError, OverflowError):
@@ -145,7 +145,7 @@ def _moment(text: str) -> Moment | None:
 
 
 def _by_language(text: str, language: str) -> Moment | None:
-    """Parse a date that only the language of its page makes unambiguous."""
+    """Parse a date that only its page's language makes unambiguous."""
     if not date_orders.has_day_first(language):
         return None
     try:
@@ -173,7 +173,7 @@ def moment_or_year(value: Any, language: str | None = None) -> AnyDate | None:
 
 
 def year(value: Any) -> int | None:
-    """Return the year of a moment, or of a text such as `2004` or `2004-05`."""
+    """Return the year of a moment, or of a string such as `2004` or `2004-05`."""
     instant = moment(value)
     if instant is not None:
         return instant.year

@@ -14,7 +14,7 @@ from typing import Any
 from richpins.structured_data.graph import Node
 
 MAX_MINUTES = 525_600
-"""One year; no cooking time or film is longer."""
+"""One year. No cooking time or film is longer."""
 
 _ISO = re.compile(
     r"P\s*+(?:(?P<Y>[\d.,]*+)\s*+Y)?\s*+(?:(?P<MO>[\d.,]*+)\s*+M(?![a-z]))?\s*+"
@@ -26,7 +26,9 @@ _ISO = re.compile(
 _NEGATIVE_PART = re.compile(
     r"P(?:\s*+[\d.,]++\s*+[YMWD]|)*+\s*+T?(?:\s*+[\d.,]++\s*+[HMS]|)*+\s*+[-−]", re.IGNORECASE
 )
-"""A negative part, as in `PT-15M` or `PT1H-5M`: a mistake on the page, not a range."""
+"""
+Matches a negative part, as in `PT-15M` or `PT1H-5M`. It is a mistake on the page, not a range.
+"""
 _BARE_AFTER_T = re.compile(r"PT?\s*+(?:(\d++)\s*+H\s*+)?(\d++)\s*+", re.IGNORECASE)
 _MISPLACED = re.compile(
     r"(?=P)P?T?(?:(\d+)D)?T?(?:(\d+)H)?T?(?:(\d+)M)?T?(?:(\d+)S)?", re.IGNORECASE

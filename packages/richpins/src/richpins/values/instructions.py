@@ -1,4 +1,4 @@
-"""Parse the steps of a recipe from texts, lists, sections and numbered items."""
+"""Parse a recipe's steps from strings, lists, sections and numbered items."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class _StepCollector:
 
 
 def _parse_printed_list(text: str) -> list[str]:
-    """Return the texts of a list that a template printed in PHP, Python or JSON syntax."""
+    """Return the strings in a list that a template printed in PHP, Python or JSON syntax."""
     start = text[:_MAX_LIST_START].lstrip()
     if start[:2] == "a:" and _SERIALIZED.match(start):
         cut = (_PHP_TEXT.split(part, maxsplit=1) for part in text.split('";'))
@@ -139,7 +139,7 @@ _STEP_HEADING = re.compile(
 
 def unnumbered(steps: list[str]) -> list[str]:
     """
-    Remove sequential step numbers, and a text that contains all other steps.
+    Remove sequential step numbers, and a string that contains all other steps.
 
     Numbers are removed only if they count 1, 2, 3 from the first step. Other numbers have a
     meaning.

@@ -1,5 +1,5 @@
 """
-Parse prices as people write them: find the number that is the price, and its currency.
+Parse prices as people write them, by finding the number that is the price and its currency.
 
 A symbol or code counts only next to a number or alone: `after` does not contain the currency `ft`,
 and `TOPAZ RING` does not contain `TOP`. Percentages, quantities, prices for several pieces and
@@ -64,7 +64,7 @@ _CENTS_AFTER_SYMBOL = re.compile(
     rf"(?<=\d)\s?(?:(?i:{_SUFFIXES})|(?<=\d)[€$£])\s?(\d\d)"
     rf"(?:\s?(?i:cents?|ct|c|gr|коп|kop|bani))?\.?(?=[\s)/*]*\Z|\s?[/(*])"
 )
-"""Decimals after the symbol, at the end of a text: `5€99`, `5 € 99`, `12 zł 50 gr`."""
+"""Decimals after the symbol, at the end of a string: `5€99`, `5 € 99`, `12 zł 50 gr`."""
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _FORMER = re.compile(
     r"\b(?:was|rrp|msrp|list(?:\sprice)?|regular|instead\sof|before|old|statt|uvp|avant|prima|antes|"
@@ -91,7 +91,7 @@ _MINUS_BEFORE = re.compile(rf"-[$€£ ]*|(?:(?i:{MARKS})|{_CODE})\s?-\s?")
 
 @dataclass(frozen=True, slots=True)
 class _Amount:
-    """A number in a text, with or without a currency next to it."""
+    """A number in a string, with or without a currency next to it."""
 
     start: int
     """The start of the number, or of the currency before it."""
@@ -120,7 +120,7 @@ class _Amount:
 
 def currency_of(value: Any, country: str | None = None) -> str | None:
     """
-    Return the ISO 4217 code that is the whole text, or is next to a number in it.
+    Return the ISO 4217 code that is the whole string, or is next to a number in it.
 
     `country` (two letters) decides what `$`, `kr` or `Rs` means. Without it they are ignored.
     """
@@ -133,7 +133,7 @@ def currency_of(value: Any, country: str | None = None) -> str | None:
 
 def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
     """
-    Return the price in a JSON number or a text, or None if it is absent or ambiguous.
+    Return the price in a JSON number or a string, or None if it is absent or ambiguous.
 
     If there are several numbers, it returns the current price. Numbers next to a currency take
     precedence. A percentage, a quantity of goods or a former price is never returned.
@@ -152,12 +152,12 @@ def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
 
 
 def count_of_amounts(text: str) -> int:
-    """Return how many numbers in a text have a currency next to them."""
+    """Return how many numbers in a string have a currency next to them."""
     return len(_amounts(_readable(text[:MAX_CHARS]), None))
 
 
 def _readable(value: str) -> str:
-    """Return a text without escapes and tags, and with the decimals before the symbol."""
+    """Return a string without escapes and tags, and with the decimals before the symbol."""
     if "\\u" in value:
         value = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
     text = numbers.readable(clean(value))

@@ -1,8 +1,8 @@
 """
 Parse decimals and counts in the notations of many countries.
 
-A text with two possible values is rejected, unless the currency decides: euros have two decimals,
-so `1.299` euros are thousands.
+A string with two possible values is rejected, unless the currency decides between them. Euros have
+two decimals, so `1.299` euros are thousands.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _THREE_DECIMALS = frozenset({"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"})
 
 def readable(text: str) -> str:
     """
-    Return a text with ASCII separators, signs and spaces, without invisible characters.
+    Return a string with ASCII separators, signs and spaces, without invisible characters.
 
     Two raised digits after a number are its decimals: `12⁹⁹`.
     """
@@ -71,7 +71,7 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
     """
     Return a number as Decimal, or None if it is absent or ambiguous.
 
-    A JSON number is used unchanged. In a text, the last of two kinds of separators is the decimal
+    A JSON number is used unchanged. In a string, the last of two kinds of separators is the decimal
     separator (`1.299,00` and `1,299.00`), a repeated separator groups digits (`1.299.000`), and a
     single separator before three digits groups them unless the currency has three decimals. A
     rounded number (`1.2M`) gives None.
@@ -98,9 +98,10 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
 
 def plain_decimal(value: Any, currency: str) -> Decimal | None:
     """
-    Return a number such as `3.350` with a point as its decimal separator, or None for other texts.
+    Return a number such as `3.350` with a point as its decimal separator, or None for other
+    strings.
 
-    Software may write three decimals for a currency with two; the last one is then zero. In a
+    Software may write three decimals for a currency with two. The last one is then zero. In a
     currency without decimals, the point can only group thousands.
     """
     if not isinstance(value, str) or _ZERO_THIRD_DECIMAL.fullmatch(value.strip()) is None:
@@ -140,7 +141,7 @@ def _normalize_separators(text: str, currency: str | None) -> str:
 
 
 def _are_groups(text: str, separator: str) -> bool:
-    """Return True for groups of three digits, or as in India, of two before the last three."""
+    """Return True for groups of three digits or, as in India, of two before the last three."""
     first, *rest = text.lstrip("+-").split(separator)
     if not (0 < len(first) <= 3 and rest and all(map(str.isdigit, (first, *rest)))):
         return False

@@ -1,5 +1,5 @@
 """
-Read the price of one offer: its amount, its currency, and the price before a reduction.
+Read an offer's price: the amount, the currency, and the price before a reduction.
 
 An offer has its price in a property, in a monetary amount, or in price specifications. Fees for
 delivery and payment are not the price of one piece. Neither are unit prices, partial prices, or
@@ -40,7 +40,7 @@ NO_CURRENCY = "XXX"
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """The price of one offer, or of the best of several."""
+    """The price of one offer, or of the best offer."""
 
     amount: Decimal
     currency: str | None

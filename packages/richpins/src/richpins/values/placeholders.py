@@ -1,6 +1,6 @@
 """
-Recognize placeholder texts: unfilled templates, and default names of programs (`Untitled document`,
-`admin`).
+Recognize placeholders, which are unfilled templates or default names in programs (`Untitled
+document`, `admin`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MAX_CHARS = 300
 
 
 def is_placeholder(text: str) -> bool:
-    """Return True for a text that consists of unfilled templates or stands for a missing value."""
+    """Return True for a string that is only unfilled templates or stands for a missing value."""
     if len(text) > _MAX_CHARS:
         return False
     if text.strip().lower() in _VALUES:

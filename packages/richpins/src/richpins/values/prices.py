@@ -69,7 +69,7 @@ def _price_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate
 
 
 def _bare_price_metas(sources: Sources) -> Iterator[Candidate]:
-    """Yield meta elements with a price and its currency in one text, such as `30,000원`."""
+    """Yield meta elements with a price and its currency in one string, such as `30,000원`."""
     yield from sources.meta("og:price", "product:price")
     for number in ("1", "2"):
         label = sources.metas.first(f"twitter:label{number}") or ""

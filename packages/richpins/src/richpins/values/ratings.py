@@ -34,7 +34,7 @@ def rating_of(sources: Sources, field: str, nodes: list[Node]) -> Rating | None:
 
 
 def rating(value: Any) -> Rating | None:
-    """Return a rating from an AggregateRating or Rating node, or a plain number."""
+    """Return a rating from an AggregateRating or Rating node, or from a plain number."""
     if isinstance(value, list):
         return next(filter(None, map(rating, value)), None)
     if not isinstance(value, Node):

@@ -1,4 +1,4 @@
-"""Parse single values: each reader converts a raw value to a typed one or returns None."""
+"""Parse individual values. Each parser converts a raw value to a typed one, or returns None."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def text(value: Any) -> str | None:
 
 
 def texts(value: Any) -> tuple[str, ...] | None:
-    """Return several texts in order, without duplicates."""
+    """Return several strings in order, without duplicates."""
     values = value if isinstance(value, list) else [value]
     result = dict.fromkeys(filter(None, map(text, values[: 10 * MAX_NAMES])))
     return tuple(result)[: 10 * MAX_NAMES] or None
 
 
 def words(value: Any) -> tuple[str, ...] | None:
-    """Return texts split at commas or semicolons: keywords, categories."""
+    """Return strings split at commas or semicolons, such as keywords and categories."""
     values = value if isinstance(value, list) else [value]
     result: dict[str, None] = {}
     for item in values[:MAX_NAMES]:
@@ -76,7 +76,7 @@ def names(value: Any) -> tuple[str, ...] | None:
 
 
 def flag(value: Any) -> bool | None:
-    """Return a bool from a bool, a text, or schema.org's True and False."""
+    """Return a bool from a bool, a string, or schema.org's True and False."""
     if isinstance(value, bool):
         return value
     word = str(value).rpartition("/")[2].strip().lower() if isinstance(value, str | int) else ""

@@ -19,7 +19,7 @@ _RANGE = re.compile(
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _MIXED = re.compile(r"(?:(\d{1,9})\s{1,3})?(\d{1,9})\s{0,3}[/⁄]\s{0,3}(\d{1,9})")
 _FRACTION = re.compile(r"(?<![\d.,])(?:(\d{1,6})\s{0,3})?([¼½¾⅐-⅞])")
-"""A fraction in one character, alone or after a whole number."""
+"""A one-character fraction, alone or after a whole number."""
 _SERVINGS = re.compile(
     r"\b(?:serv\w*|portion\w*|people|persons?|person(?:en|as|er|e)|personnes?|personas?|pers\.?|"
     r"porzion\w*|raci\w+|porci\w*|porç\w*|porc\w*|comensal\w*|osob\w*|adag|annos\w*|guests?|"
@@ -78,9 +78,10 @@ class Yield:
 
 def read_yield(value: Any) -> Yield | None:
     """
-    Return a yield from a number, a text or a list of both, preferably one with a unit.
+    Return a yield from a number, a string or a list of both, preferably one with a unit.
 
-    If a bare number is next to a range (`4`, `4-6 bowls`), the number is the page's choice.
+    If a bare number precedes a range (`4`, `4-6 bowls`), the result is that number with the range's
+    unit.
     """
     parsed = [result for part in _as_list(value) if (result := _yield_of(part)) is not None]
     if not parsed:
@@ -97,7 +98,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _yield_of(value: Any) -> tuple[Yield, bool] | None:
-    """Return the yield, and whether the text named a unit."""
+    """Return the yield, and whether the value names a unit."""
     if isinstance(value, Node):
         amount = scalars.text(value.first("value", "minvalue", "name"))
         value = f"{amount or ''} {scalars.text(value.first('unittext', 'unitcode')) or ''}"
@@ -127,7 +128,7 @@ def _fraction_to_decimal(match: re.Match[str]) -> str:
 
 
 def _words_to_digits(text: str) -> str:
-    """Return a text in which the first number is in digits, if it is a word before other words."""
+    """Replace the first number with digits if it is a word before other words: `two loaves`."""
     word = _SPELLED.search(text)
     digit = _NUMBER.search(text)
     if word is None or (digit is not None and digit.start() < word.start()):

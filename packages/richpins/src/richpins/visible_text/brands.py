@@ -28,11 +28,11 @@ _COMPANY = re.compile(
     r"\d|,|@|\b(?:gmbh|ag|kg|ltd|limited|inc|llc|corp|co|s\.?r\.?o|s\.?p\.?a|s\.?r\.?l|oy|ab|a/s|b\.?v)\b\.?",
     re.IGNORECASE,
 )
-"""Matches names and addresses of companies, which are not brands."""
+"""Matches company names and addresses, which are not brands."""
 
 
 def brands(sources: Sources) -> Iterator[Candidate]:
-    """Yield brands, then manufacturers, which pages show in the same ways."""
+    """Yield labeled brands, then labeled manufacturers, then brands in pictures and links."""
     for each in labeled(sources, BRAND_LABELS):
         if _is_name(each.value):
             yield each

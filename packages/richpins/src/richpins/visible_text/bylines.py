@@ -1,4 +1,4 @@
-"""Find the authors of a page in its visible text."""
+"""Find a page's authors in its visible text."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ _PERSON = re.compile(
 
 
 def _may_contain_by(sources: Sources) -> bool:
-    """Return True if a word for `by` may start a text shortly after the first h1; a fast check."""
+    """Return True if a word for `by` may start a string soon after the first h1; a fast check."""
     start = sources.heading_end
     behind = sources.words.lowered[start : start + _MAX_BYTES_AFTER_HEADING] if start >= 0 else b""
     return any(
@@ -172,7 +172,7 @@ _NO_NAME = re.compile(
     r"(?:\w+\s)?(?:correspondent|editor|reporter|writer|redakteur|korrespondent)(?:in)?)",
     re.IGNORECASE,
 )
-"""Texts that look like a name: menu items, publishers and job titles."""
+"""Strings that look like a name but are not one: menu items, publishers and job titles."""
 
 
 def _text_in(node: LexborNode) -> str | None:
@@ -237,7 +237,7 @@ _SHORT_NAME = re.compile(r"([\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,6})")
 
 
 def _after_the_heading(sources: Sources) -> list[LexborNode]:
-    """Return author and byline elements, those after the first h1 first."""
+    """Return author and byline elements, starting with those after the first h1."""
     words = sources.words
     is_signed = any(word in words.lowered for word in _SIGNED)
     called = [word for word in AUTHORS_IN_TAGS if words.in_tag(word)]

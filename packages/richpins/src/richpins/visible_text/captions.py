@@ -144,7 +144,7 @@ _PER_PORTION = re.compile(
 
 
 def _is_of_a_portion(read: Yield) -> bool:
-    """Return True if a yield describes one portion: its energy, or an amount in spoons."""
+    """Return True if a yield describes one portion, by its energy or by an amount in spoons."""
     if read.unit == "servings":
         return read.quantity >= _MAX_SERVINGS
     return _SPOONS.match(read.unit) is not None
@@ -224,10 +224,10 @@ _MIN_RUN = 3
 
 def times(shown: str, behind: int | None = None) -> dict[str, tuple[int, str]]:
     """
-    Return minutes and source texts by `prep_minutes`, `cook_minutes` and `total_minutes`.
+    Map `prep_minutes`, `cook_minutes` and `total_minutes` to minutes and their source text.
 
     If no known caption is found, the total is the duration after a bare `Time`, or else the
-    duration at the position `behind`, the end of the servings text (`4 servings - 30 min`).
+    duration at the position `behind`, the end of the servings caption (`4 servings - 30 min`).
     """
     result: dict[str, tuple[int, str]] = {}
     for run in _runs(shown):
@@ -247,7 +247,7 @@ def times(shown: str, behind: int | None = None) -> dict[str, tuple[int, str]]:
 
 
 def _part(result: dict[str, tuple[int, str]]) -> None:
-    """Turn the total into the preparation time, if its caption allows it next to a cooking time."""
+    """Turn the total into the preparation time if its caption and a cooking time suggest that."""
     whole, cooked = result.get("total_minutes"), result.get("cook_minutes")
     if whole is None or cooked is None or "prep_minutes" in result:
         return
@@ -266,7 +266,7 @@ _MAY_BE_A_PART = re.compile(
 
 def _bare(shown: str) -> Iterator[re.Match[str]]:
     """
-    Find a bare capitalized `Time`. The pattern starts with the letter, so that the search is fast.
+    Find a bare capitalized `Time`. The pattern starts with the letter to make the search fast.
 
     `Time` after another word means something else: `Oven Time` and `Rest Time` are not the total.
     """
@@ -302,8 +302,8 @@ def _runs(shown: str) -> Iterator[list[_CaptionToken]]:
 
 def _tokens(shown: str) -> list[_CaptionToken]:
     """
-    Return durations and captions. Search for durations first: they are rare, and captions cost
-    more.
+    Return durations and captions. Durations are searched for first, because they are rare and
+    captions take longer to find.
     """
     result: dict[int, _CaptionToken] = {}
     has_days = _DAY.search(shown) is not None

@@ -34,7 +34,7 @@ def doubt_about(section: Section) -> str | None:
 
 
 def _is_question(entry: str) -> bool:
-    """Return True for a question, but not for a step that ends with one."""
+    """Return True for a question, but not for a step that ends with a question."""
     return entry.endswith(("?", "？")) and not has_sentence(entry)
 
 

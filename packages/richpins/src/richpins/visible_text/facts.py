@@ -1,5 +1,5 @@
 """
-Recognize the facts of a recipe that appear next to its lists: times, difficulty, calories, credits.
+Recognize recipe facts that appear next to the lists: times, difficulty, calories, credits.
 
 A line is a fact if it consists of numbers and of words for such facts, in about 25 languages.
 """

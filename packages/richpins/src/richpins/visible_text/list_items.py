@@ -78,7 +78,7 @@ def entries_of(node: LexborNode, kind: SectionKind) -> list[str]:
 
 
 def are_called_ingredients(element: LexborNode) -> bool:
-    """Return True for a list beside steps whose class names ingredients, and that has no steps."""
+    """Return True for a list next to steps if its class names ingredients and it has no steps."""
     named = f"{element.attributes.get('class') or ''} {element.attributes.get('id') or ''}"
     if not _CALLED_INGREDIENTS.search(named):
         return False
@@ -88,11 +88,11 @@ def are_called_ingredients(element: LexborNode) -> bool:
 
 _CALLED_INGREDIENTS = re.compile(r"ingr[eé]d|zutat", re.IGNORECASE)
 _CHOICE = 'input[type="radio"]'
-"""Radio buttons are answers, such as ratings; ingredients and steps have check boxes."""
+"""Radio buttons are for answers such as ratings. Ingredients and steps have check boxes."""
 
 
 def _titled_rows(nodes: list[LexborNode], rows: list[str]) -> list[str]:
-    """Mark the rows that are titles by their element; mark none if most rows would be titles."""
+    """Mark the rows whose element makes them titles. Mark none if most rows would be titles."""
     return titled(rows, [is_called_title(node) for node in nodes])
 
 
@@ -168,7 +168,7 @@ def numbered_steps(node: LexborNode) -> list[str]:
     """
     Return one step for each block with its own number, with its heading as a title.
 
-    The node is such a block, or holds nothing else. Empty if the numbers do not run 1, 2, 3.
+    The node is such a block, or contains only such blocks. Empty if the numbers do not run 1, 2, 3.
     """
     return [line for block in numbered_blocks(node) for line in _numbered_step(block)]
 
@@ -211,7 +211,7 @@ def _is_beside(element: LexborNode, step: LexborNode) -> bool:
 
 
 def _is_unseen(element: LexborNode) -> bool:
-    """Return True for a short text for screen readers. A long one is the step itself."""
+    """Return True for short text that only screen readers show. Long text is the step itself."""
     named = element.attributes.get("class") or ""
     return _UNSEEN.search(named) is not None and len(element.text()) <= _MAX_UNSEEN_CHARS
 
@@ -221,7 +221,7 @@ _MAX_UNSEEN_CHARS = 30
 
 
 def _left_of(lines: list[str], others: Counter[str]) -> list[str]:
-    """Return `lines` without those in `others`, counting repeated lines."""
+    """Return `lines` without those in `others`, each removed as often as it occurs there."""
     left = []
     for line in lines:
         if others[line]:
@@ -233,8 +233,8 @@ def _left_of(lines: list[str], others: Counter[str]) -> list[str]:
 
 def paragraphs_of(node: LexborNode, kind: SectionKind) -> list[str]:
     """
-    Return the lines of an element that is not a list; each of several similar short blocks is one
-    line.
+    Return the lines of an element that is not a list. If it has several similar short blocks, each
+    block is one line.
     """
     if kind == "steps":
         return titled([line for line in _with_numbers(step_lines(node)) if len(line) > 2], node)
@@ -359,7 +359,7 @@ def _row(node: LexborNode) -> str:
 
 
 def _without_common_end(entries: list[str]) -> list[str]:
-    """Remove an ending that all entries share: `add to shopping list`."""
+    """Remove an ending that all entries have, such as `add to shopping list`."""
     ends = {tuple(entry.lower().split()[-2:]) for entry in entries}
     if len(entries) < 3 or len(ends) > 1:
         return entries

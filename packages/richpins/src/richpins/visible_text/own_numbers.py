@@ -1,4 +1,4 @@
-"""The numbers 1, 2, 3 of steps that are in separate elements: `<b>1</b> Boil the milk.`"""
+"""Find step numbers 1, 2, 3 that are in separate elements: `<b>1</b> Boil the milk.`"""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _blocks_in(node: LexborNode) -> list[LexborNode]:
 
 
 def _counts_on(node: LexborNode) -> bool:
-    """Return True for a block with a number whose neighbor has the number before or after it."""
+    """Return True for a numbered block if a neighbor has the previous or next number."""
     number = _own_number(node) if node.tag in BLOCKS else None
     if number is None:
         return False

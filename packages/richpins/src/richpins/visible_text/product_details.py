@@ -1,13 +1,13 @@
 """
 Find a product's values next to labels: `Brand: Pot & Co`, `<th>EAN</th><td>…`.
 
-Used only for values that are missing from the product's markup. A label is the start of a text, and
-ends with a colon or with its element; the value is the next text in the same row. If a label has
-several different values, the page shows several products, and none is used.
+Used only for values that are missing from the product's markup. A label is at the start of a
+string, and ends with a colon or with its element. Its value is the next string in the same row. If
+a label has several different values, the page shows several products, and none is used.
 
 Availability is also read from a phrase that is the whole text of an element (`Sold out`), and from
 a buy button (`Add to cart`), after the first h1. If they contradict each other, availability is
-unknown: many pages contain both phrases and hide one.
+unknown, because many pages contain both phrases and hide one.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ _NO_VALUE = re.compile(
 
 
 def _is_same_row(tags: bytes, *, has_colon: bool) -> bool:
-    """Return True if the tags between a label and a text keep them in the same row."""
+    """Return True if the tags between a label and a string keep them in the same row."""
     if not (has_colon or b"<" in tags) or _EMPTY.search(tags):
         return False
     tag_matches = _TAG.findall(tags)
@@ -106,21 +106,21 @@ def _is_same_row(tags: bytes, *, has_colon: bool) -> bool:
 
 
 _CODE = re.compile(r"(?=\D{0,30}\d)(?=.{3})[\w./+#-]{1,30}(?: [\w./+#-]{1,20}){0,3}")
-"""A product number: up to four words, with at least one digit."""
+"""Matches a product number: up to four words, with at least one digit."""
 
 
 def skus(sources: Sources) -> Iterator[Candidate]:
-    """Yield the product numbers of the shop (SKU)."""
+    """Yield the shop's product numbers (SKU)."""
     return _codes(sources, SKU_LABELS)
 
 
 def mpns(sources: Sources) -> Iterator[Candidate]:
-    """Yield the product numbers of the manufacturer (MPN)."""
+    """Yield the manufacturer's product numbers (MPN)."""
     return _codes(sources, MPN_LABELS)
 
 
 def gtins(sources: Sources) -> Iterator[Candidate]:
-    """Yield the texts next to bar code labels. The caller verifies the check digits."""
+    """Yield the strings next to bar code labels. The caller verifies the check digits."""
     return labeled(sources, GTIN_LABELS)
 
 
@@ -178,12 +178,12 @@ _OUT = frozenset(map(str.lower, OUT_OF_STOCK))
 
 
 def _bare(text: str) -> str:
-    """Return a text in lower case without amounts: `Only 3 in stock!` becomes `in stock`."""
+    """Return a string in lower case without amounts: `Only 3 in stock!` becomes `in stock`."""
     return normalize_space(_AMOUNT.sub(" ", text.lower()))
 
 
 def _phrases(sources: Sources) -> set[str]:
-    """Return the phrases that are an element's whole text, but not one of many."""
+    """Return the phrases that are the whole text of an element, but not of many elements."""
     lowered, places = sources.words.lowered, sources.shop_texts.places
     counts: Counter[str] = Counter()
     for phrase in STATES:
@@ -244,7 +244,7 @@ def _buy_button(sources: Sources) -> LexborNode | None:
 
 
 def _sells(node: LexborNode) -> bool:
-    """Return True if the whole text of the element is that of a buy button."""
+    """Return True if the element's whole text is the label of a buy button."""
     if node.tag == "input":
         text = node.attributes.get("value") or ""
     else:

@@ -1,8 +1,8 @@
 """
-One part of a recipe as it is collected: its entries by group, and what is held back.
+Collect one part of a recipe: its entries by group, and the lines that may become entries later.
 
-It decides for each line or list of the page whether it is an entry, a repetition, or the beginning
-of another part. `section_walk` says in which order the lines come.
+For each line or list of the page, a section decides whether it is an entry, a repetition, or the
+beginning of another part. `section_walk` determines the order of the lines.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from richpins.visible_text.vocabulary import (
 
 MAX_HEADING_CHARS = 60
 _MIN_ITEMS = 3
-"""Minimum number of steps of a list without numbers, where they have no full stops."""
+"""Minimum number of steps in an unnumbered list whose steps have no full stops."""
 
 Row = tuple[int, str, str]
 """The parent, the tag and the class of a block."""
 Groups = list[tuple[str | None, list[str]]]
-"""Entries by the heading above them; None for those before the first one."""
+"""Pairs of a heading and the entries below it. The heading is None for entries before the first."""
 
 
 @dataclass(slots=True)
@@ -55,23 +55,25 @@ class Section:
     then: Groups = field(default_factory=list)
     """Steps that follow the ingredients without a heading of their own."""
     at: LexborNode | None = None
-    """The element of the heading, or the list or block itself where there is none."""
+    """The heading's element, or the list or block itself if there is no heading."""
     listed: int = 0
-    """How many of the entries are items of ordered lists, or of the first list of the section."""
+    """How many of the entries are items in ordered lists, or in the section's first list."""
     lists: list[list[list[str]]] = field(default_factory=list)
-    """The words of the ingredients of each list so far, without amounts."""
+    """For each list so far, the words of its entries without amounts."""
     has_numbered: bool = False
     """True once an ordered list gave several steps."""
     behind: list[list[str]] = field(default_factory=list)
-    """Paragraphs behind an ordered list of steps: they are steps only if another list follows."""
+    """Paragraphs after an ordered list of steps. They are steps only if another list follows."""
     row: Row | None = None
-    """The last paragraph of steps: what its neighbors of the same form are, too."""
+    """The form of the last paragraph of steps. Its neighbors of the same form are also steps."""
     between: list[list[str]] = field(default_factory=list)
-    """Short lines behind it: names or short steps if another paragraph of that form follows."""
+    """
+    Short lines after that paragraph. They are kept if another paragraph of the same form follows.
+    """
     is_in_other_units: bool = False
-    """True in a list whose class names a system of units, or a copy for print."""
+    """True while reading a list whose class names a system of units or a print version."""
     is_closed: bool = False
-    """True once all ingredients are found and only steps are still missing, or all steps are."""
+    """True once all entries are found. Steps may still follow ingredients."""
 
     @property
     def least(self) -> int:
@@ -80,14 +82,14 @@ class Section:
 
     @property
     def is_enough(self) -> bool:
-        """True once there are as many entries as a valid section has, and a step of some length."""
+        """True once there are enough entries for a valid section, including a long enough step."""
         if self.count < self.least:
             return False
         return self.kind == "ingredients" or self.is_list or any(map(is_step, self.entries))
 
     @property
     def is_list(self) -> bool:
-        """True for several steps that are all items of a list, which need no full stops."""
+        """True for several steps that are all list items. Such steps need no full stops."""
         entries = self.entries
         return 1 < len(entries) == self.listed and are_listed_steps(entries)
 
@@ -100,7 +102,7 @@ class Section:
         return [entry for _, entries in self.groups for entry in entries]
 
     def add(self, entries: list[str], *, surely: bool = False) -> None:
-        """Add one element's entries; with `surely`, ingredients may be long, steps short."""
+        """Add one element's entries. With `surely`, ingredients may be long and steps short."""
         if self.kind == "steps":
             self._add_steps(entries, surely=surely)
             return
@@ -115,7 +117,7 @@ class Section:
             _extend(self.groups, entries, "ingredients")
 
     def _are_again(self, entries: list[str]) -> bool:
-        """Return True for the ingredients in other amounts or units, and for steps for print."""
+        """Return True if entries repeat earlier ones in other amounts or units, or for printing."""
         names = _names_of(entries)
         if len(names) < (_MIN_ITEMS if self.kind == "ingredients" else 2):
             return False
@@ -156,7 +158,7 @@ class Section:
         self.is_closed = end < len(entries) and self.is_enough
 
     def _counted(self, entries: list[str]) -> int:
-        """Return how many entries have the numbers of the next steps: `3.` after two steps."""
+        """Return the number of entries if they continue the numbering (`3.` after two), else 0."""
         numbers = [int(match[1] or match[2]) for text in entries if (match := COUNTED.match(text))]
         expected = range(self.count + 1, self.count + 1 + len(entries))
         return len(entries) if numbers == list(expected) else 0
@@ -186,20 +188,20 @@ class Section:
             self.listed += self.count - before
 
     def add_numbered(self, steps: list[str]) -> None:
-        """Add the steps of blocks with numbers of their own, which need no full stops."""
+        """Add steps from blocks that have their own numbers. Such steps need no full stops."""
         count, listed = self.count, self.listed
         self.add(steps, surely=True)
         self.listed = listed + self.count - count
 
     def add_paragraphs(self, texts: list[str]) -> None:
-        """Add paragraphs, which are held back behind an ordered list of steps."""
+        """Add paragraphs, or hold them back if they follow an ordered list of steps."""
         if self.has_numbered and not self._counted(texts):
             self.behind.append(texts)
         else:
             self.add(texts)
 
     def add_row(self, texts: list[str], row: Row) -> None:
-        """Add a block of text; a short one only between two blocks of its form."""
+        """Add a block of text. A short block is added only between two blocks of the same form."""
         if self._may_be_name(texts) and row == self.row:
             self.between.append(texts)
             return
@@ -213,12 +215,12 @@ class Section:
         self.row = row if self.count > before else None
 
     def _may_be_name(self, texts: list[str]) -> bool:
-        """Return True for a short line behind a step, without the number of the next step."""
+        """Return True for a short line after a step that does not have the next step's number."""
         is_behind = self.kind == "steps" and self.is_enough
         return is_behind and _is_short(texts) and not self._counted(texts)
 
     def end_list(self) -> None:
-        """Forget the ordered list before a heading, behind which paragraphs may be steps again."""
+        """Forget the ordered list before a heading. Paragraphs after that may be steps again."""
         self.has_numbered = False
         self.behind.clear()
 
@@ -229,7 +231,7 @@ class Section:
 
 
 def _extend(groups: Groups, entries: list[str], kind: SectionKind) -> None:
-    """Add entries to the last group, and begin one at each line that names those after it."""
+    """Add entries to the last group. Each line that is a title begins a new group."""
     for entry in entries[:MAX_ITEMS]:
         text = cleaned(entry, kind)
         if not text or is_heading_again(text):
@@ -246,12 +248,12 @@ def _extend(groups: Groups, entries: list[str], kind: SectionKind) -> None:
 
 
 def _is_short(texts: list[str]) -> bool:
-    """Return True for one line that may be a name or a short step, and begins no other part."""
+    """Return True for one line that may be a name or a short step but begins no other part."""
     return len(texts) == 1 and not is_step(texts[0]) and not ends_steps(texts[0])
 
 
 def _names_units(element: LexborNode) -> bool:
-    """Return True for a list in an element called `imperial`."""
+    """Return True for a list with a class such as `imperial` or `print`, or in such an element."""
     around = [element] if element.parent is None else [element, element.parent]
     return any(_OTHER_UNITS.search(each.attributes.get("class") or "") for each in around)
 
@@ -262,7 +264,7 @@ _OTHER_UNITS = re.compile(
 
 
 def _is_again(step: str, groups: Groups) -> bool:
-    """Return True for the step before, if it is long."""
+    """Return True if the step is long and repeats the previous one."""
     size = len(step) if step.isascii() else _DENSITY * len(step)
     return size >= _LONG_STEP and groups[-1][1][-1:] == [step]
 
@@ -282,7 +284,7 @@ def _are_alike(first: list[list[str]], other: list[list[str]], most: int) -> boo
     """
     Return True for lists in which nearly all words are the same.
 
-    `most` is by how much their lengths may differ: steps for print may be divided in another way.
+    Their lengths may differ by up to `most`, because steps for printing may be divided differently.
     """
     if abs(len(first) - len(other)) > most:
         return False
@@ -296,6 +298,6 @@ _DIVIDED = 2
 
 
 def _room_for(ingredients: list[str]) -> int:
-    """Return the allowed total length of these ingredients; those with an amount may be longer."""
+    """Return the maximum total length of these ingredients. Those with an amount may be longer."""
     measured = amounts(ingredients)
     return 160 * measured + 80 * max(len(ingredients) - measured, 0)

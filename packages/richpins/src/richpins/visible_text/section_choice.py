@@ -58,7 +58,7 @@ def _joined(sections: Iterator[Section]) -> dict[str, list[Section]]:
 
 
 def _parts_of_one(sections: list[Section]) -> list[Section]:
-    """Join ingredients under equal headings, if the page has the steps of only one recipe."""
+    """Join ingredients under equal headings, if the page has steps for only one recipe."""
     joined: list[Section] = []
     for section in sections:
         before = joined[-1] if joined else None

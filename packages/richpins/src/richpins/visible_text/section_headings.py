@@ -31,7 +31,7 @@ def heads_of(sources: Sources) -> list[Head]:
 
 
 def _once_only(heads: list[Head]) -> list[Head]:
-    """Return the headings without labels that each step repeats: `Step`, `Step`, `Step`."""
+    """Return the headings, except for labels that each step repeats, such as `Step`."""
     counts = Counter(text for _, kind, text in heads if kind == "steps")
     return [head for head in heads if head[1] != "steps" or counts[head[2]] <= _MAX_SAME]
 
@@ -41,9 +41,9 @@ _MAX_SAME = 2
 
 def _without_times(heads: list[Head]) -> list[Head]:
     """
-    Return the headings without captions of a time, `Preparation: 20 min`.
+    Return the headings, except for captions of a time such as `Preparation: 20 min`.
 
-    Where no other heading names the steps, only those in a row of such captions are left out.
+    If no other heading names the steps, only captions in a row of such captions are left out.
     """
     named = [node for node, kind, _ in heads if kind == "steps"]
     timed = [node for node in named if _is_before_a_time(node)]
@@ -55,9 +55,9 @@ def _without_times(heads: list[Head]) -> list[Head]:
 
 def _without_captions(heads: list[Head]) -> list[Head]:
     """
-    Return the headings without captions of a value, `Method: Stove top`, and without tabs.
+    Return the headings, except for tabs and captions of a value such as `Method: Stove top`.
 
-    They are kept where no other heading names the same part of the recipe.
+    These are kept if no other heading names the same part of the recipe.
     """
     captions = {node.mem_id for node, kind, _ in heads if kind != "end" and _is_caption(node)}
     others = {kind for node, kind, _ in heads if node.mem_id not in captions}
@@ -76,7 +76,7 @@ _MAX_VALUE_CHARS = 25
 
 
 def _is_among_facts(node: LexborNode) -> bool:
-    """Return True for a caption whose neighbor is a caption with its time, too."""
+    """Return True for a caption whose neighbor is also a caption with a time."""
     at: LexborNode | None = node
     for _ in range(_MAX_AROUND):
         if at is None or at.tag in _TITLES:
@@ -108,7 +108,7 @@ def _heads(sources: Sources) -> Iterator[tuple[LexborNode, HeadingKind, str]]:
             continue
         text = without_trailing_sign(normalize_space(text))
         if text[-1:] in _MARKS:
-            text = text[:-1].rstrip()  # of a permalink or a footnote
+            text = text[:-1].rstrip()  # the mark of a permalink or a footnote
         if not 2 <= len(text) <= MAX_HEADING_CHARS:
             continue
         if not text[0].isalpha():
@@ -145,7 +145,7 @@ def _is_in_sentence(node: LexborNode) -> bool:
 
 
 def _ends_in_a_word(text: str) -> bool:
-    """Return True for a text that ends with two letters, and perhaps a comma."""
+    """Return True for a string that ends with two letters, and perhaps a comma."""
     ending = text.rstrip().removesuffix(",")[-2:]
     return len(ending) == 2 and ending.isalpha()
 
@@ -174,7 +174,7 @@ def _is_before_a_time(node: LexborNode) -> bool:
 
 
 def _following_text(node: LexborNode) -> str:
-    """Return the text of the next element or text behind a node, without a colon at its start."""
+    """Return the text of the element or text node after a node, without a colon at its start."""
     at: LexborNode | None = node
     for _ in range(_MAX_AROUND):
         if at is None or at.tag == "body":

@@ -47,10 +47,10 @@ _MAX_EXAMINED = 60
 
 def collect_after(head: LexborNode, section: Section, places: Mapping[int, str]) -> None:
     """
-    Collect the entries after a heading, among its siblings or its parents' siblings, until another
-    heading.
+    Collect the entries after a heading, up to the next heading, among its siblings or its parents'
+    siblings.
 
-    `places` has the kind of each known heading of the page by its `mem_id`. If there is no heading
+    `places` maps the `mem_id` of each known heading on the page to its kind. If there is no heading
     for steps, the search after the ingredients extends two levels further out.
     """
     _SectionWalk(section, places).run(head)
@@ -161,7 +161,7 @@ class _SectionWalk:
             self._section.add_row(texts, (parent, tag, node.attributes.get("class") or ""))
 
     def _without_afterwords(self, texts: list[str]) -> list[str]:
-        """Return the texts without tips and invitations; the first text is always kept."""
+        """Return the strings without tips and invitations. The first string is always kept."""
         if self._section.kind != "steps":
             return texts
         begun = self._section.count
@@ -202,7 +202,7 @@ class _SectionWalk:
 
 
 def _only_heading(node: LexborNode) -> LexborNode | None:
-    """Return a heading, also one in blocks that hold only that and links to edit it."""
+    """Return a heading, even if it is in blocks that contain only it and its edit links."""
     at: LexborNode | None = node
     for _ in range(_MAX_AROUND_HEADING):
         if at is None or _is_heading(at):
@@ -217,7 +217,7 @@ def _only_heading(node: LexborNode) -> LexborNode | None:
 
 
 def _is_edit(node: LexborNode) -> bool:
-    """Return True for the links beside a heading of a wiki."""
+    """Return True for the edit links next to a wiki's heading."""
     return "edit" in (node.attributes.get("class") or "").lower()
 
 

@@ -60,7 +60,7 @@ def best_sections(sources: Sources) -> dict[str, Section]:
     Return the best section for each part of a recipe, preferably one with a heading.
 
     If there are several of both kinds, it returns the ingredients and steps that are closest in the
-    tree: a recipe card contains both, and often follows a text that also describes the steps.
+    tree. A recipe card contains both, and often follows an article that also describes the steps.
     """
     best: dict[str, Section] = {}
     if not is_mentioned(sources.words, sources.document.language):
@@ -187,7 +187,7 @@ def _by_headings(heads: list[Head]) -> Iterator[Section]:
 
 
 def _may_be_named(section: Section, heading: str) -> bool:
-    """Return True for what a heading such as `You need` or `Come fare la zuppa` may stand above."""
+    """Return True if the entries may follow a heading such as `You need` or `Come fare …`."""
     if IS_NEEDED.fullmatch(heading):
         return 5 * amounts(section.entries) >= 2 * section.count
     return section.listed > 0 or not needs_a_list(heading)
@@ -331,7 +331,7 @@ def _better(first: Section | None, other: Section | None) -> Section | None:
 
 
 def _by_step_class(sources: Sources) -> Section | None:
-    """Return the longest row of elements side by side that are each called a step."""
+    """Return the longest row of adjacent elements whose classes each name a step."""
     rows: dict[tuple[int, str], list[LexborNode]] = {}
     for node in sources.document.tree.css('[class*="step" i]')[:_MAX_STEP_ELEMENTS]:
         named = node.attributes.get("class") or ""

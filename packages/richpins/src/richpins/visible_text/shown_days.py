@@ -1,4 +1,4 @@
-"""Find the publication date of a page in its visible text."""
+"""Find a page's publication date in its visible text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_BYLINES = 30
 
 
 def before_date(text: str) -> str:
-    """Return the text before a date: for `Angela Mar November 12, 2019`, the name Angela Mar."""
+    """Return the text before a date, such as `Angela Mar` in `Angela Mar November 12, 2019`."""
     at = date_in(text)
     if not at:
         return text
@@ -58,8 +58,8 @@ def shown_times(sources: Sources, *, elsewhere: bool = False) -> Iterator[Candid
     """
     Yield times from time elements and elements with a date class, except in comments.
 
-    Times in teasers, asides and menus belong to other articles. With `elsewhere`, only those are
-    yielded; otherwise none of them.
+    Times in teasers, asides and menus belong to other articles. With `elsewhere`, only those times
+    are yielded; otherwise they are skipped.
     """
     tree = sources.document.tree
     if "itemprop" in sources.words and not elsewhere:

@@ -33,7 +33,8 @@ def categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
     """
     Yield the last breadcrumb link, ignoring links to the start page and to the page itself.
 
-    `name` is the product's name. Texts next to a label such as `Category: Kettles` follow.
+    `name` is the product's name. Strings next to a label (`Category: Kettles`) come after the
+    breadcrumbs.
     """
     if b"crumb" in sources.words.lowered:
         for trail in sources.document.tree.css(_TRAILS)[:_MAX_TRAILS]:

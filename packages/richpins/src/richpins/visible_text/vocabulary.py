@@ -86,7 +86,7 @@ IS_NEEDED = re.compile(
     r"potřebujeme|budete potřebovat)\s*[:：]?",
     re.IGNORECASE,
 )
-"""Headings for needed things of any kind; they start a recipe only if amounts follow."""
+"""Headings for anything that is needed. They start a recipe only if amounts follow."""
 ENDS = re.compile(
     r"(?:notes?|tips?|tipps?|(?:recipe|cook.?s|chef.?s|kitchen|baking|cooking|helpful|top|expert|quick|handy)\s(?:notes?|tips?)|"
     r"(?:notes?|tips?|tipps?|hints?|consejos|astuces|conseils|consigli|dicas|opmerkingen|hinweise)"
@@ -116,7 +116,8 @@ IS_AFTERWORD = re.compile(
     re.IGNORECASE,
 )
 """
-Words in paragraphs after the steps that are not steps: tips, and invitations to follow the site.
+Words in paragraphs that follow the steps but are not steps, such as tips and invitations to follow
+the site.
 """
 _PORTIONS = (
     r"(?:servings?|people|portion(?:s|en|er)?|portion/en|port|porsjon(?:er)?|person(?:s|en|er|e|as|nes)?|"
@@ -166,7 +167,7 @@ IS_CONTROL = re.compile(
     r")\W*",
     re.IGNORECASE,
 )
-"""Texts near ingredients and steps that are neither: buttons, times, servings, calories."""
+"""Strings near ingredients and steps that are neither: buttons, times, servings, calories."""
 MAX_CONTROL_CHARS = 60
 IS_NO_STEP = re.compile(
     r"(?:copyright|©|\(c\))\s?(?:©\s?)?(?:19|20)\d\d\b"
@@ -184,8 +185,8 @@ IS_NO_STEP = re.compile(
     re.IGNORECASE,
 )
 """
-Lines among steps that are not steps: copyright, links to other pages, `1/12` of its pictures,
-stars.
+Lines among steps that are not steps: copyright, links to other pages, picture numbers such as
+`1/12`, stars.
 """
 _UNITS = (
     r"g|gr|grams?|gramm?|kg|mg|ml|cl|dl|l|lbs?|pounds?|oz|ounces?|cups?|c|tsps?|teaspoons?|tbsp?s?|"
@@ -264,7 +265,7 @@ def are_steps(entries: list[str]) -> bool:
 
 
 def has_sentence(text: str) -> bool:
-    """Return True for a text that goes on behind a sentence: `Boil the milk. Add the salt`."""
+    """Return True for a string that continues after a sentence: `Boil the milk. Add the salt`."""
     return _SENTENCE_WITHIN.search(text) is not None
 
 
@@ -273,7 +274,7 @@ _SENTENCE_WITHIN = re.compile(r"[^\W\d]{2}[.!]\s+[^\W\d_a-z]|[。！]\s*[^\W\d_]
 
 def are_listed_steps(entries: list[str]) -> bool:
     """
-    Return True for list items that may be steps: several words each, and hardly any amounts.
+    Return True for list items that may be steps, with several words each and hardly any amounts.
 
     Numbered steps often have no full stops.
     """
@@ -308,7 +309,7 @@ def needs_a_list(heading: str) -> bool:
     """
     Return True for a heading such as `Come fare la zuppa`, which names steps only above a list.
 
-    In other languages than English it is mostly the title of an article.
+    In languages other than English, it is usually an article's title.
     """
     return _NEEDS_A_LIST.fullmatch(heading) is not None and not _ALSO_NAMES.fullmatch(heading)
 
@@ -317,7 +318,7 @@ _ALSO_NAMES = re.compile(r"(?:zo|hoe)\smaak\sje\shet\W?", re.IGNORECASE)
 
 
 def lasts(text: str) -> bool:
-    """Return True for a text that is only a duration: `20 min`, `1 h 30`."""
+    """Return True for a string that is only a duration: `20 min`, `1 h 30`."""
     return len(text) <= _MAX_LASTS_CHARS and _LASTS_ALONE.fullmatch(text) is not None
 
 
