@@ -68,7 +68,8 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         BrokerUnavailable: Redis does not respond.
     """
     if problem := store_conflict(settings):
-        # Not a ConfigError: messages must stay in the queue until an operator has checked this.
+        # This is not a ConfigError, because messages must stay in the queue until an operator has
+        # checked this.
         raise StoreUnavailable("store", problem)
     settings = settings.resolved()
     # Load these now, so that a wrong name or rule fails here and not while a page is processed.

@@ -1,5 +1,6 @@
 """
-URL normalization: `normalize` returns one spelling for equivalent URLs. Idempotent and pure.
+URL normalization. `normalize`, an idempotent pure function, returns one spelling for equivalent
+URLs.
 
 The parser (`_parser`) follows the URL Standard for hosts, ports, dot segments and white space. The
 modules `_steps` and `_query` contain the further steps; the README has an example and a reason for

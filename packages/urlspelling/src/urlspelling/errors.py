@@ -2,7 +2,7 @@
 The exceptions of this package.
 
     UrlSpellingError
-    ├── InvalidUrl          the caller's text is not an http(s) URL
+    ├── InvalidUrl          the caller's string is not an http(s) URL
     └── InvalidSiteRules    a configuration file with site rules is invalid
 
 Retrying does not help. Both can be pickled.
