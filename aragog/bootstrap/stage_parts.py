@@ -1,4 +1,4 @@
-"""Create what the pipeline stages of one process share: the store, the limiter, the fetchers."""
+"""Create the services that a process's pipeline stages share, such as the store and limiter."""
 
 from __future__ import annotations
 

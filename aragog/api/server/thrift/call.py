@@ -89,7 +89,7 @@ class Call(ThreadCall):
         """The name of the caller's token."""
         self.steps: Steps[Any] | None = None
         self.timer: asyncio.TimerHandle | None = None
-        """The timer for the end of the wait, while the call is waiting."""
+        """Ends the call's wait; None while the call is not waiting."""
 
     def decode_arguments(self) -> Any:
         """

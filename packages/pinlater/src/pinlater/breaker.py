@@ -1,8 +1,8 @@
 """
-A circuit breaker: stops using a server after errors, and tries it again after a while. Pure.
+A circuit breaker, which stops using a server after errors and tries it again after a while.
 
-Each shard has two: one for errors, and one for when it is full. The caller passes in the time, in
-seconds of a monotonic clock.
+Each shard has two breakers, one for errors and one for when it is full. The caller passes in the
+time, in seconds of a monotonic clock.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-`Shard`: the interface to one server's queues.
+The `Shard` interface to one server's queues.
 
 `pinlater.redis_shard` stores them in Redis, `pinlater.postgres.shard` in PostgreSQL, and
 `pinlater.testing.memory_shard` in memory.
@@ -130,7 +130,7 @@ class ShardPoller(Protocol):
     connection: Any
     """The current connection, or None while disconnected. Compare it by identity."""
     waiting_since_s: float | None
-    """When it last started to wait, on the monotonic clock; None while it does not wait."""
+    """When it last started to wait, on the monotonic clock; None while it is not waiting."""
     check_every_s: float
     """Seconds after which a queue must be checked even if this poller has not reported it."""
 

@@ -56,7 +56,7 @@ class _Histories(RuleBasedStateMachine):
         self.ids: list[str] = []
 
     def both(self, operation: Callable[[Shard], T]) -> T:
-        """Run `operation` on both shards, a millisecond or more after the last; compare results."""
+        """Run `operation` on both shards, at least 1 ms after the last one; compare the results."""
         started_ms = _now_ms(self.world.shard)
         while _now_ms(self.world.shard) == started_ms:
             pass
