@@ -178,7 +178,7 @@ def _sign_ins(parts: StageParts, fetchers: Fetchers) -> SignIns | None:
 
 
 def connect_release(settings: Settings, sender: Sender) -> ReleaseStage:
-    """Connect only the stage that releases URLs from the waiting lines. See `connect`."""
+    """Connect only the stage that releases URLs from the waiting queues. See `connect`."""
     settings = settings.resolved()
     overrides = overrides_of(settings)
     clock = GreenClock()

@@ -80,7 +80,7 @@ class StoreCalls:
 
     @property
     def metadata_threads(self) -> CallThreads:
-        """The threads for `metadata`, which reads that share calls also use."""
+        """The threads for `metadata`. Reads that share calls use them too."""
         return self._metadata
 
     async def metadata(

@@ -227,13 +227,13 @@ class Admin:
         return None
 
     def purge(self, queue: str, *, progress: Progress = _ignore_progress) -> int:
-        """Delete all PENDING jobs; returns how many."""
+        """Delete all PENDING jobs, and return their number."""
         return self.delete(queue, JobState.PENDING, progress=progress)
 
     def retry(
         self, queue: str, ids: Sequence[str] = (), *, progress: Progress = _ignore_progress
     ) -> int:
-        """Run the named FAILED jobs again, or all of them; returns how many."""
+        """Run the named FAILED jobs again, or all of them, and return their number."""
         if ids:
             return self._sum_over_shards(ids, lambda shard, own: shard.retry(queue, ids=own))
         return self._in_steps(
@@ -249,7 +249,7 @@ class Admin:
         progress: Progress = _ignore_progress,
     ) -> int:
         """
-        Delete the named jobs in a state, or all of them; returns how many.
+        Delete the named jobs in a state, or all of them, and return their number.
 
         Raises:
             InvalidArgument: the state is RUNNING.
@@ -275,7 +275,7 @@ class Admin:
 
     def release(self, worker: str) -> int:
         """
-        Return a dead worker's jobs to their queues immediately; returns how many.
+        Return a dead worker's jobs to their queues immediately. The result is their number.
 
         The attempts count. Use this only for a process that has ended, because the jobs of a live
         process would run twice.
@@ -363,7 +363,7 @@ class Admin:
 def delete_some(
     shard: Shard, queue: str, state: JobState, limit: int, before_delete: BeforeDelete | None
 ) -> int:
-    """Delete up to `limit` (1 to 200) jobs in a state other than RUNNING; returns how many."""
+    """Delete up to `limit` (1 to 200) jobs in a state other than RUNNING; return their number."""
     if before_delete is None:
         return shard.delete(queue, state, limit=limit)
     jobs = shard.jobs(queue, state, limit=limit)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 MAX_CONSECUTIVE_ERRORS = 3
 """After this many failures in a row, a server is taken out of rotation."""
 SLOW_S = 1.0
-"""A single response slower than this takes the server out of rotation."""
+"""One response slower than this takes the server out of rotation."""
 PROBE_EVERY_S = 5.0
 """The time between two probes of a server that is out of rotation."""
 

@@ -257,7 +257,7 @@ class Cluster:
 
     def collect(self, queue: str, frame: JobFrame, items: Sequence[JobItem]) -> None:
         """
-        Enqueue items that share jobs; see `Shard.collect`. One round trip per shard.
+        Enqueue items that share jobs, in one round trip per shard. See `Shard.collect`.
 
         Items due at about the same time go to the same shard, so that they can share a job. If a
         shard fails, its items go to the other shards.

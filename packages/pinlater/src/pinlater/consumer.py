@@ -115,7 +115,7 @@ class JobConsumer:
         return count
 
     def _take_from(self, shard_queue: _ShardQueue, room: int) -> int:
-        """Claim and deliver jobs of one queue on one shard if a check is due; returns how many."""
+        """Claim and deliver a queue's jobs on one shard if a check is due; return their number."""
         queue, now_s = shard_queue.queue, self._clock.monotonic_s()
         reserved, free = gates.reserved_room(queue), self._free_room(queue, room)
         unreserved = free - reserved.jobs

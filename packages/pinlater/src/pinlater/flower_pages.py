@@ -131,7 +131,7 @@ def page_routes(
 
 def admin_of_application(handler: Any) -> Admin:
     """
-    Return the admin of the broker of Flower's own application.
+    Return the `Admin` for the broker of Flower's own application.
 
     Raises:
         InvalidArgument: the broker is not pinlater.

@@ -253,7 +253,7 @@ class QueueStatus:
 
     @property
     def events(self) -> dict[str, int]:
-        """Return the event counters since the queue was created, without those of lateness."""
+        """Return the event counters since the queue was created, without the lateness counters."""
         return {name: n for name, n in self.stats.items() if not name.startswith("late")}
 
     def claimed_within(self, max_late_ms: int) -> int:

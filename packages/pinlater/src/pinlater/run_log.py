@@ -40,7 +40,7 @@ _OUTCOMES = {
 
 
 def write(claim: Claim, state: JobState | None) -> None:
-    """Write the line of a claim whose job has run; does nothing if it never started."""
+    """Write the log line of a claim whose job has run; do nothing if it never started."""
     if claim.run_s is None or not logger.isEnabledFor(logging.INFO):
         return
     job = claim.job

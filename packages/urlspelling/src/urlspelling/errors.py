@@ -12,7 +12,7 @@ from __future__ import annotations
 
 
 class UrlSpellingError(Exception):
-    """The base class of the exceptions of this package."""
+    """The base class of this package's exceptions."""
 
 
 class InvalidUrl(UrlSpellingError, ValueError):

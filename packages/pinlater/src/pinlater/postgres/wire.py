@@ -1,8 +1,8 @@
 """
 Arguments and results of statements in PostgreSQL's binary format.
 
-An argument is a pair of the object id of its type and its bytes. Batches are arrays, so that a
-statement is the same for any number of jobs.
+An argument is a pair of its type's object id and its bytes. Batches are arrays, so that a statement
+is the same for any number of jobs.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ T = TypeVar("T")
 
 def run_histories(world: ShardWorld, *, histories: int = 40, steps: int = 30) -> int:
     """
-    Run random histories on the shard and on a `MemoryShard`; returns how many calls were compared.
+    Run random histories on the shard and on a `MemoryShard`, and return how many calls were
+    compared.
 
     Raises:
         AssertionError: they differ; hypothesis prints the shortest history that shows it.

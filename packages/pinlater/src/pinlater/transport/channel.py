@@ -46,7 +46,7 @@ REPEATED_LOSS_S = 0.1
 CONNECTION_LOST = (ConnectionError, RedisConnectionError, RedisTimeoutError)
 
 HEARTBEAT_PREFIX = "worker."
-"""Prefix of the routing keys of a worker's heartbeats."""
+"""Prefix of the routing keys for workers' heartbeats."""
 
 _clock = SystemClock()
 
@@ -262,7 +262,7 @@ class Channel(QueueChannel):
 
     def work(self, *, at_most: int) -> int:
         """
-        Send pending acks, deliver due jobs and wait for more; returns how many were delivered.
+        Send pending acks, deliver due jobs and wait for more. Returns how many were delivered.
 
         Called once per iteration of the event loop.
         """

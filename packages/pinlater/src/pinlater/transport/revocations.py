@@ -26,7 +26,7 @@ MAX_IDS = 100_000
 READ_EVERY_S = 5.0
 """Seconds between two reads of the stored ids by a worker, in case a broadcast did not reach it."""
 BROADCAST_SUFFIX = ".pidbox"
-"""Suffix of the exchange of remote control."""
+"""Suffix of the exchange for remote control."""
 
 _clock = SystemClock()
 
@@ -52,7 +52,7 @@ def revoked_by(exchange: str, message: Mapping[str, Any]) -> list[str]:
 
 class Revocations:
     """
-    A worker's copy of the ids of revoked tasks. Not thread-safe.
+    A worker's copy of the revoked tasks' ids. Not thread-safe.
 
     Args:
         prefix: prepended to the key.
