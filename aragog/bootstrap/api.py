@@ -1,8 +1,8 @@
 """
-Connect what the API needs in addition to the store: fetches for waiting callers, batches, queues.
+Connect the services that the API needs in addition to the store.
 
-This module also connects the reads from a standby, the Thrift services, and the client that works
-without a server.
+These are fetches for waiting callers, batches, job queues, reads from a standby, the Thrift
+services, and the client that works without a server.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_QUEUE = "celery"
-"""Celery's default queue, for the crawler's tasks without a route."""
+"""Celery's default queue, which receives the crawler's tasks that have no route."""
 
 
 def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
@@ -91,8 +91,8 @@ def job_queues(settings: Settings) -> Jobs | None:
 
 def explainer(settings: Settings, store: UrlStore) -> Explain:
     """
-    Return a function that explains URLs. Everything that it reads, except the store, is connected
-    on first use.
+    Return a function that explains URLs. Except for the store, it connects to everything on first
+    use.
     """
 
     @cache
@@ -208,7 +208,7 @@ def listen(settings: ServingSettings, processes: int) -> list[socket.socket]:
 def other_parts(
     settings: Settings, store: UrlStore, producer: Aragog, read: ReadStore | None = None
 ) -> Iterator[OtherParts]:
-    """Yield the services that operations use in addition to a store, and close them at the end."""
+    """Yield the services that operations use in addition to a store, and close them on exit."""
     deadline_s = settings.serving.content_deadline_ms / 1000
     with (
         closing(fetching(settings, store, producer.enqueue)) as fetches,
@@ -240,7 +240,8 @@ def open_client(settings: Settings | None = None) -> Iterator[Client]:
     """
     Yield a client that needs no server. It opens the store and the broker itself.
 
-    Its deadline ends retries, but not a call that has reached the store (`Client`).
+    After its deadline, it does not retry a call, but a call that has reached the store continues
+    (`Client`).
 
     Args:
         settings: None means the settings of the system running in the data folder or, if none is

@@ -45,11 +45,11 @@ def components(
     """
     Return the components that the dashboard and `explain` read.
 
-    They are connected on first use. Call `close` at the end.
+    They connect on first use. Call `close` when done.
 
     Args:
         settings: the system's settings.
-        clock: the clock that ages are measured with; None means the system clock.
+        clock: measures ages; None means the system clock.
         store: an open store to read. If None, one is opened on demand.
     """
     settings = settings.resolved()
@@ -122,9 +122,9 @@ class RedisServers:
 
     def clients(self) -> Mapping[str, redis.Redis]:
         """
-        Return a client for each server, by the server's name without the password.
+        Return a client for each server, keyed by the server's name without the password.
 
-        This takes one round trip. While `redis.url` does not respond, nodes that joined later are
+        This takes one round trip. While `redis.url` is not responding, nodes that joined later are
         missing.
         """
         urls = {server_name(url): url for url in (*self._joined(), *self._fixed)}

@@ -44,16 +44,16 @@ def for_sitemaps(fetch: FetchSettings) -> FetchSettings:
 
 def for_files(fetch: FetchSettings) -> FetchSettings:
     """
-    Return settings for fetching item files: the types in `fetch.file_types`,
-    with a page's limits.
+    Return settings for fetching item files: the content types in `fetch.file_types`, and the same
+    limits as for pages.
     """
     return dataclasses.replace(fetch, content_types=fetch.file_types)
 
 
 def for_resources(settings: Settings) -> FetchSettings:
     """
-    Return settings for resources that pages request: any content type, the limits of rendering, and
-    no credentials.
+    Return settings for resources that pages request: any content type, the rendering limits, and no
+    credentials.
     """
     rendering = settings.rendering
     return dataclasses.replace(

@@ -14,7 +14,7 @@ from zengraph import Limits, Schema
 from zengraph.tables import Tables
 
 _SHARDS = 4
-"""How many files a graph has on SQLite. This is part of the stored format."""
+"""The number of a graph's files on SQLite. This is part of the stored format."""
 
 
 def application_graphs(settings: Settings) -> ApplicationGraphs:
@@ -31,7 +31,7 @@ def application_graphs(settings: Settings) -> ApplicationGraphs:
 
 def graph_tables(settings: Settings, name: str) -> Tables:
     """
-    Return the tables of a graph, on the store's engine.
+    Return a graph's tables on the store's engine.
 
     On SQLite they are in the folder `graphs/<name>` next to the store's, on PostgreSQL in the
     schema `<postgres_schema>_g_<name>`; on HBase they have the prefix `<hbase_prefix>g_<name>_`.

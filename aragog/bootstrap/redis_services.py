@@ -44,15 +44,15 @@ def redis_client(settings: Settings) -> redis.Redis:
 
 def quick_client(url: str) -> redis.Redis:
     """
-    Return a client for read-only checks, with short timeouts, because its users prefer a fast
-    error.
+    Return a client for read-only checks. Its timeouts are short, because callers would rather fail
+    fast.
     """
     return connect(url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)
 
 
 def server_ms(client: redis.Redis) -> int:
     """
-    Return the time of the server's clock, in ms since the epoch.
+    Return the Redis server's time, in ms since the epoch.
 
     Raises:
         BrokerUnavailable: the server does not respond.
@@ -96,7 +96,7 @@ def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None
 
 
 def limiter_ring(settings: Settings, note: Callable[[str], None] = lambda _: None) -> LimiterRing:
-    """Return the limiter's ring of servers, for showing and changing it."""
+    """Return the limiter's ring of servers, so that it can be displayed or changed."""
     settings = settings.resolved()
     return LimiterRing(
         settings.politeness.limiter_urls,
@@ -109,7 +109,7 @@ def limiter_ring(settings: Settings, note: Callable[[str], None] = lambda _: Non
 
 
 def lines_of(settings: Settings) -> Lines:
-    """Return the lines in which URLs wait for slots. They are connected on first use."""
+    """Return the queues in which URLs wait for slots. They connect to Redis on first use."""
     return Lines(SharedState.from_settings(settings).nodes, prefix=settings.redis.prefix)
 
 
@@ -136,8 +136,8 @@ def waiting_jobs(settings: Settings) -> WaitingJobs | None:
 
 def fetch_gate(settings: Settings) -> Callable[[], Allowance] | None:
     """
-    Return the gate that a worker calls before it claims fetches, or None if the broker has no
-    gates.
+    Return the gate, which is the check that a worker runs before it claims fetch jobs, or None if
+    the broker has no gates.
     """
     settings = settings.resolved()
     if kind_of(settings.broker.url) != "pinlater":
@@ -148,10 +148,10 @@ def fetch_gate(settings: Settings) -> Callable[[], Allowance] | None:
 
 def release_gate(settings: Settings) -> Callable[[], bool]:
     """
-    Return a function that returns True if URLs may leave their waiting lines now.
+    Return a function that returns True if URLs may leave their waiting queues now.
 
-    They may not while the spool is closed. In a worker that claims fetches, the gate has already
-    read that state.
+    URLs must wait while the spool is closed. In a worker that claims fetch jobs, the gate has
+    already read whether it is closed.
     """
     if gates.has_gate(Queue.FETCH):
         return lambda: gates.allowance(Queue.FETCH).lowest > URGENT
@@ -195,7 +195,7 @@ def takedown_purge(settings: Settings, store: UrlStore) -> Purge:
 
 class TakedownSharing:
     """
-    Notifies the rest of the system that a store's takedowns changed.
+    Notifies the rest of the system that a store's takedowns have changed.
 
     Args:
         settings: the settings for Redis and the broker.
@@ -214,8 +214,9 @@ class TakedownSharing:
         what was deleted.
 
         Raises:
-            BrokerUnavailable, RobotsUnavailable, SpoolUnavailable: call it again. Until then, the
-                sweep copies the takedowns, and messages are refused when they are processed.
+            BrokerUnavailable, RobotsUnavailable, SpoolUnavailable: call it again. In the meantime,
+                the periodic sweep copies the takedowns, and workers refuse messages for taken-down
+                URLs.
         """
         resolved = self._settings.resolved()
         with redis_client(resolved) as client:

@@ -1,4 +1,4 @@
-"""Import and start the browser that renders pages, only when a page needs it."""
+"""Import and start the browser that renders pages, but only when a page needs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Create what the pipeline stages of one process share: the store, the limiter, the fetchers."""
+"""Create the services that a process's pipeline stages share, such as the store and limiter."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _discovery(
     checks: CrawlChecks,
     clock: Clock,
 ) -> Discovery:
-    """Return the service that follows links, and holds those that may lead into a trap."""
+    """Return the service that follows links, and holds back those that may lead into a trap."""
     recognizes_traps = settings.pipeline.recognize_traps
     budgets = LinkBudgets(shared.traps, shared.held_links, shared.counters)
     return Discovery(

@@ -68,7 +68,8 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         BrokerUnavailable: Redis does not respond.
     """
     if problem := store_conflict(settings):
-        # Not a ConfigError: messages must stay in the queue until an operator has checked this.
+        # This is not a ConfigError, because messages must stay in the queue until an operator has
+        # checked this.
         raise StoreUnavailable("store", problem)
     settings = settings.resolved()
     # Load these now, so that a wrong name or rule fails here and not while a page is processed.
@@ -177,7 +178,7 @@ def _sign_ins(parts: StageParts, fetchers: Fetchers) -> SignIns | None:
 
 
 def connect_release(settings: Settings, sender: Sender) -> ReleaseStage:
-    """Connect only the stage that releases URLs from the waiting lines. See `connect`."""
+    """Connect only the stage that releases URLs from the waiting queues. See `connect`."""
     settings = settings.resolved()
     overrides = overrides_of(settings)
     clock = GreenClock()

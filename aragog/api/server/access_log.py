@@ -28,7 +28,7 @@ class AccessLog:
     def __init__(self, share: float) -> None:
         self._share = share
         self._random = random.Random()
-        """A separate generator, so that logging does not affect programs that seed Python's own."""
+        """A separate random generator, because programs may seed Python's global one."""
 
     def should_log(self, *, failed: bool) -> bool:
         """

@@ -1,8 +1,8 @@
 """
 Spans for calls that continue their callers' traces.
 
-A call without a sampled `traceparent` has no span, because reads are too frequent to start traces
-here, and whether enqueued URLs are traced is decided per URL (aragog.crawl.pipeline.url_traces).
+A call without a sampled `traceparent` gets no span. Reads are too frequent to start traces here,
+and `aragog.crawl.pipeline.url_traces` decides for each enqueued URL whether it is traced.
 """
 
 from __future__ import annotations

@@ -7,12 +7,13 @@ Barroso, "The Tail at Scale", 2013; Pinterest's SmartFeed read its two HBase clu
 Writes are never hedged.
 
 The delay follows the measured latencies. As long as stalls are rare, it is the 99.9th percentile.
-If more than one read in a thousand stalls, that percentile is the stall itself. Then the delay is
-four medians, but at least the percentile that uses up the budget.
+If more than one read in a thousand stalls, that percentile is itself a stalled read. The delay is
+then four times the median, but at least the percentile that uses up the budget.
 
-Reads of both stores are limited (`large_reads.py`). Each store has its own permits for large reads,
-because reads of a stalled primary keep their permits while the standby must respond. An abandoned
-read, whose caller has disconnected or got a result from the other store, stops before its next row.
+Reads from both stores are limited (`large_reads.py`). Each store has its own permits for large
+reads, because reads that hang on a stalled primary keep their permits, and the standby must still
+be able to respond. An abandoned read, whose caller has disconnected or got a result from the other
+store, stops before its next row.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ MIN_DELAY_S, MAX_DELAY_S, FIRST_DELAY_S = 0.001, 0.1, 0.02
 DOWN_P99_FACTOR = 10
 MIN_DOWN_S, MAX_DOWN_S = 0.05, 0.25
 """
-If the primary does not respond for ten times its 99th percentile, within these bounds, every late
+If the primary has not responded for ten times its 99th percentile, within these bounds, every late
 read is hedged regardless of the budget.
 """
 DEADLINE_SHARE = 0.5
@@ -174,7 +175,7 @@ class _SharedRead:
         self._is_abandoned = abandonment()
 
     def is_over(self) -> bool:
-        """Return True if nobody is waiting for a result anymore. Can be called in any thread."""
+        """Return True if nobody is waiting for a result any longer. Can be called in any thread."""
         return self.is_decided or self._is_abandoned()
 
     def require_waiting(self) -> None:

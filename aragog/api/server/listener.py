@@ -21,7 +21,7 @@ from aragog.settings import ServingSettings
 IDLE_GRACE_S = 0.2
 """How long a stopping server keeps idle connections open, since a request may be in transit."""
 BACKLOG = 1024
-"""How many connections the kernel keeps until they are accepted."""
+"""How many connections the kernel queues until they are accepted."""
 ACCEPT_RETRY_S = 0.2
 """Pause after a system error, usually too many open files."""
 
@@ -48,7 +48,10 @@ def tls_context(settings: ServingSettings) -> ssl.SSLContext | None:
 
 
 class Handshake(asyncio.Protocol):
-    """A client whose TLS handshake is incomplete. Afterwards, the server's protocol replaces it."""
+    """
+    A client whose TLS handshake is incomplete. After the handshake, the server's protocol replaces
+    this object.
+    """
 
     def __init__(
         self, sock: socket.socket, clients: Clients, protocol: Callable[[], asyncio.Protocol]
@@ -77,7 +80,7 @@ class Handshake(asyncio.Protocol):
             self._sock.shutdown(socket.SHUT_RDWR)
 
     def end_if_late(self, now_s: float) -> None:
-        """Do nothing, because asyncio limits the time of a handshake."""
+        """Do nothing, because asyncio limits how long a handshake takes."""
 
 
 class Listener:

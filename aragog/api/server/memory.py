@@ -20,10 +20,11 @@ UNCOUNTED_BYTES = 16_384
 """
 How many uncounted bytes a connection's buffer may hold. That is 16 MiB for 1,024 connections.
 
-Event loops report that a client does not read once its buffer exceeds a limit, by default 64 KiB. A
-limit below this one would have no advantage. Together with what the kernel accepts on a new
-connection (46 KB), this one adds up to a response of `SMALL_BYTES`. A client that reads is
-therefore never disconnected because of such a response while the memory is full.
+An event loop reports that a client has stopped reading only after its buffer exceeds a limit, by
+default 64 KiB. There is no advantage in a limit below this one. A buffer of this size and the data
+that the kernel accepts on a new connection (46 KB) together hold a response of `SMALL_BYTES`. A
+client that keeps reading is therefore never disconnected because of such a response, even while the
+memory is full.
 """
 
 
@@ -90,10 +91,10 @@ class MemoryLimit:
 
 class GrowingBytes:
     """
-    The counted bytes of a response while a thread is still reading its parts.
+    Counts the bytes of a response while a thread is still reading its parts.
 
-    This is a context manager that releases all bytes at its end. After that, a thread that was
-    abandoned at its deadline cannot count more.
+    This is a context manager that releases all bytes on exit. After that, a thread that was
+    abandoned at its deadline cannot count any more bytes.
 
     Args:
         memory: counts the bytes.
@@ -132,7 +133,7 @@ class GrowingBytes:
             raise self.problem()
 
     def require_copy(self) -> None:
-        """`require` the memory of all parts again, for a response that is built from copies."""
+        """Count the bytes of all parts once more, because building the response copies them."""
         self.require(self._bytes)
 
     def problem(self) -> Problem:
@@ -142,7 +143,7 @@ class GrowingBytes:
 
 class UnreadBytes:
     """
-    Counts one connection's bytes that its client has not read, in a shared limit.
+    Counts the bytes that one connection's client has not read yet, against a shared limit.
 
     A large response is counted before it is written (`begin_write`, `end_write`). The rest of the
     buffer is counted when the client stops reading (`count_buffered`), which its connection notices
@@ -177,7 +178,7 @@ class UnreadBytes:
         Count the buffered bytes that are not counted yet.
 
         Returns False if there is no memory. The connection must then be closed, because its client
-        does not read.
+        is not reading.
         """
         more = buffered - self._bytes - self._buffered - self._pending
         if more <= 0:

@@ -89,11 +89,14 @@ class ThreadCall(ABC):
 
     @property
     def abandoned(self) -> bool:
-        """True if nobody is waiting for the result anymore. Can be read in any thread."""
+        """True if nobody is waiting for the result any longer. Can be read in any thread."""
         return False
 
     def read_deadline_early(self, now_s: float) -> None:  # noqa: B027 - most calls do not use it
-        """Shorten the deadline if possible. Called regularly on the event loop until the result."""
+        """
+        Shorten the deadline if possible. Called regularly on the event loop until there is a
+        result.
+        """
 
 
 class CallThreads:
@@ -250,7 +253,7 @@ class _AwaitedCall(ThreadCall, Generic[T]):
             self._error = error
 
     def finish(self) -> None:
-        # Keep no references. An error's traceback leads to this call and everything that it read,
+        # Keep no references. An error's traceback refers to this call and everything that it read,
         # so only the garbage collector could free this cycle, some time later.
         result, self._result, error, self._error = self._result, None, self._error, None
         if self.future.done():

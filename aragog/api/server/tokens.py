@@ -37,7 +37,7 @@ def new_token(name: str, scopes: Iterable[str], rate: float | None = None) -> tu
 
 class TokenRateExceeded(Problem):
     """
-    A token exceeds its request rate.
+    A token is over its rate limit.
 
     Args:
         wait_s: seconds until its next request is allowed.
@@ -58,12 +58,13 @@ class _KnownToken(NamedTuple):
 
 class Tokens:
     """
-    The tokens in the settings. All protocols of a process share one object and therefore the rates.
+    The tokens in the settings. All protocols of a process share one object and therefore the rate
+    limits.
 
     Args:
         entries: each is `name:scopes:sha256` or `name:scopes:sha256:rate`. Without entries, every
-            request may do everything.
-        processes: how many processes share each rate.
+            request is allowed.
+        processes: how many processes share each rate limit.
         now_s: a monotonic clock.
     """
 
@@ -91,11 +92,11 @@ class Tokens:
         Check that a request with this Authorization header has `scope`, and return its token.
 
         Scope `admin` includes all others; see `Token.allows`. With `counts=False`, the request is
-        not counted towards the rate.
+        not counted towards the rate limit.
 
         Raises:
             Problem: 401 for a missing or unknown token, 403 for a token without the scope.
-            TokenRateExceeded: the token exceeds its rate.
+            TokenRateExceeded: the token is over its rate limit.
         """
         if not self._tokens:
             return None

@@ -1,5 +1,6 @@
 """
-Egress routes. Chooses the proxy or local address for a request, and tracks which routes fail.
+Egress routes. Chooses the proxy or local address for a request, and tracks which routes are
+failing.
 
 Public:
 

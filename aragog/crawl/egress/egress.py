@@ -21,7 +21,7 @@ class SelectedRoute(NamedTuple):
     url: str
     crawl: str
     at_ms: int
-    """The time that the proxy's placeholders use; 0 if the proxy has none."""
+    """The time for which the proxy's placeholders are filled in; 0 if the proxy has none."""
 
     def server(self) -> ProxyServer | None:
         """
@@ -94,7 +94,7 @@ class Egress:
 
     def retry_at_ms(self, route: RouteList) -> int:
         """
-        Return when to retry the first of these routes, in ms since the epoch by this process's
-        clock.
+        Return when one of these routes can be retried at the earliest, in ms since the epoch by
+        this process's clock.
         """
         return self._clock.now_ms() + self.health.retry_in_ms(route.names)

@@ -26,7 +26,7 @@ TTL_S = 86_400
 
 
 class FailingRoute(NamedTuple):
-    """A route that fails on one machine. Times are in ms since the epoch."""
+    """A route that is failing on one machine. Times are in ms since the epoch."""
 
     way: str
     machine: str
@@ -55,7 +55,8 @@ class FailingRoutes:
 
     def record(self, name: str, state: RouteFailure | None) -> None:
         """
-        Record that a route is failing, or that it works again (None). Redis errors are ignored.
+        Record that a route is failing, or that it is working again (None). Redis errors are
+        ignored.
 
         A machine's most recent record replaces its earlier ones, so a call can be repeated.
         """
@@ -81,7 +82,7 @@ class FailingRoutes:
 
     def read(self) -> list[FailingRoute]:
         """
-        Return the routes that fail on at least one machine, sorted by name.
+        Return the routes that are failing on at least one machine, sorted by name.
 
         Raises:
             BrokerUnavailable: Redis does not respond.

@@ -1,5 +1,5 @@
 """
-Tracks which egress routes fail, from the requests of one process.
+Tracks which egress routes are failing, based on the requests of one process.
 
 A route fails if this machine does not have its address, or if its proxy does not respond or rejects
 the credentials. If a proxy reports that it could not reach the target, that is not a failure of the
@@ -115,7 +115,7 @@ class EgressHealth:
 
     def retry_in_ms(self, names: Sequence[str]) -> int:
         """
-        Return how many ms it takes until the first of these routes is tried again; 0 if one can be
+        Return how many ms it takes until one of these routes can be tried again; 0 if one can be
         used now.
         """
         with self._lock:
@@ -125,7 +125,7 @@ class EgressHealth:
         return int(max(0.0, min(waits_s, default=0.0)) * 1000)
 
     def reason(self, names: Sequence[str]) -> str:
-        """Explain to users why these routes fail."""
+        """Explain to users why these routes are failing."""
         with self._lock:
             states = {name: self._failing.get(name) for name in names}
         return "; ".join(f"{name}: {state.reason}" for name, state in states.items() if state)

@@ -18,7 +18,7 @@ from urlspelling.domain import host, registered_domain
 
 _PLACEHOLDER = re.compile(r"\{(session|host|domain|crawl)\}")
 _MAX_LOGIN_BYTES = 255
-"""Maximum length of user name and password in SOCKS5 (RFC 1929)."""
+"""Maximum length of a user name or password in SOCKS5 (RFC 1929)."""
 _DEFAULT_PORTS = {"http": 3128, "socks5": 1080, "socks5h": 1080}
 
 
@@ -71,7 +71,7 @@ class EgressRoute:
     @classmethod
     def from_settings(cls, name: str, settings: WaySettings) -> Self:
         """
-        Create the route of one entry of `egress.ways`. Reads its credentials once to check them.
+        Create the route for one entry in `egress.ways`. Reads its credentials once to check them.
 
         Raises:
             ConfigError: the credentials are missing or invalid. The message does not contain them.
@@ -164,7 +164,8 @@ def _split(url: str) -> tuple[SplitResult, int]:
 
 def _read_login(setting: str, reference: str) -> Secret:
     """
-    Read the credentials that `env:NAME` or `file:PATH` refers to. Returns "" without a reference.
+    Read the credentials that `env:NAME` or `file:PATH` refers to. Returns "" for an empty
+    reference.
 
     Raises:
         ConfigError: they cannot be read or are invalid. The message names the setting and the

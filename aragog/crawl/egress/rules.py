@@ -21,7 +21,9 @@ class EgressContext:
     crawl: str = ""
     """The name of the URL's crawl; "" if it has none."""
     after: int = 0
-    """Status of the previous attempt if it was 403 or 429, which rules may match. Otherwise 0."""
+    """
+    The previous attempt's status if it was 403 or 429, so that rules can match it; otherwise 0.
+    """
     way: str = ""
     """A route that the caller chose, which overrides the rules; "" if none."""
 
@@ -70,8 +72,8 @@ class EgressRules:
         """
         Return the routes for a normalized URL, from the first rule that matches.
 
-        If the context has a status, rules with `after` are tried first. A route chosen by the
-        caller is the only one, even if no such route exists.
+        If the context has a status, rules with `after` are tried first. A route that the caller
+        chose is returned alone, even if no such route exists.
         """
         if context.way:
             return RouteList((context.way,), "named by the request")
@@ -87,10 +89,7 @@ class EgressRules:
         return self.default_routes
 
     def conditional_routes(self, url: str) -> Iterator[tuple[str, RouteList]]:
-        """
-        Yield the conditions that change the routes of this URL, and those routes,
-        for display.
-        """
+        """Yield, for display, each condition that changes this URL's routes, and those routes."""
         name = host(url)
         for rule, route in (*self._after, *self._always):
             context = EgressContext(rule.crawls[0] if rule.crawls else "")

@@ -80,7 +80,7 @@ class StoreCalls:
 
     @property
     def metadata_threads(self) -> CallThreads:
-        """The threads for `metadata`, which reads that share calls also use."""
+        """The threads for `metadata`. Reads that share calls use them too."""
         return self._metadata
 
     async def metadata(
@@ -115,7 +115,7 @@ class StoreCalls:
         return await self._broker.run(call, self._content_deadline_s)
 
     async def fetching(self, call: Callable[[], T]) -> T:
-        """Run one step of a fetch for a waiting caller, which reads the store or enqueues."""
+        """Run one step of a fetch for a waiting caller. Each step reads the store or enqueues."""
         return await self._fetching.run(call, self._content_deadline_s)
 
     async def metrics(self, call: Callable[[], T]) -> T:
@@ -167,8 +167,8 @@ def tagged_response(request: Request, value: Any, version: str, **headers: str) 
     """
     Return a value as JSON with an ETag, or 304 if the client already has it.
 
-    The tag consists of the record's version, which `If-Match` of a write is compared with, and a
-    hash of the body.
+    The tag consists of the record's version and a hash of the body. The `If-Match` of a write is
+    compared with the version.
     """
     body = orjson.dumps(value)
     tag = body_tag(version, body)

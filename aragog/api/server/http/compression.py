@@ -1,7 +1,7 @@
 """
-Compress responses with zstd or gzip if the client accepts it (RFC 9110, 8.4; RFC 8878).
+Compress responses with zstd or gzip for clients that accept it (RFC 9110, 8.4; RFC 8878).
 
-Only complete text or JSON responses above 1 KB are compressed, but not streams and ranges. A body
+Only complete text or JSON responses above 1 KB are compressed. Streams and ranges are not. A body
 above 64 KB is compressed in a thread, because it would block the event loop for more than a
 millisecond. Every response that could be compressed for another request has `Vary` (RFC 9110,
 12.5.5).
@@ -66,7 +66,7 @@ class CompressedResponses:
 
 
 class _Compressing:
-    """Holds back the head of a response until its body shows whether it will be compressed."""
+    """Holds back a response's headers until its body shows whether it will be compressed."""
 
     def __init__(self, send: Send, coding: str) -> None:
         self._send = send

@@ -85,7 +85,7 @@ class ApiConnection(asyncio.Protocol):
 
     Attributes:
         transport: the connection's transport.
-        blocked: True if the client does not read the written data.
+        blocked: True if the client is not reading the written data.
     """
 
     transport: asyncio.Transport
@@ -228,7 +228,7 @@ class ApiConnection(asyncio.Protocol):
     def write_counted(self, data: bytes, counted_bytes: int) -> None:
         """Write data. Bytes counted in `unsent` stay counted until the client has read them."""
         self._unread.begin_write(counted_bytes)
-        self.transport.write(data)  # calls `pause_writing` if the client does not read
+        self.transport.write(data)  # calls `pause_writing` if the client is not reading
         if counted_bytes:
             self._unread.end_write(counted_bytes, blocked=self.blocked)
 

@@ -18,7 +18,8 @@ def body_tag(version: str, body: bytes) -> str:
     """
     Return a record's ETag.
 
-    It consists of the record's version, which a write's `If-Match` is compared with, and a hash.
+    It consists of the record's version and a hash. A write's `If-Match` is compared with the
+    version.
     """
     return f'"{version}.{hashlib.blake2b(body, digest_size=8).hexdigest()}"'
 
@@ -32,9 +33,9 @@ def current_tag(request: Request, tag: str) -> str | None:
     """
     Return the ETag for a 304 (RFC 9110, 13.1.2 and 15.4.5), or None if the client needs the body.
 
-    The result is the ETag that the client has, which names a compressed body if the client has
-    one: a cache finds the stored response to refresh by it. A body in a coding that the client
-    does not accept anymore is not current.
+    The result is the ETag that the client has, because a cache uses it to find the stored response
+    to refresh. If the client has a compressed body, this is that body's ETag. A body in a coding
+    that the client no longer accepts is not current.
 
     Args:
         request: a GET or HEAD.

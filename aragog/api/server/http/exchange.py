@@ -52,7 +52,7 @@ class ExchangeConnection(Protocol):
     addresses: tuple[Any, Any, str]
     """The addresses of client and server, and the scheme."""
     blocked: bool
-    """True if the client does not read the written data."""
+    """True if the client is not reading the written data."""
     readable_again: asyncio.Event
     """Set while the client is reading."""
     server_state: Any
@@ -105,8 +105,8 @@ class Exchange:
 
 class FastExchange(Exchange):
     """
-    A plain read, which has no body, does not wait for other requests, and gets its response in one
-    piece.
+    A plain read. Its request has no body and does not wait for other requests, and its response is
+    sent in one piece.
     """
 
     __slots__ = ()

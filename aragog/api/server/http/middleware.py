@@ -190,8 +190,8 @@ class _Exchange:
 
     async def _send_pieces(self, message: Message) -> Message:
         """
-        Send all pieces but the last one, which is returned; each waits until the client has read
-        enough.
+        Send all pieces but the last one, and return that one. Before each piece, the client must
+        have read enough of the earlier ones.
         """
         body = message["body"]
         *starts, last = range(0, len(body), SMALL_BYTES)
@@ -207,7 +207,7 @@ class _Exchange:
         self._observer.log_failure(problem, self._scope["method"], self._scope["path"], error)
         if self._status:
             raise error  # the server closes the connection, so the client sees a short response
-        # A server that is short of memory or time does not read bodies that it cannot use.
+        # A server that is short of memory or time must not read bodies that it cannot use.
         self._should_close = problem.status in (408, 413, 503)
         await problem.response()(self._scope, _no_body, self.send)
 

@@ -46,8 +46,9 @@ class HeadSize:
     """
     The size of a head that has not arrived completely, or of the framing inside a body.
 
-    The parser does not report where in a chunk a head begins, so there are two bounds. They are
-    cheaper than adding up the headers, which is only done if the bounds are not enough to decide.
+    The parser does not report where in a chunk a head begins, so there are two bounds. Comparing
+    these is cheaper than adding up the headers, which is done only if the bounds are not enough to
+    decide.
 
     Attributes:
         arriving: True if the next data belongs to a head or starts one.
@@ -176,7 +177,8 @@ class RequestParser:
 
     def _new_parser(self) -> HttpRequestParser:
         parser = HttpRequestParser(self)
-        # Requests after the last one are ignored and must not replace its response with an error.
+        # Requests after the one that closes the connection are ignored, and must not replace its
+        # response with an error.
         parser.set_dangerous_leniencies(lenient_data_after_close=True)
         return parser
 

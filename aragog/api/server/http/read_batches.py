@@ -24,7 +24,7 @@ from aragog.api.server.threads import CallThreads, ThreadCall
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A record as the body of a response."""
+    """A record as a response body."""
 
     data: bytes
     tag: str

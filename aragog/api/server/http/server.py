@@ -126,7 +126,7 @@ class ApiServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         if self._companion is not None:
             await self._companion.start()
-        await super().startup([])  # uvicorn itself accepts no connections: it gets no sockets
+        await super().startup([])  # without sockets, uvicorn itself accepts no connections
         await self._listener.start(sockets or ())
         self._clients.start()
         self._ready()

@@ -83,13 +83,13 @@ class Call(ThreadCall):
         self.counted_bytes = 0
         """
         Number of the frame's bytes that are counted in the server's `requests`. They are released
-        when no thread uses the frame any more.
+        once no thread is using the frame.
         """
         self.token: str | None = None
         """The name of the caller's token."""
         self.steps: Steps[Any] | None = None
         self.timer: asyncio.TimerHandle | None = None
-        """Runs while the call waits."""
+        """Ends the call's wait; None while the call is not waiting."""
 
     def decode_arguments(self) -> Any:
         """
@@ -112,7 +112,7 @@ class Call(ThreadCall):
 
     def read_deadline_early(self, now_s: float) -> None:
         """
-        Read the deadline of a call that still waits for a thread. Large calls keep the default
+        Read the deadline of a call that is still waiting for a thread. Large calls keep the default
         deadline until a thread decodes them.
         """
         if self.arguments is not None or now_s - self.started_at_s < _MIN_WAIT_S:
@@ -211,7 +211,7 @@ def _can_group(method: Method, rest: bytes, call: Call) -> bool:
 
 class ParkedCalls:
     """
-    The waiting calls of a server. It must be used on the server's event loop.
+    A server's waiting calls. It must be used on the server's event loop.
 
     Args:
         resume: called with each call whose wait is over.

@@ -37,7 +37,7 @@ class ThriftState(Enum):
     QUEUED = auto()
     """Waiting for its turn, because the client has sent more than one frame."""
     BLOCKED = auto()
-    """Waiting for the client, which does not read its replies."""
+    """Waiting for the client, which is not reading its replies."""
     CLOSED = auto()
 
 
@@ -193,7 +193,7 @@ class Connection(asyncio.Protocol):
         self._state = ThriftState.QUEUED if self._buffer or self._is_paused else ThriftState.IDLE
         self._since_s = time.monotonic()
         self._unread.begin_write(counted_bytes)
-        self._transport.write(data)  # calls `pause_writing` if the client does not read
+        self._transport.write(data)  # calls `pause_writing` if the client is not reading
         if counted_bytes:
             self._unread.end_write(counted_bytes, blocked=self._state is ThriftState.BLOCKED)
         if self._state is ThriftState.QUEUED:
@@ -217,7 +217,7 @@ class Connection(asyncio.Protocol):
             self._queue()
 
     def close_if_idle(self, quiet_s: float) -> None:
-        """Close if no call is running and none arrived for `quiet_s`."""
+        """Close if no call is running and none has arrived for `quiet_s`."""
         if self._state is not ThriftState.CALLING and time.monotonic() - self._since_s >= quiet_s:
             self._close()
 

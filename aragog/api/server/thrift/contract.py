@@ -56,7 +56,7 @@ class Method:
 
 
 class EncodedValue(bytes):
-    """An encoded value, including the head of its field."""
+    """An encoded value, including its field header."""
 
     __slots__ = ()
 
@@ -108,6 +108,6 @@ def session_call(name: bytes) -> bytes | None:
 
 
 def head(kind: int, name: bytes) -> bytes:
-    """Return the head of a message, without its sequence number."""
+    """Return a message header without the sequence number."""
     version = (_VERSION_1 | kind) - 2**32
     return _I32.pack(version) + _I32.pack(len(name)) + name

@@ -298,7 +298,7 @@ def _encode(result: FieldValues, fields: tuple[str, ...]) -> Any:
 
 def _affects_all(error: Exception) -> bool:
     """
-    Return True if the store does not respond at all.
+    Return True if the store is not responding at all.
 
     If files are damaged, other URLs may be readable.
     """

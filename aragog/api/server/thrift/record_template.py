@@ -85,7 +85,7 @@ def encode_missing(status: int, message: str) -> bytes:
 def encode_record(
     values: FieldValues, fields: tuple[str, ...], *, from_standby: bool = False
 ) -> bytes:
-    """Return a Record struct. For four fields, the one bytes formatting takes 1 µs."""
+    """Return a Record struct. For four fields, the bytes formatting takes 1 µs."""
     present_values = values.values
     if None in present_values:
         present = [pair for pair in zip(fields, present_values, strict=True) if pair[1] is not None]

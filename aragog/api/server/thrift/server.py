@@ -219,7 +219,7 @@ class ThriftServer:
         self._submit(call)
 
     def _release(self, call: Call) -> None:
-        """Release the memory of a call that no thread uses anymore."""
+        """Release the memory of a call that no thread is using."""
         self.requests.release(call.counted_bytes)
         call.counted_bytes = 0
 
@@ -268,7 +268,7 @@ class ThriftServer:
         """
         Let a call wait.
 
-        If its client has disconnected, end it. If the server is stopping, continue it now. A client
+        If its client has disconnected, end it. If the server is stopping, resume it now. A client
         that sends no more data may have disconnected, and its call must not keep others from
         waiting.
         """

@@ -1,9 +1,9 @@
 """
 Decode requests and encode replies in Thrift's binary protocol.
 
-thriftpy2 does the work, but it trusts its input. A list of two billion elements of an unknown type
-takes no bytes but minutes of CPU, and four million empty structs of one byte each take gigabytes of
-memory. A request is therefore validated first, in one pass over its bytes.
+thriftpy2 does the work, but it trusts its input. A list that claims two billion elements of an
+unknown type takes no bytes, but minutes of CPU time. Four million empty structs of one byte each
+take gigabytes of memory. A request is therefore validated first, in one pass over its bytes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class TooManyItems(BadArguments):
 
 
 class MessageHead(NamedTuple):
-    """The head of a request."""
+    """The header of a request message."""
 
     name: bytes
     kind: int
@@ -63,7 +63,7 @@ class MessageHead(NamedTuple):
 
 def read_head(frame: bytes) -> MessageHead:
     """
-    Read the head of a request.
+    Read the header of a request message.
 
     Raises:
         BadFrame: the frame is not a message.

@@ -1,18 +1,18 @@
 """
 A kombu transport that keeps jobs on their server until they are due: Redis or PostgreSQL.
 
-Importing this package registers `pinlater://`: kombu refuses module paths in broker URLs, so the
-alias must exist before the first connection is opened. kombu itself is not imported with it.
+Importing this package registers `pinlater://`, because kombu refuses module paths in broker URLs,
+and the alias must exist before the first connection is opened. It does not import kombu itself.
 
 For applications:
 
-    worker.py            at_least_once, follow, RunLater: what a Celery worker does differently
-    job_types.py         job types: each is a function and a section of a TOML file
+    worker.py            at_least_once, follow and RunLater, which change Celery workers
+    job_types.py         job types, each of which is a function and a section of a TOML file
     job_body.py          job bodies that programs in other languages can read
-    doors.py             which other programs may use a queue
-    brokers.py           broker URLs, and Celery's settings for each kind of broker
-    publish_receipts.py  whether a published job was already there
-    gates.py             let a worker leave jobs on the server while it has no room
+    doors.py             lets other programs use a queue
+    brokers.py           broker URLs and Celery's settings for each kind of broker
+    publish_receipts.py  reports whether a published job was already there
+    gates.py             which jobs a worker claims, so that others stay on the server
     admin.py             inspects, pauses, limits and purges queues, retries and deletes jobs
     cli.py               the same operations on the command line
     _command_output.py   the output of those commands
@@ -33,24 +33,24 @@ The parts:
     run_log.py           writes a log line for each run of a job
     envelope.py          converts task messages to jobs and back, and an ETA to a delay
     job_codec.py         the stored format of a job
-    shard.py             the port: one server's queues
+    shard.py             the interface to one server's queues
     redis_shard.py       a shard on Redis; its scripts are in lua/, claim.lua applies a queue's rate
     redis_poller.py      wakes a worker when it has new jobs
     postgres/            a shard on PostgreSQL; functions.sql applies a queue's rate there
     health.py            when claims may be reaped after an outage
     cluster.py           several shards that act as one
     claims.py            the claims that this process holds
-    worker_names.py      names of worker processes, as claims contain them
+    worker_names.py      names of worker processes in claims
     acks.py              acks and nacks of claims, sent in batches
     claim_upkeep.py      extends claims, and reaps those of dead workers
     consumer.py          claims due jobs for a channel
-    queue_rows.py        queues and jobs as rows for people
+    queue_rows.py        queues and jobs as rows for display
     flower_pages.py      Flower's pages of a broker
     breaker.py           takes a failing server out of rotation, and probes it later
     clock.py             the interface to the system's clocks
     masking.py           URLs and messages without passwords
     terminal.py          prints untrusted text on a terminal
-    wording.py           formats times and durations for people
+    wording.py           formats times and durations for display
 """
 
 from __future__ import annotations

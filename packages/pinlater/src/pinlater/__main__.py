@@ -1,4 +1,4 @@
-"""`python -m pinlater --broker URL list`: the command line for queues of any application."""
+"""The command line for any application's queues, such as `python -m pinlater --broker URL list`."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def status_cells(status: QueueStatus) -> list[str]:
 
 
 def remarks(status: QueueStatus) -> str:
-    """Return whether a queue is paused and which shards did not answer, as one text."""
+    """Return whether a queue is paused and which shards did not answer, as one string."""
     texts = ["paused"] if status.paused else []
     if status.missing_shards:
         texts.append(f"no answer from shards {', '.join(status.missing_shards)}")
@@ -74,7 +74,7 @@ def is_quiet() -> bool:
 
 
 def job_as_dict(job: JobInfo) -> dict[str, Any]:
-    """Return a job as a dict for JSON; its body is decoded where it is text."""
+    """Return a job as a dict for JSON; its body is decoded if it is text."""
     return asdict(job) | {"body": job.body.decode("utf-8", "replace")}
 
 

@@ -31,8 +31,8 @@ class Disposition:
     """
     How a job continues when its delivery ends.
 
-    `policy`: it runs again after the delay of the queue's retry policy. `wait`: the same, but this
-    attempt does not count.
+    With `policy`, it runs again after the delay of the queue's retry policy. With `wait`, it does
+    too, but this attempt does not count.
     """
 
     step: Step | Literal["policy", "wait"]
@@ -50,13 +50,16 @@ class Claim:
     job: Claimed
     claimed_s: float
     ended: bool = False
-    """Its job has run; the worker's event loop has not acknowledged or rejected it yet."""
+    """
+    True if its job has run, but the worker's event loop has not acknowledged or rejected it yet.
+    """
     orphan: bool = False
     """
-    The channel is closed. The claim is renewed until one claim timeout after the job has ended.
+    True if the channel is closed. The claim is then renewed until one claim timeout after the job
+    has ended.
     """
     ended_s: float | None = None
-    """When the renewer first saw that an orphan's job had ended; None while it runs."""
+    """When the renewer first saw that an orphan's job had ended; None while it is running."""
     task: str = ""
     """Name of the task that runs it; empty unless runs are logged."""
     started_s: float | None = None
@@ -86,10 +89,10 @@ class AckBuffer:
 
     def __init__(self, cluster: Cluster, clock: Clock) -> None:
         self.deferred = False
-        """True: `add` does not send, because the event loop calls `flush` soon."""
+        """True if `add` leaves sending to the event loop, which soon calls `flush`."""
         self._cluster = cluster
         self._clock = clock
-        # Not the global generator: the program may have seeded it.
+        # This is not the global generator, because the program may have seeded that one.
         self._rng = random.Random()
         self._pending: deque[_PendingAck] = deque()
         self._lock = threading.Lock()
@@ -119,7 +122,8 @@ class AckBuffer:
         """
         Send pending acks and nacks; keep those that a shard cannot accept now.
 
-        Safe to call from any thread; a second caller returns at once.
+        This is safe to call from any thread. If one thread is sending, a second caller returns at
+        once.
         """
         if not self._pending or self._clock.monotonic_s() < self._retry_at_s:
             return

@@ -111,11 +111,11 @@ class Admin:
         """
         Upgrade the tables of PostgreSQL shards to this program's version; workers may keep running.
 
-        Returns the version by shard name. Redis shards are not included: their keys contain the
-        version.
+        Returns the version by shard name. Redis shards are not included, because their keys contain
+        the version.
 
         Args:
-            report: called with a line of text before each step; a step may take long.
+            report: called with a line of text before each step, which may take a long time.
 
         Raises:
             BrokerUnavailable: a shard does not answer, refuses, or has a newer version. The shards
@@ -163,7 +163,7 @@ class Admin:
         self._change(lambda shard: shard.configure(queue, {"paused": None}))
 
     def limit(self, queue: str, rate_per_s: float | None, burst: float | None = None) -> None:
-        """Limit the jobs delivered per second, over all workers; None removes the limit."""
+        """Limit the jobs delivered per second across all workers; None removes the limit."""
         changes = rate_settings(rate_per_s, burst)
         self._change(lambda shard: shard.configure(queue, changes))
 
@@ -185,8 +185,8 @@ class Admin:
         Args:
             queue: its name.
             word: the name of a policy in `RetryPolicy.PRESETS`, such as `pinlater`. It replaces the
-                whole policy before `changes` apply. Empty: keep the current policy.
-            job_type: the job type to change; empty: all types without a policy of their own.
+                whole policy before `changes` apply. If empty, the current policy is kept.
+            job_type: the job type to change; if empty, all types without a policy of their own.
             changes: fields of `RetryPolicy`; None restores the default, or for a job type the
                 queue's value.
 
@@ -202,7 +202,7 @@ class Admin:
         self.configure(queue, **RetryPolicy.settings(changes, job_type))
 
     def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:
-        """Return up to `limit` jobs in a state: soonest first, or latest first if ended."""
+        """Return up to `limit` jobs in a state: soonest first, or most recent first if ended."""
         pages, _ = self._collect(lambda shard: shard.jobs(queue, state, limit=limit))
         jobs = [
             replace(job, job_id=f"{name}-{job.job_id}")
@@ -217,8 +217,8 @@ class Admin:
         """
         Return the job with this id or key (the id of a Celery task), or None.
 
-        The key search reads up to `scan_limit` jobs of each state: it is meant for people, not for
-        programs.
+        The search for a key reads up to `scan_limit` jobs in each state. It is meant for
+        interactive use, not for programs.
         """
         for state in JobState:
             for job in self.jobs(queue, state, limit=scan_limit):
@@ -227,13 +227,13 @@ class Admin:
         return None
 
     def purge(self, queue: str, *, progress: Progress = _ignore_progress) -> int:
-        """Delete all PENDING jobs; returns how many."""
+        """Delete all PENDING jobs, and return their number."""
         return self.delete(queue, JobState.PENDING, progress=progress)
 
     def retry(
         self, queue: str, ids: Sequence[str] = (), *, progress: Progress = _ignore_progress
     ) -> int:
-        """Run FAILED jobs again, those named or all; returns how many."""
+        """Run the named FAILED jobs again, or all of them, and return their number."""
         if ids:
             return self._sum_over_shards(ids, lambda shard, own: shard.retry(queue, ids=own))
         return self._in_steps(
@@ -249,7 +249,7 @@ class Admin:
         progress: Progress = _ignore_progress,
     ) -> int:
         """
-        Delete the named jobs in a state, or all of them; returns how many.
+        Delete the named jobs in a state, or all of them, and return their number.
 
         Raises:
             InvalidArgument: the state is RUNNING.
@@ -275,10 +275,10 @@ class Admin:
 
     def release(self, worker: str) -> int:
         """
-        Return a dead worker's jobs to their queues immediately; returns how many.
+        Return a dead worker's jobs to their queues immediately. The result is their number.
 
-        The attempts count. Use this only for a process that has ended: the jobs of a live process
-        would run twice.
+        The attempts count. Use this only for a process that has ended, because the jobs of a live
+        process would run twice.
 
         Args:
             worker: the start of the worker's name, as `jobs` shows it: `host:pid:` (see
@@ -331,8 +331,8 @@ class Admin:
 
         def run_on(shard: Shard) -> None:
             nonlocal total
-            # Only the jobs that are there now: a job that fails again meanwhile would cause an
-            # endless loop.
+            # Retry only the jobs that are there now, because a job that fails again in the meantime
+            # would cause an endless loop.
             left = count_of(shard.sizes(queue), state)
             while left > 0 and (done := operation(shard, min(left, MAX_BATCH))):
                 left -= done
@@ -363,7 +363,7 @@ class Admin:
 def delete_some(
     shard: Shard, queue: str, state: JobState, limit: int, before_delete: BeforeDelete | None
 ) -> int:
-    """Delete up to `limit` (1 to 200) jobs in a state other than RUNNING; returns how many."""
+    """Delete up to `limit` (1 to 200) jobs in a state other than RUNNING; return their number."""
     if before_delete is None:
         return shard.delete(queue, state, limit=limit)
     jobs = shard.jobs(queue, state, limit=limit)

@@ -1,8 +1,8 @@
 """
-A circuit breaker: stops using a server after errors, and tries it again after a while. Pure.
+A circuit breaker, which stops using a server after errors and tries it again after a while.
 
-Each shard has two: one for errors, and one for when it is full. The caller passes in the time, in
-seconds of a monotonic clock.
+Each shard has two breakers, one for errors and one for when it is full. The caller passes in the
+time, in seconds of a monotonic clock.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 MAX_CONSECUTIVE_ERRORS = 3
 """After this many failures in a row, a server is taken out of rotation."""
 SLOW_S = 1.0
-"""A single response slower than this takes the server out of rotation."""
+"""One response slower than this takes the server out of rotation."""
 PROBE_EVERY_S = 5.0
 """The time between two probes of a server that is out of rotation."""
 

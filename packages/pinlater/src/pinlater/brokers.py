@@ -1,5 +1,5 @@
 """
-Broker URLs: the servers behind `pinlater://`, and Celery's settings for each kind. Pure.
+Parse broker URLs, and return Celery's settings for each kind of broker.
 
     pinlater://[user:password@]host[:port][,host[:port]…][/db]   one server or several
     pinlaters://…                                                the same over TLS

@@ -56,7 +56,7 @@ class ClaimRenewer:
     clock: Clock
     still_running: Callable[[str], bool]
     must_renew_again: bool = field(init=False, default=False)
-    """True: a shard did not answer, so `renew` must be called again soon."""
+    """True if a shard did not answer, so that `renew` must be called again soon."""
 
     def renew(self) -> None:
         """Extend all claims, in one round trip per shard and queue."""

@@ -26,7 +26,7 @@ from pinlater.worker_names import worker_name
 
 logger = logging.getLogger(__name__)
 TAG = "pinlater:"
-"""Prefix of the delivery tags of jobs. A tag keeps it after its channel is gone."""
+"""Prefix of a job's delivery tag. The tag keeps the prefix after its channel is gone."""
 
 
 class ClaimRegistry:
@@ -114,7 +114,7 @@ class ClaimRegistry:
             claim.on_ack, claim.on_reject = on_ack, on_reject
 
     def record_start(self, tag: str, task: str) -> None:
-        """Record that the job of `tag` starts to run; its run is then logged (`run_log.py`)."""
+        """Record that the job of `tag` has started; its run is then logged (`run_log.py`)."""
         claim = self._claims.get(tag)
         if claim is not None:
             claim.task = task
@@ -198,6 +198,6 @@ def is_running_in_celery(tag: str) -> bool:
     state = sys.modules.get("celery.worker.state")
     while state is not None:
         # Compare delivery tags, because several deliveries may have the same task id.
-        with suppress(RuntimeError):  # a thread started or ended a task meanwhile: try again
+        with suppress(RuntimeError):  # a thread started or ended a task meanwhile, so try again
             return any(r.message.delivery_tag == tag for r in state.active_requests)
     return False

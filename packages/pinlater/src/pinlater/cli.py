@@ -38,7 +38,7 @@ from pinlater.wording import span
 
 
 class QueueLocation(Protocol):
-    """Where the queues are: the click context object of a program that adds this group."""
+    """Where the queues are. Programs that add this group put it into click's context."""
 
     @property
     def broker_url(self) -> str:

@@ -1,4 +1,4 @@
-"""`Clock`: the interface through which code reads the time, so that tests need not wait."""
+"""The `Clock` interface, through which code reads the time, so that tests need not wait."""
 
 from __future__ import annotations
 

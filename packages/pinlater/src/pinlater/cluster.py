@@ -1,9 +1,10 @@
 """
-`Cluster`: several shards that act as one. Jobs go to a random healthy shard; queries go to all.
+`Cluster` makes several shards act as one. Jobs go to a random healthy shard; queries go to all.
 
-A job stays on the shard that accepted it: adding a shard moves no jobs, and the jobs of a lost
-shard wait until it returns. Its public id is `<shard>-<id>`. Rendezvous hashing over the healthy
-shards assigns jobs with the same unique key to the same shard, so that duplicates are detected.
+A job stays on the shard that accepted it. Adding a shard therefore moves no jobs, and the jobs of a
+lost shard wait until it returns. Its public id is `<shard>-<id>`. Rendezvous hashing over the
+healthy shards assigns jobs with the same unique key to the same shard, so that duplicates are
+detected.
 """
 
 from __future__ import annotations
@@ -70,8 +71,9 @@ class Cluster:
         self.shards = tuple(shards)
         self.first = next((s for s in self.shards[:1] if not getattr(s, "jobs_only", False)), None)
         """
-        The shard whose server also carries the messages that are not jobs. If it is lost, so is the
-        channel. None: another server carries them, and any shard may be out of rotation.
+        The shard whose server also carries the messages that are not jobs. If it is lost, the
+        channel is lost too. If this is None, another server carries them, and any shard may be out
+        of rotation.
         """
         self.breakers = {shard.name: self._breaker() for shard in self.shards}
         self._clock = clock or SystemClock()
@@ -94,7 +96,7 @@ class Cluster:
         try:
             yield
         except BrokerFull:
-            # A full shard still works: acknowledging its jobs makes room.
+            # A full shard is still working, because acknowledging its jobs frees space.
             self.answered(shard, self._clock.monotonic_s() - started_s)
             raise
         except BrokerUnavailable as error:
@@ -205,9 +207,10 @@ class Cluster:
 
     def accepting_shards(self) -> list[Shard]:
         """
-        Return the shards that new jobs are sent to: those in rotation whose memory is not full.
+        Return the shards that new jobs are sent to, which are those in rotation whose memory is not
+        full.
 
-        If all are full, return them anyway: the caller then gets their error.
+        If all are full, return them anyway, so that the caller gets their error.
         """
         now_s = self._clock.monotonic_s()
         healthy = self.healthy()
@@ -254,7 +257,7 @@ class Cluster:
 
     def collect(self, queue: str, frame: JobFrame, items: Sequence[JobItem]) -> None:
         """
-        Enqueue items that share jobs; see `Shard.collect`. One round trip per shard.
+        Enqueue items that share jobs, in one round trip per shard. See `Shard.collect`.
 
         Items due at about the same time go to the same shard, so that they can share a job. If a
         shard fails, its items go to the other shards.
@@ -356,7 +359,7 @@ def _pick(shards: Sequence[Shard], key: str) -> Shard:
 
 
 def _probe_until_back(cluster: weakref.ref[Cluster], shard: Shard) -> None:
-    """Probe the shard until it answers or nobody uses the cluster anymore."""
+    """Probe the shard until it answers, or until nobody is using the cluster."""
     while True:
         time.sleep(PROBE_CHECK_EVERY_S)
         live_cluster = cluster()

@@ -1,10 +1,10 @@
 """
-`JobConsumer`: claims due jobs from all shards for one channel of a worker.
+`JobConsumer` claims due jobs from all shards for one channel of a worker.
 
-It claims as many jobs as the worker has room for, several per round trip: when a poller is woken,
-when the next job becomes due, and at least once a second. Each shard has a poller, which waits for
-a wake token on Redis or a notification on PostgreSQL. The caller sets a timer for due times
-(`next_check_s`), because Redis's own timeouts have a resolution of only 100 ms.
+It claims as many jobs as the worker has room for, several per round trip. It does so when a poller
+is woken, when the next job becomes due, and at least once a second. Each shard has a poller, which
+waits for a wake token on Redis or a notification on PostgreSQL. The caller sets a timer for due
+times (`next_check_s`), because Redis's own timeouts have a resolution of only 100 ms.
 """
 
 from __future__ import annotations
@@ -37,11 +37,14 @@ class _ShardQueue:
     check_at_s: float = 0.0
     """When to check it next, on the monotonic clock."""
     is_nearly_full: bool = False
-    """The last check was for urgent jobs only, because the remaining room is reserved for them."""
+    """
+    True if the last check was only for urgent jobs, because the remaining room is reserved for
+    them.
+    """
     is_at_limit: bool = False
-    """This process had reached its limit of jobs from the queue."""
+    """True if this process had reached its limit of jobs from the queue."""
     is_not_polled: bool = False
-    """The poller does not wait for this queue, because there was no room for its jobs."""
+    """True if the poller is not waiting for this queue, because there was no room for its jobs."""
 
 
 class JobConsumer:
@@ -86,7 +89,7 @@ class JobConsumer:
         self._round_robin.rotate(
             random.randrange(len(self._round_robin)) if self._round_robin else 0
         )
-        # A pending pop waits for the old queues.
+        # A pending pop is still waiting for the old queues.
         for poller in self.pollers:
             poller.drop()
 
@@ -112,7 +115,7 @@ class JobConsumer:
         return count
 
     def _take_from(self, shard_queue: _ShardQueue, room: int) -> int:
-        """Claim and deliver jobs of one queue on one shard if a check is due; returns how many."""
+        """Claim and deliver a queue's jobs on one shard if a check is due; return their number."""
         queue, now_s = shard_queue.queue, self._clock.monotonic_s()
         reserved, free = gates.reserved_room(queue), self._free_room(queue, room)
         unreserved = free - reserved.jobs
@@ -178,8 +181,8 @@ class JobConsumer:
             while undelivered:
                 self._deliver(shard, queue, undelivered.popleft())
         finally:
-            # The connection was lost during delivery. Return these jobs, or they wait until their
-            # claims expire.
+            # The connection was lost during delivery. Return these jobs, because otherwise they
+            # wait until their claims expire.
             self.claims.channel_closed([self.claims.add(shard, queue, job) for job in undelivered])
         return len(result.claims)
 
@@ -195,7 +198,7 @@ class JobConsumer:
         """
         Make the poller of each reachable shard wait for the queues that have room.
 
-        A worker with room only for urgent jobs checks for them on a timer: if it waited, it would
+        A worker with room only for urgent jobs checks for them on a timer. If it waited, it would
         take wake tokens away from workers that have room for other jobs.
         """
         now_s = self._clock.monotonic_s()

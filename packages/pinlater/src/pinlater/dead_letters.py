@@ -1,9 +1,10 @@
 """
 A dead-letter queue for permanently failed messages, on brokers without FAILED jobs.
 
-Each message is stored unchanged, with two additional headers: its original queue and the reason of
+Each message is stored unchanged, with two additional headers: its original queue and the reason for
 the failure. No worker consumes the queue by default; a worker started with `-Q dead_letters` runs
-its messages again. Pinlater itself needs no dead letters: see `pinlater jobs QUEUE --state failed`.
+its messages again. Pinlater itself needs no dead letters, because it lists FAILED jobs (`pinlater
+jobs QUEUE --state failed`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ QUEUE = "dead_letters"
 REASON = "x-death-reason"
 ORIGINAL_QUEUE = "x-death-queue"
 MAX_MESSAGES = 10_000
-"""Maximum messages kept on Redis, the newest; RabbitMQ keeps all unless a policy limits them."""
+"""How many of the newest messages Redis keeps. RabbitMQ keeps all unless a policy limits them."""
 MAX_LOGGED_CHARACTERS = 2000
 """Maximum characters of a message in the log."""
 _PROPERTIES = ("correlation_id", "reply_to", "priority")
@@ -35,7 +36,7 @@ def store(app: Any, message: Any, problem: str) -> bool:
     Args:
         app: the Celery app whose broker stores the message.
         message: the kombu message as delivered.
-        problem: the reason of the failure.
+        problem: the reason for the failure.
     """
     info = message.delivery_info or {}
     source_queue = str(info.get("routing_key") or info.get("exchange") or "")
@@ -58,11 +59,11 @@ def store(app: Any, message: Any, problem: str) -> bool:
 
 def delete(app: Any, unwanted: Callable[[Any], bool]) -> int:
     """
-    Delete the dead letters whose decoded body is unwanted; returns how many.
+    Delete the dead letters whose decoded body is unwanted, and return their number.
 
     One call reads up to `MAX_MESSAGES` messages, and requeues those that it does not delete. If the
-    process is killed meanwhile, the broker requeues them when the connection ends, or on Redis an
-    hour later.
+    process is killed in the meantime, the broker requeues them when the connection ends, or on
+    Redis an hour later.
     """
     deleted, others = 0, []
     with app.connection_for_write() as connection, connection.channel() as channel:

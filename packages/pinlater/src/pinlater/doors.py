@@ -1,5 +1,5 @@
 """
-Access to queues by other programs: the setting `doors`, and the job types that they may run.
+Let other programs use queues, with the setting `doors` and the job types that they may run.
 
 A door is a protocol through which a server accepts jobs from other programs, such as aragog's HTTP
 and Thrift. The setting comes from the configuration of job types (`job_types.py`); without it, only
@@ -20,7 +20,7 @@ DOORS = {"http": 1, "thrift": 2}
 ALL = sum(DOORS.values())
 
 _open_types: dict[str, set[str]] = defaultdict(set)
-"""By queue: the job types of this process that accept plain bodies."""
+"""The job types of this process that accept plain bodies, keyed by queue."""
 
 
 def setting_for(names: Iterable[str]) -> int:
@@ -44,7 +44,7 @@ def task_of(queue: str, job_type: str) -> str:
 
     Args:
         queue: the job's queue.
-        job_type: the type that the producer gave; empty: the queue's only type.
+        job_type: the type that the producer gave; if empty, the queue's only type.
 
     Raises:
         InvalidMessage: no task of this process may run it.

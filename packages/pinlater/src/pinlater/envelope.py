@@ -56,8 +56,8 @@ def to_job(message: dict[str, Any], *, priority: int, now: datetime) -> NewJob:
     Convert a task message to a job.
 
     Args:
-        message: as kombu passes it to a transport. It is not modified: when publishing fails, kombu
-            retries with the same headers and properties.
+        message: as kombu passes it to a transport. It is not modified, because kombu retries with
+            the same headers and properties when publishing fails.
         priority: 0 to 9.
         now: the publisher's time, timezone-aware; the eta comes from the same clock, so clock skew
             cancels out.
@@ -68,7 +68,8 @@ def to_job(message: dict[str, Any], *, priority: int, now: datetime) -> NewJob:
     """
     headers, properties = dict(message["headers"]), dict(message["properties"])
     delay_ms = _delay_ms(headers, now)
-    # Remove it: `self.retry()` sends the received headers again while this job still has the key.
+    # Remove it, because `self.retry()` sends the received headers again while this job still has
+    # the key.
     header_key = headers.pop("unique_key", None)
     unique_key = properties.pop("unique_key", None) or header_key or ""
     attempts = properties.pop("max_attempts", None) or headers.get("max_attempts") or 0
@@ -148,7 +149,7 @@ def to_plain(message: Mapping[str, Any]) -> JobBody:
 
 def for_others(stored: bytes) -> JobBody:
     """
-    Return a stored body for programs without Celery; for a task message, its arguments.
+    Return a stored body for programs without Celery. For a task message, return its arguments.
 
     Raises:
         InvalidMessage: only Celery can run it, or it cannot be read.
@@ -261,7 +262,9 @@ class Collection:
     most: int
     """Maximum elements of one job."""
     group: str
-    """Only elements of the same group share a job: it names the task and its message version."""
+    """
+    Only elements of the same group share a job. A group names the task and its message version.
+    """
 
     def header(self) -> dict[str, Any]:
         """Return the value of the header `collect`."""
@@ -277,7 +280,7 @@ def to_items(
     message: dict[str, Any], *, priority: int, now: datetime
 ) -> tuple[JobFrame, list[JobItem]]:
     """
-    Split a task message into the frame of its jobs and its items. Pure.
+    Split a task message into the frame of its jobs and its items.
 
     Args:
         message: as kombu passes it to a transport; it is not modified.

@@ -8,8 +8,8 @@ The exceptions of pinlater, grouped by what the caller can do.
     ├── InvalidConfig         fix the broker URL, the option or the file
     └── InvalidMessage        a job or task message that cannot be read
 
-An error's fields are also its `args`, so that Celery can pickle it. Its text is `MESSAGE` with the
-fields filled in.
+An error's fields are also its `args`, so that Celery can pickle it. Its message is `MESSAGE` with
+the fields filled in.
 """
 
 from __future__ import annotations

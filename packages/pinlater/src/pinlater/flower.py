@@ -55,7 +55,7 @@ def install(
     effect.
 
     Args:
-        admin_of: returns the `Admin` whose queues the pages show. None: that of Flower's own
+        admin_of: returns the `Admin` whose queues the pages show. None means that of Flower's own
             application.
         more: returns further routes and the folder of their templates, for an application's own
             pages.

@@ -83,7 +83,7 @@ def admin_for(url: str, options: Mapping[str, Any] | None) -> Admin | None:
 
 @lru_cache(8)
 def _admin(url: str, shards: tuple[str, ...], prefix: str) -> Admin:
-    """Cached to keep connections open, because Flower creates a broker for each request."""
+    """Return a cached `Admin`, whose connections stay open across Flower's requests."""
     return Admin.connect(url, shards, prefix=prefix)
 
 
@@ -131,7 +131,7 @@ def page_routes(
 
 def admin_of_application(handler: Any) -> Admin:
     """
-    Return the admin of the broker of Flower's own application.
+    Return the `Admin` for the broker of Flower's own application.
 
     Raises:
         InvalidArgument: the broker is not pinlater.

@@ -1,5 +1,5 @@
 """
-Gates: an application decides which jobs its process claims from a queue.
+Gates, with which an application decides which jobs its process claims from a queue.
 
     gates.put("fetch", lambda: 9 if there_is_room() else gates.NOTHING)
 
@@ -12,13 +12,13 @@ slow jobs of that queue never use up all its room:
 
     gates.limit("robots", 8)
 
-A limit may also be a function: it gets the number of jobs that the worker has claimed from the
+A limit may also be a function that takes the number of jobs that the worker has claimed from the
 queue, and returns the limit.
 
 A queue without a gate is always open. A gate that admits only some jobs is called four times a
 second. The other jobs stay on the server, where other processes may claim them. An `Allowance`
 counts jobs of all shards together, until the gate is called again. A gate affects only its own
-process: to stop a queue everywhere, pause it.
+process. To stop a queue everywhere, pause it.
 """
 
 from __future__ import annotations
@@ -31,18 +31,20 @@ from pinlater.models import PRIORITIES
 EVERYTHING = PRIORITIES[-1]
 NOTHING = -1
 GATE_CHECK_EVERY_S = 0.25
-"""Interval between two calls of a gate that is not wide open; nothing reports when it opens."""
+"""
+Interval between two calls of a gate that is not wide open, because nothing reports when it opens.
+"""
 URGENT_CHECK_EVERY_S = 0.03
 """Interval between two checks for urgent jobs by a worker that has room only for them."""
 
 
 class Allowance(NamedTuple):
-    """The jobs that a gate admits: how many, and of which priorities."""
+    """How many jobs a gate admits, and of which priorities."""
 
     lowest: int
     """The least urgent priority that may be claimed (0 to 9), or `NOTHING`."""
     jobs: int | None = None
-    """How many jobs may be claimed until the gate is called again; None: any number."""
+    """How many jobs may be claimed until the gate is called again; None means any number."""
 
     @property
     def is_open(self) -> bool:
@@ -74,8 +76,8 @@ def put(queue: str, gate: Gate | None) -> None:
     """
     Call `gate` before claims from the queue; None removes the gate.
 
-    It returns an `Allowance`, or only its `lowest`. It runs in the worker's event loop: it must
-    return within milliseconds and never raise.
+    The gate returns an `Allowance`, or only its `lowest`. It runs in the worker's event loop, so it
+    must return within milliseconds and never raise.
     """
     if gate is None:
         _gates.pop(queue, None)
@@ -108,7 +110,7 @@ def reserved_room(queue: str) -> ReservedRoom:
 
 def limit(queue: str, jobs: int | Limit | None) -> None:
     """
-    Limit how many jobs of the queue this process has at once, over all shards; None: no limit.
+    Limit how many jobs of the queue this process has at once, across all shards; None removes it.
 
     A job counts from its claim until its ack. At the limit, the queue's other jobs wait on the
     server. A function is called before each claim, and at least four times a second at the limit,
@@ -122,7 +124,7 @@ def limit(queue: str, jobs: int | Limit | None) -> None:
 
 def limit_of(queue: str, count_held: Callable[[], int] = lambda: 0) -> int | None:
     """
-    Return how many jobs of the queue this process may have at once; None: no limit.
+    Return how many jobs of the queue this process may have at once, or None if there is no limit.
 
     Args:
         queue: name of the queue.
@@ -141,16 +143,14 @@ def allowance(queue: str) -> Allowance:
 
 
 class Allowances:
-    """The remaining allowances of one consumer's queues, over all shards."""
+    """The remaining allowances of one consumer's queues, across all shards."""
 
     def __init__(self) -> None:
         self._limited: dict[str, tuple[float, Allowance]] = {}
-        """
-        For each queue with a limited number of jobs: when the allowance expires, and what is left.
-        """
+        """When the allowance of each queue with limited jobs expires, and what is left of it."""
 
     def remaining(self, queue: str, now_s: float) -> tuple[Allowance, float]:
-        """Return what may be claimed now, and when to call a gate again that is not wide open."""
+        """Return what may be claimed now, and when to call the gate again if it is partly open."""
         until_s, allowed = self._limited.get(queue, (0.0, None))
         if allowed is None or now_s >= until_s:
             until_s, allowed = now_s + GATE_CHECK_EVERY_S, allowance(queue)

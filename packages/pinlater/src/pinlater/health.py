@@ -1,5 +1,5 @@
 """
-Delay the reaping of claims after an outage. Pure.
+Delay the reaping of claims after an outage.
 
 The caller passes the monotonic time, in milliseconds.
 """
@@ -46,8 +46,8 @@ class ReapGuard:
 
     def reap_before_ms(self, at_ms: float) -> int:
         """
-        Return the time (server's clock) before which claims must have expired to be reaped; 0: reap
-        none.
+        Return a time by the server's clock. Only claims that expired before it may be reaped; with
+        0, none may.
         """
         if self.seen_server_ms is None or at_ms < self.paused_until_ms:
             return 0

@@ -1,5 +1,5 @@
 """
-A job's body: opaque bytes with a content type, the same for programs in every language.
+A job's body, which is opaque bytes with a content type, for programs in any language.
 
 The first byte of a stored body gives its format:
 
@@ -7,7 +7,7 @@ The first byte of a stored body gives its format:
     {    a Celery task message as JSON (envelope.py), which only the transport reads and writes
 
 A plain body does not contain the name of the function to run. That is the job type, in the field
-`name` of the job's record. Pure.
+`name` of the job's record.
 """
 
 from __future__ import annotations

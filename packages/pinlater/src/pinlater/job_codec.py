@@ -3,7 +3,7 @@ The stored format of a job: `version|priority|attempts allowed|created|due|uniqu
 
 The body of a job that collects items (version 2) is split into parts (lua/prelude.lua); `decode`
 joins them. The record of a finished job has `attempts|claimed at|ended at|worker|error` instead of
-the body. The Lua scripts read the same format (lua/prelude.lua). Pure.
+the body. The Lua scripts read the same format (lua/prelude.lua).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pinlater.models import JobFrame, JobInfo, JobState, NewJob
 
 VERSION = 1
 COLLECTED_VERSION = 2
-"""The version of jobs that collect items: their body is split into parts."""
+"""The version of jobs that collect items, whose body is split into parts."""
 PART, DUE_END = b"\x1e", b"\x1f"
 MAX_PROBLEM_CHARACTERS = 1000
 """Maximum characters of a stored error."""
@@ -81,7 +81,7 @@ def _join_body(parts: bytes) -> bytes:
     """
     Return the joined body of a collected job.
 
-    Empty if the body was deleted when the job ended.
+    It is empty if the body was deleted when the job ended.
     """
     if not parts:
         return b""
@@ -92,7 +92,7 @@ def _join_body(parts: bytes) -> bytes:
 def shorten_problem(problem: str) -> str:
     """Return an error on one line, cut to `MAX_PROBLEM_CHARACTERS` characters."""
     line = " ".join(problem.split())[:MAX_PROBLEM_CHARACTERS]
-    # A lone surrogate would fail all acks that are sent in the same call.
+    # A lone surrogate would make all acks fail that are sent in the same call.
     return line.encode("utf-8", "backslashreplace").decode()[:MAX_PROBLEM_CHARACTERS]
 
 

@@ -1,5 +1,5 @@
 """
-Job types: each is a function and a section of a TOML file.
+Job types, each of which is a function and a section of a TOML file.
 
     [thumbnail]                  jobs = JobTypes.from_toml(app, Path("jobs.toml"))
     queue = "images"
@@ -11,7 +11,7 @@ the retry policy, and is FAILED after the last attempt. When a worker starts, it
 policies and doors to the queues. The command `pinlater` can change them until the next start. A job
 may run more than once, so the function must be safe to repeat.
 
-With `doors`, programs in other languages may use the queue: their jobs run the function, and the
+With `doors`, programs in other languages may use the queue. Their jobs run the function, and the
 jobs of `delay` and `apply_async` have plain bodies that those programs can read (job_body.py).
 """
 
@@ -60,13 +60,13 @@ class JobType:
     max_age_s: float | None = None
     """Seconds since enqueuing after which a job is FAILED instead of retried; default: no limit."""
     rate_per_s: float | None = None
-    """Jobs per second, over all workers of the queue; default: unlimited."""
+    """Jobs per second across all workers of the queue; default: unlimited."""
     time_limit_s: float | None = None
     """Seconds after which a run is stopped and counts as failed."""
     doors: Sequence[str] = ()
-    """`http`, `thrift`: the protocols through which other programs may use the queue."""
+    """The protocols through which other programs may use the queue, `http` and `thrift`."""
     cluster: str = ""
-    """Name of the queue's cluster in the section `clusters`; empty: the app's broker."""
+    """Name of the queue's cluster in the section `clusters`; if empty, the app's broker."""
 
     def policy(self) -> dict[str, float]:
         """Return the queue settings of its retry policy."""
@@ -92,7 +92,7 @@ class JobTask(Task):  # type: ignore[misc]
     abstract = True
     job_type: JobType
     cluster_connection: Connection | None = None
-    """Connection to the cluster of its queue; None: the app's own."""
+    """Connection to its queue's cluster; None means the app's own."""
 
     def apply_async(self, args: Any = None, kwargs: Any = None, **options: Any) -> Any:
         """
@@ -119,10 +119,10 @@ def bind_by_name(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """
-    Return the arguments of a call by parameter name, where all have one. Pure.
+    Return the arguments of a call by parameter name, if all of them have one.
 
     Other languages then read `{"path": "a.png", "width": 10}`, however the Python caller passed
-    them. A single argument of type bytes stays positional: it is the body.
+    them. A single argument of type bytes stays positional, because it is the body.
 
     Raises:
         TypeError: the arguments do not match the function's parameters.

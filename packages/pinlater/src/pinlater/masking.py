@@ -1,5 +1,5 @@
 """
-Remove passwords from broker URLs and from messages about them. Pure.
+Remove passwords from broker URLs and from messages about them.
 
 A URL may be an instance of a `str` subclass that prints itself masked, which some applications use
 for secrets. `reveal` returns its real text, for the code that connects.

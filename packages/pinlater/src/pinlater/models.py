@@ -22,7 +22,9 @@ on. `late_ms` is the sum of the lateness of all jobs.
 """
 
 Step = Literal["again", "release", "fail"]
-"""How a claim ends: the attempt counts, it does not count, or the job is FAILED at once."""
+"""
+How a claim ends. The attempt counts, the attempt does not count, or the job is FAILED at once.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +37,17 @@ class NewJob:
     delay_ms: int = 0
     """Milliseconds until the job is due, measured by the server, so clock skew does not matter."""
     max_attempts: int = 0
-    """Deliveries before the job is FAILED; 0: the queue's setting."""
+    """Deliveries before the job is FAILED; 0 means the queue's setting."""
     unique_key: str = ""
-    """While a job with this key waits or runs, no other job with the key is accepted."""
+    """While a job with this key is waiting or running, no other job with the key is accepted."""
     name: str = ""
-    """The job type: the task's name, or the function that runs a plain body (`job_body.py`)."""
+    """
+    The job type, which is the task's name or the function that runs a plain body (`job_body.py`).
+    """
     key: str = ""
     """The application's own id, such as the task's id, for display."""
     even_when_full: bool = False
-    """Accepted even when the server's memory is full, because the job will free memory."""
+    """True if it is accepted even when the server's memory is full, because it will free memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ class JobState(StrEnum):
     """A job's state."""
 
     PENDING = "PENDING"
-    """The job waits; it may already be due."""
+    """The job is waiting; it may already be due."""
     RUNNING = "RUNNING"
     """A worker has claimed the job."""
     SUCCEEDED = "SUCCEEDED"
@@ -96,7 +100,9 @@ class Enqueued(NamedTuple):
 
     job_id: str
     already_there: bool
-    """Its unique key was in use: `job_id` is that of the other job, and nothing changed."""
+    """
+    True if its unique key was in use. Then `job_id` is the other job's id, and nothing changed.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +131,7 @@ class ClaimRequest:
     worker: str
     """The worker's name, stored in the claims."""
     share: float = 1.0
-    """This shard's share of the queue's rate, 0 to 1."""
+    """This shard's fraction of the queue's rate, 0 to 1."""
     lowest: int = PRIORITIES[-1]
     """Less urgent jobs are skipped."""
 
@@ -136,9 +142,9 @@ class ClaimResult:
 
     now_ms: int
     next_due_ms: int | None
-    """When to claim again; None: no job is scheduled, or the queue is paused."""
+    """When to claim again; None if no job is scheduled or the queue is paused."""
     more: bool
-    """Due jobs remain, because the claim reached its limit."""
+    """True if due jobs remain, because the claim reached its limit."""
     claims: tuple[Claimed, ...]
 
 
@@ -181,7 +187,7 @@ class JobInfo:
     """The due time originally requested; for a retried job, `at_ms` is the next attempt."""
     attempts: int
     max_attempts: int
-    """Maximum attempts; 0: the queue's setting."""
+    """Maximum attempts; 0 means the queue's setting."""
     unique_key: str
     worker: str
     problem: str
@@ -197,7 +203,7 @@ class Sizes:
     later: int = 0
     """PENDING jobs that are not yet due."""
     running: int = 0
-    """RUNNING jobs: claimed, and not yet acknowledged."""
+    """RUNNING jobs, which are claimed but not yet acknowledged."""
     succeeded: int = 0
     """SUCCEEDED jobs that are still kept."""
     failed: int = 0
@@ -247,7 +253,7 @@ class QueueStatus:
 
     @property
     def events(self) -> dict[str, int]:
-        """Return the event counters since the queue was created, without those of lateness."""
+        """Return the event counters since the queue was created, without the lateness counters."""
         return {name: n for name, n in self.stats.items() if not name.startswith("late")}
 
     def claimed_within(self, max_late_ms: int) -> int:
@@ -259,5 +265,5 @@ class QueueStatus:
 
     @property
     def rate_per_s(self) -> float | None:
-        """Maximum jobs per second over all workers; None: no limit."""
+        """Maximum jobs per second across all workers; None means no limit."""
         return self.settings.get("rate")

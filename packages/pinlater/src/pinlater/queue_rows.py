@@ -21,7 +21,9 @@ class QueueRow:
     failed: int
     oldest_due_ms: int
     by_priority: dict[str, int]
-    """Number of PENDING jobs by priority, without empty ones; 0 is the most urgent."""
+    """
+    Number of PENDING jobs by priority, without priorities that have none; 0 is the most urgent.
+    """
     rate_per_s: float | None
     paused: bool
     missing_shards: tuple[str, ...]
@@ -36,7 +38,7 @@ class QueueRow:
 
     @property
     def priorities(self) -> str:
-        """Return them as text: `3: 120, 5: 7`."""
+        """Return them as a string such as `3: 120, 5: 7`."""
         return ", ".join(f"{p}: {n:,}" for p, n in self.by_priority.items()) or "—"
 
     @property

@@ -1,5 +1,5 @@
 """
-The settings of a queue: rate, pause, retry policy, and how long ended jobs are kept. Pure.
+A queue's settings: rate, pause, retry policy, and how long ended jobs are kept.
 
 Each server applies them when it delivers jobs: `lua/claim.lua` on Redis, `postgres/functions.sql`
 on PostgreSQL. `admin.py` changes them.

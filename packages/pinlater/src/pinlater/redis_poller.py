@@ -1,4 +1,4 @@
-"""Wake a worker when Redis has new jobs: a blocking pop on the wake lists of its queues."""
+"""Wake a worker when Redis has new jobs, with a blocking pop on its queues' wake lists."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class RedisPoller:
     def send(self, queues: Sequence[str], now_s: float) -> None:
         if self.connection is None:
             pool: Any = self.shard.client.connection_pool
-            # Not from the pool: the connection is never returned, and a pop takes longer than the
-            # read timeout.
+            # This connection is not from the pool, because it is never returned, and a pop takes
+            # longer than the read timeout.
             self.connection = pool.connection_class(**pool.connection_kwargs)
         try:
             # `send_command` alone would connect to the default address without asking Sentinel.

@@ -1,5 +1,5 @@
 """
-Retry delays of failed jobs. Pure.
+Retry delays of failed jobs.
 
 The delay first grows by a fixed step, which suits short outages, and then by a factor, which suits
 long ones. All delays have jitter, so that jobs that failed together are not all retried at the same
@@ -39,7 +39,7 @@ class RetryPolicy:
     max_age_ms: int = 0
     """
     Milliseconds since enqueuing after which a job is FAILED instead of retried, even with attempts
-    left; 0: no limit.
+    left; 0 means no limit.
     """
 
     PRESETS: ClassVar[Mapping[str, Mapping[str, float]]]

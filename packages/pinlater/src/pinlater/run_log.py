@@ -1,5 +1,5 @@
 """
-A log line for each run of a job: a JSON object from the logger `pinlater.runs`.
+Write a log line for each run of a job, as a JSON object, with the logger `pinlater.runs`.
 
     {"queue": "images", "job_type": "thumbnail", "job_id": "0-000000000000002a", "attempt": 1,
      "wait_ms": 12, "run_ms": 340, "outcome": "succeeded"}
@@ -34,11 +34,13 @@ _OUTCOMES = {
     JobState.FAILED: "failed",
     None: "lost",
 }
-"""`lost`: the claim had already ended, so another worker runs the job or has run it."""
+"""
+`lost` means that the claim had already ended, so another worker is running the job or has run it.
+"""
 
 
 def write(claim: Claim, state: JobState | None) -> None:
-    """Write the line of a claim whose job has run; does nothing if it never started."""
+    """Write the log line of a claim whose job has run; do nothing if it never started."""
     if claim.run_s is None or not logger.isEnabledFor(logging.INFO):
         return
     job = claim.job

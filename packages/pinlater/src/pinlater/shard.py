@@ -1,5 +1,5 @@
 """
-`Shard`: the interface to one server's queues.
+The `Shard` interface to one server's queues.
 
 `pinlater.redis_shard` stores them in Redis, `pinlater.postgres.shard` in PostgreSQL, and
 `pinlater.testing.memory_shard` in memory.
@@ -37,7 +37,7 @@ class Shard(Protocol):
 
     def collect(self, queue: str, frame: models.JobFrame, items: Sequence[models.JobItem]) -> None:
         """
-        Enqueue items that share jobs with others due in the same span; one round trip.
+        Enqueue items that share jobs with others due in the same span, in one round trip.
 
         A job is due with the first of its items. It accepts more items until it has
         `frame.max_items` or is claimed. It is acknowledged and retried as a whole. Items that are
@@ -46,37 +46,37 @@ class Shard(Protocol):
         """
 
     def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimResult:
-        """Claim due jobs by priority, then by due time; atomic."""
+        """Claim due jobs by priority, then by due time. This is atomic."""
 
     def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
         """
-        Mark jobs SUCCEEDED; False where the caller no longer owned the claim.
+        Mark jobs SUCCEEDED. The result is False for each claim that the caller no longer owned.
 
-        Also False where the claim is older than the server's start: writes of its worker may be
-        lost, so the job is PENDING again, and the attempt does not count.
+        It is also False for a claim that is older than the server's start. Its worker's writes may
+        be lost, so the job is PENDING again, and the attempt does not count.
         """
 
     def nack(self, queue: str, nacks: Sequence[models.Nack]) -> list[models.JobState | None]:
         """
         End claims.
 
-        Returns the new states, or None where the caller no longer owned the claim.
+        Returns the new states, or None for each claim that the caller no longer owned.
         """
 
     def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
         """
-        Extend claims to now + `timeout_ms`; returns False where the caller no longer owned the
-        claim.
+        Extend claims to now + `timeout_ms`; returns False for each claim that the caller no longer
+        owned.
         """
 
     def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> models.Swept:
         """Reap claims that expired before both `reap_before_ms` and now; delete old jobs."""
 
     def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
-        """End the claims on these jobs by workers with this name prefix; returns how many."""
+        """End claims on these jobs by workers with this name prefix, and return their number."""
 
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
-        """Run the named FAILED jobs again, or the `limit` oldest; returns how many."""
+        """Run the named FAILED jobs again, or the `limit` oldest, and return their number."""
 
     def delete(
         self, queue: str, state: models.JobState, *, ids: Sequence[str] = (), limit: int = 0
@@ -130,7 +130,7 @@ class ShardPoller(Protocol):
     connection: Any
     """The current connection, or None while disconnected. Compare it by identity."""
     waiting_since_s: float | None
-    """When it last started to wait, on the monotonic clock; None while it does not wait."""
+    """When it last started to wait, on the monotonic clock; None while it is not waiting."""
     check_every_s: float
     """Seconds after which a queue must be checked even if this poller has not reported it."""
 

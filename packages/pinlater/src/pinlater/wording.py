@@ -1,4 +1,4 @@
-"""Format times, durations and untrusted text for people. Pure; all times are UTC."""
+"""Format times, durations and untrusted text for display. All times are UTC."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def at_least_once(app: Celery) -> None:
     Celery's default acknowledges a task before it runs, so the job of a killed worker counts as
     succeeded. This sets `task_acks_late` and `task_reject_on_worker_lost`, and calls `follow`, so
     that a killed worker's jobs run again, and a job whose task raised is FAILED. A task may run
-    more than once and must be safe to repeat; `acks_late=False` excepts one that is not.
+    more than once and must be safe to repeat. Set `acks_late=False` for one that is not.
     """
     app.conf.update(
         task_acks_late=True,
@@ -156,7 +156,7 @@ def dispositions(
     """
     Return the dispositions for an ack and a reject of a job whose task ended with `error`.
 
-    None keeps the default (ack: SUCCEEDED; reject: run again at once, or FAILED). Pure.
+    None keeps the default (ack: SUCCEEDED; reject: run again at once, or FAILED).
     """
     problem = f"{type(error).__name__}: {error}"
     if isinstance(error, RunLater):
@@ -165,8 +165,8 @@ def dispositions(
         step: Step = "again" if error.counts else "release"
         return None, Disposition(step, round(error.delay_s * 1000), str(error.reason))
     if isinstance(error, Reject) and isinstance(error.reason, PUBLISH_ERRORS):
-        # `self.retry()` could not publish, for example because the broker is full: this message is
-        # the only copy and did not cause the failure.
+        # `self.retry()` could not publish, for example because the broker is full. This message is
+        # the only copy, and it did not cause the failure.
         return None, Disposition("wait", 0, f"could not be published again: {error.reason}")
     if isinstance(error, Reject):
         return None, Disposition(
@@ -191,7 +191,7 @@ def log_warnings(sender: Any, **_: Any) -> None:
 
 def remarks(app: Celery) -> list[str]:
     """
-    Return warnings about tasks that lose their jobs if a worker is killed or a task raises. Pure.
+    Return warnings about tasks that lose their jobs if a worker is killed or a task raises.
 
     A task that overrides the app's own setting is assumed to do so on purpose.
     """

@@ -1,12 +1,12 @@
 """
-Normalize URLs, find their registered domain, and decide the canonical URL of a page. Pure.
+Normalize URLs, find their registered domain, and decide the canonical URL of a page.
 
 The names exported here are public, and so are these modules:
 
 - `canonical` decides which of the URLs that lead to a page is canonical, by redirects, Link
   headers, rel=canonical, instant meta refresh and og:url;
 - `domain` returns the origin, host and registered domain of a URL;
-- `hosts` splits off ports, and finds names that cover a host;
+- `hosts` splits ports from hosts, and finds the name that covers a host;
 - `link_header` parses Link headers (RFC 8288).
 
 Names load on first use, so `import urlspelling` alone is cheap.

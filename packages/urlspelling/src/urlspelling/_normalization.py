@@ -1,5 +1,6 @@
 """
-URL normalization: `normalize` returns one spelling for equivalent URLs. Idempotent and pure.
+URL normalization. `normalize`, an idempotent pure function, returns one spelling for equivalent
+URLs.
 
 The parser (`_parser`) follows the URL Standard for hosts, ports, dot segments and white space. The
 modules `_steps` and `_query` contain the further steps; the README has an example and a reason for
@@ -170,7 +171,7 @@ _cached_origin = lru_cache(_CACHED_ORIGINS)(_parse_origin)
 
 
 def _normalize_escapes(href: str, slash: int, path_end: int) -> tuple[str, int]:
-    """Normalize escapes and remove path sessions; also return the new end of the path."""
+    """Return the URL with normalized escapes and no path session, and the new end of its path."""
     escaped = steps.normalize_escapes(href[slash:])
     path, question, query = escaped.partition("?")
     start = href[:slash] + steps.remove_session(path)
@@ -188,7 +189,7 @@ KEY_BYTES = 16
 
 def url_key(normalized: str) -> bytes:
     """
-    Return the key of a normalized URL: the first 16 bytes of its SHA-256.
+    Return a normalized URL's key, which is the first 16 bytes of its SHA-256.
 
     Keys are uniformly distributed, so no region or prefix becomes a hot spot. The probability of a
     collision among 10^10 URLs is 10^-19. The store keeps the URL too, and compares it. Takes 0.5

@@ -1,5 +1,5 @@
 """
-The parser of the URL Standard (WHATWG): resolves a URL or reference to an absolute URL. Pure.
+Resolve a URL or reference to an absolute URL, as the URL Standard (WHATWG) defines.
 
 It uses two versions of the C++ parser Ada. `ada_url` implements the current standard, including the
 2026 version of IDNA. `can_ada` is older and five times as fast. They differ only for hosts that are

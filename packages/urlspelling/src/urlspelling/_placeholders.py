@@ -1,5 +1,5 @@
 """
-Recognize placeholders where a page should declare its canonical URL. Pure.
+Recognize placeholders where a page should declare its canonical URL.
 
 Placeholders are templates whose variable was not filled in, missing values printed by programs
 (`undefined`), and hosts without a scheme, which a URL parser reads as a path. All pages of a site
@@ -39,7 +39,7 @@ _PLACEHOLDERS = _VALUES | {
     "tbd",
     "example",
 }
-"""These texts are placeholders if they are the whole value."""
+"""These strings are placeholders if they are the whole value."""
 _ENCODED_SCHEME = re.compile(r"https?%3a", re.IGNORECASE)
 _WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)|//|[\\/]")
 _COMMON_DOMAIN = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|info)(?::\d+)?/")
@@ -56,7 +56,7 @@ def why_no_page(text: str, page: str) -> str | None:
 
     Args:
         text: the URL as written in the page, or resolved.
-        page: the normalized URL of the page. Text that also occurs in this URL is not a
+        page: the normalized URL of the page. A string that also occurs in this URL is not a
             placeholder.
     """
     text = text.strip()
@@ -81,7 +81,7 @@ def _is_template(text: str) -> bool:
 
 
 def _decode_template(text: str) -> str:
-    """Return the text with template characters decoded, because normalized URLs escape them."""
+    """Return the string with template characters decoded, because normalized URLs escape them."""
     return _TEMPLATE_ESCAPES.sub(lambda m: unquote(m[0]), text) if "%" in text else text
 
 
@@ -97,7 +97,7 @@ def _parts(url: str) -> Iterator[str]:
 
 
 def _without_scheme(text: str, page: str) -> str | None:
-    """Return why a path is a host without a scheme, or None."""
+    """Return why a path looks like a host without a scheme, or None."""
     try:
         host, reason = _bare_host(urlsplit(page).netloc), "a host without a scheme"
         urlsplit(text)

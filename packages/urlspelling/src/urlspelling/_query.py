@@ -2,7 +2,7 @@
 Normalize queries: remove parameters that never select a page and sort the others.
 
 `query_rules.toml` lists the parameters to remove for all sites, `site_rules.toml` for individual
-sites. The operator's own file has the format of `site_rules.toml`. Pure after the files are read.
+sites. The operator's own file has the format of `site_rules.toml`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _MAX_CACHED_CHARS = 255
 """Longer names are not cached, so that hostile ones cannot fill memory."""
 
 _MAX_HOST_CHARS = 253
-"""The DNS limit. Matching a longer text with many labels would take minutes."""
+"""
+The DNS limit on a host's length. Matching a longer string with many labels would take minutes.
+"""
 _split_name: Callable[[str], tuple[str, str, str]] = methodcaller("partition", "=")
 """`sort_key` for queries without escapes."""
 _NEEDS_DECODING = re.compile(r"[%+;]")
@@ -53,7 +55,7 @@ class QueryRules:
         prefixes: prefixes of such names.
         patterns: parameters that are removed if their value matches.
         prefix_patterns: prefixes of such names.
-        sites: exceptions for single sites.
+        sites: exceptions for individual sites.
     """
 
     def __init__(
@@ -105,7 +107,7 @@ class QueryRules:
             if "%" not in query and "+" not in query:
                 kept.sort(key=_split_name)
             elif len(set(names)) == len(names) and self._kept_names.issuperset(names):
-                # Distinct names without escapes determine the order.
+                # The names alone determine the order if they are distinct and have no escapes.
                 by_name = dict(zip(names, kept, strict=True))
                 kept = [by_name[name] for name in sorted(names)]
             else:

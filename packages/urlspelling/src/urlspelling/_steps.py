@@ -1,5 +1,5 @@
 """
-The normalization steps after the parser: idempotent functions on strings. Pure.
+The normalization steps after the parser, which are idempotent pure functions on strings.
 
 They require the parser's output: ASCII, a host, a path that begins with `/` and has no dot
 segments, and escaped white space and control characters.
@@ -26,7 +26,7 @@ Finds text that `normalize_escapes` or `remove_session` may change. It starts wi
 set, which makes it fast.
 """
 _PATH_SESSION = re.compile(r"(?i)(?<!\.)(?:;jsessionid=[^/;]*)+")
-"""A session id in a path. Not after a dot, so that the rest does not become a dot segment."""
+"""A session id in a path. It must not follow a dot, because the rest could become a dot segment."""
 _ASP_NET_SESSION = re.compile(r"/\((?:[A-Za-z]\([0-9a-z]{24}\))+\)(?=/)|/\([0-9a-z]{24}\)(?=/)")
 """ASP.NET's cookieless session, a path segment such as `(S(lit3py55t21z5v55vlm25s55))`."""
 _TRAILING_DOT = re.compile(r"(?<=[^.])\.(?=:[0-9]*\Z|\Z)")

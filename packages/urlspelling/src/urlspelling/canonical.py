@@ -1,5 +1,6 @@
 """
-The canonical URL of a page: `decide` computes it from the evidence, with its reasons. Pure.
+The canonical URL of a page. `decide`, a pure function, computes it from the evidence and gives
+reasons.
 
 The evidence comes from the fetch (redirects, headers) and from the document. A wrong canonical URL
 is worse than none, because two pages would share one record. A declared URL must therefore pass
@@ -88,7 +89,7 @@ class Decision:
     rejected: tuple[tuple[str, str, str], ...] = ()
     """(source, URL, reason) of each candidate that was not chosen."""
     aliases: tuple[str, ...] = ()
-    """Other URLs of this fetch for the same page, without targets of temporary redirects."""
+    """Other URLs of the same page in this fetch, except for targets of temporary redirects."""
 
 
 MAX_STEPS = 10
@@ -215,7 +216,7 @@ def canonical_chain(evidence: Evidence, target: str) -> tuple[list[str], str | N
     """
     Follow the known redirects and canonical URLs of `target`.
 
-    Returns the URLs of the chain, whose last one is the candidate, and a reason to reject it or
+    Returns the URLs in the chain, the last of which is the candidate, and a reason to reject it or
     None. A known redirect takes precedence over a known canonical URL.
     """
     fetched = {evidence.url, evidence.final_url, *(hop.url for hop in evidence.redirects)}
@@ -349,7 +350,7 @@ def _why_not_moved(url: str, hop: Redirect) -> str | None:
 
 def _after_temporary_redirect(evidence: Evidence, moved_to: str, findings: _Findings) -> Decision:
     """
-    Decide for a page that was reached by a redirect that is not permanent.
+    Decide for a page that was reached through a temporary redirect.
 
     The tags of that page describe the redirect's target, not the requested URL. For example, many
     URLs may redirect to one sign-in page.
@@ -382,7 +383,7 @@ def _sources(evidence: Evidence) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _choose_declared(evidence: Evidence, findings: _Findings) -> tuple[str, str] | None:
-    """Return the first source with a single URL that passes all checks, and the URL it leads to."""
+    """Return the first source whose only URL passes all checks, and the URL that it leads to."""
     chosen: tuple[str, str] | None = None
     for source, urls in _sources(evidence):
         if len(urls) > 1:

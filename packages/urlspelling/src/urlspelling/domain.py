@@ -1,5 +1,5 @@
 """
-Origin, host and registered domain of normalized URLs. Pure.
+Origin, host and registered domain of normalized URLs.
 
 The registered domain is the public suffix plus one label (publicsuffix.org). The private part of
 the list is included, so two blogs on one hosting service are two sites.

@@ -2,7 +2,7 @@
 The exceptions of this package.
 
     UrlSpellingError
-    ├── InvalidUrl          the caller's text is not an http(s) URL
+    ├── InvalidUrl          the caller's string is not an http(s) URL
     └── InvalidSiteRules    a configuration file with site rules is invalid
 
 Retrying does not help. Both can be pickled.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 
 class UrlSpellingError(Exception):
-    """The base class of the exceptions of this package."""
+    """The base class of this package's exceptions."""
 
 
 class InvalidUrl(UrlSpellingError, ValueError):

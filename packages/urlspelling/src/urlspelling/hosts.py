@@ -1,4 +1,4 @@
-"""Parse hosts in URLs, settings and headers, and match them against names. Pure."""
+"""Parse hosts in URLs, settings and headers, and match them against names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator
 
 def split_port(text: str) -> tuple[str, str]:
     """
-    Return the host, and the digits of the port or an empty string.
+    Return the host, and the port's digits or an empty string.
 
     >>> split_port("[::1]:80")
     ('[::1]', '80')

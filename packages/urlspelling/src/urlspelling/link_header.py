@@ -1,4 +1,4 @@
-"""A lenient parser for Link headers (RFC 8288). Pure."""
+"""A lenient parser for Link headers (RFC 8288)."""
 
 from __future__ import annotations
 

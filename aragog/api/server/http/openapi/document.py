@@ -59,7 +59,7 @@ _READ: list[dict[str, list[str]]] = [{"bearer": ["read"]}, {}]
 _UNIQUE = ("put", "put_node", "mutate")
 """Operations that write properties in `store.unique`."""
 _OF_CRAWLS = ("delete_crawl",)
-"""Operations that need crawls, in a pool that every server has."""
+"""Operations that return 501 on a server without crawls, although every server has their pool."""
 SERVER = "Server"
 _GROUPS = {
     "reading": "Read",
@@ -199,11 +199,11 @@ def _module(operation: AnyOperation[Any, Any]) -> str:
 
 def _parameters_of(choice: Choice, scope: str) -> list[dict[str, Any]]:
     """
-    Return the parameters of an operation, including those that select it on a shared route.
+    Return an operation's parameters, including those that select it on a shared route.
 
     Args:
         choice: the operation and its route.
-        scope: the scope of the operation that the route has without these parameters.
+        scope: the scope that the route requires without these parameters.
     """
     operation, route = choice
     described = parameters(operation, route)

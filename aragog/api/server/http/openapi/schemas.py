@@ -90,7 +90,7 @@ def body_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[str, A
 
 
 def _forbid_other_members(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a request's schema with `additionalProperties: false` in all its objects."""
+    """Return a request's schema, with `additionalProperties: false` in each of its objects."""
     schema = dict(schema)
     if "properties" in schema:
         properties = {

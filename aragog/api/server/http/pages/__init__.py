@@ -1,1 +1,1 @@
-"""HTML pages of the API: their layout and style, and the reference at `/docs`."""
+"""The API's HTML pages, with their layout and style, and the reference at `/docs`."""

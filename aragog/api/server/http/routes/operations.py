@@ -102,7 +102,7 @@ class OperationRoutes:
         Run an operation in its pool's threads, within their deadline, and return its result.
 
         Content is counted in `held` before it is read, because other content is read at the same
-        time and while this content waits for the event loop.
+        time, and while this content is waiting for the event loop.
 
         Raises:
             Problem: 503, because there is no memory for it.
@@ -148,7 +148,7 @@ class OperationRoutes:
         return body
 
     async def _records(self, operation_request: Any) -> Response:
-        """Return a batch of records: an optimized version of the operation `get_many`."""
+        """Return a batch of records. This is an optimized version of the operation `get_many`."""
         request_options, read = validate_options(operation_request), self._calls.read_store
         with GrowingBytes(self._unsent) as held:
             results = await self._calls.metadata(

@@ -25,7 +25,7 @@ from pinlater.masking import without_login
 from pinlater.postgres.wire import Argument, decoder
 
 CONNECT_TIMEOUT_S = 2
-"""Seconds; libpq's minimum."""
+"""In seconds. This is libpq's minimum."""
 MAX_IDLE = 2
 """Unused connections that are kept open: one for a worker's event loop and one for its thread."""
 _clock = SystemClock()
@@ -157,7 +157,7 @@ class PostgresLink:
             received = rows_of(result)
 
     def _wait(self, deadline_s: float) -> None:
-        """Wait until a result can be read; send the rest of the statements meanwhile."""
+        """Wait until a result can be read, and send the rest of the statements in the meantime."""
         unsent = self.pgconn.flush()
         poll: select.poll | None = None
         while unsent or self.pgconn.is_busy():

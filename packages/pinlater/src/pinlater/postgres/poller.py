@@ -1,5 +1,5 @@
 """
-Wake a worker when PostgreSQL has new jobs: it registers, and a new job notifies one worker.
+Wake a worker when PostgreSQL has new jobs. Workers register, and a new job notifies one of them.
 
 PostgreSQL sends a notification to every listening connection, and ten workers that all look for one
 job cost more than the job itself. So each worker listens on its own channel, and `pinlater.wake`
@@ -37,7 +37,7 @@ class PostgresPoller:
         self.shard = shard
         self.connection: PostgresLink | None = None
         self.waiting_since_s: float | None = None
-        """When it last registered; None while it does not wait."""
+        """When it last registered; None while it is not waiting."""
         self.check_every_s = CHECK_EVERY_S
         self._channel = f"pinlater_{uuid.uuid4().hex[:16]}"
         self._pooled: bool | None = None

@@ -1,10 +1,11 @@
 """
-The schema `pinlater` in one database: created at first use, checked, and upgraded.
+Create the schema `pinlater` in a database at first use, check it, and upgrade it.
 
 The tables have a version (the layout), and the functions have another (the code). When a program
 connects, it replaces older functions; newer functions stay, because a function keeps its arguments
 and results within a layout. Only `upgrade`, which an operator runs, changes tables; workers may
-keep running meanwhile. A program that finds an unknown layout raises an error and changes nothing.
+keep running during that. A program that finds an unknown layout raises an error and changes
+nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pinlater.postgres.link import PostgresLink, PostgresLinks, SqlCall, SqlRefu
 LAYOUT = 2
 """The version of the tables."""
 CODE = 5
-"""The version of the functions; increase it with every change of their text."""
+"""The version of the functions; increase it with every change to their source."""
 UPGRADES: Mapping[int, str] = {
     # Programs of the previous version still use `waiter` to check that they may write.
     1: """
@@ -35,9 +36,9 @@ The statements that upgrade layout k to k + 1. They must be safe while programs 
 """
 FUNCTIONS = ("functions.sql", "collecting.sql", "queries.sql")
 STEP_TIMEOUT_S = 3600.0
-"""The timeout of a step, which may wait for another process or read a large table."""
+"""The timeout of an upgrade step, which may wait for another process or read a large table."""
 MISSING_STATES = ("3F000", "42P01")
-"""SQLSTATEs: the schema or a table does not exist."""
+"""SQLSTATEs of a missing schema and a missing table."""
 _LOCK = "SELECT pg_advisory_xact_lock(hashtext('pinlater')::bigint)"
 _VERSIONS = "SELECT layout, code FROM pinlater.meta"
 
@@ -65,8 +66,8 @@ class QueueSchema:
         """
         Check the schema on a new connection; replace functions of an older version.
 
-        One round trip. A missing schema is not an error here: the first statement fails, and then
-        the schema is created.
+        This takes one round trip. A missing schema is not an error here, because the first
+        statement fails and the schema is then created.
 
         Raises:
             OtherLayout: the tables have another version.
@@ -135,10 +136,10 @@ class QueueSchema:
         Args:
             link: a connection.
             replaces: whether to write functions of the same version again.
-            report: called before each step of an upgrade; None: do not upgrade.
+            report: called before each step of an upgrade; None means not to upgrade.
         """
-        # A transaction-level lock: behind a pooler, a session-level lock would pass to other
-        # clients with the connection.
+        # This is a transaction-level lock, because behind a pooler, a session-level lock would pass
+        # to other clients with the connection.
         link.execute(f"BEGIN; {_LOCK}", timeout_s=STEP_TIMEOUT_S)
         [[exists]] = link.run(SqlCall("SELECT to_regclass('pinlater.meta') IS NOT NULL"))
         [[layout, code]] = link.run(SqlCall(_VERSIONS)) if exists else [(self.layout, -1)]

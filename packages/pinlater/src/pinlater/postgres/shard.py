@@ -101,7 +101,7 @@ class PostgresShard:
         Upgrade the tables to this program's version, and return it; workers may keep running.
 
         Args:
-            report: called with a line of text before each step; a step may take long.
+            report: called with a line of text before each step, which may take a long time.
 
         Raises:
             BrokerUnavailable: a newer program has upgraded them, the role may not change them, or
@@ -328,12 +328,12 @@ _REMARKS = {
 
 
 def job_id_of(number: int) -> str:
-    """Return the id of a job: its number in hexadecimal, so that ids sort by age."""
+    """Return a job's id, which is its number in hexadecimal, so that ids sort by age."""
     return f"{number:016x}"
 
 
 def _number(job_id: str) -> int:
-    """Return the number of a job id; 0, which no job has, for text that is not a number."""
+    """Return the number in a job id, or 0, which no job has, if it is not a number."""
     try:
         number = int(job_id, 16)
     except ValueError:

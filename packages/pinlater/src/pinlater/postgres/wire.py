@@ -1,8 +1,8 @@
 """
-Arguments and results of statements in PostgreSQL's binary format. Pure.
+Arguments and results of statements in PostgreSQL's binary format.
 
-An argument is a pair: the object id of its type, and its bytes. Batches are arrays, so that a
-statement has the same text for any number of jobs.
+An argument is a pair of its type's object id and its bytes. Batches are arrays, so that a statement
+is the same for any number of jobs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_INT8 = (1 << 63) - 1
 
 
 def text(value: str) -> Argument:
-    """Return a text as an argument."""
+    """Return a string as an argument."""
     return TEXT, value.encode()
 
 
@@ -66,7 +66,7 @@ def _integers(kind: int, values: Iterable[int]) -> Argument:
 
 
 def texts(values: Iterable[str]) -> Argument:
-    """Return an array of texts as an argument."""
+    """Return an array of strings as an argument."""
     return _array(TEXT, [value.encode() for value in values])
 
 

@@ -1,5 +1,5 @@
 """
-Parse Redis URLs. Pure functions.
+Parse Redis URLs.
 
     redis://[user:password@]host[:port][/db]     TCP
     rediss://…                                   TLS
@@ -114,8 +114,8 @@ def redis_py_url(url: str) -> str:
 
 def server_name(url: str) -> str:
     """
-    Return `host:port`, path or `service@host:port,…`: the same for all URLs of a server, no
-    password.
+    Return `host:port`, a path or `service@host:port,…`, without a password. All URLs of a server
+    have the same name.
     """
     if is_sentinel(url):
         address = parse_sentinel(url)

@@ -1,10 +1,10 @@
 """
 A Redis client that uses less CPU per command than redis-py's.
 
-Half of redis-py's cost per command is overhead: its pool reads from each connection before handing
+Half of redis-py's cost per command is overhead. Its pool reads from each connection before handing
 it out, it collects telemetry, and it creates a closure for errors. `ReadyClient` sends commands and
 pipelines on a connection that its pool keeps ready, and encodes them in one pass. It keeps
-redis-py's guarantees: a pooled connection that the server has closed is replaced without using an
+redis-py's guarantees. A pooled connection that the server has closed is replaced without using an
 attempt, and a forked child opens its own connections.
 """
 
@@ -49,7 +49,7 @@ class ReadyPool(redis.ConnectionPool):
                 break  # another thread took the last one
             if _has_no_input(connection):
                 return connection
-            # The server closed it, or sent a message: redis-py checks it and replaces it.
+            # The server has closed it or sent a message, so redis-py checks it and replaces it.
             super().release(connection)
         return super().get_connection(*args, **options)
 

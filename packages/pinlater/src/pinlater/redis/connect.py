@@ -51,7 +51,7 @@ def connect(
     Return a client that returns bytes and may be shared by threads; it connects on first use.
 
     Args:
-        url: one of the forms of `pinlater.redis.address`.
+        url: a URL in one of the forms that `pinlater.redis.address` describes.
         setting: the name of the setting that contains the URL, for error messages.
         timeout_s: limit for the response to a command.
         connect_timeout_s: limit for opening a TCP or TLS connection.

@@ -53,7 +53,7 @@ def redis_errors(
 
 def reason_of(cause: BaseException) -> str:
     """
-    Return why a command failed, as text for people.
+    Return a human-readable reason why a command failed.
 
     If the error contains the server's state, that state is the reason.
     """
@@ -61,7 +61,7 @@ def reason_of(cause: BaseException) -> str:
     for marker, state in _SERVER_STATES:
         if marker in text:
             return state
-    if isinstance(cause, MasterNotFoundError):  # its text lists all clients with their settings
+    if isinstance(cause, MasterNotFoundError):  # its message lists all clients with their settings
         return f"{str(cause).partition(' : ')[0]}: no Sentinel answers, or none knows it"
     return str(cause) or type(cause).__name__
 
@@ -80,7 +80,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 def is_memory_full(error: BaseException) -> bool:
     """Return whether the server refused a write because its memory is full."""
-    # For scripts, Redis 6.2 reports this only inside the text of another error, and so does Redis 7
+    # For scripts, Redis 6.2 reports this only inside another error's message. Redis 7 does the same
     # for scripts called by their source.
     text = str(error)
     return (

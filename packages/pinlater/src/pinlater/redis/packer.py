@@ -8,8 +8,8 @@ from redis.exceptions import DataError
 
 MAX_SEND_BYTES = 1 << 20
 """
-Maximum bytes of one send. redis-py uses a separate send for each argument above 6,000 bytes. For a
-batch of 50 bodies that is 50 sends, each of which releases the GIL.
+Maximum bytes of one send. redis-py uses a separate send for each argument above 6,000 bytes. A
+batch of 50 bodies would take 50 sends, each of which releases the GIL.
 """
 
 
@@ -31,7 +31,7 @@ class Packer:
         Return a command as parts, usually one; each part is sent at once.
 
         Raises:
-            redis.DataError: an argument is not text, bytes, an int or a float.
+            redis.DataError: an argument is not a string, bytes, an int or a float.
         """
         # Names such as "CONFIG GET" are two arguments.
         values = (*args[0].split(), *args[1:])

@@ -1,5 +1,5 @@
 """
-Test support: an in-memory shard, and a test suite for new kinds of shards.
+Test support, with an in-memory shard and a test suite for new kinds of shards.
 
     shard.py             `ShardContract`: a subclass named `Test…` supplies the shard
     shard_collecting.py  the part of it about jobs that collect items
@@ -24,7 +24,7 @@ DEFAULT_EXAMPLES = 100
 
 def examples(count: int, **options: Any) -> settings:
     """
-    Return settings for `count` examples, scaled like those of other tests in a profile with more.
+    Return settings for `count` examples, in proportion to the profile's `max_examples`.
 
     All examples share the test's fixtures, so one example must not affect the next.
     """

@@ -36,10 +36,10 @@ class StoredJob:
     at_ms: int
     state: JobState = JobState.PENDING
     token: int = 0
-    """The token of its current or last claim; 0: not claimed since it became PENDING."""
+    """The token of its current or last claim; 0 if it was not claimed since it became PENDING."""
     attempts: int = 0
     since_ms: int = 0
-    """When it was last claimed; 0: never."""
+    """When it was last claimed; 0 if never."""
     worker: str = ""
     problem: str = ""
 
@@ -74,7 +74,7 @@ class MemoryQueue:
     last_number: int = 0
     """The last number given to a job or a claim."""
     tokens: float | None = None
-    """The tokens in the bucket of the rate limit; None: the bucket was never used."""
+    """The tokens in the rate limit's bucket; None if the bucket was never used."""
     filled_at_ms: int = 0
     collecting: dict[tuple[int, str, int], Collected] = field(default_factory=dict)
     """The job that collects new items of each priority, group and span."""
@@ -145,7 +145,7 @@ class MemoryQueue:
         return job.state
 
     def delete_old(self, state: JobState, limit: int, now_ms: int) -> int:
-        """Delete ended jobs that are too old or too many, oldest first; returns how many."""
+        """Delete ended jobs that are too old or too many, oldest first, and return their number."""
         ended = self.jobs_in(state)
         before_ms = now_ms - self.setting(f"keep_{state.lower()}_ms")
         old_count = sum(j.at_ms < before_ms for j in ended)

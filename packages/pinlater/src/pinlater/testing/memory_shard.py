@@ -1,5 +1,5 @@
 """
-`MemoryShard`: a shard in this process's memory, for tests and as a reference implementation.
+`MemoryShard`, a shard in this process's memory, for tests and as a reference implementation.
 
 It works in one thread, and takes its time from the given clock.
 """
@@ -52,7 +52,7 @@ class MemoryShard:
         return Enqueued(job_id, already_there=False)
 
     def collect(self, queue: str, frame: JobFrame, items: Sequence[JobItem]) -> None:
-        # The wide jobs of the Redis shard are left out: they only save memory.
+        # The Redis shard's wide jobs are left out, because they only save memory.
         for item in items:
             self._collect(self._queues[queue], frame, item)
 

@@ -23,7 +23,8 @@ T = TypeVar("T")
 
 def run_histories(world: ShardWorld, *, histories: int = 40, steps: int = 30) -> int:
     """
-    Run random histories on the shard and on a `MemoryShard`; returns how many calls were compared.
+    Run random histories on the shard and on a `MemoryShard`, and return how many calls were
+    compared.
 
     Raises:
         AssertionError: they differ; hypothesis prints the shortest history that shows it.
@@ -56,7 +57,7 @@ class _Histories(RuleBasedStateMachine):
         self.ids: list[str] = []
 
     def both(self, operation: Callable[[Shard], T]) -> T:
-        """Run `operation` on both shards, a millisecond or more after the last; compare results."""
+        """Run `operation` on both shards, at least 1 ms after the last one; compare the results."""
         started_ms = _now_ms(self.world.shard)
         while _now_ms(self.world.shard) == started_ms:
             pass

@@ -5,8 +5,8 @@ Plain Celery acknowledges or rejects such a message and logs it, so the message 
 job is FAILED with the reason, or waits for a worker that knows its task (`UNKNOWN_TASK_DELAY`). On
 other brokers the message becomes a dead letter.
 
-Task events are sent in batches. Celery sends the events of each loop iteration at once, which took
-a quarter of a busy worker's CPU while a monitor was running.
+Task events are sent in batches. Plain Celery sends the events of each loop iteration at once, and
+this took a quarter of a busy worker's CPU while a monitor was running.
 
 When the connection is lost, jobs that have not started return to their queue. Celery's thread pool
 would still run them, so this consumer removes them from the pool.
@@ -31,8 +31,8 @@ EVENTS_EVERY_S = 0.25
 UNKNOWN_TASK_DELAY = "pinlater_unknown_task_delay_s"
 """
 Key in the app's configuration: seconds that the job of an unknown task waits for a worker that
-knows the task. It waits again as often as needed, and the attempts do not count. None: the job is
-FAILED.
+knows the task. It waits again as often as needed, and the attempts do not count. If this is None,
+the job is FAILED.
 """
 MAX_EVENTS = 500
 """When this many events are collected, they are sent immediately; each takes about 500 bytes."""

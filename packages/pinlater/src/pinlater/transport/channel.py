@@ -1,5 +1,5 @@
 """
-The channel of `pinlater://`: task messages become jobs; other messages use kombu's Redis lists.
+The channel of `pinlater://`. Task messages become jobs; other messages use kombu's Redis lists.
 
 Broadcasts, events, replies and messages that are not tasks use kombu's own lists and pub/sub on the
 first server. Queues are read from both, so messages left over from `redis://` are processed as
@@ -46,7 +46,7 @@ REPEATED_LOSS_S = 0.1
 CONNECTION_LOST = (ConnectionError, RedisConnectionError, RedisTimeoutError)
 
 HEARTBEAT_PREFIX = "worker."
-"""Prefix of the routing keys of a worker's heartbeats."""
+"""Prefix of the routing keys for workers' heartbeats."""
 
 _clock = SystemClock()
 
@@ -71,7 +71,8 @@ class Channel(QueueChannel):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._unacknowledged: set[str] = set()
-        # The tag being delivered: Celery rejects a message of an unknown task during its delivery.
+        # The tag of the message that is being delivered. Celery rejects an unknown task's message
+        # during its delivery.
         self.delivering_tag = ""
         self._consumer: JobConsumer | None = None
         self._postponed_at_s: float | None = None
@@ -107,7 +108,7 @@ class Channel(QueueChannel):
 
     def _put_fanout(self, exchange: str, message: Any, routing_key: str, **kwargs: Any) -> None:
         if ids := revoked_by(exchange, message):
-            # Store them before the broadcast: a worker that starts now reads them, and running
+            # Store them before the broadcast. A worker that is starting now reads them, and running
             # workers get the broadcast.
             with self.conn_or_acquire() as client:
                 self._revocations.add(client, ids)
@@ -204,8 +205,8 @@ class Channel(QueueChannel):
         """
         Return whether a lost connection is replaced by a new one, and the wait continues.
 
-        This applies to callers that wait for replies: the connection may have been cut since their
-        last call, and the replies are safe in a list. A worker reopens its whole connection
+        This applies to callers that wait for replies. Their connection may have been cut since
+        their last call, and the replies are safe in a list. A worker reopens its whole connection
         instead. If the server is gone, or the new connection breaks too, it is an error.
         """
         queues, now_s = set(self.active_queues), _clock.monotonic_s()
@@ -261,7 +262,7 @@ class Channel(QueueChannel):
 
     def work(self, *, at_most: int) -> int:
         """
-        Send pending acks, deliver due jobs and wait for more; returns how many were delivered.
+        Send pending acks, deliver due jobs and wait for more. Returns how many were delivered.
 
         Called once per iteration of the event loop.
         """
@@ -306,7 +307,7 @@ class Channel(QueueChannel):
         try:
             super().queue_delete(queue, *args, **kwargs)
         except self.connection_errors as error:
-            # A channel also closes because its server is gone; closing must still complete.
+            # The server may be gone, which also closes a channel. Closing must still complete.
             if not self._closing:
                 raise
             logger.debug("queue %s is left in place: %s", queue, error)

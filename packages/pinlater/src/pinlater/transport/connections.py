@@ -20,8 +20,8 @@ class SingleClientChannel(Channel):
     A channel that reuses one client.
 
     kombu's own channel creates a client for each command and each published event, which takes
-    several times as long as the command. A client is thread-safe: each command takes a connection
-    from the pool.
+    several times as long as the command. A client is thread-safe, because each command takes a
+    connection from the pool.
     """
 
     _shared_client: Redis | None = None

@@ -74,7 +74,7 @@ def waiting_requests(consumer: Any) -> Iterator[Request]:
     for job in jobs[:MAX_WAITING_TASKS]:
         try:
             yield _request(consumer, job)
-        # A sender may put anything into the body: skip such a job and list the others.
+        # A sender may put anything into the body, so skip such a job and list the others.
         except Exception as error:  # noqa: BLE001
             logger.debug("waiting job %s cannot be shown: %s", job.job_id, error)
 

@@ -39,8 +39,8 @@ class Transport(stock.Transport):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.cycle = Poller()
-        # Keep a URL of several servers unchanged; split the URL of a single server into its parts,
-        # as `Connection` does for other transports.
+        # Keep a URL of several servers unchanged; split the URL of one server into its parts, as
+        # `Connection` does for other transports.
         server = brokers.single_server(self.client.hostname or "")
         if server is not None:
             for name, value in server._asdict().items():

@@ -72,7 +72,7 @@ class QoS(stock.QoS):
         if not self.can_consume():
             return 0
         if "can_consume" in vars(self):
-            # Celery's `worker_disable_prefetch`: check again after every message.
+            # With Celery's `worker_disable_prefetch`, check again after every message.
             return 1
         kombu_limit = self.can_consume_max_estimate()
         return at_most if kombu_limit is None else min(kombu_limit, at_most)

@@ -1,5 +1,5 @@
 """
-The queues of a channel: jobs on every shard, and kombu's own lists on the first server.
+A channel's queues, which are jobs on every shard and kombu's own lists on the first server.
 
 Sizes, bindings, purges and deletions cover both. In kombu, the process that declares a list also
 sets its expiry. Workers write replies without declaring their lists, so the reply lists of dead
@@ -38,7 +38,7 @@ _RESULT_QUEUE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def reply_ttl_ms(queue: str) -> int | None:
-    """Return how long a reply queue is kept (ms), or None for other queues. Pure."""
+    """Return how long a reply queue is kept (ms), or None for other queues."""
     if _CONTROL_REPLY.search(queue):
         return CONTROL_REPLY_TTL_MS
     return RESULT_TTL_MS if _RESULT_QUEUE.fullmatch(queue) else None
@@ -53,8 +53,9 @@ class QueueChannel(SingleClientChannel):
     before_delete: BeforeDelete | None = None
     publishes_only = False
     """
-    True: the channel opens without the first server if another shard answers. A worker needs the
-    first server; a program that only publishes needs it just for broadcasts and named exchanges.
+    True if the channel opens without the first server when another shard answers. A worker needs
+    the first server, but a program that only publishes needs it just for broadcasts and named
+    exchanges.
     """
 
     from_transport_options: tuple[str, ...] = (  # type: ignore[assignment]

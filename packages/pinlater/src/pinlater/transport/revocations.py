@@ -22,18 +22,18 @@ from pinlater.redis.scripts import load_script
 ID_TTL_MS = 90 * 86_400_000
 """How long an id is kept; a revoked task that is due later than that runs anyway."""
 MAX_IDS = 100_000
-"""How many ids are kept, the newest first; each takes about 100 bytes on the server."""
+"""How many of the newest ids are kept; each takes about 100 bytes on the server."""
 READ_EVERY_S = 5.0
 """Seconds between two reads of the stored ids by a worker, in case a broadcast did not reach it."""
 BROADCAST_SUFFIX = ".pidbox"
-"""Suffix of the exchange of remote control."""
+"""Suffix of the exchange for remote control."""
 
 _clock = SystemClock()
 
 
 def revoked_by(exchange: str, message: Mapping[str, Any]) -> list[str]:
     """
-    Return the ids of the tasks that a broadcast revokes; empty for other messages. Pure.
+    Return the ids of the tasks that a broadcast revokes; empty for other messages.
 
     A revocation for some workers only (`destination`) is not stored, because others may run the
     task.
@@ -52,7 +52,7 @@ def revoked_by(exchange: str, message: Mapping[str, Any]) -> list[str]:
 
 class Revocations:
     """
-    A worker's copy of the ids of revoked tasks. Not thread-safe.
+    A worker's copy of the revoked tasks' ids. Not thread-safe.
 
     Args:
         prefix: prepended to the key.

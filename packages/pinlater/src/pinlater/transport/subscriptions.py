@@ -19,7 +19,7 @@ def confirm(channel: Any, timeout_s: float) -> None:
     """
     Wait until the server has confirmed the topics that a channel has just subscribed to.
 
-    Broadcasts that arrive meanwhile are delivered, also those of earlier topics.
+    Broadcasts that arrive in the meantime are delivered, including those of earlier topics.
 
     Raises:
         redis.exceptions.TimeoutError: no confirmation within `timeout_s`; the connection is lost.
