@@ -65,7 +65,7 @@ class CrawlCounts:
 
     @property
     def stored(self) -> int:
-        """Pages that were stored for it, or were already stored."""
+        """Pages that were stored for the crawl, or were already stored."""
         return self.outcomes.get(STORED, 0)
 
     @property
@@ -101,8 +101,8 @@ class CrawlCounters:
 
     def totals(self, numbers: Sequence[int], *, ended: Iterable[int] = ()) -> CrawlCounts:
         """
-        Return the total counts for these numbers. URLs that wait for one of `ended` count as
-        cancelled.
+        Return the total counts of the crawls with these numbers. URLs that wait for one of `ended`
+        count as cancelled.
         """
         total: Counter[str] = Counter()
         ended_numbers = set(ended)
@@ -116,7 +116,10 @@ class CrawlCounters:
         return _counts(total)
 
     def use(self, numbers: Sequence[int], day: int) -> list[dict[int, CrawlUse]]:
-        """Return what each of these numbers has used on a day (days since the epoch), by server."""
+        """
+        Return what the crawls with these numbers have used on a day (days since the epoch), by
+        server.
+        """
         uses = []
         with _translate_errors():
             for client in self._nodes.clients:

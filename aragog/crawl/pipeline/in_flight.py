@@ -205,7 +205,7 @@ class InFlightSet:
 
     def end(self, endings: Sequence[UrlEnding]) -> list[NextCrawl | None]:
         """
-        Count the endings of URLs, and notify callers that wait for the finished ones.
+        Count the outcomes of URLs that ended, and notify callers that wait for the finished ones.
 
         Returns for each URL, in order, the next crawl that wants it and needs a separate job, or
         None.

@@ -39,8 +39,8 @@ def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:
 
 def read_robots(message: Any) -> RobotsBatch:
     """
-    Return the batch in a message. A URL or a list requests the rules of its origins, even fresh
-    ones.
+    Return the batch in a message. A URL or a list requests the rules of its origins, even if the
+    cached rules are fresh.
 
     Raises:
         InvalidMessage: not a batch, a batch of another version, or a list with an entry that is not
@@ -57,7 +57,7 @@ def read_robots(message: Any) -> RobotsBatch:
 
 
 def urls_in(message: Any) -> list[str]:
-    """Return the normalized URLs in a message of any stage, as in the in-flight set."""
+    """Return the normalized URLs in a message of any stage, as the in-flight set contains them."""
     entries = message if isinstance(message, list | tuple) else [message]
     if isinstance(message, Mapping):
         entries = [*_list(message, "urls"), *_list(message, "results")]

@@ -1,8 +1,8 @@
 """
 Estimates how many URLs wait in the queues, and what they wait for, from a sample of the messages.
 
-URLs of a domain that has a waiting line are in that line. All others are in messages. These may be
-delayed messages (such as the later part of a long list), messages for sites whose robots.txt is
+URLs of a domain that has a waiting queue are in that queue. All others are in messages. These may
+be delayed messages (such as the later part of a long list), messages for sites whose robots.txt is
 unknown or could not be fetched, or messages that a worker will process next. An exact count would
 have to read every message.
 """
