@@ -1,4 +1,4 @@
-"""Compress and hash page content, and compute content keys. Pure."""
+"""Compress and hash page content, and compute content keys. Pure functions, no I/O."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def compress(body: bytes) -> bytes:
 
 def object_bytes(compressed: bytes) -> bytes:
     """
-    Return a compressed body as it is stored in an object: without the checksum.
+    Return a compressed body as it is stored in an object, which is without the checksum.
 
     The object's hash is computed from these bytes, so every version of aragog must return the same.
     """
@@ -61,17 +61,17 @@ def decompress(data: bytes) -> bytes:
 
 
 def content_hash(data: bytes) -> str:
-    """Return the hex SHA-256 of content: of a body, or of the compressed bytes in an object."""
+    """Return the hex SHA-256 of a body, or of the compressed bytes in an object."""
     return hashlib.sha256(data).hexdigest()
 
 
 def stored_hash(content: ContentWrite) -> str:
-    """Return the hash in a node whose body is an object: computed from the compressed bytes."""
+    """Return the hash in a node whose body is an object, computed from the compressed bytes."""
     return content_hash(object_bytes(content.body))
 
 
 def body_hash(content: ContentWrite) -> str:
-    """Return the hash in a node whose body is in a pack: the hash of the uncompressed body."""
+    """Return the hash in a node whose body is in a pack, which is that of the uncompressed body."""
     if content.packed is not None:
         return content.packed.digest
     if content.digest is not None:

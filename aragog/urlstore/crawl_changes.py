@@ -3,8 +3,8 @@ What happened to a crawl's pages since a given time, computed from their nodes.
 
 Nothing is counted while pages are fetched. A node has the time at which its page was stored for the
 crawl (`s:in:<crawl>`), the last change that a fetch found and its time (`s:changed`, written with
-the page), and the time of the last comparison. So the result depends only on the stored nodes and
-the given time, even if fetches were killed and repeated.
+the page), and the time of the last check. So the result depends only on the stored nodes and the
+given time, even if fetches were killed and repeated.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-The rules for field names and values that the store accepts. Pure.
+The rules for field names and values that the store accepts. No I/O.
 
 Two names that look the same must not be two fields, because readers would trust the wrong field.
 `lookalike_problem` rejects spellings that hide something. `skeleton` maps an accepted name to its

@@ -1,5 +1,5 @@
 """
-Freshness statistics: the age of stored pages by type, and the fraction refreshed in time.
+Freshness statistics, which are the age of stored pages by type and the fraction refreshed in time.
 
 They are computed from a sample. One page in eight is in the sample index, chosen by the hash of its
 URL. The pages after a random hash are read. In a store whose node keys are such hashes

@@ -33,8 +33,7 @@ class PackingReport:
     moved: int = 0
     damaged: int = 0
     """
-    Objects that could not be read; they are kept, and `aragog store repair` handles
-    their pages.
+    Objects that could not be read. They are kept, and `aragog store repair` handles their pages.
     """
 
 

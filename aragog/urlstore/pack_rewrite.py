@@ -74,7 +74,7 @@ class _Copy(NamedTuple):
 
 
 class _Move(NamedTuple):
-    """A change of a node's pointer to a new record."""
+    """A change of a node's pointer, which then points to a new record."""
 
     owner: bytes
     row: Row
@@ -131,11 +131,11 @@ class PackRewriter:
         """
         Move the live records of packs into new packs, in groups of about 64 MB of records.
 
-        The old packs are then marked as moved: no node points to them any more, but readers that
-        read a node earlier may.
+        The old packs are then marked as moved: no node points to them, but readers that read a node
+        earlier may still have a pointer.
 
         With `only_if_smaller`, a group is left as it is if dictionaries would save too little. A
-        rewrite that was killed is completed in any case.
+        rewrite that was killed is always completed.
         """
         done = Rewritten()
         left = list(names)

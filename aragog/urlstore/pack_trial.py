@@ -1,5 +1,5 @@
 """
-Try a dictionary on some records before packs are rewritten with it. Pure.
+Try a dictionary on some records before packs are rewritten with it. No I/O.
 
 Compressing a page again and pointing its node to the new record takes twice the CPU time of storing
 it, so it must save enough bytes. How much a dictionary saves depends on the site: a fifth to a half

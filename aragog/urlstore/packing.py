@@ -198,7 +198,7 @@ class Packing:
         return found
 
     def _may_share(self, url: str, row: Row) -> bool:
-        """Return True if other pages may share this page's record: not taken down or removed."""
+        """Return False if the page was taken down or removed, so its record must not be shared."""
         is_page = nodes.SENTINEL in row and nodes.leads_to(row, url) is None
         return is_page and not nodes.is_taken_down(row) and not self._takedowns.site_refused(url)
 

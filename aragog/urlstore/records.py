@@ -84,7 +84,7 @@ def absent_as(facts: Mapping[str, object]) -> str | None:
 
 
 def use_of(facts: Mapping[str, object], purpose: str) -> tuple[bool | None, str]:
-    """Return whether the site allows a purpose, or None if it does not say, and the statement."""
+    """Return whether a site allows a purpose (None if it does not say), and its statement."""
     return verdict((facts.get("robots_preferences"), facts.get("page_preferences")), purpose)
 
 

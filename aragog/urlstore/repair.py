@@ -181,7 +181,7 @@ class Repair:
         self._check_object(url, row)
 
     def _add_content_entry(self, url: str, row: Row) -> None:
-        """Add a page to the index of same content, at the time of the page's likeness."""
+        """Add a page to the same-content index, at the time of the page's likeness."""
         likeness = nodes.likeness_of(row)
         name = entry_of(url, likeness)
         if name is None or nodes.SENTINEL not in row or self._same.has(name):

@@ -68,7 +68,7 @@ class UrlStore:
         aliases: which URLs lead to the same page.
         schedule: refresh times, watches, crawl budgets.
         signals: change signals from sitemaps and feeds, and the trust in each host.
-        feed: changes of pages, and webhooks.
+        feed: changes to pages, and webhooks.
         crawls: which crawls a page was stored for.
         same: pages with the same body, and near copies.
         takedowns: URLs and sites that were taken down and must not be stored again.

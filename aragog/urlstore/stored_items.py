@@ -109,10 +109,7 @@ class ItemReading:
     def _items_of_entry(
         self, entry: ItemEntry, newest_first: Sequence[Record], site: str, key: str | None
     ) -> list[StoredItem]:
-        """
-        Return an entry's item.
-
-        For an entry without a key, all items of its page that have no key.
+        """Return an entry's item, or all items of its page without a key if the entry has no key.
         """
         for record in newest_first:
             page_items = list(self.of_record(record))
@@ -217,9 +214,9 @@ class ItemReading:
 
 def _add_files(item: StoredItem, stored: Mapping[str, StoredFile]) -> dict[str, Any]:
     """
-    Return the values.
+    Return the values, with descriptions of the stored files.
 
-    Each field with file URLs is followed by a description of the stored files.
+    The description of a field's files follows the field.
     """
     values: dict[str, Any] = {}
     for name, value in item.values.items():

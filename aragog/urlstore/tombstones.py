@@ -7,7 +7,7 @@ next to the tombstones, so that operators and producers can read the list.
 Each tombstone is a row in every bucket of the table of unique values, so no tombstone is lost with
 a damaged file. A counter next to them changes with each takedown, including takedowns of individual
 URLs. A process reads the tombstones again only if the counter has changed. If a writer finds that
-it changed during a write, the writer checks again what it wrote. A page is therefore removed even
+the counter changed during a write, it checks again what it wrote. A page is therefore removed even
 if the write came after the takedown.
 """
 

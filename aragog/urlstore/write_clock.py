@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 class WriteClock:
     """
-    A clock whose timestamps are later than the last delete that was reported to it.
+    A clock whose timestamps are always later than the last delete that was reported to it.
 
     HBase hides a put that is not newer than an earlier delete of the same cell. Threads may share
     the clock.

@@ -1,5 +1,5 @@
 r"""
-The file format of objects: a line of JSON with checksum and meta, then the body. Pure.
+The file format of objects, which is a line of JSON with checksum and meta, followed by the body.
 
     {"v":1,"sha256":"9f86…","bytes":5120,"meta":{"url":"https://example.com/"}}\n<5120 bytes>
 

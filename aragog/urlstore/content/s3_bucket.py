@@ -72,7 +72,7 @@ class S3Bucket:
         Create the client and open a connection in the background, so that no reader waits for that.
 
         Takes 0.1 s of CPU, which a busy machine spreads over a second, and a request. An error is
-        only logged, because the next call raises it if it lasts.
+        only logged, because the next call raises it if it persists.
         """
         threading.Thread(target=self._connect, name="s3-connect", daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""The location of a page's record in a pack. Pure."""
+"""The location of a page's record in a pack."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """
 Record which URLs are aliases of another URL, and move the data stored under them.
 
-The pointer in the alias's node is authoritative; of several pointers, the one with the latest
-evidence counts. The edges at the canonical URL, which list its aliases, are verified against that
-pointer. An alias's data moves to the canonical URL cell by cell with unchanged timestamps, so the
-move may be repeated, and moves may run in any order.
+The pointer in the alias's node is authoritative. If there are several pointers, the one with the
+latest evidence counts. The edges at the canonical URL, which list its aliases, are verified against
+that pointer. An alias's data moves to the canonical URL cell by cell with unchanged timestamps, so
+the move may be repeated, and moves may run in any order.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Milliseconds before an undone alias is fetched, because conflicting pages may un
 _URL = "u"
 _POINTER_COLUMNS = (nodes.CANONICAL, nodes.ALIASED)
 _ALIAS_COLUMNS = (*_POINTER_COLUMNS, nodes.REMOVED)
-"""The columns that `nodes.leads_to` needs: an alias that was taken down leads nowhere."""
+"""The columns that `nodes.leads_to` needs, because an alias that was taken down leads nowhere."""
 _MOVED_PREFIXES = (b"m:", b"s:was:", b"s:from:", nodes.IN_CRAWL)
 _PAGE_COLUMNS = (nodes.FACTS, nodes.LIKENESS)
 
@@ -184,8 +184,8 @@ class AliasMerger:
             now_ms: the store's time.
             at_ms: the time of the evidence.
             reasons: the reasons that `explain` shows; None keeps the stored reasons.
-            inherits: move the page to this URL although another URL sent it, because the two pages
-                matched.
+            inherits: move the page to this URL although it was fetched from another URL, because
+                the two pages matched.
             is_needed: make the URL due at once even if it is not wanted, because its page's data is
                 deleted.
         """
@@ -440,7 +440,7 @@ def _entries(canonical: str, own: Row, target_row: Row) -> list[Mutation]:
 
 
 def _has_another_page(canonical: str, row: Row, alias: str, own: Row) -> bool:
-    """Return True if the page of `canonical` (its node is `row`) was not sent by `alias`."""
+    """Return True if the page of `canonical` (its node is `row`) was not fetched from `alias`."""
     redirects = facts_of(own, nodes.OWN).get("redirects_to")
     if nodes.was_fetched(row):
         return not redirects or not nodes.on_one_host(alias, canonical)

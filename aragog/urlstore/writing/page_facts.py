@@ -1,6 +1,6 @@
 """
-The facts in a node after a fetch: of its page, of the attempt, and the crawls that it is kept for.
-Pure.
+Compute the facts in a node after a fetch. They describe the page, the attempt, and the crawls that
+the page is kept for. Pure functions, no I/O.
 """
 
 from __future__ import annotations

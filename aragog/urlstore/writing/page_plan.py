@@ -49,7 +49,7 @@ class PageWritePlan:
     changed: list[str] = field(default_factory=list)
     """Fields whose values differ from the stored values."""
     item_news: Mapping[str, Values] = field(default_factory=dict)
-    """The changes of the page's items, by their names in the change feed."""
+    """The changes to the page's items, by their names in the change feed."""
     missing: frozenset[str] = frozenset()
     """Names of fields that the pipeline found in earlier fetches but not in this one."""
     gone: frozenset[str] = frozenset()
@@ -115,7 +115,7 @@ class PageWritePlan:
 
     @property
     def complete(self) -> bool:
-        """True if the fetch reports all fields of the page; a fetch through an alias may not."""
+        """True if the fetch reports all fields of the page; a fetch through an alias might not."""
         return self.page.complete and self.canonical in (self.page.url, self.page.final_url)
 
 
@@ -310,7 +310,7 @@ def fill_page(plan: PageWritePlan) -> None:
     """
     Fill in the facts and fields of a page, or only the facts of a failed fetch.
 
-    A failure that was requested through an alias leaves its canonical URL unchanged.
+    A failed fetch that was requested through an alias leaves its canonical URL unchanged.
     """
     page, cells, failed = plan.page, plan.cells, is_failed_fetch(plan.page)
     if failed and plan.canonical != page.url:
@@ -375,7 +375,7 @@ def fill_next_fetch(
     """
     Fill in when to fetch again; returns None if the store's caller decided it (`due_at_ms`).
 
-    `trust` is the trust in the signals of the page's host.
+    `trust` says how reliable the signals of the page's host are.
     """
     seen = plan.page.seen
     if seen is None:

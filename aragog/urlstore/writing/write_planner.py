@@ -167,8 +167,8 @@ class WritePlanner:
         """
         Hand the record of a never fetched canonical URL over to the aliases that matched it.
 
-        This is done if this page sent the record and now has other content. Returns True if there
-        were such aliases.
+        This is done if the record was fetched from this page's URL and the page now has other
+        content. Returns True if there were such aliases.
         """
         if is_failed_fetch(page):
             return False
