@@ -3,10 +3,11 @@ Crawl budgets choose which of a domain's due refreshes its rate allows. Pure fun
 
 Fetching due pages in order would give all pages of an overloaded domain the same interval: pages
 that change too fast to be kept fresh would get as many fetches as pages that could be kept fresh. A
-fetch therefore has a shadow price: the seconds of freshness that it must gain. Fetching a page with
-change rate λ that was last checked T seconds ago gains (1 - (1+λT)exp(-λT))/λ, at most 1/λ. The
-price is set so that the number of pages that qualify matches the domain's rate. The result is the
-optimal allocation of Cho and Garcia-Molina (see `change_rate`), for any distribution of rates.
+fetch therefore has a shadow price, which is the seconds of freshness that it must gain. Fetching a
+page with change rate λ that was last checked T seconds ago gains (1 - (1+λT)exp(-λT))/λ, at most
+1/λ. The price is set so that the number of pages that qualify matches the domain's rate. The result
+is the optimal allocation of Cho and Garcia-Molina (see `change_rate`), for any distribution of
+rates.
 
 A controller adjusts the price. The price rises while more pages qualify than the rate allows, or
 while postponed pages wait too long. It falls while fewer pages qualify. It changes by a factor of e
@@ -77,7 +78,7 @@ class Budget(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rationed:
-    """The decision on a domain's due URLs: which to fetch now, and which to postpone."""
+    """Which of a domain's due URLs to fetch now, and which to postpone."""
 
     go: list[Due]
     """The pages to fetch now, the most valuable first."""

@@ -44,7 +44,7 @@ class Rewritten:
     names: list[str] = field(default_factory=list)
     """Packs whose live records have moved."""
     empty: list[str] = field(default_factory=list)
-    """Those packs that had no live records; no reader has a pointer to them."""
+    """Those of these packs that had no live records. No reader has a pointer to them."""
     busy: list[str] = field(default_factory=list)
     """Packs that another process has claimed, or had claimed when it was killed."""
     problems: list[str] = field(default_factory=list)

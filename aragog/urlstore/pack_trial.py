@@ -42,7 +42,8 @@ class Trial:
         Compress some records with a dictionary; returns None if it would save nothing.
 
         Args:
-            dictionary: best not trained on these records, which it would compress too well.
+            dictionary: preferably not trained on these records, because it would compress them too
+                well.
             records: the records, decompressed.
             before: their size in bytes, compressed without a dictionary.
             all_raw: the decompressed size in bytes of all records that the dictionary is for.

@@ -203,7 +203,7 @@ class Packing:
         return is_page and not nodes.is_taken_down(row) and not self._takedowns.site_refused(url)
 
     def _original(self, canonical: str, row: Row, pointer: PackPointer) -> Original:
-        """Return the record that has the body of a `revisit`: its URL and fetch time."""
+        """Return the URL and fetch time of the record that has the body of a `revisit`."""
         body = self._body_of(canonical, row, pointer)
         return Original(body.url, iso_date(body.at_ms))
 

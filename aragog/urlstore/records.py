@@ -75,7 +75,10 @@ ABSENT = "absent"
 
 
 def absent_as(facts: Mapping[str, object]) -> str | None:
-    """Return the outcome that found the page gone or withheld, despite later failures, or None."""
+    """
+    Return the outcome that found the page gone or withheld, even if later fetches failed, or
+    None.
+    """
     if ABSENT in facts:
         return str(facts[ABSENT])
     outcome_name = facts.get("outcome")  # older versions of aragog stored no separate fact
@@ -104,7 +107,7 @@ def is_allowed(facts: Mapping[str, object], purpose: str | None) -> bool:
 
 
 class Ticket(Protocol):
-    """The part of `PackTicket` that a batch needs: the pack that it added bodies to."""
+    """The part of `PackTicket` that a batch needs to check the pack that it added bodies to."""
 
     def check_age(self) -> None:
         """Raise ContentUnavailable if the pack is too old for new pointers."""
@@ -239,8 +242,8 @@ class Written:
     """The URL under which the page was stored, after following known aliases."""
     stale: bool = False
     """
-    True if newer data was already stored, or the page was removed after the fetch: only missing
-    fields were added.
+    True if newer data was already stored, or the page was removed after the fetch. In that case
+    only missing fields were added.
     """
     unconfirmed: str | None = None
     """

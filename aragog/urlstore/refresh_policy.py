@@ -148,8 +148,8 @@ def decide(
     Idempotent: a second call for the same fetch has the same result, so a batch may be repeated.
 
     Args:
-        state: before the fetch; None for the first fetch.
-        seen: the fetch.
+        state: the page's state before the fetch; None for the first fetch.
+        seen: the observations of the fetch.
         changed: fields whose values differ from the stored values; empty for a first fetch.
         present: all fields of the page.
         settings: bounds and effort.

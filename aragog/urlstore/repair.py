@@ -211,7 +211,7 @@ class Repair:
         """
         Return True if the URL is due but was never fetched.
 
-        Then only its due row contains the URL.
+        In that case only its due row contains the URL.
         """
         due = text(row, nodes.DUE)
         return due is not None and self.zen.by_number.has(key, int(due))

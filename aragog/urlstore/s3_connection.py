@@ -86,7 +86,7 @@ def s3_client(settings: ContentSettings) -> Any:
 
 
 def _session() -> boto3.session.Session:
-    """A session with its own credentials. All sessions share the descriptions of services."""
+    """Return a session with its own credentials. All sessions share the service descriptions."""
     core = botocore.session.get_session()
     with _descriptions_lock:
         if _descriptions:
@@ -119,7 +119,7 @@ def s3_errors(where: str) -> Iterator[None]:
 
 
 def s3_code(error: BaseException) -> str:
-    """S3's error code if the server responded, otherwise the name of the exception's class."""
+    """Return S3's error code if the server responded, otherwise the exception's class name."""
     if isinstance(error, ClientError):
         return str(error.response.get("Error", {}).get("Code"))
     return type(error).__name__

@@ -20,7 +20,8 @@ from aragog.urlstore.change_rate import kind_of
 VERSION = 1
 _MAX_STAMP_AGE_MS = 60_000
 """
-If most dates in a file are this close (ms) to the response, the server filled in the current time.
+If most dates in a file are this close (ms) to the response's time, the server filled in the current
+time.
 """
 
 

@@ -161,7 +161,10 @@ class UrlStore:
     def get_many(
         self, urls: Sequence[str], fields: Sequence[str] | None = None, *, info: bool = False
     ) -> list[Record | None]:
-        """`get` for each URL, in order; one multi-get, and one more if there are aliases."""
+        """
+        Like `get` for each URL, in order. Takes one multi-get, and one more if there are
+        aliases.
+        """
         return self.pages.get_many(urls, fields, info=info)
 
     def put(

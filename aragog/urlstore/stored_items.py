@@ -44,7 +44,7 @@ class StoredItem:
     """The item's position on its page, starting at 0."""
     also_from: tuple[str, ...] = ()
     """
-    Further URLs that the values come from: the URL that returned the page, if it is not
+    Further URLs that the values come from. They are the URL that returned the page, if it is not
     `page_url`, and the pages of items whose values this item inherits.
     """
     files: tuple[str, ...] = ()
@@ -109,8 +109,7 @@ class ItemReading:
     def _items_of_entry(
         self, entry: ItemEntry, newest_first: Sequence[Record], site: str, key: str | None
     ) -> list[StoredItem]:
-        """Return an entry's item, or all items of its page without a key if the entry has no key.
-        """
+        """Return an entry's item, or its page's items without a key if the entry has no key."""
         for record in newest_first:
             page_items = list(self.of_record(record))
             matching = [

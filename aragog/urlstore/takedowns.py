@@ -31,7 +31,7 @@ class Takedowns:
 
     def remove(self, url: str) -> None:
         """
-        Remove a page: fields, facts, content, outlinks, due row. A later fetch restores it.
+        Remove a page's fields, facts, content, outlinks and due row. A later fetch restores it.
 
         Links to the page stay, because they belong to other pages. The page's aliases stay too.
         """

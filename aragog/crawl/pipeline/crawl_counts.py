@@ -28,9 +28,10 @@ STORED = "stored"
 REPEATED = "repeated"
 WAITING = "waiting"
 UNCHANGED, DUPLICATE, TRAP, HELD = "unchanged", "duplicate", "trap", "held"
-"""Notes: pages that have not changed since they were stored; duplicates of another canonical URL;
-links dropped as parts of traps; and held links (`aragog.crawl.traps.held_links` counts the last
-two)."""
+"""The names of notes, which count pages that have not changed since they were stored, duplicates of
+another canonical URL, links dropped as parts of traps, and held links
+(`aragog.crawl.traps.held_links` counts the last two).
+"""
 CANCELLED = "cancelled"
 _OUTCOME_PREFIX, _NOTE_PREFIX = "is ", "of "
 KEEP_HOURS, KEEP_DAYS = 24 * 90, 2

@@ -52,7 +52,7 @@ class CrawlTerms:
     depth: int = 0
     """How many levels of links are followed from its seeds."""
     nofollow: bool = False
-    """True to follow links marked `nofollow`, too."""
+    """True to also follow links marked `nofollow`."""
     priority: int = PRIORITY_DEFAULT
     purposes: str | None = None
     """Its purposes, separated by spaces; None for those in the settings."""

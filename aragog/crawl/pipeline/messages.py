@@ -34,14 +34,14 @@ from aragog.fetch_record.outcome import RECORD_FIELDS, FetchRecord, Hop, Outcome
 VERSION = 1
 DICTIONARY_VERSION = 2
 """
-The version of a batch with a body that is compressed with a dictionary, so that earlier workers,
-which cannot read such a body, return the job to the queue.
+The version of a batch with a body that is compressed with a dictionary. Earlier workers cannot read
+such a body, so they return the job to the queue.
 """
 
 # 0 is the most urgent, as in kombu's Redis transport and in pinlater.
 URGENT = 2
-"""Jobs with this number or a lower one overtake others of their domain, and may use a closed
-spool."""
+"""Jobs with this priority number or a lower one overtake others of their domain, and may use a
+closed spool."""
 PRIORITY_DEFAULT = 5
 PRIORITY_REFRESH = 7
 AS_KEPT = "as-kept"

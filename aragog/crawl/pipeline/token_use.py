@@ -70,8 +70,8 @@ class TokenState:
 
     def bounds(self, server: int) -> tuple[int, int]:
         """
-        Return the limits for the enqueuing crawl's own counts on a server: URLs enqueued today, and
-        waiting URLs.
+        Return the limits for the enqueuing crawl's own counts on a server, which are its URLs
+        enqueued today and its waiting URLs.
 
         -1 means no limit.
         """

@@ -34,7 +34,7 @@ def check_key(key: str) -> str:
     Return `key` if it is 64 lower-case hex digits.
 
     Raises:
-        BadInput: it is not, so it could refer to a file outside the content folder.
+        BadInput: the key is invalid, so it could refer to a file outside the content folder.
     """
     if not KEY.fullmatch(key):
         raise BadInput(f"content key {key[:80]!r}: must be a SHA-256 in 64 lower-case hex digits")

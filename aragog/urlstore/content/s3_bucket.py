@@ -227,5 +227,5 @@ class _Tokens:
 
 
 def _by_name(metadata: Mapping[str, str]) -> dict[str, str]:
-    """Metadata by lower-case name; servers differ in the case of header names (RFC 9110, 5.1)."""
+    """Return metadata by lower-case name; servers differ in header case (RFC 9110, 5.1)."""
     return {name.lower(): value for name, value in metadata.items()}

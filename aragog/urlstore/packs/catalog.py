@@ -106,7 +106,7 @@ class PackCatalog:
         self.share_all([(pointer, url)])
 
     def share_all(self, pairs: Iterable[tuple[PackPointer, str]]) -> None:
-        """`share` for several pairs of a record and a URL."""
+        """Like `share`, for several pairs of a record and a URL."""
         cells: dict[str, dict[bytes, bytes]] = {}
         for pointer, url in pairs:
             column = b"%s%d:%s" % (_ALSO, pointer.offset, url_key(url).hex().encode())

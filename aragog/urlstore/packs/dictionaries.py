@@ -98,7 +98,7 @@ class Dictionary:
 
     @property
     def id(self) -> int:
-        """The id that its frames have; more than 0."""
+        """The id in its frames, which is more than 0."""
         return self._made.dict_id()
 
     @cached_property
@@ -147,7 +147,7 @@ class Dictionary:
 
 
 def sampled(records: Sequence[T], most: int = SAMPLES) -> Sequence[T]:
-    """At most `most` records, evenly spaced."""
+    """Return at most `most` records, evenly spaced."""
     count = min(most, len(records))
     return [records[at * len(records) // count] for at in range(count)]
 

@@ -62,7 +62,7 @@ def compress_around(
     A body is compressed again if it has no checksum (from versions before packs), or for gzip.
 
     Raises:
-        CorruptContent: the body is damaged; only detected if it is compressed again.
+        CorruptContent: the body is damaged. This is only detected if the body is compressed again.
     """
     if compression != "zstd" or not zstd.is_checked(body):
         return (compress(head.with_body(_decompress_all(body, None)), compression),)

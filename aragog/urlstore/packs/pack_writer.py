@@ -134,7 +134,7 @@ class PackTicket:
 
 
 def _raise(error: BaseException) -> None:
-    """Raise the error with which a pack was not put."""
+    """Raise the error that prevented a pack from being put."""
     if isinstance(error, TRANSIENT) or not isinstance(error, Exception):
         raise ContentUnavailable("packs", f"a pack was not put: {error}") from error
     raise error

@@ -75,8 +75,8 @@ class PageWritePlan:
     @property
     def at_ms(self) -> int:
         """
-        The timestamp of the cells: the time of the fetch, or slightly later if data of that time
-        has moved away from the node.
+        The timestamp of the cells, which is the time of the fetch, or slightly later if data of
+        that time has moved away from the node.
         """
         return nodes.after_moves(self.row, self.page.fetched_at_ms)
 

@@ -67,7 +67,7 @@ class Takedown:
     """Number of pages whose inlinks are removed in one step, which limits memory."""
 
     def remove(self, canonical: str, now_ms: int) -> None:
-        """Delete a page: fields, facts, content, outlinks, due row. Its aliases stay aliases."""
+        """Delete a page's fields, facts, content, outlinks and due row. Aliases stay aliases."""
         if not nodes.is_taken_down(
             self.zen.nodes.get(self.zen.node_id(canonical), [nodes.REMOVED])
         ):
