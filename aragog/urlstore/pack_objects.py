@@ -2,8 +2,8 @@
 Move content that is stored as objects into packs.
 
 For each page, the record is put first and then the pointer, with the timestamp of the object's
-pointer. The object is deleted last. If a run is killed, the next run completes it: it skips pages
-without an object, and upkeep finds records that no page uses.
+pointer. The object is deleted last. If a run is killed, the next run completes its work. It skips
+pages without an object, and upkeep finds records that no page uses.
 """
 
 from __future__ import annotations

@@ -155,7 +155,8 @@ class PackRewriter:
         interrupted = set(filter(catalog.is_begun, names))
         claimed = [name for name in names if catalog.claim(name)]
         done.busy += [name for name in names if name not in claimed]
-        # Nobody would find the pages that a dictionary was trained on after their records moved.
+        # After these records have moved, the pages that a dictionary was trained on could no longer
+        # be found.
         catalog.dictionaries.erase_trained_on(claimed)
         only_if_smaller = only_if_smaller and interrupted.isdisjoint(claimed)
         begun: list[_Rewrite] = []

@@ -60,7 +60,7 @@ def withheld_s(outcome: str, settings: RefreshSettings) -> float:
 JITTER = 0.1
 """Intervals vary by ±10%, so that pages fetched together spread out over time."""
 
-# A more recent Last-Modified is probably the time of the response, not of the page.
+# A more recent Last-Modified is probably the time of the response rather than of the page's change.
 _MIN_UNCHANGED_S = 60.0
 
 

@@ -8,8 +8,8 @@ due rows match the nodes, which are authoritative, and the graph's counts match 
 may run at the same time: rows younger than a grace period are left unchanged, since their writers
 may still complete them.
 
-If a run is killed, the next run completes it: the list of replaced files is stored until a walk has
-finished, and a URL is made due before the last row that contains it is deleted.
+If a run is killed, the next run completes its work, because the list of replaced files is stored
+until a walk has finished, and a URL is made due before the last row that contains it is deleted.
 """
 
 from __future__ import annotations

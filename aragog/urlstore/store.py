@@ -188,7 +188,7 @@ class UrlStore:
             provenance: the source of each field, which `get(info=True)` returns.
             if_version: write only if the record still has this version; "" if the record must not
                 exist yet.
-            to_delete: fields that the caller deletes afterwards; they do not count toward the
+            to_delete: fields that the caller deletes afterward; they do not count toward the
                 limits.
 
         Raises:
@@ -275,7 +275,8 @@ class UrlStore:
             InvalidField: a field of a page is not accepted; nothing was written.
             StoreUnavailable: the tables do not respond. Part of the batch may be written; write it
                 again.
-            ContentUnavailable: the content store does not respond; likewise.
+            ContentUnavailable: the content store does not respond. Part of the batch may be
+                written; write it again.
         """
         return self._batches.write(pages)
 

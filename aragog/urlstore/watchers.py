@@ -49,7 +49,7 @@ class Watches:
         """
         Write a watch or an unwatch.
 
-        Returns True if the page is watched afterwards, False if not, and None after an unwatch of a
+        Returns True if the page is watched afterward, False if not, and None after an unwatch of a
         page that was never watched. Such an unwatch does not set `s:watched`. If the watch that it
         ends arrives later, writing that watch sets `s:watched`.
 

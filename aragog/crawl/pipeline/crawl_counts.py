@@ -81,7 +81,7 @@ class CrawlCounts:
 
     @property
     def open(self) -> int:
-        """How many waiting URLs, and held links that may still be followed, are left."""
+        """How many waiting URLs are left, plus the held links that may still be followed."""
         return self.waiting + self.held
 
     @property

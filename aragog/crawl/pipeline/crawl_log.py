@@ -315,7 +315,9 @@ def log_files(settings: CrawlLogSettings, content: ContentSettings, data_dir: Pa
 # rows whose file exists. In that case all rows of the file must come back, not just some.
 SETTLE_MS = 5_000
 LEASE_S = 150.0
-"""Longer than an upload to a hanging server takes. If a writer is killed, rows wait this long."""
+"""The lease lasts longer than an upload to a hanging server takes. If a writer is killed, rows wait
+this long.
+"""
 _LEASE = "writer"
 
 

@@ -362,7 +362,7 @@ class AliasMerger:
         self._properties.put(
             self._zen.node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms
         )
-        # Delete these two last: while they exist, a repeated call finds the rest.
+        # Delete these two last, because a repeated call finds the rest while these exist.
         last = {c: moved.pop(c) for c in (nodes.SENTINEL, nodes.FACTS) if c in moved}
         self._properties.delete_many(
             [(self._zen.node_id(source), [c], cell.at_ms) for c, cell in moved.items()]

@@ -68,7 +68,7 @@ def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
 
 
 def _items_in(plan: PageWritePlan) -> list[tuple[str, bytes]]:
-    # Look only at field names: this runs twice for each page, and most pages have no items.
+    # Look only at field names, because this runs twice for each page, and most pages have no items.
     written = (
         (name, plan.cells.get(nodes.field_column(name)))
         for name in plan.page.fields

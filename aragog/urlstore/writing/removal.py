@@ -11,8 +11,8 @@ After a redirect, a canonical URL or a merge, data that was fetched from a URL m
 another URL. This data is found by the URL that it was fetched from, and deleted as well; the other
 URL is not refused.
 
-Safe to repeat. If it is killed, the next call completes it: the list in which a takedown finds a
-URL is updated last, and a pointer is deleted after its target.
+Safe to repeat. If a call is killed, the next call completes its work, because the list in which a
+takedown finds a URL is updated last, and a pointer is deleted after its target.
 """
 
 from __future__ import annotations

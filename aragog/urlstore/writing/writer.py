@@ -326,8 +326,8 @@ class PageWriter:
             for alias in plan.aliases
             for put in alias_puts(self._zen, alias, plan.canonical, now_ms)
         ]
-        # This comes before the pointers, because a repeated write finds those already set and would
-        # skip this.
+        # This comes before the pointers, because a repeated write finds the pointers already set
+        # and would skip this step.
         edges += _moved_rows(self._zen, plans)
         if edges:
             self._zen.mutate(edges)
