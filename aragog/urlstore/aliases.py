@@ -1,4 +1,4 @@
-"""The public API for aliases: list, merge and undo them. URLs need not be normalized."""
+"""The public API to list, merge and undo aliases. URLs need not be normalized."""
 
 from __future__ import annotations
 

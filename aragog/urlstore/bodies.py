@@ -206,7 +206,7 @@ class Bodies:
         return StoredBody(block.body, block.meta)
 
     def give_up(self, row: Row) -> None:
-        """Release a node's body: delete the object, or mark the record as dead."""
+        """Release a node's body, by deleting the object or marking the record as dead."""
         if key := nodes.text(row, nodes.CONTENT_KEY):
             self.objects.delete(key)
         if self.packs and (pointer := pointer_of(row)):
@@ -214,8 +214,8 @@ class Bodies:
 
     def erase(self, row: Row, columns: Iterable[bytes]) -> None:
         """
-        Erase the bodies that these columns of a node point to: objects at once, records within
-        `content.takedown_hours`.
+        Erase the bodies that these columns of a node point to. Objects are erased immediately, and
+        records within `content.takedown_hours`.
 
         A record that belongs to another page is kept, because it contains no data of this page.
         """
@@ -277,8 +277,8 @@ def records_of(
 
 def live_records(row: Row, keep_versions: int) -> set[PackPointer]:
     """
-    Return the node's records that must be kept: its body, its kept versions, and its newest
-    revisit.
+    Return the node's records that must be kept, which are its body, its kept versions, and its
+    newest revisit.
 
     The newest revisit is kept until there is a newer record, because it proves that the body had
     not changed until that revisit.

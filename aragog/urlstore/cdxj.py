@@ -41,7 +41,7 @@ _QUERY_SESSIONS = tuple(
 
 
 _SIMPLE_URL = re.compile(r"https?://([a-z0-9.-]+)((?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)/?")
-"""Matches most URLs: without a port, parameters, escapes, empty segments or dot segments."""
+"""Matches most URLs, which have no port, parameters, escapes, empty segments or dot segments."""
 _encode_json = json.JSONEncoder(separators=(",", ":")).encode
 
 

@@ -16,7 +16,8 @@ class ContentPut(NamedTuple):
 
 class ContentStore(Protocol):
     """
-    Stores objects by key: a SHA-256 in hex. An object has bytes and a small table of strings.
+    Stores objects by a key, which is a SHA-256 in hex. An object has bytes and a small table of
+    strings.
 
     Every method raises `ContentUnavailable` if the store does not respond.
     """

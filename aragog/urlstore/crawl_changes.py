@@ -194,7 +194,7 @@ def _last_change(row: Row, since_ms: int) -> PageNews | None:
 
 
 def as_text(counts: Mapping[PageNews, int]) -> str:
-    """Return the counts as text: `310 unchanged, 12 changed, 3 new, 2 gone`, and other kinds."""
+    """Return the counts as text, such as `310 unchanged, 12 changed, 3 new, 2 gone`."""
     always_shown = (PageNews.UNCHANGED, PageNews.CHANGED, PageNews.NEW, PageNews.GONE)
     listed = [news for news in PageNews if news in always_shown or counts.get(news)]
     return ", ".join(f"{counts.get(news, 0):,} {news}" for news in listed)

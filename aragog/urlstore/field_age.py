@@ -55,7 +55,7 @@ def age_text(
     extractors: Collection[str] = (),
 ) -> str:
     """
-    Return a value's source and age as text: `from json-ld #1, confirmed 2 h ago`.
+    Return a value's source and age as text, such as `from json-ld #1, confirmed 2 h ago`.
 
     The arguments are those of `true_at_ms`. The text for written values is like `written 3 d ago`.
     Empty if neither is known. The source is untrusted text.

@@ -1,4 +1,4 @@
-"""Maintenance of a UrlStore: compaction, repair, freshness, and positions of long walks."""
+"""Maintain a UrlStore, with compaction, repair, freshness, and positions of long walks."""
 
 from __future__ import annotations
 

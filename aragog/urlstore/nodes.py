@@ -52,7 +52,7 @@ from zengraph import MultiGraph
 from zengraph.records import Cell, Row
 
 SENTINEL = b"m:_"
-"""A record's marker cell: `PRESENT`, or the time (ms) from which the page is hidden."""
+"""A record's marker cell, which is `PRESENT` or the time (ms) from which the page is hidden."""
 PRESENT = b"1"
 URL = b"s:url"
 CANONICAL = b"s:canonical_url"

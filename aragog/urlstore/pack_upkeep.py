@@ -1,5 +1,5 @@
 """
-Upkeep of packs: reclaim dead space, and erase bytes that must not be kept.
+Upkeep of packs, which reclaims dead space, and erases bytes that must not be kept.
 
 A pack is rewritten if more than half of its bytes are dead, or if a takedown requires some of its
 bytes to be erased. Its live records are copied to a new pack and their pages are pointed there. The

@@ -1,4 +1,4 @@
-"""The values that the UrlStore takes and returns: frozen dataclasses and tuples, without I/O."""
+"""The values that the UrlStore takes and returns, as frozen dataclasses and tuples without I/O."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 class OutLink(NamedTuple):
-    """A link on a page: its target (absolute, normalized), anchor text and rel words."""
+    """A link on a page, with its target (absolute, normalized), anchor text and rel words."""
 
     url: str
     text: str = ""
@@ -54,7 +54,7 @@ class LinkRecord(NamedTuple):
     """A link, read from its source or from its target."""
 
     url: str
-    """The other end of the link: an outlink's target, or an inlink's source."""
+    """The other end of the link, which is an outlink's target or an inlink's source."""
     text: str
     rel: str
     at_ms: int
@@ -183,7 +183,7 @@ class PageWrite:
     """True until `canonical_url` itself was fetched and confirmed to be canonical."""
     canonical_reasons: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
-    """Further aliases: the URLs that redirected permanently on the way to the page."""
+    """Further aliases, which are the URLs that redirected permanently on the way to the page."""
     fetched_at_ms: int
     fields: Mapping[str, bytes] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
@@ -280,8 +280,8 @@ class Record:
     """The current version, for `put(if_version=…)`."""
     content_key: str | None = None
     """
-    The content's location: an object's key, or for a record in a pack, the version, pack, offset,
-    length and digest, separated by spaces. None if there is no content.
+    The content's location. This is an object's key or, for a record in a pack, the version, pack,
+    offset, length and digest, separated by spaces. None if there is no content.
     """
     content_hash: str | None = None
     content_bytes: int | None = None

@@ -1,5 +1,5 @@
 """
-The UrlStore: metadata, content and links of URLs, by any spelling and through any alias.
+The UrlStore, which has the metadata, content and links of URLs, by any spelling or alias.
 
 Reads and writes apply to the canonical URL of the given URL. The URL is normalized, and its node is
 read together with the requested cells; only an alias needs a second round trip. There are no

@@ -288,7 +288,7 @@ def _protocols(tls: str | None, http_version: str | None) -> tuple[tuple[str, st
 
 @lru_cache(maxsize=1024)
 def status_line(status: int) -> str:
-    """Return the status line without the version: `200 OK`."""
+    """Return the status line without the version, such as `200 OK`."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:

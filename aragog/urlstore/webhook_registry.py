@@ -47,7 +47,7 @@ class Webhook:
 
 
 def webhook_name(url: str, owner: str | None, host: str | None, purpose: str | None = None) -> str:
-    """Return a webhook's name: twelve hex digits."""
+    """Return a webhook's name, which is twelve hex digits."""
     parts = [url, owner, host, *([purpose] if purpose else [])]
     return hashlib.sha256(orjson.dumps(parts)).hexdigest()[:12]
 

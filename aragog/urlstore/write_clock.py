@@ -33,7 +33,7 @@ class WriteClock:
         return max(self.clock.now_ms(), self._floor_ms)
 
     def record_deletion(self, at_ms: int) -> None:
-        """Report a delete with this timestamp: later writes get a later timestamp."""
+        """Report a delete with this timestamp, so that later writes get a later timestamp."""
         self._floor_ms = max(self._floor_ms, at_ms + 1)
 
     def instant(self, at_ms: int | None, name: str = "at_ms") -> int:

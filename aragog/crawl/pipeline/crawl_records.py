@@ -39,7 +39,7 @@ class CrawlPhase(StrEnum):
     CANCELLED = "cancelled"
     """Someone ended it. Its waiting URLs are not fetched."""
     ENDED = "ended"
-    """A limit ended it: `until` or `max_bytes`."""
+    """A limit ended it, either `until` or `max_bytes`."""
 
 
 ENDED_STATES = (CrawlPhase.CANCELLED, CrawlPhase.ENDED)

@@ -1,5 +1,6 @@
 """
-Reads messages of any producer: one URL, a list, or a batch (`aragog.crawl.pipeline.messages`).
+Reads messages of any producer. A message is one URL, a list, or a batch
+(`aragog.crawl.pipeline.messages`).
 
 Producers outside the pipeline may send URLs in any spelling. Entries that are neither URLs nor
 jobs are reported as problems, and the other entries are still read.

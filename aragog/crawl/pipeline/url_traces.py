@@ -115,7 +115,7 @@ class CallSpans:
 
 class StageSpans:
     """
-    The spans of one run of a stage: one for each traced URL of its message.
+    The spans of one run of a stage, one for each traced URL of its message.
 
     Methods do nothing for jobs whose URL is not traced.
     """

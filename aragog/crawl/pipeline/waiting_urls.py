@@ -65,7 +65,7 @@ def _entries(messages: list[object]) -> Iterator[Mapping[str, object]]:
 
 
 def cause(entry: Mapping[str, object]) -> str:
-    """Return what a URL in a fetch message waits for: its slot, its next attempt, or a worker."""
+    """Return whether a URL in a fetch message waits for its slot, its next attempt, or a worker."""
     if entry.get("slot_at_ms"):
         return SLOT
     return RETRY if entry.get("attempt") else TURN

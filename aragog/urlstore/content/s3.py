@@ -61,7 +61,8 @@ class S3Content(S3Bucket):
 
     def put_many(self, puts: Sequence[ContentPut]) -> None:
         """
-        Put several objects in parallel: a PUT takes 2 ms of CPU and 10 to 100 ms of waiting.
+        Put several objects in parallel, because a PUT takes 2 ms of CPU and 10 to 100 ms of
+        waiting.
 
         All puts have ended when this returns or raises; the first error is raised.
         """

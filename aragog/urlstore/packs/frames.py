@@ -32,7 +32,7 @@ _MEMBER_BYTES = 65_536
 
 
 class Frame(NamedTuple):
-    """A compressed record in a pack: all of its zstd frames, or its gzip member."""
+    """A compressed record in a pack, as all of its zstd frames or its gzip member."""
 
     offset: int
     data: bytes

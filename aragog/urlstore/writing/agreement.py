@@ -54,7 +54,7 @@ class Judgment:
 
 
 def is_failed_fetch(page: PageWrite) -> bool:
-    """Return True for a fetch without a page: it shows nothing about identity, fields or links."""
+    """Return True for a fetch without a page. It shows nothing about identity, fields or links."""
     return not page.fields and page.links is None and page.content is None
 
 

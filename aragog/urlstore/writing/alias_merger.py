@@ -110,7 +110,7 @@ class AliasMerger:
 
     def settle(self, alias: str, now_ms: int, *, trusted: bool = False) -> None:
         """
-        Move an alias's own data to its canonical URL: content, links, due row, fields.
+        Move an alias's own content, links, due row and fields to its canonical URL.
 
         If the canonical URL has its own page, the alias's page is deleted instead, because a page
         that just declares a canonical URL must not replace the page there. With `trusted` it is
@@ -316,7 +316,7 @@ class AliasMerger:
                 yield edge.properties[_URL].decode()
 
     def _move(self, source: str, own: Row, canonical: str, target_row: Row, now_ms: int) -> None:
-        """Move cells to another node: put them there first, then delete them here."""
+        """Move cells to another node. Puts them there first, and then deletes them here."""
         moved = {
             c: cell
             for c, cell in own.items()

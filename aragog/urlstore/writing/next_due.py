@@ -141,7 +141,7 @@ def _evidence(
 def _stretch(
     before: RefreshState | None, mark: PageMark | None, trust: HostTrust | None, at_ms: int
 ) -> float:
-    """Return the factor for the page's interval: above 1 if its host reports changes reliably."""
+    """Return the factor for the page's interval, above 1 if its host reports changes reliably."""
     if mark is None or not mark.covered or trust is None or before is None:
         return 1.0
     is_recent = at_ms - trust.read_at_ms <= before.interval_s * 1000

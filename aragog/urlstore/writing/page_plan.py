@@ -1,5 +1,5 @@
 """
-Page write plans: the changes that one fetched page makes to the store.
+Page write plans, each with the changes that one fetched page makes to the store.
 
 This module does no I/O: it takes the nodes that were read, and returns the cells to write. A plan
 is created (`PageWritePlan`) and then filled in place, part by part: facts, fields, next fetch,
@@ -168,10 +168,7 @@ def has_data(row: Row) -> bool:
 
 
 def referenced_urls(rows: Mapping[str, Row]) -> list[str]:
-    """
-    Return URLs that must be read too, because these nodes refer to them: canonical URLs and
-    senders.
-    """
+    """Return the canonical URLs and senders that these nodes refer to, which must also be read."""
     urls = {alias_of(row, url) for url, row in rows.items()} - {None}
     for row in rows.values():
         if nodes.OWN not in row and nodes.SENTINEL in row:

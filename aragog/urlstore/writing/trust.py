@@ -1,5 +1,5 @@
 """
-Provisional aliases: pages stored under a canonical URL that was never fetched.
+Provisional aliases, whose pages are stored under a canonical URL that was never fetched.
 
 The first page that declares such a URL provides its record, and other pages that match it join. If
 a later page, or the page of the URL itself, does not match, the record moves back to the page that

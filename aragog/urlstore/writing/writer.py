@@ -445,7 +445,7 @@ def _node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
 
 
 def _write_time_row(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> Mutation:
-    """Return the cells with the time of the write instead of the fetch: version and due time."""
+    """Return the cells dated at the write rather than the fetch, which are version and due time."""
     cells = {
         nodes.VERSION: os.urandom(8).hex().encode(),
         nodes.DUE: due_cell(plan.due_at_ms),
