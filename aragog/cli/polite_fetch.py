@@ -1,8 +1,8 @@
 """
-Fetches individual pages for a command, without a system: `aragog try`, `aragog new`.
+Fetches individual pages for `aragog try` and `aragog new`, which need no running system.
 
-As in every fetch, robots.txt and the SSRF filter are obeyed, and requests to a host keep an
-interval. The slots of a running system are not used.
+As in every fetch, robots.txt is obeyed, the SSRF filter applies, and requests to the same host are
+spaced out. The slots of a running system are not used.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def fetch_all(urls: Iterable[str], settings: Settings) -> Iterator[Outcome]:
 
     Raises:
         NotAllowed: robots.txt forbids fetching one of the URLs.
-        ConfigError: the User-Agent has no contact.
+        ConfigError: the User-Agent has no contact information.
     """
     signer = request_signer(settings.identity)
     egress = Egress(settings.egress, settings.fetch, SystemClock())
@@ -60,7 +60,7 @@ def fetch_all(urls: Iterable[str], settings: Settings) -> Iterator[Outcome]:
 
 
 class _IntervalGate(OpenGate):
-    """A gate that keeps the default interval between requests to a host."""
+    """A gate that enforces the default interval between requests to a host."""
 
     def __init__(self, interval_s: float) -> None:
         self._interval_s = interval_s
@@ -100,7 +100,7 @@ class _RobotsGate(_IntervalGate):
 
 
 class _RobotsFileGate(OpenGate):
-    """The gate for fetching robots.txt itself, which follows any redirect."""
+    """The gate for fetching robots.txt itself. It allows any redirect."""
 
     def __init__(self, interval_gate: _IntervalGate) -> None:
         self._interval_gate = interval_gate

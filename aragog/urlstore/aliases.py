@@ -1,4 +1,4 @@
-"""The public API for aliases: list, merge and undo them. URLs need not be normalized."""
+"""The public API to list, merge and undo aliases. URLs need not be normalized."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Aliases:
         self._clock.record_deletion(now_ms)
 
     def undo(self, alias_url: str) -> None:
-        """Make an alias independent again; data from its own fetches moves back to it."""
+        """Make an alias independent again. Data from its own fetches moves back to it."""
         now_ms = self._clock.now_ms()
         self._merger.undo(normalize(alias_url), now_ms)
         self._clock.record_deletion(now_ms)

@@ -38,7 +38,7 @@ from zengraph.records import Cell, Row
 
 BODY, REVISIT, SHARED = b"body", b"revisit", b"shared"
 """
-The relation of a node to a record: the page's own body, a fetch that found the body unchanged, or
+How a node uses a record: for the page's own body, for a fetch that found the body unchanged, or for
 another page's identical body.
 """
 ENCODING = b"warc"
@@ -87,7 +87,7 @@ class Packs:
         """
         Return the decompressed record at a pointer.
 
-        Takes one request, and a second one if the pack has a dictionary that is not cached.
+        Takes one request, or two if the pack has a dictionary that is not cached.
 
         Raises:
             CorruptContent: the record is missing, or its bytes do not match the pointer.
@@ -144,7 +144,7 @@ class Bodies:
             place.connect()
 
     def compress(self, body: bytes) -> bytes:
-        """Compress a fetched body in the form in which the store keeps it. Never raises."""
+        """Compress a fetched body as the store will keep it. Never raises."""
         return compress(body) if self.packs is None else self.packs.shared.compress(body)
 
     def decompress(self, blob: bytes) -> bytes:
@@ -159,7 +159,7 @@ class Bodies:
 
     def readable(self, blob: bytes | None) -> bytes | None:
         """
-        Return a compressed body, or None if its dictionary was erased while it waited.
+        Return a compressed body, or None if its dictionary was erased while the body waited.
 
         Raises:
             StoreUnavailable: the store does not respond.
@@ -174,8 +174,8 @@ class Bodies:
 
     def storable(self, blob: bytes | None) -> bytes | None:
         """
-        Return a compressed body in the form in which it is stored: without a dictionary, unless
-        this process writes packs with dictionaries. None if it is not `readable`.
+        Return a compressed body as it is stored, which is without a dictionary unless this process
+        writes packs with dictionaries. None if the body is not `readable`.
         """
         blob = self.readable(blob)
         if blob is None or self.packs is None or self.packs.shared.is_on:
@@ -206,7 +206,7 @@ class Bodies:
         return StoredBody(block.body, block.meta)
 
     def give_up(self, row: Row) -> None:
-        """Release a node's body: delete the object, or mark the record as dead."""
+        """Release a node's body, by deleting the object or marking the record as dead."""
         if key := nodes.text(row, nodes.CONTENT_KEY):
             self.objects.delete(key)
         if self.packs and (pointer := pointer_of(row)):
@@ -214,8 +214,8 @@ class Bodies:
 
     def erase(self, row: Row, columns: Iterable[bytes]) -> None:
         """
-        Erase the bodies that these columns of a node point to: objects at once, records within
-        `content.takedown_hours`.
+        Erase the bodies that these columns of a node point to. Objects are erased immediately, and
+        records within `content.takedown_hours`.
 
         A record that belongs to another page is kept, because it contains no data of this page.
         """
@@ -277,11 +277,11 @@ def records_of(
 
 def live_records(row: Row, keep_versions: int) -> set[PackPointer]:
     """
-    Return the node's records that must be kept: its body, its kept versions, and its newest
-    revisit.
+    Return the node's records that must be kept, which are its body, its kept versions, and its
+    newest revisit.
 
     The newest revisit is kept until there is a newer record, because it proves that the body had
-    not changed until then.
+    not changed until that revisit.
     """
     pointer, records = pointer_of(row), records_of(row)
     live = set() if pointer is None else {pointer}

@@ -1,5 +1,5 @@
 """
-CDXJ: the index of WARC files by URL and time, which replay programs read.
+CDXJ, an index of WARC files by URL and time, which replay programs read.
 
 Each line has the key of a URL, the time of its capture, and JSON with the location of its record.
 The key (SURT: Sort-friendly URI Reordering Transform) has the host's labels in reverse order, so
@@ -41,7 +41,7 @@ _QUERY_SESSIONS = tuple(
 
 
 _SIMPLE_URL = re.compile(r"https?://([a-z0-9.-]+)((?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)/?")
-"""Matches most URLs: without a port, parameters, escapes, empty segments or dot segments."""
+"""Matches most URLs, which have no port, parameters, escapes, empty segments or dot segments."""
 _encode_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -155,7 +155,7 @@ def _query(text: str) -> bytes:
 
 
 def _unescape(text: str) -> bytes:
-    """Return the bytes of a text with percent escapes decoded repeatedly."""
+    """Return the bytes of a string with percent escapes decoded repeatedly."""
     if "%" not in text:
         return text.encode()
     before, after = text.encode(), unquote_to_bytes(text)

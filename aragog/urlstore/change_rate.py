@@ -1,5 +1,5 @@
 """
-Estimate how often a page changes, and how often it should be fetched. Pure.
+Estimate how often a page changes, and how often it should be fetched. Pure functions, no I/O.
 
 The belief about the change rate λ is a Gamma distribution with two parameters (shape `a`, rate
 `b_s` in seconds), so checks at irregular intervals can be processed without keeping a history. If a
@@ -59,7 +59,7 @@ def updated_belief(
     a: float, b_s: float, elapsed_s: float, weight: float, *, is_reported: bool = False
 ) -> tuple[float, float]:
     """
-    Return the belief (`a`, `b_s`) after a check `elapsed_s` after the last check.
+    Return the belief (`a`, `b_s`) after a check that took place `elapsed_s` after the previous one.
 
     Args:
         a: shape of the belief.

@@ -101,7 +101,10 @@ class ChangeSignals:
                     _UNNAMED.add()
 
     def record_unchanged(self, urls: Iterable[str], at_ms: int) -> None:
-        """Record that these files returned a 304, so they have reported no changes since."""
+        """
+        Record that these files returned a 304, so they have reported no changes since they were
+        last read.
+        """
         for name in {host(url) for url in urls}:
             self.change(name, partial(trust.record_read, at_ms=at_ms))
 
@@ -164,7 +167,7 @@ class ChangeSignals:
 
         Known sitemaps whose lastmod shows a change become due now, unless they were read within a
         quarter of their interval. This limit is needed because some indexes give every file the
-        current time, which would otherwise cause a read of every file each time.
+        current time, so every file would otherwise be read each time.
         """
         newest = sorted(listed, key=lambda child: -(child.lastmod_ms or 0))
         rows = self.nodes.follow([child.url for child in newest], _SOURCE_COLUMNS)
@@ -330,8 +333,8 @@ def _earlier_due(
     url: str, row: Row, state: RefreshState, now_ms: int, settings: RefreshSettings
 ) -> list[tuple[Due, int]]:
     """
-    Return the page with the earliest time at which it may be fetched; empty if it is due before
-    that.
+    Return the page with the earliest time at which the page may be fetched; empty if the page is
+    due before that time.
     """
     due = text(row, nodes.DUE)
     at_ms = max(now_ms, state.checked_at_ms + int(settings.min_interval_s * 1000))

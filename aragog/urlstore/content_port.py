@@ -16,14 +16,15 @@ class ContentPut(NamedTuple):
 
 class ContentStore(Protocol):
     """
-    Stores objects by key: a SHA-256 in hex. An object has bytes and a small table of strings.
+    Stores objects by a key, which is a SHA-256 in hex. An object has bytes and a small table of
+    strings.
 
     Every method raises `ContentUnavailable` if the store does not respond.
     """
 
     def put(self, key: str, body: bytes, meta: Mapping[str, str]) -> None:
         """
-        Replace the object: its body and meta together.
+        Replace the object's body and meta together.
 
         When this returns, readers find the object even if a process is killed. After a power
         failure, S3 still has it. A folder may lose the last seconds or contain incomplete bytes,
@@ -40,12 +41,12 @@ class ContentStore(Protocol):
         """Delete the object; no error if it does not exist."""
 
     def keys(self, prefix: str = "") -> Iterator[str]:
-        """Keys that start with `prefix`, in ascending order."""
+        """Yield the keys that start with `prefix`, in ascending order."""
 
 
 @runtime_checkable
 class Connectable(Protocol):
-    """A content store, or pack files, on a server."""
+    """A content store, or a store of pack files, on a server."""
 
     def connect(self) -> None:
         """Open a connection in the background, so that no reader waits for that. Never raises."""

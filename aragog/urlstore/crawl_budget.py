@@ -1,18 +1,19 @@
 """
-Crawl budgets: choose which of a domain's due refreshes its rate allows. Pure.
+Crawl budgets choose which of a domain's due refreshes its rate allows. Pure functions, no I/O.
 
 Fetching due pages in order would give all pages of an overloaded domain the same interval: pages
 that change too fast to be kept fresh would get as many fetches as pages that could be kept fresh. A
-fetch therefore has a shadow price: the seconds of freshness that it must gain. Fetching a page with
-change rate λ that was last compared T seconds ago gains (1 - (1+λT)exp(-λT))/λ, at most 1/λ. The
-price is set so that the number of pages that qualify matches the domain's rate. The result is the
-optimal allocation of Cho and Garcia-Molina (see `change_rate`), for any distribution of rates.
+fetch therefore has a shadow price, which is the seconds of freshness that it must gain. Fetching a
+page with change rate λ that was last checked T seconds ago gains (1 - (1+λT)exp(-λT))/λ, at most
+1/λ. The price is set so that the number of pages that qualify matches the domain's rate. The result
+is the optimal allocation of Cho and Garcia-Molina (see `change_rate`), for any distribution of
+rates.
 
 A controller adjusts the price. The price rises while more pages qualify than the rate allows, or
-while postponed pages wait too long. It falls while fewer pages qualify. It changes by a factor e in
-about a quarter of the domain's usual interval, so a peak of an hour hardly changes it. The allowed
-rate is always used: if too few pages gain as much as the price, the best of the others are fetched
-too.
+while postponed pages wait too long. It falls while fewer pages qualify. It changes by a factor of e
+in about a quarter of the domain's usual interval, so a peak of an hour hardly changes it. The
+allowed rate is always used: if too few pages gain as much as the price, the best of the others are
+fetched too.
 
 Every page is fetched eventually. A page that gains less than the price is considered again when its
 gain has reached the price, when its age has doubled, or after `MAX_WAIT_S`. At `HOPELESS_AGES`
@@ -44,7 +45,7 @@ _QUEUE_SHARE = 0.02
 # Postponed pages are scheduled at most this fraction of the domain's usual interval ahead, because
 # the price rises meanwhile.
 _BOOKED_SHARE = 0.1
-# The price changes by at most a factor e in this fraction of the domain's usual interval.
+# The price changes by at most a factor of e in this fraction of the domain's usual interval.
 _RESPONSE_SHARE = 0.25
 _MAX_STEP = 0.5
 # The weight of each fetched page in the moving average of the usual interval.
@@ -64,8 +65,7 @@ class Budget(NamedTuple):
     """Seconds of freshness that a fetch must gain; at 0 all due pages are fetched."""
     age_s: float = 0.0
     """
-    Moving average of the time between a page's last comparison and its fetch; 0 before the first
-    fetch.
+    Moving average of the time between a page's last check and its fetch; 0 before the first fetch.
     """
     at_ms: int = 0
     """When this state was written."""
@@ -78,7 +78,7 @@ class Budget(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rationed:
-    """The decision on a domain's due URLs: which to fetch now, and which to postpone."""
+    """Which of a domain's due URLs to fetch now, and which to postpone."""
 
     go: list[Due]
     """The pages to fetch now, the most valuable first."""
@@ -98,7 +98,7 @@ def ration(
         due: the domain's due URLs; a URL may have no refresh state.
         budget: the budget after the last tick.
         rate_per_s: refreshes per second, above 0.
-        now_ms: since the epoch.
+        now_ms: the current time, in ms since the epoch.
         tick_s: seconds until the next tick.
     """
     step_ms = 1000 / rate_per_s
@@ -139,8 +139,8 @@ def ration(
 
 def _first_due_ms(budget: Budget, now_ms: int, tick_s: float) -> float:
     """
-    Return the due time for the next postponed URL, or the next tick if the queue is already too
-    long.
+    Return the due time for the next postponed URL, or the time of the next tick if the queue is
+    already too long.
     """
     first_ms = now_ms + tick_s * 1000
     if not budget.age_s:
@@ -155,8 +155,9 @@ def marginal_freshness_s(
     """
     Return the seconds of freshness that fetching a page now gains.
 
-    Always high enough for a page that was never compared, or whose last fetch failed, because it
-    has already waited. `belief` is the probability, from a signal, that the page has changed.
+    The result is always high enough for a page that was never checked or whose last fetch failed,
+    because that page has already waited. `belief` is the probability, from a signal, that the page
+    has changed.
     """
     if state is None or not state.compared_at_ms or state.gone or state.failures:
         return 2 * budget.price_s

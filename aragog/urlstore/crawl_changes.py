@@ -3,8 +3,8 @@ What happened to a crawl's pages since a given time, computed from their nodes.
 
 Nothing is counted while pages are fetched. A node has the time at which its page was stored for the
 crawl (`s:in:<crawl>`), the last change that a fetch found and its time (`s:changed`, written with
-the page), and the time of the last comparison. So the result depends only on the stored nodes and
-the given time, even if fetches were killed and repeated.
+the page), and the time of the last check. So the result depends only on the stored nodes and the
+given time, even if fetches were killed and repeated.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def _last_change(row: Row, since_ms: int) -> PageNews | None:
 
 
 def as_text(counts: Mapping[PageNews, int]) -> str:
-    """Return the counts as text: `310 unchanged, 12 changed, 3 new, 2 gone`, and other kinds."""
+    """Return the counts as text, such as `310 unchanged, 12 changed, 3 new, 2 gone`."""
     always_shown = (PageNews.UNCHANGED, PageNews.CHANGED, PageNews.NEW, PageNews.GONE)
     listed = [news for news in PageNews if news in always_shown or counts.get(news)]
     return ", ".join(f"{counts.get(news, 0):,} {news}" for news in listed)

@@ -1,9 +1,9 @@
 """
-The crawls that a page was stored for: its node has one cell `s:in:<name>` per crawl.
+The crawls that a page was stored for. The page's node has one cell `s:in:<name>` per crawl.
 
-Two more cells of this form protect pages from being deleted with a crawl: `s:in:.imported`, and
-`s:in:.earlier` for a page that was stored before any crawl requested it. No crawl's name starts
-with a dot.
+Two more cells of this form protect pages from being deleted with a crawl. `s:in:.imported` is for
+imported pages, and `s:in:.earlier` is for a page that was stored before any crawl requested it. No
+crawl's name starts with a dot.
 
 Several processes may write these cells at once and may repeat their writes, because each crawl has
 its own cell. The cell moves with the page when URLs are merged, and is deleted with the page. Its

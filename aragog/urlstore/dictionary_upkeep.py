@@ -1,17 +1,18 @@
 """
-Upkeep of shared dictionaries: train one while a crawl fetches few sites, and erase it in time.
+Upkeep of shared dictionaries, which trains one while a crawl fetches few sites, and erases it in
+time.
 
 Compressing pages again later would cost twice the CPU time of storing them, so fetch processes
 compress them with a dictionary of pages that were fetched before (`packs.shared_dictionaries`). It
 is trained on 2 MB of packs, and used if a trial on other records saves 15% or more. Each pack has a
-copy of it, so it saves too little if packs are very small; then they are rewritten by host later
-(`pack_rewrite`), as without a dictionary.
+copy of the dictionary, so it saves too little if packs are very small. Such packs are later
+rewritten by host (`pack_rewrite`), as they are without a dictionary.
 
 A dictionary contains text of the pages that it was trained on. Their packs are therefore kept as
-they are while packs with the dictionary exist: the pages' nodes refer to their records, so a
-takedown finds them. When bytes of such a pack must be erased, the dictionary is not used any more,
-and all packs that have it are written again without it. So a dictionary is used for 1,000 packs at
-most.
+they are while packs with the dictionary exist. The pages' nodes still refer to their records, so a
+takedown finds them. When bytes of such a pack must be erased, the dictionary is no longer used, and
+all packs that have it are written again without it. So a dictionary is used for at most 1,000
+packs.
 """
 
 from __future__ import annotations
@@ -37,23 +38,25 @@ TRAINED_ON_BYTES = 2_097_152
 HOST_BYTES, MAX_BYTES = 65_536, 196_608
 """Size of a dictionary for each large host, and its maximum; stored, it is a third of that."""
 MIN_SAVED = 0.15
-"""A dictionary is used if it saves this fraction of the bytes, its copy in each pack included."""
+"""A dictionary is used if it saves this fraction of the bytes, counting its copy in each pack."""
 MAX_TRAINED_ON = 64
-"""Number of packs that a dictionary is trained on, at most; they are read at once."""
+"""Maximum number of packs that a dictionary is trained on. They are read together."""
 MAX_PACKS = 1000
-"""A dictionary that so many packs have is not used any more; the next packs may train another."""
+"""Once this many packs have a dictionary, it is no longer used. The next packs may train another
+one.
+"""
 CHECKED_BYTES = 524_288
 """How much of a pack is read to check what its dictionary saves."""
 RETRY_MS = 600_000
-"""Milliseconds until the next training after one whose dictionary saved too little."""
+"""Milliseconds until the next dictionary is trained, after one that saved too little."""
 MAX_AGE_MS = 600_000
 """A dictionary is trained on packs of the last ten minutes, because older crawls may have ended."""
 UNUSED_MS = 3_600_000
 """Milliseconds after which a dictionary that no pack has is forgotten."""
 ERASED_MS = 7 * 86_400_000
 """
-Milliseconds during which an erased dictionary is remembered: a process that has it in memory may
-still write a pack with it.
+Milliseconds during which an erased dictionary is remembered, because a process that has it in
+memory may still write a pack with it.
 """
 
 
@@ -64,7 +67,7 @@ class DictionaryUpkeep:
 
     Args:
         trained_on_bytes: size of the packs that a dictionary is trained on.
-        max_packs: a dictionary that so many packs have is not used any more.
+        max_packs: a dictionary is no longer used once this many packs have it.
     """
 
     zen: MultiGraph
@@ -75,7 +78,7 @@ class DictionaryUpkeep:
 
     @property
     def records(self) -> DictionaryRecords:
-        """What is recorded about dictionaries."""
+        """The records of dictionaries."""
         return self.packs.catalog.dictionaries
 
     def kept_packs(self) -> frozenset[str]:
@@ -88,7 +91,7 @@ class DictionaryUpkeep:
         Erase dictionaries if bytes of a pack that they were trained on must be erased.
 
         Their packs are written again by `PackUpkeep`, like others with bytes to erase. Also forgets
-        dictionaries that nothing can need any more.
+        dictionaries that are no longer needed by anything.
         """
         for one in self.records.all():
             if one.erased_ms is None and any(map(self.packs.catalog.erased, one.trained_on)):
@@ -172,7 +175,7 @@ class DictionaryUpkeep:
         return True
 
     def _live(self, name: str) -> list[PackedRecord]:
-        """Return the live records of a pack, without those that must be erased."""
+        """Return the live records of a pack, except those that must be erased."""
         data = self.packs.files.read_all(name)
         if data is None:
             return []
@@ -181,7 +184,10 @@ class DictionaryUpkeep:
         return [one for one in records if one.owners and one.pointer.offset not in erased]
 
     def _saved(self, group: Sequence[FreshPack]) -> float:
-        """Return the fraction of bytes that packs save, by the first records of the last one."""
+        """
+        Return the fraction of bytes that packs save, estimated from the first records of the
+        last pack.
+        """
         data = self.packs.files.read(group[-1].name, 0, CHECKED_BYTES) or b""
         try:
             dictionary = dictionary_of(data)
@@ -203,7 +209,7 @@ class DictionaryUpkeep:
                 catalog.erase_dictionary(pack)
 
     def _is_over(self, one: SharedRecord) -> bool:
-        """Return True if no pack has a dictionary, and none will have it."""
+        """Return True if no pack has the dictionary, and no pack will get it."""
         now_ms = self.clock.now_ms()
         if one.erased_ms is None:
             has_time = one.at_ms > now_ms - UNUSED_MS
@@ -213,7 +219,7 @@ class DictionaryUpkeep:
 
 
 def _complete(data: bytes, dictionary: Dictionary | None) -> Iterator[frames.Frame]:
-    """Yield the records of a pack whose end is missing, without the first (`warcinfo`)."""
+    """Yield the complete records of a pack whose end is missing, except the first (`warcinfo`)."""
     found = frames.beginnings(data, dictionary)
     try:
         for one in islice(found, 1, None):
@@ -223,7 +229,7 @@ def _complete(data: bytes, dictionary: Dictionary | None) -> Iterator[frames.Fra
 
 
 def _newest(fresh: Sequence[FreshPack], min_bytes: int) -> list[FreshPack]:
-    """Return the newest packs that have this size together, or none."""
+    """Return the newest packs that together have this size, or no packs."""
     chosen: list[FreshPack] = []
     for pack in sorted(fresh, reverse=True)[:MAX_TRAINED_ON]:
         chosen.append(pack)
@@ -239,7 +245,7 @@ def _saved_by(
     packs: int,
 ) -> float:
     """
-    Return the fraction of bytes that a dictionary would save in as many packs, by a trial on
+    Return the fraction of bytes that a dictionary would save in that many packs, estimated from
     records that it was not trained on.
     """
     trained_on = {one.pointer for one in samples}

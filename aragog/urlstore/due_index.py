@@ -1,5 +1,5 @@
 """
-The due index: the URLs to fetch again, soonest first.
+The due index, which lists the URLs to fetch again, soonest first.
 
 A row is valid if its time equals `s:due` in the URL's node. A claim is a lease in the row: if a
 claimed URL is not written before the lease ends, it becomes due again.

@@ -1,5 +1,5 @@
 """
-The change feed: changes of pages that were fetched again, kept for a limited time.
+The change feed, which contains changes to pages that were fetched again, for a limited time.
 
 A batch of pages with any change writes one row, keyed by time, before it writes the changed nodes;
 a batch without changes writes no row. After a crash between the two writes, the batch runs again
@@ -168,7 +168,7 @@ class Changes:
 
         The next cursor is never None, because new changes may follow. With an owner, host or item,
         one call examines at most 10,000 changes, so a page may be empty although its cursor
-        advances. Changes of pages that were withdrawn later have no values; one multi-get finds
+        advances. Changes to pages that were withdrawn later have no values; one multi-get finds
         these pages.
 
         Raises:
@@ -194,7 +194,7 @@ class Changes:
 
     def _without_withdrawn(self, changes: Sequence[Change], now_ms: int) -> list[Change]:
         """
-        Remove the values of pages that were deleted since, or have expired.
+        Remove the values of pages that have since been deleted or have expired.
 
         A page whose node is in a damaged file may have been deleted, so its values are hidden until
         the repair.
@@ -232,7 +232,7 @@ class Changes:
 
     def purge(self, is_gone: Callable[[str], bool]) -> int:
         """
-        Delete the changes of URLs for which `is_gone` returns True; returns how many were deleted.
+        Delete the changes to URLs for which `is_gone` returns True; returns how many were deleted.
 
         Other changes in the same row keep their cursors.
         """
@@ -331,9 +331,10 @@ class Feed:
         """
         Return up to `limit` changes after the cursor (None: from the oldest), and the next cursor.
 
-        The changes of all pages, of pages that `owner` watched at the time, or of one host's pages;
-        with `item`, only changes of items of a kind, or of a single item by its key. Each change is
-        returned at least once. A page may be empty although more changes follow its cursor.
+        These are changes to all pages, to pages that `owner` watched at the time, or to one host's
+        pages. With `item`, they are only changes to one kind of item, or to one item by its key.
+        Each change is returned at least once. A page may be empty although more changes follow its
+        cursor.
 
         Raises:
             BadInput: the cursor is not from this feed.

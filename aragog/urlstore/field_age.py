@@ -1,5 +1,5 @@
 """
-The age of a field's value, also as text. Pure.
+Compute the age of a field's value, and describe it as text. Pure functions, no I/O.
 
 An extracted value is confirmed by each later fetch that finds it again, and by each 304. The age of
 an extracted field is therefore the time since its page was last confirmed. The age of any other
@@ -55,9 +55,9 @@ def age_text(
     extractors: Collection[str] = (),
 ) -> str:
     """
-    Return a value's source and age as text: `from json-ld #1, confirmed 2 h ago`.
+    Return a value's source and age as text, such as `from json-ld #1, confirmed 2 h ago`.
 
-    The arguments are those of `true_at_ms`. A written value has a text such as `written 3 d ago`.
+    The arguments are those of `true_at_ms`. The text for written values is like `written 3 d ago`.
     Empty if neither is known. The source is untrusted text.
     """
     at_ms = true_at_ms(name, info, confirmed_at_ms, extractors)

@@ -52,7 +52,7 @@ def is_extracted(name: str) -> bool:
 
 
 def patterns(name: str) -> Iterator[str]:
-    """Yield the keys that may declare a field's format: its name, then each `prefix.*`."""
+    """Yield the keys that may declare a field's format, first its name and then each `prefix.*`."""
     yield name
     while "." in name:
         name = name.rpartition(".")[0]
@@ -75,7 +75,7 @@ class Number:
 
 class FieldFormats:
     """
-    The field registry: the format of each field.
+    The field registry, which has the format of each field.
 
     Args:
         declared: format by field name or `prefix.*` (`store.field_formats`); overrides the
@@ -148,7 +148,7 @@ class FieldFormats:
 
 def parse(text: bytes) -> Any:
     """
-    Parse JSON, keeping every digit: integers of any length, other numbers as `Number`.
+    Parse JSON, keeping every digit. Integers have any length, and other numbers are `Number`.
 
     Raises:
         ValueError: the text is not JSON in UTF-8, is nested too deeply, or has a number that is too

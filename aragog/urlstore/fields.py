@@ -91,7 +91,7 @@ class Fields:
         See `UrlStore.put`.
 
         The fields in `to_delete` do not count toward the record's limits; the caller deletes them
-        afterwards.
+        afterward.
         """
         self._rules.check(fields)
         normalized, now_ms = normalize(url), self._clock.now_ms()

@@ -1,5 +1,5 @@
 """
-Freshness statistics: the age of stored pages by type, and the fraction refreshed in time.
+Freshness statistics, which are the age of stored pages by type and the fraction refreshed in time.
 
 They are computed from a sample. One page in eight is in the sample index, chosen by the hash of its
 URL. The pages after a random hash are read. In a store whose node keys are such hashes
@@ -52,7 +52,7 @@ class Freshness:
 
 
 def freshness(zen: MultiGraph, now_ms: int, sample: int = SAMPLE) -> dict[str, Freshness]:
-    """Freshness by page type; exact if the store has fewer rows than `sample`."""
+    """Return the freshness by page type; exact if the store has fewer rows than `sample`."""
     ages: dict[str, list[float]] = defaultdict(list)
     lateness: dict[str, list[bool]] = defaultdict(list)
     for row in _sample_rows(zen, sample):
@@ -113,7 +113,7 @@ def _sample_rows(zen: MultiGraph, sample: int) -> Iterator[Row]:
 
 
 def _after_random_keys(zen: MultiGraph, sample: int) -> Iterator[Row]:
-    """Nodes after random keys; all nodes of a small table."""
+    """Yield nodes after random keys, or all nodes of a small table."""
     share = -(-sample // _SCAN_COUNT)
     starts = [random.randbytes(ID_BYTES) for _ in range(_SCAN_COUNT)]
     seen: set[bytes] = set()

@@ -1,8 +1,9 @@
 """
-The host index: every URL of a host, and every page that a host sent under another URL.
+The host index, which lists every URL of a host, and every page that was fetched from the host and
+is stored under another URL.
 
-Takedowns need the second list: after a redirect, a canonical URL or a merge, a host's text is
-stored under URLs of other hosts.
+Takedowns need the second list, because after a redirect, a canonical URL or a merge, a host's text
+is stored under URLs of other hosts.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ SENDER = b"i:f"
 SAMPLED = b"i:s"
 SAMPLED_OF = 8
 SAMPLE = b"\xff\xff"
-"""Prefix of the keys of sampled pages (`sample_put`)."""
+"""Key prefix of the sampled pages (`sample_put`)."""
 _SENDERS = b"\xff"
-"""Prefix of the keys of pages by sending host. No reversed host starts with it."""
+"""Key prefix of pages by the host they were fetched from. No reversed host starts with it."""
 
 
 def host_order(url: str) -> bytes:
@@ -45,7 +46,7 @@ def host_put(zen: MultiGraph, url: str, now_ms: int) -> Mutation:
 
 
 def sender_put(zen: MultiGraph, url: str, sender: str, sent_at_ms: int) -> Mutation:
-    """Return the mutation that records when `sender` sent the page stored under `url`."""
+    """Return the mutation that records when `sender` returned the page stored under `url`."""
     order = _SENDERS + host_order(sender) + zen.node_id(sender)
     cells = {HOST_URL: url.encode(), SENDER: sender.encode()}
     return put_order(zen.node_id(url), order, cells, sent_at_ms)
@@ -76,13 +77,13 @@ def moved_sender(position: bytes, sender: str | None, naming: Naming) -> bytes:
 
 
 class SentPage(NamedTuple):
-    """A page that was sent by another URL."""
+    """A page that was fetched from another URL."""
 
     position: bytes
     url: str
     """The URL under which the page's data is stored."""
     sent_at_ms: int
-    """When the sender last sent data for it."""
+    """When data for it was last fetched from the sender."""
 
 
 class Hosts:
@@ -126,15 +127,15 @@ class Hosts:
         return (url for _, url in self._rows([label + b"\0"], b""))
 
     def sent_by_url(self, sender: str) -> Iterator[SentPage]:
-        """Pages with data that this URL sent; one small read per bucket."""
+        """Yield pages with data that was fetched from this URL; one small read per bucket."""
         return self._sent(host(sender), [b"\0" + self._zen.node_id(sender)])
 
     def sent_by_host(self, site: str) -> Iterator[SentPage]:
-        """Pages with data that URLs of a host sent."""
+        """Yield pages with data that was fetched from URLs of a host."""
         return self._sent(site, [b"\0"])
 
     def sent_by_domain(self, domain: str) -> Iterator[SentPage]:
-        """Pages with data that URLs of a domain, or of hosts below it, sent."""
+        """Yield pages with data that was fetched from URLs of a domain or of hosts below it."""
         return self._sent(domain, [b"\0", b"."])
 
     def _sent(self, site: str, endings: list[bytes]) -> Iterator[SentPage]:

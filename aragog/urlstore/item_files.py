@@ -1,5 +1,5 @@
 """
-Files of items that are stored: images and documents whose URLs are in items' fields.
+Stored files of items, such as images and documents, whose URLs are in the items' fields.
 
 A file is stored as a separate page, with its bytes as content and no fields. Files are looked up
 when items are read, so that files stored later are included and files taken down later are not.
@@ -18,7 +18,7 @@ from aragog.urlstore.records import Record, is_allowed
 from urlspelling import normalize
 
 FILE = "file"
-"""The fact that a URL was fetched as an item's file."""
+"""The name of the fact that marks a URL as fetched for an item's file."""
 SHA256 = "sha256"
 """The fact with the SHA-256 of such a file's bytes, in hex."""
 BATCH_SIZE = 500

@@ -1,4 +1,4 @@
-"""Read stored items: by site and kind, by key, and their history."""
+"""Read stored items by site and kind or by key, and read their histories."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ class Items:
         withheld: bool = True,
     ) -> Iterator[StoredItem]:
         """
-        Yield all items of a kind under one site's rules, in constant memory; items with a key once.
+        Yield all items of a kind under one site's rules, each item with a key once. Uses constant
+        memory.
 
         Args:
             kind: the kind's name in the settings.

@@ -10,13 +10,13 @@ A page has the items of a kind in one field (`aragog.pages.items`). The index ha
 | `link`, kind, target, page: 8, 16 and 8 bytes of hashes | the URL of the page |
 
 An item with a key is the same item on all its pages, and is read from the most recently fetched
-page. An item without a key belongs to its page only, and all such items of a page share one record.
+page. An item without a key belongs only to its page, and all such items of a page share one record.
 A record is written before the node that makes it valid, and deleted after the node has changed.
 Every hit is verified at its node, so items that were taken down, withdrawn or replaced are not
 returned. `aragog store repair` restores records lost with a damaged file.
 
 `link` records lead to the items that link to a page. The page's items inherit values from those
-(`from_parent`).
+items (`from_parent`).
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def entries_of(
     url: str, row: Row, columns: Iterable[bytes] | None = None
 ) -> list[tuple[bytes, int]]:
     """
-    Return the names of a node's records, each with the timestamp of its delete.
+    Return the names of a node's records, each with the timestamp for deleting it.
 
     Args:
         url: the node's URL.
@@ -184,7 +184,7 @@ class ItemIndex:
             yield from self._walk(prefix, start)
 
     def of_item(self, prefix: bytes) -> Generator[ItemEntry, None, None]:
-        """One item's records."""
+        """Yield one item's records."""
         if self.serves(prefix):
             yield from self._walk(prefix, b"")
 

@@ -1,5 +1,5 @@
 """
-The crawls that a stored page is kept for, identified by their purposes. Pure.
+The crawls that a stored page is kept for, identified by their purposes. Pure functions, no I/O.
 
 A crawl's name here consists of its purposes, for example `ai-input+search`. `any` is a crawl
 without purposes, and `usual` is the crawl in the settings, whatever its purposes are. The fact

@@ -150,7 +150,7 @@ class Links:
         self, url: str, limit: int = 100, cursor: str | None = None
     ) -> ListPage[LinkRecord]:
         """
-        Links to the page and to its aliases, sorted by source; at most 6,000 per call.
+        Return the links to the page and to its aliases, sorted by source; at most 6,000 per call.
 
         New links appear after the next compaction. Uses constant memory for any number of links.
         """
@@ -164,7 +164,7 @@ class Links:
 
     def of_pages(self, urls: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
         """
-        Target and rel words of all links of each page, by canonical URL; one multi-get.
+        Return the target and rel words of each page's links, by canonical URL. Takes one multi-get.
 
         Raises:
             StoreDamaged: the links of a page are in a damaged file.

@@ -1,4 +1,4 @@
-"""Maintenance of a UrlStore: compaction, repair, freshness, and positions of long walks."""
+"""Maintain a UrlStore, with compaction, repair, freshness, and positions of long walks."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Maintenance:
 
     def dead_pack_bytes(self) -> int | None:
         """
-        Return the bytes of pack records that no page uses any more, as counted by the last upkeep.
+        Return the bytes of pack records that no page uses anymore, as counted by the last upkeep.
 
         None if no upkeep has run yet, or the store has no packs.
         """
@@ -102,7 +102,8 @@ class Maintenance:
 
     def freshness(self, sample: int = SAMPLE, *, cached_s: float = 0.0) -> dict[str, Freshness]:
         """
-        Age of the stored pages and fraction refreshed on time, by page type, from a sample.
+        Return the age of the stored pages and the fraction refreshed on time, by page type, from a
+        sample.
 
         With `cached_s`, may return an earlier result that is at most this old.
         """

@@ -1,10 +1,10 @@
 """
-The ids of a URL's node and of its posting list of inlinks in the graph.
+The graph ids of a URL's node and of its inlink posting list.
 
 A store keeps the id layout with which it was created (`Tables.format`). In the first layout, ids
 are hashes of whole URLs; in later ones, ids group pages by host (docs/adr/0113). Everywhere else,
-the key of a URL is `urlspelling.url_key`: in Redis, in messages, and where stores of both layouts
-must agree.
+the key of a URL is `urlspelling.url_key`. This includes Redis, messages, and data on which stores
+of both layouts must agree.
 """
 
 from __future__ import annotations

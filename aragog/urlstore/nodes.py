@@ -52,7 +52,7 @@ from zengraph import MultiGraph
 from zengraph.records import Cell, Row
 
 SENTINEL = b"m:_"
-"""A record's marker cell: `PRESENT`, or the time (ms) from which the page is hidden."""
+"""A record's marker cell, which is `PRESENT` or the time (ms) from which the page is hidden."""
 PRESENT = b"1"
 URL = b"s:url"
 CANONICAL = b"s:canonical_url"
@@ -108,7 +108,7 @@ MAX_HOPS = 4
 ALIAS_URL = b"p:u"
 """The column of an alias edge with the alias's URL."""
 HISTORIES = b"s:was:"
-"""Prefix of the columns with the histories of fields."""
+"""Prefix of the columns with field histories."""
 
 
 @lru_cache(maxsize=4096)
@@ -163,7 +163,7 @@ def alias_of(row: Row, url: str) -> str | None:
 
 
 def leads_to(row: Row, url: str) -> str | None:
-    """Like `alias_of`, but None for an alias that was taken down, since it must show no page."""
+    """Like `alias_of`, but None for an alias that was taken down, because it must show no page."""
     target = alias_of(row, url)
     return None if target is None or is_taken_down(row) else target
 
@@ -178,7 +178,7 @@ def sender_of(row: Row, url: str) -> str:
 
 
 def was_fetched(row: Row) -> bool:
-    """Return True if a fetch of exactly this URL returned a page, and none found it gone since."""
+    """Return True if a fetch of exactly this URL returned a page and no later one found it gone."""
     own = facts_of(row, OWN)
     return (
         own.get("status") in _PAGE_STATUSES and not own.get("gone") and not own.get("redirects_to")
@@ -244,8 +244,8 @@ def sentinel_of(facts: Mapping[str, object]) -> bytes:
 
 def after_moves(row: Row, at_ms: int) -> int:
     """
-    Return a timestamp, `at_ms` or slightly later, at which a node can receive the page of that
-    time.
+    Return the timestamp, `at_ms` or slightly later, with which the page of that time can be written
+    to a node.
 
     When data moved away from a node, it was deleted at its own timestamp, and its links one
     millisecond later. A put that is not newer than such a delete may be lost.

@@ -78,7 +78,7 @@ def read_object(
 
 
 def _problem(problem: CorruptContent, row: Row) -> Exception:
-    """Return the exception to raise for a mismatch: ContentReplaced if the object is newer."""
+    """Return the exception to raise for a mismatch, ContentReplaced if the object is newer."""
     if not isinstance(problem, ReplacedObject):
         return problem
     pointer = row.get(nodes.CONTENT_HASH)

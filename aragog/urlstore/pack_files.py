@@ -58,7 +58,7 @@ def check_name(name: str) -> str:
     Return `name` if it is a valid pack name.
 
     Raises:
-        BadInput: it is not, so it could refer to a file outside the packs' folder.
+        BadInput: the name is invalid, so it could refer to a file outside the packs' folder.
     """
     if not NAME.fullmatch(name):
         raise BadInput(f"pack {name[:80]!r}: is not a valid pack name")
@@ -66,7 +66,7 @@ def check_name(name: str) -> str:
 
 
 def in_one_piece(data: bytes | Sequence[bytes]) -> bytes:
-    """The bytes of a pack that may be in parts."""
+    """Return the bytes of a pack, which may be in parts, in one piece."""
     return data if isinstance(data, bytes) else b"".join(data)
 
 

@@ -1,9 +1,11 @@
 """
-Group records when packs are rewritten, and decide which packs are worth rewriting. Pure.
+Group records when packs are rewritten, and decide which packs are worth rewriting. Pure functions,
+no I/O.
 
-Records of one host have much in common: compressed with a dictionary made from them, they are a
-quarter to a half smaller. A dictionary takes 20 to 40 KB of its pack, so it is worthwhile only for
-a host with about a megabyte of pages. Records of smaller hosts are grouped without one.
+Records of one host have much in common. If they are compressed with a dictionary made from them,
+they are a quarter to a half smaller. A dictionary takes 20 to 40 KB of its pack, so it is
+worthwhile only for a host with about a megabyte of pages. Records of smaller hosts are grouped
+without one.
 """
 
 from __future__ import annotations

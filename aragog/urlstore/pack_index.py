@@ -1,7 +1,7 @@
 """
 Build the CDXJ index of a pack from its bytes, and build packs from other packs' records.
 
-Pure.
+Pure functions, no I/O.
 """
 
 from __future__ import annotations

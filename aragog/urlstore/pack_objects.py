@@ -2,8 +2,8 @@
 Move content that is stored as objects into packs.
 
 For each page, the record is put first and then the pointer, with the timestamp of the object's
-pointer. The object is deleted last. If a run is killed, the next run completes it: it skips pages
-without an object, and upkeep finds records that no page uses.
+pointer. The object is deleted last. If a run is killed, the next run completes its work. It skips
+pages without an object, and upkeep finds records that no page uses.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ class PackingReport:
     moved: int = 0
     damaged: int = 0
     """
-    Objects that could not be read; they are kept, and `aragog store repair` handles
-    their pages.
+    Objects that could not be read. They are kept, and `aragog store repair` handles their pages.
     """
 
 

@@ -42,7 +42,7 @@ class PackedRecord:
     capture: Capture
     """The record's entry in an index, without its location."""
     raw_bytes: int
-    """The size of the record, decompressed."""
+    """The size of the decompressed record."""
     dictionary: Dictionary | None
     """The dictionary that the frame needs, or None."""
     owners: tuple[tuple[bytes, Row], ...]

@@ -44,7 +44,7 @@ class Rewritten:
     names: list[str] = field(default_factory=list)
     """Packs whose live records have moved."""
     empty: list[str] = field(default_factory=list)
-    """Those packs that had no live records; no reader has a pointer to them."""
+    """Those of these packs that had no live records. No reader has a pointer to them."""
     busy: list[str] = field(default_factory=list)
     """Packs that another process has claimed, or had claimed when it was killed."""
     problems: list[str] = field(default_factory=list)
@@ -74,7 +74,7 @@ class _Copy(NamedTuple):
 
 
 class _Move(NamedTuple):
-    """A change of a node's pointer to a new record."""
+    """A change of a node's pointer, which then points to a new record."""
 
     owner: bytes
     row: Row
@@ -131,11 +131,11 @@ class PackRewriter:
         """
         Move the live records of packs into new packs, in groups of about 64 MB of records.
 
-        The old packs are then marked as moved: no node points to them any more, but readers that
-        read a node earlier may.
+        The old packs are then marked as moved: no node points to them, but readers that read a node
+        earlier may still have a pointer.
 
         With `only_if_smaller`, a group is left as it is if dictionaries would save too little. A
-        rewrite that was killed is completed in any case.
+        rewrite that was killed is always completed.
         """
         done = Rewritten()
         left = list(names)
@@ -155,7 +155,8 @@ class PackRewriter:
         interrupted = set(filter(catalog.is_begun, names))
         claimed = [name for name in names if catalog.claim(name)]
         done.busy += [name for name in names if name not in claimed]
-        # Nobody would find the pages that a dictionary was trained on after their records moved.
+        # After these records have moved, the pages that a dictionary was trained on could no longer
+        # be found.
         catalog.dictionaries.erase_trained_on(claimed)
         only_if_smaller = only_if_smaller and interrupted.isdisjoint(claimed)
         begun: list[_Rewrite] = []

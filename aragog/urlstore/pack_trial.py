@@ -1,5 +1,5 @@
 """
-Try a dictionary on some records before packs are rewritten with it. Pure.
+Try a dictionary on some records before packs are rewritten with it. No I/O.
 
 Compressing a page again and pointing its node to the new record takes twice the CPU time of storing
 it, so it must save enough bytes. How much a dictionary saves depends on the site: a fifth to a half
@@ -42,7 +42,8 @@ class Trial:
         Compress some records with a dictionary; returns None if it would save nothing.
 
         Args:
-            dictionary: best not trained on these records, which it would compress too well.
+            dictionary: preferably not trained on these records, because it would compress them too
+                well.
             records: the records, decompressed.
             before: their size in bytes, compressed without a dictionary.
             all_raw: the decompressed size in bytes of all records that the dictionary is for.

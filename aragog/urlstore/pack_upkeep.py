@@ -1,5 +1,5 @@
 """
-Upkeep of packs: reclaim dead space, and erase bytes that must not be kept.
+Upkeep of packs, which reclaims dead space, and erases bytes that must not be kept.
 
 A pack is rewritten if more than half of its bytes are dead, or if a takedown requires some of its
 bytes to be erased. Its live records are copied to a new pack and their pages are pointed there. The
@@ -8,7 +8,7 @@ the record of a page that was taken down or has a different body now, the body i
 record with only the sharing page's URL.
 
 Rewriting groups records by host, with a dictionary if a host has enough records (`pack_groups`).
-This may also be worthwhile for newly written packs: if large hosts have enough of their bytes, and
+This may also be worthwhile for newly written packs. If large hosts have enough of their bytes, and
 dictionaries save enough of a sample (`pack_trial`), they are rewritten once, as soon as there are
 several such packs, or after an hour. Packs that already have a shared dictionary
 (`dictionary_upkeep`) stay as they are.
@@ -125,7 +125,8 @@ class PackUpkeep:
         for group in fresh_groups([one for one in fresh if one.dictionary], self.clock.now_ms()):
             shared.check(group)
             self._record_checked(packs, [one.name for one in group])
-        # Others are rewritten if nothing is stored with their dictionary within an hour.
+        # Other packs that a dictionary was trained on are rewritten if nothing is stored with it
+        # within an hour.
         taught = [one.name for one in fresh if one.name in kept and shared.is_used(one.name)]
         self._record_checked(packs, taught)
 

@@ -198,12 +198,12 @@ class Packing:
         return found
 
     def _may_share(self, url: str, row: Row) -> bool:
-        """Return True if other pages may share this page's record: not taken down or removed."""
+        """Return False if the page was taken down or removed, so its record must not be shared."""
         is_page = nodes.SENTINEL in row and nodes.leads_to(row, url) is None
         return is_page and not nodes.is_taken_down(row) and not self._takedowns.site_refused(url)
 
     def _original(self, canonical: str, row: Row, pointer: PackPointer) -> Original:
-        """Return the record that has the body of a `revisit`: its URL and fetch time."""
+        """Return the URL and fetch time of the record that has the body of a `revisit`."""
         body = self._body_of(canonical, row, pointer)
         return Original(body.url, iso_date(body.at_ms))
 

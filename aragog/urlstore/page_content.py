@@ -1,4 +1,4 @@
-"""Read and write the content of pages: the stored body, and the node's pointer to it."""
+"""Read and write page content, which is the stored body and the node's pointer to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read pages: records, their history, and lists of URLs."""
+"""Read the records of pages, their histories, and lists of URLs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Read a record, or the report of a fetch, from a node's cells. Pure.
+Read a record, or the report of a fetch, from a node's cells. Pure functions, no I/O.
 
 A report is compressed, usually to 0.5 to 1 KB, and is not decoded when only fields are read. The
 response's headers are only in the report that was stored with the content. That report is kept
@@ -45,7 +45,7 @@ def from_cell(cell: bytes, row: str) -> FetchRecord:
 REPORTS = (nodes.FETCH, nodes.FETCHED)
 """
 The columns with reports; the newer cell is the URL's report. If both have the same time, the first
-counts: it is a 304 that changed the stored response in the second.
+one counts, because it is from a 304 that changed the stored response in the second one.
 """
 
 

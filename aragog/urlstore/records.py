@@ -1,4 +1,4 @@
-"""The values that the UrlStore takes and returns: frozen dataclasses and tuples, without I/O."""
+"""The values that the UrlStore takes and returns, as frozen dataclasses and tuples without I/O."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 class OutLink(NamedTuple):
-    """A link on a page: its target (absolute, normalized), anchor text and rel words."""
+    """A link on a page, with its target (absolute, normalized), anchor text and rel words."""
 
     url: str
     text: str = ""
@@ -54,7 +54,7 @@ class LinkRecord(NamedTuple):
     """A link, read from its source or from its target."""
 
     url: str
-    """The other end of the link: an outlink's target, or an inlink's source."""
+    """The other end of the link, which is an outlink's target or an inlink's source."""
     text: str
     rel: str
     at_ms: int
@@ -75,7 +75,10 @@ ABSENT = "absent"
 
 
 def absent_as(facts: Mapping[str, object]) -> str | None:
-    """Return the outcome that found the page gone or withheld, despite later failures, or None."""
+    """
+    Return the outcome that found the page gone or withheld, even if later fetches failed, or
+    None.
+    """
     if ABSENT in facts:
         return str(facts[ABSENT])
     outcome_name = facts.get("outcome")  # older versions of aragog stored no separate fact
@@ -84,7 +87,7 @@ def absent_as(facts: Mapping[str, object]) -> str | None:
 
 
 def use_of(facts: Mapping[str, object], purpose: str) -> tuple[bool | None, str]:
-    """Return whether the site allows a purpose, or None if it does not say, and the statement."""
+    """Return whether a site allows a purpose (None if it does not say), and its statement."""
     return verdict((facts.get("robots_preferences"), facts.get("page_preferences")), purpose)
 
 
@@ -104,7 +107,7 @@ def is_allowed(facts: Mapping[str, object], purpose: str | None) -> bool:
 
 
 class Ticket(Protocol):
-    """The part of `PackTicket` that a batch needs: the pack that it added bodies to."""
+    """The part of `PackTicket` that a batch needs to check the pack that it added bodies to."""
 
     def check_age(self) -> None:
         """Raise ContentUnavailable if the pack is too old for new pointers."""
@@ -180,7 +183,7 @@ class PageWrite:
     """True until `canonical_url` itself was fetched and confirmed to be canonical."""
     canonical_reasons: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
-    """Further aliases: the URLs that redirected permanently on the way to the page."""
+    """Further aliases, which are the URLs that redirected permanently on the way to the page."""
     fetched_at_ms: int
     fields: Mapping[str, bytes] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
@@ -239,8 +242,8 @@ class Written:
     """The URL under which the page was stored, after following known aliases."""
     stale: bool = False
     """
-    True if newer data was already stored, or the page was removed after the fetch: only missing
-    fields were added.
+    True if newer data was already stored, or the page was removed after the fetch. In that case
+    only missing fields were added.
     """
     unconfirmed: str | None = None
     """
@@ -277,8 +280,8 @@ class Record:
     """The current version, for `put(if_version=…)`."""
     content_key: str | None = None
     """
-    The content's location: an object's key, or for a record in a pack, the version, pack, offset,
-    length and digest, separated by spaces. None if there is no content.
+    The content's location. This is an object's key or, for a record in a pack, the version, pack,
+    offset, length and digest, separated by spaces. None if there is no content.
     """
     content_hash: str | None = None
     content_bytes: int | None = None

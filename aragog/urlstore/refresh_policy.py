@@ -1,5 +1,5 @@
 """
-The refresh policy: decide when a page is fetched again. Pure.
+The refresh policy, which decides when a page is fetched again. Pure functions, no I/O.
 
 A page's state has a belief about its rate of change (`change_rate`), which each fetch updates, and
 its recent failures. The first belief comes from the usual interval for the page's type and fields
@@ -60,7 +60,7 @@ def withheld_s(outcome: str, settings: RefreshSettings) -> float:
 JITTER = 0.1
 """Intervals vary by ±10%, so that pages fetched together spread out over time."""
 
-# A more recent Last-Modified is probably the time of the response, not of the page.
+# A more recent Last-Modified is probably the time of the response rather than of the page's change.
 _MIN_UNCHANGED_S = 60.0
 
 
@@ -80,11 +80,11 @@ class Seen:
     modified_at_ms: int | None = None
     """Last-Modified, or a sitemap's lastmod."""
     source: str | None = None
-    """`sitemap` or `feed` for a file that reports changes of pages; None for a page."""
+    """`sitemap` or `feed` for a file that reports changes to pages; None for a page."""
     signal_count: float = 0.0
     """Number of signals in that file, each weighted by the trust in its host."""
     not_before_ms: int | None = None
-    """No request before this time is useful, because of the robots rules' expiry or Retry-After."""
+    """A request before this time is useless, because of the robots rules' expiry or Retry-After."""
 
 
 class RefreshState(NamedTuple):
@@ -101,8 +101,9 @@ class RefreshState(NamedTuple):
     checks: int = 0
     """Number of fetches that could be compared with an earlier one."""
     changes: float = 0.0
-    """The number of these fetches that found a change; a change of a slow field counts less than
-    one."""
+    """The number of these fetches that found a change; a change to a slow field counts less than
+    one.
+    """
     checked_at_ms: int = 0
     """The last fetch with any outcome."""
     compared_at_ms: int = 0
@@ -114,8 +115,9 @@ class RefreshState(NamedTuple):
     gone_at_ms: int = 0
     failures: int = 0
     """
-    Number of consecutive other failures. Negative while the page is withheld: minus the number of
-    consecutive fetches that withheld it. The count starts again when one follows the other.
+    Number of consecutive failures of other kinds. While the page is withheld, this is minus the
+    number of consecutive fetches that withheld it. The count starts again when the page is first
+    withheld, and when it is no longer withheld.
     """
     due_at_ms: int | None = None
     """The next fetch, as planned by the last one; None if the store gave up on the page."""
@@ -146,13 +148,14 @@ def decide(
     Idempotent: a second call for the same fetch has the same result, so a batch may be repeated.
 
     Args:
-        state: before the fetch; None for the first fetch.
-        seen: the fetch.
+        state: the page's state before the fetch; None for the first fetch.
+        seen: the observations of the fetch.
         changed: fields whose values differ from the stored values; empty for a first fetch.
         present: all fields of the page.
         settings: bounds and effort.
         spread: 0 to 1, this page's position within the jitter.
-        is_reported: a sitemap or feed had reported a change of the page since it was last compared.
+        is_reported: a sitemap or feed had reported a change to the page since the page was last
+            checked.
         stretch: factor for the interval, above 1 if the host's files reliably report changes.
     """
     before = state or RefreshState()

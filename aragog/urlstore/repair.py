@@ -8,8 +8,8 @@ due rows match the nodes, which are authoritative, and the graph's counts match 
 may run at the same time: rows younger than a grace period are left unchanged, since their writers
 may still complete them.
 
-If a run is killed, the next run completes it: the list of replaced files is stored until a walk has
-finished, and a URL is made due before the last row that contains it is deleted.
+If a run is killed, the next run completes its work, because the list of replaced files is stored
+until a walk has finished, and a URL is made due before the last row that contains it is deleted.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class Repair:
         self._check_object(url, row)
 
     def _add_content_entry(self, url: str, row: Row) -> None:
-        """Add a page to the index of same content, at the time of the page's likeness."""
+        """Add a page to the same-content index, at the time of the page's likeness."""
         likeness = nodes.likeness_of(row)
         name = entry_of(url, likeness)
         if name is None or nodes.SENTINEL not in row or self._same.has(name):
@@ -211,7 +211,7 @@ class Repair:
         """
         Return True if the URL is due but was never fetched.
 
-        Then only its due row contains the URL.
+        In that case only its due row contains the URL.
         """
         due = text(row, nodes.DUE)
         return due is not None and self.zen.by_number.has(key, int(due))

@@ -44,7 +44,7 @@ REMEDIES = {
 
 
 _descriptions: list[Any] = []
-"""botocore's loader of the descriptions of S3; empty before the first client."""
+"""botocore's loader of the S3 service descriptions; empty before the first client."""
 _descriptions_lock = threading.Lock()
 
 
@@ -73,7 +73,8 @@ def s3_client(settings: ContentSettings) -> Any:
                 max_pool_connections=settings.s3_parallel + 24,
                 request_checksum_calculation=checksums,
                 response_checksum_validation=checksums,
-                # Use paths: a host name per bucket needs DNS, which self-hosted servers often lack.
+                # Use paths, because a host name per bucket needs DNS, which self-hosted servers
+                # often lack.
                 s3={"addressing_style": "path" if settings.s3_endpoint else "auto"},
             ),
         )
@@ -85,7 +86,7 @@ def s3_client(settings: ContentSettings) -> Any:
 
 
 def _session() -> boto3.session.Session:
-    """A session with its own credentials. All sessions share the descriptions of services."""
+    """Return a session with its own credentials. All sessions share the service descriptions."""
     core = botocore.session.get_session()
     with _descriptions_lock:
         if _descriptions:
@@ -99,7 +100,8 @@ def _without_expect(params: dict[str, Any], **_: Any) -> None:
     """
     Send the body without asking first (`Expect: 100-continue`, RFC 9110, section 10.1.1).
 
-    botocore waits for the server's answer, and for a whole second if a server or proxy gives none.
+    botocore waits for the server's response, and for a whole second if a server or proxy sends
+    none.
     """
     params["headers"].pop("Expect", None)
 
@@ -117,7 +119,7 @@ def s3_errors(where: str) -> Iterator[None]:
 
 
 def s3_code(error: BaseException) -> str:
-    """S3's error code if the server responded, otherwise the name of the exception's class."""
+    """Return S3's error code if the server responded, otherwise the exception's class name."""
     if isinstance(error, ClientError):
         return str(error.response.get("Error", {}).get("Code"))
     return type(error).__name__

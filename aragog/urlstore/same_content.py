@@ -84,7 +84,7 @@ def original_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutati
 
 
 def entries_of(url: str, row: Row) -> list[tuple[bytes, int]]:
-    """Return the names of a node's entries, each with the timestamp of its delete."""
+    """Return the names of a node's entries, each with the timestamp for deleting it."""
     likeness, cell = likeness_of(row), row.get(nodes.LIKENESS)
     name = entry_of(url, likeness)
     if name is None or cell is None:
@@ -202,7 +202,7 @@ class SameContent:
     def _similar_pages(
         self, url: str, likeness: Likeness, entries: Sequence[tuple[bytes, Row]], within: int | None
     ) -> list[SamePage]:
-        """Return the entries' pages that are really similar, according to their nodes."""
+        """Return those of the entries' pages that are similar according to their nodes."""
         own_entry, own_fingerprint = entry_of(url, likeness), fingerprint_of(likeness.text)
         urls = []
         for name, row in entries:

@@ -1,4 +1,7 @@
-"""The refresh schedule: when pages are fetched again, who watches them, and crawl budgets."""
+"""
+The refresh schedule, which covers when pages are fetched again, who watches them, and crawl
+budgets.
+"""
 
 from __future__ import annotations
 

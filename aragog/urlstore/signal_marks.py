@@ -1,5 +1,5 @@
 """
-The changes of a page that sitemaps and feeds report, and their effect on its next fetch. Pure.
+The page changes that sitemaps and feeds report, and their effect on a page's next fetch.
 
 A page's mark contains the newest change date that a sitemap or feed has reported, and when that was
 first read. It is written when the date is new, and once for each page that a trusted host lists, so
@@ -20,12 +20,13 @@ from aragog.urlstore.change_rate import kind_of
 VERSION = 1
 _MAX_STAMP_AGE_MS = 60_000
 """
-If most dates in a file are this close (ms) to the response, the server filled in the current time.
+If most dates in a file are this close (ms) to the response's time, the server filled in the current
+time.
 """
 
 
 class ReportedChange(NamedTuple):
-    """An entry of a sitemap or feed: a page and the date of its last change."""
+    """An entry of a sitemap or feed, which has a page and the date of its last change."""
 
     url: str
     start_ms: int
@@ -63,7 +64,7 @@ def is_news(
     Return True if an entry reports a change that is not known yet.
 
     A date without a time only counts if it is newer than the stored one, and if its day had not
-    ended when the page was last checked. Processing the same read twice gives the same answer.
+    ended when the page was last checked. Processing the same read twice gives the same result.
     """
     if entry.start_ms > read_at_ms:
         return False

@@ -1,4 +1,4 @@
-"""Explain as text how sitemaps and feeds affect a page's next refresh. Pure."""
+"""Explain as text how sitemaps and feeds affect a page's next refresh. No I/O."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def signal_lines(
     settings: RefreshSettings,
     now_ms: int,
 ) -> Iterator[tuple[str, str]]:
-    """(name, text) pairs: what the host's files report about the page, and the trust in them."""
+    """Return (name, text) pairs on what the host's files report about the page, and their trust."""
     if not settings.signals:
         yield "signals of change", "off (refresh.signals)"
         return

@@ -1,12 +1,12 @@
 """
-Decide when a sitemap or feed is read again, based on the results of earlier reads. Pure.
+Decide when a sitemap or feed is read again, based on the results of earlier reads. No I/O.
 
 A file with R true signals per second that is read every S seconds costs 1/S requests per second,
 and each change waits S/2 seconds for its signal on average. If every other fetch must gain `m`
 seconds of freshness (`change_rate`), the sum m/S + R·S/2 is smallest at S = sqrt(2m/R). So a file
-that reports many changes is read often, and a file that reports none is read less and less often.
-Reading a file gains R·T²/2 seconds of freshness T seconds after the last read. When the file is
-due, this equals `m`, so the request is worth as much as the fetch of a page.
+that reports many changes is read often, and a file that reports no changes is read less and less
+often. Reading a file gains R·T²/2 seconds of freshness T seconds after the last read. When the file
+is due, this equals `m`, so the request is worth as much as the fetch of a page.
 
 R is a Gamma belief about a Poisson rate: each read adds its number of signals to the shape, and the
 time since the last read to the rate parameter.

@@ -1,7 +1,7 @@
 """
-The trust in the dates of a host's sitemaps and feeds. Pure; a few numbers per host.
+The trust in the dates of a host's sitemaps and feeds, stored as a few numbers per host.
 
-A signal is a date that reports a change of a page since its last fetch. The next fetch of the page
+A signal is a date that reports a change to a page since its last fetch. The next fetch of the page
 tests the signal: if the page had not changed, the signal was false. If it had changed, the signal
 may have been true, but the page might have changed anyway. The estimate therefore compares how
 often pages with a signal had changed with how often pages usually change. Let `p` be the fraction
@@ -19,7 +19,7 @@ reduction (`change_rate`). This is the model of Busa-Fekete and others (A Scalab
 Algorithm Utilizing Noisy Change-Indicating Signals, 2025), with the two fractions estimated for
 each host.
 
-The weight of evidence halves in 30 days, and about 200 fetches at most are remembered. The trust
+The weight of evidence halves in 30 days, and at most about 200 fetches are remembered. The trust
 therefore adapts when a host's behavior changes, and an untrusted host is tried again.
 """
 
@@ -55,7 +55,7 @@ class Evidence(NamedTuple):
     changed: float
     """The weight of the observed change, 0 to 1."""
     named: bool
-    """True if a file had reported a change since the page was last compared."""
+    """True if a file had reported a change since the page was last checked."""
     covered: bool
     """True if one of the host's files lists the page, and should therefore report its changes."""
     expected: float
@@ -74,9 +74,9 @@ class HostTrust(NamedTuple):
     expected: float = 0.0
     """The number of these fetches in which a change was expected from the pages' own rates."""
     named: float = 0.0
-    """Number of changes of pages in the host's files that were reported before the fetch."""
+    """Number of changes to pages in the host's files that were reported before the fetch."""
     unnamed: float = 0.0
-    """Number of changes of pages in the host's files that were not reported."""
+    """Number of changes to pages in the host's files that were not reported."""
     silent: float = 0.0
     """Number of fetches of pages in the host's files for which no change was reported."""
     read_at_ms: int = 0
@@ -88,7 +88,10 @@ class HostTrust(NamedTuple):
 
     @property
     def room(self) -> float:
-        """The weight of the evidence: fetches for which the pages' rates predicted no change."""
+        """
+        The weight of the evidence, as a number of fetches for which the pages' rates predicted
+        no change.
+        """
         return self.checked - self.expected
 
     @property

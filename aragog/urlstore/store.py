@@ -1,5 +1,5 @@
 """
-The UrlStore: metadata, content and links of URLs, by any spelling and through any alias.
+The UrlStore, which has the metadata, content and links of URLs, by any spelling or alias.
 
 Reads and writes apply to the canonical URL of the given URL. The URL is normalized, and its node is
 read together with the requested cells; only an alias needs a second round trip. There are no
@@ -68,7 +68,7 @@ class UrlStore:
         aliases: which URLs lead to the same page.
         schedule: refresh times, watches, crawl budgets.
         signals: change signals from sitemaps and feeds, and the trust in each host.
-        feed: changes of pages, and webhooks.
+        feed: changes to pages, and webhooks.
         crawls: which crawls a page was stored for.
         same: pages with the same body, and near copies.
         takedowns: URLs and sites that were taken down and must not be stored again.
@@ -161,7 +161,10 @@ class UrlStore:
     def get_many(
         self, urls: Sequence[str], fields: Sequence[str] | None = None, *, info: bool = False
     ) -> list[Record | None]:
-        """`get` for each URL, in order; one multi-get, and one more if there are aliases."""
+        """
+        Like `get` for each URL, in order. Takes one multi-get, and one more if there are
+        aliases.
+        """
         return self.pages.get_many(urls, fields, info=info)
 
     def put(
@@ -185,7 +188,7 @@ class UrlStore:
             provenance: the source of each field, which `get(info=True)` returns.
             if_version: write only if the record still has this version; "" if the record must not
                 exist yet.
-            to_delete: fields that the caller deletes afterwards; they do not count toward the
+            to_delete: fields that the caller deletes afterward; they do not count toward the
                 limits.
 
         Raises:
@@ -272,7 +275,8 @@ class UrlStore:
             InvalidField: a field of a page is not accepted; nothing was written.
             StoreUnavailable: the tables do not respond. Part of the batch may be written; write it
                 again.
-            ContentUnavailable: the content store does not respond; likewise.
+            ContentUnavailable: the content store does not respond. Part of the batch may be
+                written; write it again.
         """
         return self._batches.write(pages)
 

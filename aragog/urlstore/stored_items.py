@@ -44,7 +44,7 @@ class StoredItem:
     """The item's position on its page, starting at 0."""
     also_from: tuple[str, ...] = ()
     """
-    Further URLs that the values come from: the URL that returned the page, if it is not
+    Further URLs that the values come from. They are the URL that returned the page, if it is not
     `page_url`, and the pages of items whose values this item inherits.
     """
     files: tuple[str, ...] = ()
@@ -109,11 +109,7 @@ class ItemReading:
     def _items_of_entry(
         self, entry: ItemEntry, newest_first: Sequence[Record], site: str, key: str | None
     ) -> list[StoredItem]:
-        """
-        Return an entry's item.
-
-        For an entry without a key, all items of its page that have no key.
-        """
+        """Return an entry's item, or its page's items without a key if the entry has no key."""
         for record in newest_first:
             page_items = list(self.of_record(record))
             matching = [
@@ -217,9 +213,9 @@ class ItemReading:
 
 def _add_files(item: StoredItem, stored: Mapping[str, StoredFile]) -> dict[str, Any]:
     """
-    Return the values.
+    Return the values, with descriptions of the stored files.
 
-    Each field with file URLs is followed by a description of the stored files.
+    The description of a field's files follows the field.
     """
     values: dict[str, Any] = {}
     for name, value in item.values.items():

@@ -31,7 +31,7 @@ class Takedowns:
 
     def remove(self, url: str) -> None:
         """
-        Remove a page: fields, facts, content, outlinks, due row. A later fetch restores it.
+        Remove a page's fields, facts, content, outlinks and due row. A later fetch restores it.
 
         Links to the page stay, because they belong to other pages. The page's aliases stay too.
         """
@@ -47,12 +47,12 @@ class Takedowns:
 
         Returns the number of URLs that lost data. A URL that was taken down keeps a stub that
         refuses every later write until `lift`; a host or domain gets a tombstone that refuses all
-        its URLs. A host includes all its ports, a domain all its subdomains. Data that these URLs
-        sent is also deleted where it is stored under other URLs (after a temporary redirect, for
-        example), but those URLs are not refused. If the URL is an alias of a page on another host,
-        only the alias is taken down: `pages_of` lists what a takedown includes. Pass exactly one
-        argument. Safe to repeat and to run while pages are written: data that is written at the
-        same time is removed too.
+        its URLs. A host includes all its ports, a domain all its subdomains. Data that was fetched
+        from these URLs is also deleted where it is stored under other URLs (after a temporary
+        redirect, for example), but those URLs are not refused. If the URL is an alias of a page on
+        another host, only the alias is taken down: `pages_of` lists what a takedown includes. Pass
+        exactly one argument. Safe to repeat and to run while pages are written: data that is
+        written at the same time is removed too.
 
         Raises:
             BadInput: not exactly one argument, or not a valid host or domain.
@@ -73,7 +73,7 @@ class Takedowns:
 
     def pages_of(self, url: str) -> tuple[str, ...]:
         """
-        Return the normalized URLs that a takedown of `url` takes down, together with their aliases.
+        Return the normalized URLs, with their aliases, that a takedown of `url` takes down.
 
         These are `url` itself and its canonical URL, if both have the same host (apart from a
         leading `www.`). The canonical URL is not included if it was never fetched and other pages
@@ -104,9 +104,10 @@ class Takedowns:
 
     def withdraw(self, url: str, upto_ms: int) -> None:
         """
-        Delete data that a normalized URL sent, up to `upto_ms`, also under its canonical URL.
+        Delete data that was fetched from a normalized URL up to `upto_ms`, also under its canonical
+        URL.
 
-        Used for a page that does not permit being kept. A later fetch may restore it.
+        Used for a page that the store is not permitted to keep. A later fetch may restore it.
         """
         now_ms = self.clock.now_ms()
         self.takedown.withdraw(url, now_ms, upto_ms)
@@ -114,9 +115,9 @@ class Takedowns:
 
     def facts_of_sent(self, url: str) -> dict[str, Fact]:
         """
-        Return the facts of the page that a normalized URL sent.
+        Return the facts of the page that was fetched from a normalized URL.
 
-        Empty if another URL sent it last.
+        Empty if the page was last fetched from another URL.
         """
         canonical = self.takedown.page_sent_by(url)
         if canonical is None:
@@ -125,7 +126,8 @@ class Takedowns:
 
     def drop_content(self, url: str, upto_ms: int) -> None:
         """
-        Delete the content that a normalized URL sent, if it is not newer than `upto_ms`.
+        Delete the content that was fetched from a normalized URL, if it is not newer than
+        `upto_ms`.
 
         The page's fields are kept. A later fetch may restore the content.
         """

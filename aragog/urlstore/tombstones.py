@@ -1,5 +1,5 @@
 """
-Tombstones: hosts and domains that were taken down and are not fetched or stored again.
+Tombstones of hosts and domains that were taken down and are not fetched or stored again.
 
 A URL that was taken down individually has a stub in its node instead. These URLs are also listed
 next to the tombstones, so that operators and producers can read the list.
@@ -7,7 +7,7 @@ next to the tombstones, so that operators and producers can read the list.
 Each tombstone is a row in every bucket of the table of unique values, so no tombstone is lost with
 a damaged file. A counter next to them changes with each takedown, including takedowns of individual
 URLs. A process reads the tombstones again only if the counter has changed. If a writer finds that
-it changed during a write, the writer checks again what it wrote. A page is therefore removed even
+the counter changed during a write, it checks again what it wrote. A page is therefore removed even
 if the write came after the takedown.
 """
 
@@ -34,7 +34,7 @@ _COUNT = b"i:c"
 
 def site_name(site: str) -> str:
     """
-    Normalize a host as in normalized URLs: lower case, Punycode, no trailing dot.
+    Normalize a host as in normalized URLs, to lower case and Punycode without a trailing dot.
 
     Raises:
         BadInput: not a host, or a host with a scheme, port or path.

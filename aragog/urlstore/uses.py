@@ -1,5 +1,5 @@
 """
-Find out which data a reader with a purpose may use: of one page, of several pages, and of changes.
+Find out which pages and changes a reader with a purpose may use.
 
 The statements stored with each page are evaluated when the data is read
 (`aragog.pages.preferences.refusal`). Data that was not fetched, such as a record that an
@@ -30,7 +30,7 @@ def is_usable(store: UrlStore, url: str, purpose: str | None) -> bool:
 
 
 def usable_urls(store: UrlStore, urls: Iterable[str], purpose: str) -> set[str]:
-    """Return those of the normalized URLs whose pages a reader may use. Takes one read for all."""
+    """Return those of the normalized URLs whose pages a reader may use. Takes one read in total."""
     distinct = list(dict.fromkeys(urls))
     found = store.get_many(distinct, ()) if distinct else []
     return {
@@ -59,7 +59,7 @@ def usable_nodes(zen: MultiGraph, keys: Sequence[bytes], purpose: str | None) ->
     """
     Return those nodes that are not pages, or whose pages a reader may use.
 
-    Takes one read for all.
+    Takes one read in total.
     """
     if purpose is None or not keys:
         return set(keys)

@@ -1,4 +1,4 @@
-"""The usual intervals for page types and fields, used before a page's own rate is known. Pure."""
+"""The usual intervals for page types and fields, used before a page's own rate is known."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HOUR_S = 3600.0
 DAY_S = 86_400.0
 
 SITEMAP, FEED = "sitemap", "feed"
-"""The types of files that report changes of pages (`aragog.urlstore.change_signals`)."""
+"""The types of files that report changes to pages (`aragog.urlstore.change_signals`)."""
 
 USUAL_S = {
     "product": 3 * DAY_S,
@@ -41,7 +41,7 @@ USUAL_S = {
 The usual intervals of page types, and of fields with a different rate; see docs/refresh.md.
 
 `body` is the page's bytes, which only count for a page without a type. On other pages, changing
-advertisements and tokens would be mistaken for changes of the page.
+advertisements and tokens would be mistaken for changes to the page.
 """
 
 _FIELDS_BY_TYPE = {
@@ -81,8 +81,8 @@ def change_weight(
     """
     Return the weight of a change, 0 to 1, determined by the changed field with the highest weight.
 
-    A field that should be slow weighs less: a rating that changes with each visitor is no reason to
-    fetch prices every hour.
+    A field that should change slowly weighs less, because a rating that changes with each visitor
+    is no reason to fetch prices every hour.
     """
     intervals_s = [
         usual_s(page_type if name.startswith("page.") else name, settings)

@@ -1,5 +1,5 @@
 """
-Build and parse WARC 1.1 records of pages (ISO 28500:2017). Pure.
+Build and parse WARC 1.1 records of pages (ISO 28500:2017). No I/O.
 
 A page is a `response` with its status line and headers. The body is stored decoded, so headers that
 describe its encoding get the prefix `X-Crawler-`, and Content-Length is the length in the record,
@@ -246,7 +246,7 @@ def _media_type(content_type: str) -> str:
 
 def http_head(report: FetchRecord | None, body_bytes: int | None) -> bytes:
     """
-    Status line and headers of a response, with the empty line; empty if they are unknown.
+    Return a response's status line and headers, with the empty line; empty if they are unknown.
 
     Headers that describe encodings are renamed; `body_bytes` becomes Content-Length, unless None.
     """
@@ -260,7 +260,7 @@ def http_head(report: FetchRecord | None, body_bytes: int | None) -> bytes:
 
 
 def archived_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Headers as received, except that headers describing encodings are renamed."""
+    """Return the headers as received, except that headers describing encodings are renamed."""
     return [(_archived_name(name), one_line(value)) for name, value in headers]
 
 
@@ -288,7 +288,7 @@ def _protocols(tls: str | None, http_version: str | None) -> tuple[tuple[str, st
 
 @lru_cache(maxsize=1024)
 def status_line(status: int) -> str:
-    """Return the status line without the version: `200 OK`."""
+    """Return the status line without the version, such as `200 OK`."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -352,7 +352,7 @@ def _without_controls(text: str) -> str:
 
 
 def _record_id() -> str:
-    """A random UUID of version 4, in a third of the time that `uuid` takes for its text."""
+    """Return a random version 4 UUID as a string, in a third of the time that `uuid` takes."""
     digits = token_hex(16)
     variant = "89ab"[int(digits[16], 16) & 3]
     return (

@@ -1,5 +1,5 @@
 """
-Watches: owners that want a URL's page to be kept fresh.
+Watches, each of which records that an owner wants a URL's page to be kept fresh.
 
 A watch is an edge from its owner to the page, with the time of the request; an unwatch overwrites
 the edge. Of a watch and an unwatch, the request with the later time counts, even if it arrives
@@ -29,7 +29,7 @@ _OWNER, _AS, _ACTIVE = "o", "u", "h"
 
 
 class Watch(NamedTuple):
-    """An owner's watch of a page, or the record that the watch ended."""
+    """An owner's watch of a page, or a record of the end of that watch."""
 
     owner: str
     watched_as: str
@@ -49,7 +49,7 @@ class Watches:
         """
         Write a watch or an unwatch.
 
-        Returns True if the page is watched afterwards, False if not, and None after an unwatch of a
+        Returns True if the page is watched afterward, False if not, and None after an unwatch of a
         page that was never watched. Such an unwatch does not set `s:watched`. If the watch that it
         ends arrives later, writing that watch sets `s:watched`.
 

@@ -1,5 +1,6 @@
 """
-The webhook registry: the addresses that receive changes, and the position of each delivery.
+The webhook registry, which has the addresses that receive changes and the position of each
+delivery.
 
 A webhook's definition is written once. Its delivery cursor is a separate cell that is advanced by
 check-and-put, so that only one of two concurrent deliverers advances it.
@@ -34,7 +35,7 @@ class Webhook:
     secret: str
     """The key that signs its deliveries."""
     owner: str | None = None
-    """Deliver only changes of pages that this owner watches; None for all pages."""
+    """Deliver only changes to pages that this owner watches; None for all pages."""
     host: str | None = None
     """Deliver only changes on this host; None for all hosts."""
     purpose: str | None = None
@@ -46,7 +47,7 @@ class Webhook:
 
 
 def webhook_name(url: str, owner: str | None, host: str | None, purpose: str | None = None) -> str:
-    """Return a webhook's name: twelve hex digits."""
+    """Return a webhook's name, which is twelve hex digits."""
     parts = [url, owner, host, *([purpose] if purpose else [])]
     return hashlib.sha256(orjson.dumps(parts)).hexdigest()[:12]
 

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 class WriteClock:
     """
-    A clock whose timestamps are later than the last delete that was reported to it.
+    A clock whose timestamps are always later than the last delete that was reported to it.
 
     HBase hides a put that is not newer than an earlier delete of the same cell. Threads may share
     the clock.
@@ -33,7 +33,7 @@ class WriteClock:
         return max(self.clock.now_ms(), self._floor_ms)
 
     def record_deletion(self, at_ms: int) -> None:
-        """Report a delete with this timestamp: later writes get a later timestamp."""
+        """Report a delete with this timestamp, so that later writes get a later timestamp."""
         self._floor_ms = max(self._floor_ms, at_ms + 1)
 
     def instant(self, at_ms: int | None, name: str = "at_ms") -> int:

@@ -1,4 +1,4 @@
-"""Zstandard compression of small values. Pure; each thread has its own codecs."""
+"""Zstandard compression of small values. Each thread has its own codecs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ZstdError = zstandard.ZstdError
 
 
 class _Codecs(threading.local):
-    """Codecs per thread: zstandard's objects are not thread-safe, and expensive to create."""
+    """Codecs per thread. zstandard's objects are not thread-safe, and are expensive to create."""
 
     def __init__(self) -> None:
         self.compressors: dict[tuple[int, bool], zstandard.ZstdCompressor] = {}

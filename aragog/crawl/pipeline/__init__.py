@@ -1,6 +1,6 @@
 """
 The messages, queues, spool and in-flight set through which a URL reaches the store.
 
-Also the counters, outcomes, outages and the crawl log, which record what happens to a URL. The work
-of each step is in `aragog.crawl.stages`.
+The package also contains the counters, outcomes, outages and crawl log, which record what happens
+to URLs. The code of each step is in `aragog.crawl.stages`.
 """

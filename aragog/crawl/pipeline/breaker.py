@@ -1,8 +1,8 @@
 """
 A circuit breaker, which takes a server out of rotation after errors and probes it after a while.
 
-Each server whose memory is watched has one (`memory_limit`). The caller passes the time in seconds
-of a monotonic clock.
+Each server whose memory is watched has a breaker (`memory_limit`). The caller passes the time of a
+monotonic clock, in seconds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Breaker:
     Takes one server out of rotation after errors or slow responses, and brings it back.
 
     Args:
-        errors: how many consecutive errors take it out.
+        errors: how many consecutive errors take the server out.
         first_wait_s: the wait before the first probe. It doubles with each further error.
         max_wait_s: the longest such wait.
         slow_s: a slower response takes the server out. `math.inf` turns this off.
@@ -35,11 +35,11 @@ class Breaker:
     max_wait_s: float = PROBE_EVERY_S
     slow_s: float = SLOW_S
     consecutive_errors: int = 0
-    """How many errors there were since the most recent success."""
+    """How many errors there have been since the most recent success."""
     out_since_s: float | None = None
-    """When it left the rotation. None while it is in rotation."""
+    """When the server left the rotation. None while it is in rotation."""
     probe_at_s: float = 0.0
-    """When to probe it. 0 while it is in rotation."""
+    """When to probe the server. 0 while it is in rotation."""
 
     @property
     def is_healthy(self) -> bool:

@@ -35,8 +35,9 @@ class Subscription:
 
     def __init__(self) -> None:
         self.notified: Future[bool] = Future()
-        """True if the URL is done. False if it may be done, because a message may have been
-        lost."""
+        """The result is True if the URL is done, and False if it may be done because a message may
+        have been lost.
+        """
 
     def renew(self) -> None:
         """Wait for the next notification."""
@@ -50,8 +51,8 @@ class Subscription:
 
 class Completions:
     """
-    The subscriptions of waiting callers, and the thread that listens, which the first caller
-    starts.
+    The subscriptions of waiting callers, and the thread that listens for messages. The first caller
+    starts the thread.
 
     Args:
         client: the shared Redis. The thread uses one of its connections.

@@ -1,8 +1,8 @@
 """
 Counters of URL outcomes for progress and metrics, in one Redis hash.
 
-They count events instead of URLs: a batch that runs twice counts twice. `InFlightSet.count` returns
-the exact number of URLs that are not done yet.
+They count events rather than URLs, so a batch that runs twice counts twice. `InFlightSet.count`
+returns the exact number of URLs that are not done yet.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class Cancellation(NamedTuple):
     """One of `KINDS`."""
     value: str
     at_s: int
-    """The time of the cancellation, by the clock of `redis.url`."""
+    """The time of the cancellation, by the clock of the Redis server."""
 
     def matches(self, url: str) -> bool:
         """Return True if a normalized URL matches."""

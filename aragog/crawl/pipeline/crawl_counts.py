@@ -28,9 +28,10 @@ STORED = "stored"
 REPEATED = "repeated"
 WAITING = "waiting"
 UNCHANGED, DUPLICATE, TRAP, HELD = "unchanged", "duplicate", "trap", "held"
-"""Notes: pages that have not changed since they were stored; duplicates of another canonical URL;
-links dropped as parts of traps; and held links (`aragog.crawl.traps.held_links` counts the last
-two)."""
+"""The names of notes, which count pages that have not changed since they were stored, duplicates of
+another canonical URL, links dropped as parts of traps, and held links
+(`aragog.crawl.traps.held_links` counts the last two).
+"""
 CANCELLED = "cancelled"
 _OUTCOME_PREFIX, _NOTE_PREFIX = "is ", "of "
 KEEP_HOURS, KEEP_DAYS = 24 * 90, 2
@@ -65,7 +66,7 @@ class CrawlCounts:
 
     @property
     def stored(self) -> int:
-        """Pages that were stored for it, or were already stored."""
+        """Pages that were stored for the crawl, or were already stored."""
         return self.outcomes.get(STORED, 0)
 
     @property
@@ -80,7 +81,7 @@ class CrawlCounts:
 
     @property
     def open(self) -> int:
-        """How many waiting URLs, and held links that may still be followed, are left."""
+        """How many waiting URLs are left, plus the held links that may still be followed."""
         return self.waiting + self.held
 
     @property
@@ -101,8 +102,8 @@ class CrawlCounters:
 
     def totals(self, numbers: Sequence[int], *, ended: Iterable[int] = ()) -> CrawlCounts:
         """
-        Return the total counts for these numbers. URLs that wait for one of `ended` count as
-        cancelled.
+        Return the total counts of the crawls with these numbers. URLs that wait for one of `ended`
+        count as cancelled.
         """
         total: Counter[str] = Counter()
         ended_numbers = set(ended)
@@ -116,7 +117,10 @@ class CrawlCounters:
         return _counts(total)
 
     def use(self, numbers: Sequence[int], day: int) -> list[dict[int, CrawlUse]]:
-        """Return what each of these numbers has used on a day (days since the epoch), by server."""
+        """
+        Return what the crawls with these numbers have used on a day (days since the epoch), by
+        server.
+        """
         uses = []
         with _translate_errors():
             for client in self._nodes.clients:

@@ -8,9 +8,9 @@ gets the same rows.
 
 The writer creates one file per span: `dt=2026-01-31/crawl-20260131T080500Z-300s`. As in Secor, the
 name and rows of a file depend only on its span. Rows are removed from Redis only after the file is
-durable, so if a writer is killed before, the next one writes the same file again. A lease prevents
-two writers from doing the same work at the same time. Each row is in exactly one file. A fetch
-whose batch ran twice has two rows with the same `url` and `fetched_at`.
+durable, so if a writer is killed before that, the next one writes the same file again. A lease
+prevents two writers from doing the same work at the same time. Each row is in exactly one file. A
+fetch whose batch ran twice has two rows with the same `url` and `fetched_at`.
 """
 
 from __future__ import annotations
@@ -65,9 +65,10 @@ COLUMNS = {
     "request_id": "string",
     "same_as": "string",
 }
-"""Types by column. `fetched_at` is by the worker's clock, `logged_at` by that of Redis; both in ms,
-UTC. `same_as` is the URL of another page with the same body, if the body was not stored again
-because of it."""
+"""Types by column. `fetched_at` is a time by the worker's clock and `logged_at` a time by the Redis
+server's clock, both in ms, UTC. If the body was not stored again because another page has the same
+body, `same_as` is the URL of that page.
+"""
 
 
 def rows_of(
@@ -314,7 +315,9 @@ def log_files(settings: CrawlLogSettings, content: ContentSettings, data_dir: Pa
 # rows whose file exists. In that case all rows of the file must come back, not just some.
 SETTLE_MS = 5_000
 LEASE_S = 150.0
-"""Longer than an upload to a hanging server takes. If a writer is killed, rows wait this long."""
+"""The lease lasts longer than an upload to a hanging server takes. If a writer is killed, rows wait
+this long.
+"""
 _LEASE = "writer"
 
 
@@ -387,7 +390,7 @@ class CrawlLogWriter:
         """Write one span. Returns False if another writer finished it in the meantime."""
         with tempfile.TemporaryDirectory(prefix="aragog-crawl-log-") as folder:
             path = Path(folder) / "crawl.parquet"
-            # In a thread that ends, because each living thread would keep 10 MB of the memory that
+            # Use a thread that ends, because each living thread would keep 10 MB of the memory that
             # it used.
             with ThreadPoolExecutor(1, "crawl-log") as thread:
                 thread.submit(self._make, path, first, end_ms).result()

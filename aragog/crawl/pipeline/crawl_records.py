@@ -1,8 +1,8 @@
 """
 The record of a crawl, with its name, what it may fetch, its limits and its state.
 
-A crawl has a number, which its URLs carry. When it is started again after a cancellation, it gets a
-new number, so URLs with the old number stay cancelled. Numbers are never reused.
+A crawl has a number, which its URLs carry. When a crawl is started again after a cancellation, it
+gets a new number, so URLs with the old number stay cancelled. Numbers are never reused.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CrawlPhase(StrEnum):
     CANCELLED = "cancelled"
     """Someone ended it. Its waiting URLs are not fetched."""
     ENDED = "ended"
-    """A limit ended it: `until` or `max_bytes`."""
+    """A limit ended it, either `until` or `max_bytes`."""
 
 
 ENDED_STATES = (CrawlPhase.CANCELLED, CrawlPhase.ENDED)
@@ -52,16 +52,18 @@ class CrawlTerms:
     depth: int = 0
     """How many levels of links are followed from its seeds."""
     nofollow: bool = False
-    """True to follow links marked `nofollow`, too."""
+    """True to also follow links marked `nofollow`."""
     priority: int = PRIORITY_DEFAULT
     purposes: str | None = None
     """Its purposes, separated by spaces; None for those in the settings."""
     max_urls: int | None = None
     max_urls_per_host: int | None = None
     max_bytes: int | None = None
-    """The limit on the total bytes of its pages, as received. The crawl ends when it is reached."""
+    """The limit on the total bytes of its pages, as received. The crawl ends when the limit is
+    reached.
+    """
     until_ms: int | None = None
-    """When it ends, by the clock of `redis.url`."""
+    """When it ends, by the clock of the Redis server."""
     rate: float | None = None
     """The limit on requests per second to one domain, if lower than what the domain allows."""
     weight: float = 1.0
@@ -71,9 +73,11 @@ class CrawlTerms:
     every_s: int | None = None
     """The time between two rounds (`crawl_rounds`). It runs once if 0 or None."""
     notify: str = ""
-    """The URL for notices when the crawl is done, has ended, or fails too often. Empty for none."""
+    """The URL that is notified when the crawl is done, has ended, or fails too often. Empty for no
+    notices.
+    """
     notify_error_rate: float | None = None
-    """The share of failed URLs that triggers a notice; None for no notice."""
+    """The fraction of failed URLs that triggers a notice; None for no notice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,17 +100,19 @@ class CrawlRecord(CrawlTerms):
     round: int = 0
     """How many rounds its schedule has started."""
     next_round_ms: int = 0
-    """When the next round is due, by the clock of `redis.url`. 0 without a schedule."""
+    """When the next round is due, by the clock of the Redis server. 0 without a schedule."""
     is_seeding: bool = False
     """True if a round has started and some of its seeds are not enqueued yet."""
     round_urls: int = 0
     """How many URLs were counted for its number when the round started. `max_urls` limits how many
     are counted after that."""
     round_bytes: int = 0
-    """The same for `max_bytes`."""
+    """How many bytes were counted for its number when the round started. `max_bytes` limits the
+    bytes that are counted after that.
+    """
     told_ms: int = 0
-    """The time up to which a run has reported changes to its pages, by the clock of `redis.url`.
-    The next run reports later changes. 0 if no run has started."""
+    """The time up to which a run has reported changes to its pages, by the clock of the Redis
+    server. The next run reports later changes. 0 if no run has started."""
     notify_secret: str = ""
     """The key for signing notices sent to `notify`."""
     notified: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -116,7 +122,7 @@ class CrawlRecord(CrawlTerms):
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """All numbers that it has or had."""
+        """The crawl's current and earlier numbers."""
         return (*self.past, self.number)
 
     @property

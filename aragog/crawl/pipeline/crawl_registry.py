@@ -56,7 +56,9 @@ CACHE_TTL_S = 1.0
 MAX_CRAWLS = 10_000
 MAX_CANCELLATIONS = 1_000
 RETENTION_S = NAMED_ENTRY_TTL_S + 5 * 86_400
-"""Slightly longer than an entry may stay in the in-flight set."""
+"""How long ended numbers and cancellations are kept, which is slightly longer than an entry may
+stay in the in-flight set.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class Crawls:
     """Numbers whose URLs are no longer fetched."""
     cancellations: tuple[Cancellation, ...] = ()
     now_ms: int = 0
-    """That point in time, by the clock of `redis.url`."""
+    """That point in time, by the clock of the Redis server."""
     by_number: Mapping[int, CrawlRecord] = field(default_factory=dict)
     paused: frozenset[int] = frozenset()
 

@@ -13,7 +13,7 @@ A rule is a line of readable text:
 
 A URL that matches a rule with `-` is excluded. If there are rules for domains, hosts or prefixes, a
 URL must match one of them; otherwise, a link must stay within the registered domain of its page. If
-there are patterns, a URL must match one of them, too.
+there are patterns, a URL must also match one of them.
 
 Rules for content types and languages apply to the response (`decide_page`). A page that declares
 neither is included, because a rule can only exclude what it can identify.

@@ -1,5 +1,5 @@
 """
-Results for Celery callers that wait for a URL: `chain(fetch.s(url), mine.s())`.
+Results for Celery callers that wait for a URL, as in `chain(fetch.s(url), mine.s())`.
 
 A job's `then` names the task to run when its URL is done, whatever the outcome and however long the
 job has to wait. The stage that ends the job sends a message to the task `aragog.finished`:

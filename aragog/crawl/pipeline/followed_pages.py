@@ -26,7 +26,7 @@ TTL_S = 172_800
 """Records are kept as long as an entry of the in-flight set, because a URL of the call may wait
 that long."""
 MAX_PAGES = 5_000_000
-"""How many pages of one call a server records (330 MB)."""
+"""How many pages of one call a server records at most, which take 330 MB."""
 FULL = -1
 WHERE = "redis, followed pages"
 

@@ -1,5 +1,5 @@
 """
-The followed links and entries of sitemaps that workers enqueue for a run.
+The followed links and sitemap entries that workers enqueue for a run.
 
 A producer knows the URLs that it enqueues itself. If it waits for everything that results from
 them, as `aragog run` does, it creates a list in Redis, to which workers add the URLs that they
@@ -7,7 +7,8 @@ enqueue for the run. The list expires soon after the producer has ended.
 
 An element consists of `=`, a depth, a space and a URL that was enqueued for the run. Without `=`,
 the URL was already in flight. In that case its links are followed for another call, or to a smaller
-depth, so the run must enqueue the URL again when it is done. Version 0.1 wrote only the URL.
+depth, so the run must enqueue the URL again when that fetch is done. Version 0.1 wrote only the
+URL.
 """
 
 from __future__ import annotations

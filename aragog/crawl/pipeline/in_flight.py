@@ -1,6 +1,6 @@
 """
-The in-flight set: URLs that were enqueued and are not yet stored or given up, and the crawls that
-want them.
+The in-flight set, which contains URLs that were enqueued and are not yet stored or given up, and
+the crawls that want them.
 
 If several callers enqueue the same URL, it is fetched once. While it is in flight for the first
 caller, the others get the status "already waiting". An entry contains its expiry time and the
@@ -205,7 +205,7 @@ class InFlightSet:
 
     def end(self, endings: Sequence[UrlEnding]) -> list[NextCrawl | None]:
         """
-        Count the endings of URLs, and notify callers that wait for the finished ones.
+        Count the outcomes of URLs that ended, and notify callers that wait for the finished ones.
 
         Returns for each URL, in order, the next crawl that wants it and needs a separate job, or
         None.

@@ -17,7 +17,8 @@ from aragog.errors import BrokerUnavailable, SlowDown
 from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors
 
-# A share of `maxmemory`. The spool may fill a quarter of it, and is not empty at that point.
+# A fraction of `maxmemory`. The spool may fill a quarter of `maxmemory`, and is not empty at that
+# point.
 REFUSE_ABOVE_SHARE = 0.8
 # A producer sends 1,000 URLs (300 KB) in about 50 ms, which makes 6 MB between two checks.
 CACHE_TTL_S = 1.0
@@ -29,7 +30,7 @@ class Usage(NamedTuple):
 
     server: str
     share: float
-    """The share of its `maxmemory` in use; 0.0 if it has no limit."""
+    """The fraction of its `maxmemory` that is in use; 0.0 if the server has no limit."""
 
 
 class Admission:
@@ -66,7 +67,7 @@ class Admission:
 
     def usage(self) -> Usage:
         """
-        Return the server that limits new URLs, and how full it is. At most 1 s old.
+        Return the server that limits new URLs, and how full it is. The result is at most 1 s old.
 
         Raises:
             BrokerUnavailable: the first shared server, or every shard, did not respond.

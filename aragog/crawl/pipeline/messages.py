@@ -11,11 +11,12 @@ messages carry their tokens.
     tasks.canonicalize  ResultBatch   the results of a batch of fetches
     tasks.store         PageBatch     a token of the page updates to write
 
-Every batch carries its version: `VERSION`, or `DICTIONARY_VERSION` if it refers to such bodies. A
-newer version raises `NewerMessage`, and the job returns to the queue for a worker that can read it.
-Any other unreadable message raises `InvalidMessage`. Within a version, fields are only added.
-Readers keep unknown fields of a job or a fetch and pass them on, but ignore unknown fields of a
-batch. So anything that must stay with a URL has to be a field of its job.
+Every batch carries its version, which is `VERSION`, or `DICTIONARY_VERSION` if the batch refers to
+bodies that are compressed with a dictionary. A newer version raises `NewerMessage`, and the job
+returns to the queue for a worker that can read it. Any other unreadable message raises
+`InvalidMessage`. Within a version, fields are only added. Readers keep unknown fields of a job or a
+fetch and pass them on, but ignore unknown fields of a batch. So anything that must stay with a URL
+has to be a field of its job.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from aragog.fetch_record.outcome import RECORD_FIELDS, FetchRecord, Hop, Outcome
 VERSION = 1
 DICTIONARY_VERSION = 2
 """
-The version of a batch with a body that is compressed with a dictionary, so that earlier workers,
-which cannot read such a body, return the job to the queue.
+The version of a batch with a body that is compressed with a dictionary. Earlier workers cannot read
+such a body, so they return the job to the queue.
 """
 
 # 0 is the most urgent, as in kombu's Redis transport and in pinlater.
 URGENT = 2
-"""Jobs with this number or a lower one overtake others of their domain, and may use a closed
-spool."""
+"""Jobs with this priority number or a lower one overtake others of their domain, and may use a
+closed spool."""
 PRIORITY_DEFAULT = 5
 PRIORITY_REFRESH = 7
 AS_KEPT = "as-kept"
@@ -56,7 +57,7 @@ class UrlJob:
     depth: int = 0
     """How many more levels of links to follow from it, within its registered domain."""
     pages: int = 0
-    """How many pages of a listing led to it in a row (`listings`)."""
+    """How many consecutive pages of a listing led to it (`listings`)."""
     refresh: bool = False
     """True to fetch it even if it is stored, with a conditional request if there are validators."""
     sitemap: bool = False
@@ -95,8 +96,9 @@ class UrlJob:
     """The number of its crawl (`crawl_records`). Called `c` in JSON, to save memory for millions of
     waiting URLs."""
     after_status: int = 0
-    """The status of its previous attempt, if the next one must use another proxy because of it.
-    Otherwise 0."""
+    """The status of its previous attempt, if the next attempt must use another proxy because of
+    that status. Otherwise 0.
+    """
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     """Fields written by a newer version, which are passed on."""
 
@@ -107,7 +109,7 @@ class UrlJob:
 
     @property
     def next_url(self) -> str:
-        """The URL to request next: its own, or the redirect target where it stopped."""
+        """The URL to request next, which is its own or the redirect target at which it stopped."""
         return self.target or self.url
 
     @property

@@ -1,7 +1,7 @@
 """
 The measurements of all processes, summed in one Redis hash.
 
-Every few seconds, each process adds what it has measured since the last time
+Every few seconds, each process adds what it has measured since its previous addition
 (`aragog.observability.instruments`). So workers need no port of their own, and the numbers remain
 when a worker ends. A killed process loses the measurements of its last seconds.
 """

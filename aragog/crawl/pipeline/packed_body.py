@@ -1,8 +1,8 @@
 """
 Compresses fetched bodies for the spool, in the same format as the store uses.
 
-A body is compressed once, where it was fetched. Its hash and size are those of the uncompressed
-body. The store chooses codec, level and dictionary.
+A body is compressed once, by the process that fetched it. Its hash and size are those of the
+uncompressed body. The store chooses codec, level and dictionary.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class BodyCodec(Protocol):
         """Decompress a body. Raises `CorruptContent` if it is damaged or not `readable`."""
 
     def readable(self, blob: bytes | None) -> bytes | None:
-        """Return a compressed body, or None if its dictionary was erased while it waited."""
+        """Return a compressed body, or None if its dictionary was erased while the body waited."""
 
 
 class PlainBodies:

@@ -24,13 +24,13 @@ class SpoolState(NamedTuple):
     """True if urgent fetches must wait too."""
     share: float = 0.0
     """
-    The used bytes as a share of the high level.
-    If there are several servers, it is the highest of their shares.
+    The used bytes as a fraction of the high level. If there are several servers, it is the highest
+    of their fractions.
     """
 
 
 class BodyStore(Protocol):
-    """Blobs under tokens, between two stages (`aragog.crawl.pipeline.spool.Spool`)."""
+    """Stores blobs under tokens, between two stages (`aragog.crawl.pipeline.spool.Spool`)."""
 
     def put_many(self, blobs: Sequence[bytes]) -> list[str]:
         """
@@ -49,7 +49,7 @@ class BodyStore(Protocol):
 
 
 class BoundedBodyStore(BodyStore, Protocol):
-    """A spool that can be full, as fetches use it."""
+    """A spool that can be full, as fetches see it."""
 
     def reserve(self, count: int, *, urgent: bool) -> str | None:
         """Reserve space for `count` bodies. Returns None if there is none."""

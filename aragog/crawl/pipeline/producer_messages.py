@@ -1,5 +1,6 @@
 """
-Reads messages of any producer: one URL, a list, or a batch (`aragog.crawl.pipeline.messages`).
+Reads messages of any producer. A message is one URL, a list, or a batch
+(`aragog.crawl.pipeline.messages`).
 
 Producers outside the pipeline may send URLs in any spelling. Entries that are neither URLs nor
 jobs are reported as problems, and the other entries are still read.
@@ -39,8 +40,8 @@ def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:
 
 def read_robots(message: Any) -> RobotsBatch:
     """
-    Return the batch in a message. A URL or a list requests the rules of its origins, even fresh
-    ones.
+    Return the batch in a message. A URL or a list requests the rules of its origins, even if the
+    cached rules are fresh.
 
     Raises:
         InvalidMessage: not a batch, a batch of another version, or a list with an entry that is not
@@ -57,7 +58,7 @@ def read_robots(message: Any) -> RobotsBatch:
 
 
 def urls_in(message: Any) -> list[str]:
-    """Return the normalized URLs in a message of any stage, as in the in-flight set."""
+    """Return the normalized URLs in a message of any stage, as the in-flight set contains them."""
     entries = message if isinstance(message, list | tuple) else [message]
     if isinstance(message, Mapping):
         entries = [*_list(message, "urls"), *_list(message, "results")]

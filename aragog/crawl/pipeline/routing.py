@@ -40,7 +40,7 @@ class Queue(StrEnum):
 
 class Destination(Enum):
     """
-    Where a message goes: the name of a task, and its queue.
+    Where a message goes, given as the name of a task and its queue.
 
     Producers use these names. `aragog/tasks/routes.py` lists all tasks, including those that beat
     runs.

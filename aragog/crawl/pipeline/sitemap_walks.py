@@ -1,5 +1,6 @@
 """
-Walks through a site's sitemaps: which files were requested, and how many URLs they listed.
+Walks through sites' sitemaps. A walk records which files were requested, and how many URLs they
+listed.
 
 A walk starts when a user enqueues a sitemap. Sitemap indexes may list each other, so a walk
 requests each file only once. A site may list any number of files and URLs, so both are limited. A

@@ -27,7 +27,8 @@ from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import LuaScript, load_script
 
-# The memory that a body takes besides its own bytes: its part of a message, index entry and key.
+# The memory that a body takes in addition to its own bytes, for its part of a message, its index
+# entry and its key.
 OVERHEAD_BYTES = 1024
 # The spool may use 1/4 of `maxmemory`, or else 1/64 of the Redis machine's memory.
 MAXMEMORY_DIVISOR = 4
@@ -106,7 +107,7 @@ class Spool:
         nodes: the servers that share the bodies, or the client of the only server. Clients must
             return bytes.
         prefix: the start of every key.
-        max_bytes: `pipeline.spool_max_bytes` for each server; a share of its memory if None.
+        max_bytes: `pipeline.spool_max_bytes` for each server; a fraction of its memory if None.
         clock: only its monotonic time is used.
     """
 

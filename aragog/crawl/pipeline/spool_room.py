@@ -25,14 +25,14 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 ALL_PRIORITIES, NO_PRIORITY = 9, -1
-# Above this share of `maxmemory`, Redis might refuse bodies, so fetching them would be useless.
+# Above this fraction of `maxmemory`, Redis might refuse bodies, so fetching them would be useless.
 MAX_MEMORY_SHARE = 0.95
 # How long a task waits for space, and how often it checks.
 MAX_WAIT_S = 20.0
 CHECK_EVERY_S = 0.5
 # How long a worker uses the state that it has read.
 CACHE_TTL_S = 0.1
-# Above this share of `SpoolBounds.high_bytes`, a worker claims fewer and fewer batches at once,
+# Above this fraction of `SpoolBounds.high_bytes`, a worker claims fewer and fewer batches at once,
 # from `MAX_BATCHES` down to one. Otherwise it would fill the spool in a burst and then be idle
 # while the bodies are stored.
 THROTTLE_ABOVE_SHARE = 2 / 3
@@ -89,7 +89,9 @@ class Reservation(NamedTuple):
 
     token: str
     bodies: int
-    """How many bodies it is for. May be fewer than requested if the spool is nearly full."""
+    """How many bodies the space is for, which may be fewer than requested if the spool is nearly
+    full.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
 """
-Records in Redis which store it belongs to, to detect workers that use another store.
+Records which store a Redis server belongs to, to detect workers that use another store.
 
 The first process that uses both writes the record, and all others compare it. Workers that share a
 Redis share its jobs, so they must also share a store. Otherwise, two machines with an embedded

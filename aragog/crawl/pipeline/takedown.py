@@ -95,7 +95,7 @@ MAX_PASSES = 3
 _DESTINATIONS = {destination.task: destination for destination in Destination} | {
     FETCH_BY_MODULE: Destination.FETCH
 }
-# These contain no page data, and a caller waits for them.
+# These messages contain no page data, and a caller waits for them.
 _DESTINATIONS.pop(Destination.FINISHED.task)
 _STAGES = (
     Destination.FETCH, Destination.ROBOTS, Destination.RENDER, Destination.CANONICALIZE,

@@ -1,5 +1,5 @@
 """
-How much of its quota (`serving.quotas`) a token has used, summed across its crawls.
+Computes how much of its quota (`serving.quotas`) a token has used, summed across its crawls.
 
 Tokens have no counters of their own. A token's use is the total use of the crawls that it started.
 URLs that a token enqueues without a crawl's name belong to a separate crawl
@@ -70,8 +70,8 @@ class TokenState:
 
     def bounds(self, server: int) -> tuple[int, int]:
         """
-        Return the limits for the enqueuing crawl's own counts on a server: URLs enqueued today, and
-        waiting URLs.
+        Return the limits for the enqueuing crawl's own counts on a server, which are its URLs
+        enqueued today and its waiting URLs.
 
         -1 means no limit.
         """
@@ -141,7 +141,7 @@ class TokenQuotas:
             crawl: the number of the enqueuing crawl.
             numbers: the numbers of all crawls of the token.
             ended: numbers of crawls that have ended, whose URLs no longer wait.
-            now_ms: the time by the clock of `redis.url`.
+            now_ms: the time by the clock of the Redis server.
         """
         quota = self.quotas.get(token)
         if quota is None or not quota.is_bounded:

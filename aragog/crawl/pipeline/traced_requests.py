@@ -1,6 +1,6 @@
 """
-The requests of one traced fetch, with their attributes and the times of their start, permit and
-end.
+The requests of one traced fetch, with their attributes and the times at which they start, get their
+permit and end.
 
 The fetcher does not know about traces. It calls a gate before each request and at each redirect, so
 a gate that records the times sees every request (`aragog.crawl.fetcher.gate`).

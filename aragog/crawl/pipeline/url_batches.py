@@ -1,10 +1,12 @@
 """
-Batches of enqueued URLs: which URLs a producer enqueued together, to report how many are left.
+Batches of enqueued URLs. A batch records which URLs a producer enqueued together, so that the
+number of URLs left can be reported.
 
-A batch is a Redis list with one element per call. An element contains the keys of the call's URLs
-by rate-limit key, because the remaining time depends on the slots of their domains. Under the empty
-key it contains the time before which they are not fetched. A URL is done when it is no longer in
-flight. If it is enqueued again, it counts as left again.
+A batch is a Redis list with one element per call. An element maps rate-limit keys to the keys of
+the call's URLs. The rate-limit keys are needed to estimate the remaining time, which depends on the
+slots of the URLs' domains. The empty key contains the earliest time at which the URLs may be
+fetched. A URL is done when it is no longer in flight. If it is enqueued again, it counts as not
+done again.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ class BatchState:
     in_flight: Mapping[str, int]
     """Number of URLs left, by rate-limit key."""
     not_before_ms: Mapping[str, int]
-    """By rate-limit key, the latest time before which some of these URLs are not fetched."""
+    """By rate-limit key, the latest of the URLs' earliest fetch times."""
 
 
 class UrlBatches:

@@ -1,5 +1,5 @@
 """
-The spans of URLs: one trace per traced URL, from `enqueue` to `store`.
+The spans of URLs, which form one trace per traced URL, from `enqueue` to `store`.
 
 Whether a URL is traced is decided once, when it is enqueued. Its job then carries the context of
 its `enqueue` span, and each stage adds a child span, in any process and at any attempt. For a job
@@ -115,7 +115,7 @@ class CallSpans:
 
 class StageSpans:
     """
-    The spans of one run of a stage: one for each traced URL of its message.
+    The spans of one run of a stage, one for each traced URL of its message.
 
     Methods do nothing for jobs whose URL is not traced.
     """
@@ -345,7 +345,7 @@ class UrlTraces:
 
     def end_line_wait(self, job: UrlJob) -> UrlJob:
         """
-        Add a span for a job's wait in its domain's line, and return the job with the
+        Add a span for a job's wait in its domain's waiting queue, and return the job with the
         current time.
         """
         if self.tracer is None or job.left_at_ms is None or not is_sampled(job.traceparent):

@@ -20,14 +20,14 @@ MAX_HEADER_CHARS = 1000
 
 
 class Verdict(StrEnum):
-    """What a receiver does with a delivery: accept, ignore, or reject it."""
+    """Whether a receiver accepts, ignores, or rejects a delivery."""
 
     NEW = "new"
     """Process the delivery and return a 2xx status."""
     DUPLICATE = "duplicate"
-    """The delivery was accepted before: return a 2xx status without processing it again."""
+    """The delivery was accepted before, so return a 2xx status without processing it again."""
     REFUSED = "refused"
-    """The delivery is too old or was not sent by the sender: return 400."""
+    """The delivery is too old or was not sent by the sender, so return 400."""
 
 
 def signature(secret: str, at_s: int, body: bytes) -> str:

@@ -1,5 +1,5 @@
 """
-The content stores: page content in a folder or in S3, as objects or in packs.
+The content stores, which keep page content in a folder or in S3, as objects or in packs.
 
 An object has the content of one canonical URL. Packs (`aragog.urlstore.packs`) are files with many
 records.

@@ -5,9 +5,9 @@ A file is written completely under `<folder>/tmp` and then renamed. A reader get
 the new file, and of two writers, the later rename wins. A killed process leaves at most a file in
 `tmp`; the next start deletes files there that are over an hour old.
 
-Power failure: by default no write waits for the disk, so files from the last seconds may be lost or
-incomplete, like the last transactions of SQLite. Hashes detect this, and the page is fetched again.
-With `fsync` every put waits for the disk (about 1 ms or more).
+By default no write waits for the disk. After a power failure, files from the last seconds may
+therefore be lost or incomplete, like the last transactions of SQLite. Hashes detect this, and the
+page is fetched again. With `fsync` every put waits for the disk (about 1 ms or more).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from aragog.errors import ConfigError, ContentUnavailable
 
 TMP_AGE_S = 3600.0
 MAX_PARTS = 1024
-"""The parts that one system call writes (IOV_MAX of Linux)."""
+"""The maximum number of parts that one system call writes (IOV_MAX on Linux)."""
 
 REMEDIES = {
     errno.ENOSPC: "the disk is full: free some space or move data_dir",

@@ -1,5 +1,5 @@
 r"""
-The file format of objects: a line of JSON with checksum and meta, then the body. Pure.
+The file format of objects, which is a line of JSON with checksum and meta, followed by the body.
 
     {"v":1,"sha256":"9f86…","bytes":5120,"meta":{"url":"https://example.com/"}}\n<5120 bytes>
 
@@ -34,7 +34,7 @@ def check_key(key: str) -> str:
     Return `key` if it is 64 lower-case hex digits.
 
     Raises:
-        BadInput: it is not, so it could refer to a file outside the content folder.
+        BadInput: the key is invalid, so it could refer to a file outside the content folder.
     """
     if not KEY.fullmatch(key):
         raise BadInput(f"content key {key[:80]!r}: must be a SHA-256 in 64 lower-case hex digits")

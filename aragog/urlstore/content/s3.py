@@ -61,7 +61,8 @@ class S3Content(S3Bucket):
 
     def put_many(self, puts: Sequence[ContentPut]) -> None:
         """
-        Put several objects in parallel: a PUT takes 2 ms of CPU and 10 to 100 ms of waiting.
+        Put several objects in parallel, because a PUT takes 2 ms of CPU and 10 to 100 ms of
+        waiting.
 
         All puts have ended when this returns or raises; the first error is raised.
         """
@@ -118,7 +119,7 @@ class S3Content(S3Bucket):
 
 
 def _described(meta: Mapping[str, str]) -> str | None:
-    """Meta as a header value in plain ASCII, or None if it is too large."""
+    """Return meta as a header value in plain ASCII, or None if it is too large."""
     text = json.dumps(dict(meta), separators=(",", ":"))
     # Escape what JSON leaves unescaped but headers do not preserve, such as runs of spaces and DEL.
     text = text.replace("  ", "\\u0020\\u0020").replace("\x7f", "\\u007f")

@@ -72,7 +72,7 @@ class S3Bucket:
         Create the client and open a connection in the background, so that no reader waits for that.
 
         Takes 0.1 s of CPU, which a busy machine spreads over a second, and a request. An error is
-        only logged, because the next call raises it if it lasts.
+        only logged, because the next call raises it if it persists.
         """
         threading.Thread(target=self._connect, name="s3-connect", daemon=True).start()
 
@@ -227,5 +227,5 @@ class _Tokens:
 
 
 def _by_name(metadata: Mapping[str, str]) -> dict[str, str]:
-    """Metadata by lower-case name; servers differ in the case of header names (RFC 9110, 5.1)."""
+    """Return metadata by lower-case name; servers differ in header case (RFC 9110, 5.1)."""
     return {name.lower(): value for name, value in metadata.items()}

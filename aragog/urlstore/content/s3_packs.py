@@ -15,8 +15,8 @@ FOLDER = "packs/"
 
 class S3Packs(S3Bucket):
     """
-    The `PackFiles` port on a bucket: one range request per read, and two puts per pack, for the
-    pack and its index at the same time.
+    Implements the `PackFiles` port in a bucket. A read is one range request. Putting a pack takes
+    two PUTs at the same time, for the pack and its index.
     """
 
     def put(self, name: str, data: bytes | Sequence[bytes], index: bytes) -> None:

@@ -1,5 +1,5 @@
 """
-Packs: files of about 8 MB in a web archive format, each with the content of several hundred pages.
+Packs, which are web archive files of about 8 MB, each with the content of several hundred pages.
 
 A pack is a WARC 1.1 file (ISO 28500:2017). Each record is compressed separately, with zstd as in
 "Zstandard Compression for WARC Files 1.0" or with gzip, so one range request reads a page. Each

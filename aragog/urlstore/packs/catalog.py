@@ -1,5 +1,6 @@
 """
-The catalog of packs: information that is not in their files, such as new packs and dead parts.
+The catalog of packs, with information that is not in their files, such as which packs are new and
+which of their records are dead.
 
 | record | of | values |
 |---|---|---|
@@ -13,7 +14,7 @@ The catalog of packs: information that is not in their files, such as new packs 
 
 These are records of the registry, in the bucket of the pack's name; `pack-upkeep` is in the first
 bucket. Every write is safe to repeat. If records are lost with a damaged file of the store, repair
-restores them by reading the packs. Those of dictionaries are in `dictionary_records`.
+restores them by reading the packs. The records of dictionaries are in `dictionary_records`.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ _DEAD = b"i:dead"
 _SIZE, _AT, _ALSO, _BUSY, _HOST = b"i:size", b"i:at", b"i:also:", b"i:busy", b"i:h:"
 _DICTIONARY = b"i:dictionary"
 MAX_HOSTS = 32
-"""Number of hosts recorded per pack, those with the most bytes; they may get a dictionary."""
+"""Number of hosts recorded per pack. These are the hosts with the most bytes, which may get a
+dictionary.
+"""
 BUSY_MS = 600_000
 """Milliseconds that a claim for a rewrite lasts; after that, another process may claim the pack."""
 
@@ -84,7 +87,7 @@ class PackCatalog:
         self._drop(OPEN, pack)
 
     def record_dead(self, pointers: Iterable[PackPointer]) -> None:
-        """Record that no page uses these records any more."""
+        """Record that no page uses these records anymore."""
         now_ms = self._now_ms()
         self._put(DEAD, ((one, one.length) for one in pointers), now_ms)
 
@@ -103,7 +106,7 @@ class PackCatalog:
         self.share_all([(pointer, url)])
 
     def share_all(self, pairs: Iterable[tuple[PackPointer, str]]) -> None:
-        """`share` for several pairs of a record and a URL."""
+        """Like `share`, for several pairs of a record and a URL."""
         cells: dict[str, dict[bytes, bytes]] = {}
         for pointer, url in pairs:
             column = b"%s%d:%s" % (_ALSO, pointer.offset, url_key(url).hex().encode())
@@ -159,7 +162,7 @@ class PackCatalog:
         return self._registry.get(self._row(kind, pack))
 
     def record_unused(self, pack: str) -> None:
-        """Record that no page uses the pack any more; it is deleted after a grace period."""
+        """Record that no page uses the pack anymore; it is deleted after a grace period."""
         now_ms = self._now_ms()
         self._registry.put(self._row(MOVED, pack), {_AT: b"%d" % now_ms}, at_ms=now_ms)
 
@@ -230,8 +233,8 @@ class PackCatalog:
 
     def dead_bytes(self) -> int | None:
         """
-        Bytes of dead records in all packs, as of the last complete round of `next_dead`; None
-        before the first.
+        Return the bytes of dead records in all packs, as of the last complete round of `next_dead`.
+        None before the first round.
         """
         cell = self._registry.get(self._upkeep_row(), [_DEAD]).get(_DEAD)
         return None if cell is None else int(cell.value)
@@ -278,7 +281,7 @@ def dictionary_in(row: Row) -> int:
 
 
 def at_of(row: Row) -> int:
-    """Return when a pack was opened or moved, ms."""
+    """Return when a pack was opened or moved, in ms."""
     cell = row.get(_AT)
     return 0 if cell is None else int(cell.value)
 
@@ -289,5 +292,5 @@ def dead_of(row: Row) -> Mapping[int, int]:
 
 
 def asked_of(row: Row) -> int:
-    """Return when erasing was first requested, ms."""
+    """Return when erasing was first requested, in ms."""
     return min((int(cell.value) for c, cell in row.items() if c[2:].isdigit()), default=0)

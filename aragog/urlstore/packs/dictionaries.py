@@ -1,5 +1,6 @@
 """
-Dictionaries of packs: the common parts of one host's records, stored once at the start of a pack.
+Dictionaries of packs. A dictionary has the common parts of one host's records, and is stored once,
+at the start of a pack.
 
 The format is that of "Zstandard Compression for WARC Files 1.0": a skippable frame with the magic
 number 0x184D2A5D contains the compressed dictionary (RFC 8878, section 5), and every frame of the
@@ -28,14 +29,14 @@ T = TypeVar("T")
 
 MAGIC = (0x184D2A5D).to_bytes(4, "little")
 HEAD_BYTES = 8
-"""The head of a dictionary frame: magic number and length."""
+"""The header of a dictionary frame, which has the magic number and the length."""
 LEVEL = 3
 _PARAMETERS = zstandard.ZstdCompressionParameters.from_level(
     LEVEL, hash_log=15, chain_log=15, write_checksum=1, write_content_size=1, write_dict_id=1
 )
 """
-zstd copies the dictionary's tables for each page. Those of level 3 are four times as large: a page
-takes 10% more CPU with them, and 0.5% fewer bytes.
+zstd copies the dictionary's tables for each page. The tables of level 3 are four times as large.
+With them, a page takes 10% more CPU and 0.5% fewer bytes.
 """
 MAX_BYTES = 112_640
 SAMPLES = 64
@@ -76,7 +77,7 @@ class Dictionary:
     @classmethod
     def read(cls, stored: bytes) -> Dictionary:
         """
-        Read a dictionary from a dictionary frame's data, without the frame's head.
+        Read a dictionary from a dictionary frame's data, without the frame's header.
 
         Raises:
             CorruptContent: the data is damaged, larger than 8 MB, or not in the specified format.
@@ -97,12 +98,12 @@ class Dictionary:
 
     @property
     def id(self) -> int:
-        """The id that its frames have; more than 0."""
+        """The id in its frames, which is more than 0."""
         return self._made.dict_id()
 
     @cached_property
     def stored(self) -> bytes:
-        """The dictionary, compressed, as `read` reads it."""
+        """The compressed dictionary, as `read` takes it."""
         return zstd.compress(self._made.as_bytes(), LEVEL, checksum=True)
 
     def frame(self) -> bytes:
@@ -110,7 +111,7 @@ class Dictionary:
         return MAGIC + len(self.stored).to_bytes(4, "little") + self.stored
 
     def frame_of(self, constant: bytes) -> bytes:
-        """`compress` for bytes that many records have, compressed once."""
+        """Like `compress`, for bytes that many records have. They are compressed only once."""
         if (frame := self._frames.get(constant)) is None:
             frame = self._frames[constant] = self.compress(constant)
         return frame
@@ -146,7 +147,7 @@ class Dictionary:
 
 
 def sampled(records: Sequence[T], most: int = SAMPLES) -> Sequence[T]:
-    """At most `most` records, evenly spaced."""
+    """Return at most `most` records, evenly spaced."""
     count = min(most, len(records))
     return [records[at * len(records) // count] for at in range(count)]
 

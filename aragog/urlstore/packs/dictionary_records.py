@@ -1,5 +1,6 @@
 """
-The records of shared dictionaries: their data, and which packs they came from and are used in.
+The records of shared dictionaries, with their data, the packs that they were trained on, and the
+packs that use them.
 
 | record | of | values |
 |---|---|---|
@@ -8,7 +9,7 @@ The records of shared dictionaries: their data, and which packs they came from a
 | `dictionary-pack` | each pack with a shared dictionary, by id and pack | `i:at` |
 | `dictionary-use` | one record | `i:id`: the dictionary that new bodies are compressed with, 0 for none; `i:tried`: when one was trained |
 
-They are records of the registry, as those of packs (`catalog`). Every write is safe to repeat.
+They are registry records, like those of packs (`catalog`). Every write is safe to repeat.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _TRIED = b"i:tried"
 
 
 class SharedRecord(NamedTuple):
-    """What is recorded about a shared dictionary."""
+    """The record of a shared dictionary."""
 
     id: int
     at_ms: int
@@ -106,7 +107,7 @@ class DictionaryRecords:
                 self.erase(one.id)
 
     def forget(self, dictionary_id: int) -> None:
-        """Delete what is recorded about a dictionary that no pack has; it is not used any more."""
+        """Delete the records of a dictionary that no pack has; it is no longer used."""
         if self.in_use() == dictionary_id:
             self.use(0)
         self._drop(self._row(_DATA_OF, _name(dictionary_id)))

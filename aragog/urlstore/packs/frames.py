@@ -1,10 +1,12 @@
 """
-Compressed records: each is a gzip member, or one or more zstd frames. Pure.
+Compressed records, each of which is a gzip member, or one or more zstd frames. Pure functions, no
+I/O.
 
 A reader distinguishes the two by their first bytes, so a store may have both. In a page's record,
-the body is a separate frame, copied from the fetch. A frame before it has the record's headers, and
-a frame after it the end of the record. "Zstandard Compression for WARC Files 1.0" allows several
-frames per record. Revisits, and records that upkeep compressed with a dictionary, are one frame.
+the body is a separate frame, copied from the fetch. A frame before it contains the record's
+headers, and a frame after it contains the end of the record. "Zstandard Compression for WARC Files
+1.0" allows several frames per record. Revisits, and records that upkeep compressed with a
+dictionary, are one frame.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ _MEMBER_BYTES = 65_536
 
 
 class Frame(NamedTuple):
-    """A compressed record in a pack: all of its zstd frames, or its gzip member."""
+    """A compressed record in a pack, as all of its zstd frames or its gzip member."""
 
     offset: int
     data: bytes
@@ -54,13 +56,13 @@ def compress_around(
     Build a record around an already compressed body (`compression.compress`), which was compressed
     with this dictionary if there is one.
 
-    Returns the parts of the record, one of which is the body, because copying it into one piece
-    costs more than all else for a large page.
+    Returns the parts of the record, one of which is the body. For a large page, copying the body
+    into one piece would cost more than everything else.
 
     A body is compressed again if it has no checksum (from versions before packs), or for gzip.
 
     Raises:
-        CorruptContent: the body is damaged; only detected if it is compressed again.
+        CorruptContent: the body is damaged. This is only detected if the body is compressed again.
     """
     if compression != "zstd" or not zstd.is_checked(body):
         return (compress(head.with_body(_decompress_all(body, None)), compression),)
@@ -172,7 +174,7 @@ def _decompress_all(data: bytes, dictionary: Dictionary | None) -> bytes:
 
 
 def _content_size(frame: bytes, dictionary: Dictionary | None) -> int:
-    """The size of a frame's contents, from its header if that has it."""
+    """Return the size of a frame's contents, from its header if the header contains it."""
     size = zstd.content_size(frame) if frame.startswith(zstd.MAGIC) else None
     return len(decompress(frame, dictionary)) if size is None else size
 

@@ -1,4 +1,4 @@
-"""A compressed record with its index line, as it is added to a pack. Pure."""
+"""A compressed record with its index line, as it is added to a pack."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """
-Group commit: the records of many batches become one pack, which is put once.
+Group commit, in which the records of many batches become one pack, which is put once.
 
-Records are added to an open pack; there is one for each dictionary that their bodies have. It
-closes when it is full, some time after its first record, when the process ends, and at once if a
-caller waits or no more records will come. Callers that added records wait until the pack was put,
-and then get their pointers. If a process is killed before that, only unacknowledged records are
-lost: their batches run again elsewhere and write another pack.
+Records are added to an open pack. There is one open pack for each dictionary that the bodies have.
+A pack closes when it is full, some time after its first record, when the process ends, and at once
+if a caller waits or no more records will come. Callers that added records wait until the pack has
+been put, and then get their pointers. If a process is killed before that, only unacknowledged
+records are lost: their batches run again elsewhere and write another pack.
 
 A pack is recorded in the catalog before it is put, and settled when all of its batches have written
 their pages. If a pack is never settled, upkeep reads it and finds the records without a page.
@@ -39,22 +39,22 @@ from aragog.urlstore.warc_records import warcinfo_record
 
 LATE_S = 300.0
 """
-Seconds after its pack was put during which a batch may write its pages. Upkeep deletes records
-without a page, but not in packs younger than twice this time.
+Seconds for which a batch may write its pages after its pack was put. Upkeep deletes records without
+a page, but not in packs younger than twice this time.
 """
 
 
 MAX_BEFORE_URGENT = 1_048_576
 """
-An urgent batch is put together with the open pack up to this size, and otherwise alone: a put of
-8 MB takes ten times as long.
+An urgent batch is put together with the open pack up to this size, and otherwise alone, because a
+put of 8 MB takes ten times as long.
 """
 
 
 MAX_OPEN = 4
 """
-Number of packs that are open at a time, each with another dictionary or without one. Two while a
-shared dictionary takes effect or is withdrawn, and otherwise one.
+Maximum number of packs that are open at a time, each with a different dictionary or without one.
+There are two while a shared dictionary takes effect or is withdrawn, and otherwise one.
 """
 
 
@@ -80,17 +80,17 @@ class _Pack:
 
 
 class _Part(NamedTuple):
-    """Those of a batch's records that are in one pack."""
+    """The records of a batch that are in one pack."""
 
     pack: _Pack
     first: int
-    """The number of the first of them in the pack."""
+    """The number of the first of these records in the pack."""
     places: Sequence[int]
-    """Their numbers in the batch."""
+    """The numbers of these records in the batch."""
 
 
 class PackTicket:
-    """A batch's records in packs that are open or being put; usually in one."""
+    """A batch's records in packs that are open or being put; usually in one pack."""
 
     def __init__(self, writer: PackWriter, parts: Sequence[_Part]) -> None:
         self._writer = writer
@@ -98,7 +98,7 @@ class PackTicket:
 
     def wait(self) -> list[PackPointer]:
         """
-        Wait until the packs are put; returns the pointers of the batch's records, in order.
+        Wait until the packs have been put; returns the pointers of the batch's records, in order.
 
         Raises:
             ContentUnavailable: a pack could not be put; add the records again.
@@ -134,7 +134,7 @@ class PackTicket:
 
 
 def _raise(error: BaseException) -> None:
-    """Raise the error with which a pack was not put."""
+    """Raise the error that prevented a pack from being put."""
     if isinstance(error, TRANSIENT) or not isinstance(error, Exception):
         raise ContentUnavailable("packs", f"a pack was not put: {error}") from error
     raise error
@@ -315,7 +315,7 @@ class PackWriter:
             self._put(pack)
 
     def _is_over(self, pack: _Pack, closer: threading.Thread) -> bool:
-        """Return True if this thread does not have to put the pack any more."""
+        """Return True if this thread no longer has to put the pack."""
         is_open = self._open.get(_key(pack.dictionary)) is pack
         return not is_open or self._closer is not closer
 
@@ -365,7 +365,7 @@ class PackWriter:
 
 
 def _by_dictionary(records: Sequence[PackRecord]) -> dict[Dictionary | None, list[int]]:
-    """Return the places of the records with each dictionary."""
+    """Return, by dictionary, the positions of the records that have it."""
     found: dict[Dictionary | None, list[int]] = {}
     for place, record in enumerate(records):
         found.setdefault(record.dictionary, []).append(place)

@@ -1,4 +1,4 @@
-"""The location of a page's record in a pack. Pure."""
+"""The location of a page's record in a pack."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from aragog.errors import CorruptContent
 
 VERSION = "1"
 DIGEST_CHARS = 32
-"""Length of a digest: 128 bits of SHA-256 in hex, enough to detect damage and avoid collisions."""
+"""Length of a digest, which is 128 bits of SHA-256 in hex, enough to detect damage and avoid
+collisions.
+"""
 
 NAME = re.compile(r"\d{8}/\d{6}-[0-9a-f]{16}\.warc\.(?:zst|gz)")
-"""Pack names: day, time of day and a random number. Files with other names are never opened."""
+"""Pack names have the day, the time of day and a random number. Files with other names are never
+opened.
+"""
 
 
 class PackPointer(NamedTuple):
@@ -51,7 +55,7 @@ class PackPointer(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The location as text, for messages: `20261129/101502-….warc.zst+4096`."""
+        """The location as text for messages, such as `20261129/101502-….warc.zst+4096`."""
         return f"{self.pack}+{self.offset}"
 
     def check(self, frame: bytes) -> None:

@@ -3,11 +3,11 @@ Compress bodies with the dictionary that all processes of a store share.
 
 While a crawl fetches few sites, upkeep trains a dictionary on its first packs
 (`dictionary_upkeep`). Fetch processes compress bodies with it, so upkeep does not have to compress
-them again later. Whoever reads such a body before it is in a pack needs the dictionary, too, and
-reads it from the store.
+them again later. A process that reads such a body before the body is in a pack also needs the
+dictionary, and reads it from the store.
 
-A dictionary is erased when a page that it was trained on is taken down. Then the bodies that wait
-in the spool cannot be read any more, and their pages are fetched again.
+A dictionary is erased when a page that it was trained on is taken down. Bodies that are waiting in
+the spool can then no longer be read, and their pages are fetched again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from aragog.urlstore.packs.dictionary_records import DictionaryRecords
 from aragog.urlstore.zstd import ZstdError
 
 REFRESH_S = 30.0
-"""Seconds after which a process looks again which dictionary is in use."""
+"""Seconds after which a process checks again which dictionary is in use."""
 KEPT = 8
 """Number of dictionaries that a process keeps in memory, about 0.5 MB each."""
 
@@ -33,7 +33,7 @@ class SharedDictionaries:
     The shared dictionaries of a store, cached; threads may share it.
 
     Args:
-        records: where they are recorded.
+        records: the records of the dictionaries.
         is_on: False if new bodies are compressed without a dictionary.
     """
 
@@ -46,14 +46,14 @@ class SharedDictionaries:
         self._lock = threading.Lock()
 
     def refresh(self) -> None:
-        """Look again which dictionary is in use, at the next call."""
+        """Make the next call check again which dictionary is in use."""
         self._next_s = 0.0
 
     def in_use(self) -> Dictionary | None:
         """
         Return the dictionary to compress new bodies with, or None. Never raises.
 
-        Reads two records, once in 30 seconds at most. While the store does not respond, the answer
+        Reads two records, at most once in 30 seconds. While the store isn't responding, the result
         stays the same.
         """
         if not self.is_on:
@@ -104,7 +104,7 @@ class SharedDictionaries:
         return found
 
     def compress(self, body: bytes) -> bytes:
-        """Compress a body with the dictionary in use, or like `compression.compress`."""
+        """Compress a body with the dictionary in use. Without one, like `compression.compress`."""
         dictionary = self.in_use()
         return compression.compress(body) if dictionary is None else dictionary.compress(body)
 

@@ -1,11 +1,11 @@
 """
-Decide which record a fetched page belongs to. Pure: uses the page and the nodes that were read.
+Decide which record a fetched page belongs to, from the page and the nodes that were read. No I/O.
 
 A URL that was fetched itself keeps its own record. If a page declares a canonical URL, it goes to
 that URL's record only if it matches the data stored there: the bodies are identical, or the main
 texts nearly the same. If the canonical URL was never fetched, the first page that declares it
 provides its record, and later pages join if they match that record. The first page that does not
-match ends this (`trust`).
+match ends this provisional state (`trust`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Judgment:
 
 
 def is_failed_fetch(page: PageWrite) -> bool:
-    """Return True for a fetch without a page: it shows nothing about identity, fields or links."""
+    """Return True for a fetch without a page. It shows nothing about identity, fields or links."""
     return not page.fields and page.links is None and page.content is None
 
 

@@ -1,10 +1,10 @@
 """
 Record which URLs are aliases of another URL, and move the data stored under them.
 
-The pointer in the alias's node is authoritative; of several pointers, the one with the latest
-evidence counts. The edges at the canonical URL, which list its aliases, are verified against that
-pointer. An alias's data moves to the canonical URL cell by cell with unchanged timestamps, so the
-move may be repeated, and moves may run in any order.
+The pointer in the alias's node is authoritative. If there are several pointers, the one with the
+latest evidence counts. The edges at the canonical URL, which list its aliases, are verified against
+that pointer. An alias's data moves to the canonical URL cell by cell with unchanged timestamps, so
+the move may be repeated, and moves may run in any order.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Milliseconds before an undone alias is fetched, because conflicting pages may un
 _URL = "u"
 _POINTER_COLUMNS = (nodes.CANONICAL, nodes.ALIASED)
 _ALIAS_COLUMNS = (*_POINTER_COLUMNS, nodes.REMOVED)
-"""The columns that `nodes.leads_to` needs: an alias that was taken down leads nowhere."""
+"""The columns that `nodes.leads_to` needs, because an alias that was taken down leads nowhere."""
 _MOVED_PREFIXES = (b"m:", b"s:was:", b"s:from:", nodes.IN_CRAWL)
 _PAGE_COLUMNS = (nodes.FACTS, nodes.LIKENESS)
 
@@ -110,7 +110,7 @@ class AliasMerger:
 
     def settle(self, alias: str, now_ms: int, *, trusted: bool = False) -> None:
         """
-        Move an alias's own data to its canonical URL: content, links, due row, fields.
+        Move an alias's own content, links, due row and fields to its canonical URL.
 
         If the canonical URL has its own page, the alias's page is deleted instead, because a page
         that just declares a canonical URL must not replace the page there. With `trusted` it is
@@ -184,8 +184,8 @@ class AliasMerger:
             now_ms: the store's time.
             at_ms: the time of the evidence.
             reasons: the reasons that `explain` shows; None keeps the stored reasons.
-            inherits: move the page to this URL although another URL sent it, because the two pages
-                matched.
+            inherits: move the page to this URL although it was fetched from another URL, because
+                the two pages matched.
             is_needed: make the URL due at once even if it is not wanted, because its page's data is
                 deleted.
         """
@@ -316,7 +316,7 @@ class AliasMerger:
                 yield edge.properties[_URL].decode()
 
     def _move(self, source: str, own: Row, canonical: str, target_row: Row, now_ms: int) -> None:
-        """Move cells to another node: put them there first, then delete them here."""
+        """Move cells to another node. Puts them there first, and then deletes them here."""
         moved = {
             c: cell
             for c, cell in own.items()
@@ -362,7 +362,7 @@ class AliasMerger:
         self._properties.put(
             self._zen.node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms
         )
-        # Delete these two last: while they exist, a repeated call finds the rest.
+        # Delete these two last, because a repeated call finds the rest while these exist.
         last = {c: moved.pop(c) for c in (nodes.SENTINEL, nodes.FACTS) if c in moved}
         self._properties.delete_many(
             [(self._zen.node_id(source), [c], cell.at_ms) for c, cell in moved.items()]
@@ -440,7 +440,7 @@ def _entries(canonical: str, own: Row, target_row: Row) -> list[Mutation]:
 
 
 def _has_another_page(canonical: str, row: Row, alias: str, own: Row) -> bool:
-    """Return True if the page of `canonical` (its node is `row`) was not sent by `alias`."""
+    """Return True if the page of `canonical` (its node is `row`) was not fetched from `alias`."""
     redirects = facts_of(own, nodes.OWN).get("redirects_to")
     if nodes.was_fetched(row):
         return not redirects or not nodes.on_one_host(alias, canonical)

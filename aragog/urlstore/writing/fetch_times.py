@@ -1,4 +1,4 @@
-"""Change the time of a fetch in everything that it writes. Pure."""
+"""Change the time of a fetch in everything that the fetch writes. No I/O."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Find changes of items in a fetch: their index records, and their entries in the change feed.
+Find the item changes in a fetch, with their index records and their entries in the change feed.
 
 An item that several pages show is the same item everywhere. It is compared with the most recently
 fetched of these pages, so a price that changed on three pages is reported once. Pages that are
@@ -55,7 +55,7 @@ def puts(plan: PageWritePlan) -> list[Mutation]:
 
 
 def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
-    """Return the index records of a page's lost items, each with the timestamp of its delete."""
+    """Return the index records of a page's lost items, each with the timestamp for deleting it."""
     written = dict(_items_in(plan))
     fields = {*written, *(name for name in plan.gone if kind_from_field(name))}
     return [
@@ -68,7 +68,7 @@ def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
 
 
 def _items_in(plan: PageWritePlan) -> list[tuple[str, bytes]]:
-    # Look only at field names: this runs twice for each page, and most pages have no items.
+    # Look only at field names, because this runs twice for each page, and most pages have no items.
     written = (
         (name, plan.cells.get(nodes.field_column(name)))
         for name in plan.page.fields
@@ -83,7 +83,7 @@ def _stored_names(plan: PageWritePlan, field: str) -> set[bytes]:
 
 
 class ItemNews:
-    """Finds changes of pages' items."""
+    """Finds changes to pages' items."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._index = ItemIndex(zen)
@@ -181,7 +181,7 @@ def _news(
     other: _OtherPageItem | None,
     seen_ms: int,
 ) -> dict[str, Values]:
-    """Return the changes of one item, given its state on another page."""
+    """Return the changes to one item, given its state on another page."""
     if now is None:
         return {} if other else {name: (_text(was), None)}
     if other and (was is None or other.fetched_at_ms > seen_ms):

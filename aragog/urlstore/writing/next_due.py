@@ -1,4 +1,4 @@
-"""Compute the next fetch of a page that is being written, from its node and the fetch. Pure."""
+"""When a page is written, compute when to fetch it next, from its node and the fetch. No I/O."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ class Next(NamedTuple):
     evidence: Evidence | None = None
     """Evidence about the signals of the page's host, or None."""
     mark: bytes | None = None
-    """The new mark's cell, for a page that changed without a signal; None to keep the old mark."""
+    """The new cell for what sitemaps and feeds report about the page (`signal_marks`), if the page
+    changed without a signal. None to keep the stored cell.
+    """
 
 
 def state_of(row: Row) -> RefreshState | None:
@@ -78,7 +80,7 @@ def plan_next(
     """
     Return the next fetch of the page at `canonical`, whose node is `row`.
 
-    `trust` is the trust in the signals of the page's host, or None.
+    `trust` says how reliable the signals of the page's host are; None if unknown.
     """
     before = state_of(row)
     if seen.source and before and nodes.content_cell(row):
@@ -139,7 +141,7 @@ def _evidence(
 def _stretch(
     before: RefreshState | None, mark: PageMark | None, trust: HostTrust | None, at_ms: int
 ) -> float:
-    """Return the factor for the page's interval: above 1 if its host reports changes reliably."""
+    """Return the factor for the page's interval, above 1 if its host reports changes reliably."""
     if mark is None or not mark.covered or trust is None or before is None:
         return 1.0
     is_recent = at_ms - trust.read_at_ms <= before.interval_s * 1000
@@ -149,7 +151,10 @@ def _stretch(
 def _is_reported_again(
     mark: PageMark, state: RefreshState, seen: Seen, settings: RefreshSettings
 ) -> bool:
-    """Return True if a file read after this fetch reports a change that is worth another fetch."""
+    """
+    Return True if a sitemap or feed that was read after this fetch reports a change that is
+    worth another fetch.
+    """
     is_later = mark.read_at_ms > seen.fetched_at_ms
     is_worthwhile = marks.is_worth_a_fetch(state.rate_per_s, state.usual_s, mark.belief, settings)
     return is_later and is_worthwhile
@@ -190,6 +195,6 @@ def vanished_fields(
 
 
 def _spread(key: bytes, at_ms: int) -> float:
-    """Return a number from 0 to 1, evenly distributed over pages and fetches; deterministic."""
+    """Return a number from 0 to 1, evenly distributed across pages and fetches; deterministic."""
     hashed = (int.from_bytes(key[8:12]) ^ at_ms * 2_654_435_761) & 0xFFFF_FFFF
     return hashed / 2**32

@@ -1,5 +1,5 @@
 """
-The change feed entries of a fetch, and whether aliases must be fetched after it. Pure.
+The change feed entries of a fetch, and whether aliases must be fetched after it. No I/O.
 
 Changes are found by comparison with the stored data: fields, the body, the outcome of the last
 fetch, and where the URL led. A repeated write finds no changes, unless the first write was
@@ -65,7 +65,7 @@ def changed_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
 
 def moved_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
     """
-    Return the cell that records that a URL with its own page leads to another page since this
+    Return the cell that records that a URL with its own page has led to another page since this
     fetch.
 
     It also contains the time at which the URL's own page was fetched, so that a page that appeared
@@ -98,7 +98,7 @@ def _kind(plan: PageWritePlan, following: Next, *, all_pages: bool) -> ChangeKin
 
 def _reports_first_fetch(plan: PageWritePlan) -> bool:
     """Return True if the first fetch is reported in every feed, with the values of the fields."""
-    # Readers that deleted a withdrawn page must be told that it is available again.
+    # Tell readers that deleted a withdrawn page that it is available again.
     return is_watched(plan) or nodes.text(plan.row, nodes.WITHDRAWN) == "1"
 
 

@@ -1,6 +1,6 @@
 """
-The facts in a node after a fetch: of its page, of the attempt, and the crawls that it is kept for.
-Pure.
+Compute the facts in a node after a fetch. They describe the page, the attempt, and the crawls that
+the page is kept for. Pure functions, no I/O.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def merge_attempt(facts: Mapping[str, object], stored: Mapping[str, object]) -> 
 
 
 def attempt_facts(facts: Mapping[str, object], url: str) -> dict[str, object]:
-    """Return the facts that stay in a node whose page moved away: those of the later attempt."""
+    """Return the facts of the later attempt, which stay in a node whose page moved away."""
     names = (*_ATTEMPT_FACTS, "attempted_at_ms")
     return {"url": url, "final_url": url} | {n: v for n, v in facts.items() if n in names}
 

@@ -1,5 +1,5 @@
 """
-Page write plans: the changes that one fetched page makes to the store.
+Page write plans, each with the changes that one fetched page makes to the store.
 
 This module does no I/O: it takes the nodes that were read, and returns the cells to write. A plan
 is created (`PageWritePlan`) and then filled in place, part by part: facts, fields, next fetch,
@@ -49,7 +49,7 @@ class PageWritePlan:
     changed: list[str] = field(default_factory=list)
     """Fields whose values differ from the stored values."""
     item_news: Mapping[str, Values] = field(default_factory=dict)
-    """The changes of the page's items, by their names in the change feed."""
+    """The changes to the page's items, by their names in the change feed."""
     missing: frozenset[str] = frozenset()
     """Names of fields that the pipeline found in earlier fetches but not in this one."""
     gone: frozenset[str] = frozenset()
@@ -75,8 +75,8 @@ class PageWritePlan:
     @property
     def at_ms(self) -> int:
         """
-        The timestamp of the cells: the time of the fetch, or slightly later if data of that time
-        has moved away from the node.
+        The timestamp of the cells, which is the time of the fetch, or slightly later if data of
+        that time has moved away from the node.
         """
         return nodes.after_moves(self.row, self.page.fetched_at_ms)
 
@@ -115,7 +115,7 @@ class PageWritePlan:
 
     @property
     def complete(self) -> bool:
-        """True if the fetch reports all fields of the page; a fetch through an alias may not."""
+        """True if the fetch reports all fields of the page; a fetch through an alias might not."""
         return self.page.complete and self.canonical in (self.page.url, self.page.final_url)
 
 
@@ -168,10 +168,7 @@ def has_data(row: Row) -> bool:
 
 
 def referenced_urls(rows: Mapping[str, Row]) -> list[str]:
-    """
-    Return URLs that must be read too, because these nodes refer to them: canonical URLs and
-    senders.
-    """
+    """Return the canonical URLs and senders that these nodes refer to, which must also be read."""
     urls = {alias_of(row, url) for url, row in rows.items()} - {None}
     for row in rows.values():
         if nodes.OWN not in row and nodes.SENTINEL in row:
@@ -310,7 +307,7 @@ def fill_page(plan: PageWritePlan) -> None:
     """
     Fill in the facts and fields of a page, or only the facts of a failed fetch.
 
-    A failure that was requested through an alias leaves its canonical URL unchanged.
+    A failed fetch that was requested through an alias leaves its canonical URL unchanged.
     """
     page, cells, failed = plan.page, plan.cells, is_failed_fetch(plan.page)
     if failed and plan.canonical != page.url:
@@ -375,7 +372,7 @@ def fill_next_fetch(
     """
     Fill in when to fetch again; returns None if the store's caller decided it (`due_at_ms`).
 
-    `trust` is the trust in the signals of the page's host.
+    `trust` says how reliable the signals of the page's host are.
     """
     seen = plan.page.seen
     if seen is None:

@@ -1,5 +1,5 @@
 """
-Store the bodies of a batch: what each page writes, and what happens to its previous body.
+Store the bodies of a batch. Decides what each page writes, and what happens to its previous body.
 
 Bodies are put before anything points to them. If a batch was packed before its pages were planned
 (`packing`), some records turn out to be unused, because newer data is stored or the page becomes an
@@ -112,11 +112,11 @@ def put_bodies(bodies: Bodies, plans: Sequence[PageWritePlan]) -> PackTicket | N
 
 def record_sharing(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
     """
-    Record in the catalog the records that are used by pages under other URLs than those in the
-    record.
+    Record in the catalog which records are used by pages under URLs that the record does not
+    contain.
 
-    These are pages stored under a URL that is not one of their fetch, and pages that share another
-    page's record.
+    These are pages stored under a URL that is not one of their fetch's URLs, and pages that share
+    another page's record.
     """
     for plan in plans:
         cell = plan.cells.get(nodes.CONTENT_PACK)
@@ -126,7 +126,7 @@ def record_sharing(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
 
 
 def shared_body(plan: PageWritePlan) -> SharedBody | None:
-    """Another page's record that has this page's body, or None."""
+    """Return another page's record that has this page's body, or None."""
     packed = plan.page.content.packed if plan.page.content else None
     if packed is None or packed.shared is None:
         return None

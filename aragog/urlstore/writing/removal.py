@@ -7,11 +7,12 @@ refuses URLs that were never seen. In both cases the marker is written first, so
 progress cannot restore the data. Then everything else is deleted: fields, history, content,
 watches, and entries in the change feed, the link journal and other pages' inlinks.
 
-After a redirect, a canonical URL or a merge, data that a URL sent may be stored under another URL.
-This data is found by its sender and deleted as well; the other URL is not refused.
+After a redirect, a canonical URL or a merge, data that was fetched from a URL may be stored under
+another URL. This data is found by the URL that it was fetched from, and deleted as well; the other
+URL is not refused.
 
-Safe to repeat. If it is killed, the next call completes it: the list in which a takedown finds a
-URL is updated last, and a pointer is deleted after its target.
+Safe to repeat. If a call is killed, the next call completes its work, because the list in which a
+takedown finds a URL is updated last, and a pointer is deleted after its target.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Takedown:
     """Number of pages whose inlinks are removed in one step, which limits memory."""
 
     def remove(self, canonical: str, now_ms: int) -> None:
-        """Delete a page: fields, facts, content, outlinks, due row. Its aliases stay aliases."""
+        """Delete a page's fields, facts, content, outlinks and due row. Aliases stay aliases."""
         if not nodes.is_taken_down(
             self.zen.nodes.get(self.zen.node_id(canonical), [nodes.REMOVED])
         ):
@@ -79,7 +80,7 @@ class Takedown:
 
     def of_urls(self, urls: Iterable[str], now_ms: int, *, listed: bool = True) -> int:
         """
-        Take down each page with its aliases, and delete data that these URLs sent.
+        Take down each page with its aliases, and delete data that was fetched from these URLs.
 
         Returns how many URLs lost data. With `listed`, adds the URLs to the list of URLs that were
         taken down.
@@ -99,8 +100,8 @@ class Takedown:
         """
         Take down all URLs of a host or domain, and refuse new ones; returns how many there were.
 
-        Data that they sent is also deleted under other URLs. An alias of another site's page is
-        removed, but that page is kept.
+        Data that was fetched from them is also deleted under other URLs. An alias of another site's
+        page is removed, but that page is kept.
         """
         self.tombstones.add(kind, name, now_ms)
         self.tombstones.current()
@@ -163,16 +164,18 @@ class Takedown:
 
     def _drop_sent(self, page: SentPage, now_ms: int, is_gone: Callable[[str], bool]) -> None:
         """
-        Delete data of a page that was sent by a URL that is being taken down.
+        Delete a page's data that was fetched from a URL that is being taken down.
 
-        If another URL has sent the page's text since, newer data and links are kept. The page's
-        watches and next fetch are always kept, because that fetch may return a permitted page.
+        If the page's text has since been fetched from another URL, newer data and links are kept.
+        The page's watches and next fetch are always kept, because that fetch may return a permitted
+        page.
         """
         row = self.zen.nodes.get(self.zen.node_id(page.url), [nodes.FACTS])
         upto_ms = None if is_gone(nodes.sender_of(row, page.url)) else page.sent_at_ms
         if upto_ms is None:
             self.aliases.release(page.url, now_ms, is_gone)
-        # Links keep their time if they did not change, so their time does not show who sent them.
+        # Links keep their time if they did not change, so their time does not show which URL they
+        # were fetched from.
         is_newer = upto_ms is not None and _fetched_ms(row) > upto_ms
         self._empty(
             page.url,
@@ -186,7 +189,7 @@ class Takedown:
         """
         Delete the data of a page that is not newer than `upto_ms`, unless the URL is an alias.
 
-        A fetch after that time may restore the page, but an earlier fetch may not. Watches and the
+        A fetch after that time may restore the page, but an earlier fetch must not. Watches and the
         next fetch are kept. The change feed gets an entry before anything is deleted, and hides
         earlier values from then on.
         """
@@ -213,15 +216,18 @@ class Takedown:
         publish(self.zen, [change], self.zen.clock)
 
     def withdraw(self, url: str, now_ms: int, upto_ms: int) -> None:
-        """`drop` the page that a URL sent: its own page, or its canonical URL's page."""
+        """
+        `drop` the page that was fetched from a URL, which is its own page or its canonical URL's
+        page.
+        """
         if (canonical := self.page_sent_by(url)) is not None:
             self.drop(canonical, now_ms, upto_ms)
 
     def page_sent_by(self, url: str) -> str | None:
         """
-        Return the URL of the page that `url` sent.
+        Return the URL of the page that was fetched from `url`.
 
-        None if another URL sent the page it leads to.
+        None if the page that `url` leads to was fetched from another URL.
         """
         row = self.zen.nodes.get(self.zen.node_id(url), [nodes.CANONICAL])
         canonical = alias_of(row, url)
@@ -233,7 +239,7 @@ class Takedown:
         return canonical if sender == url else None
 
     def drop_content(self, url: str, upto_ms: int) -> None:
-        """Delete the content of the page that a URL sent, if it is not newer than `upto_ms`."""
+        """Delete the content that was fetched from a URL, if it is not newer than `upto_ms`."""
         if (canonical := self.page_sent_by(url)) is None:
             return
         row = self.zen.nodes.get(self.zen.node_id(canonical))

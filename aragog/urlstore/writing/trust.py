@@ -1,5 +1,5 @@
 """
-Provisional aliases: pages stored under a canonical URL that was never fetched.
+Provisional aliases, whose pages are stored under a canonical URL that was never fetched.
 
 The first page that declares such a URL provides its record, and other pages that match it join. If
 a later page, or the page of the URL itself, does not match, the record moves back to the page that
@@ -98,10 +98,10 @@ class Trust:
         """
         Undo the provisional aliases of a URL, for the reason `why`.
 
-        The URL's record moves back to the alias that sent it. Aliases that matched that record
-        become aliases of the sender, so that they still lead to a page. If no alias sent the
-        record, there is no page to move back: the aliases are then kept, unless `without_page` is
-        True. Safe to repeat.
+        The URL's record moves back to the alias that it was fetched from. Aliases that matched that
+        record become aliases of that alias, so that they still lead to a page. If the record was
+        not fetched from an alias, there is no page to move back: the aliases are then kept, unless
+        `without_page` is True. Safe to repeat.
         """
         row = self._properties.get(
             self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL, nodes.DUE]
@@ -145,8 +145,8 @@ class Trust:
         """
         Remove a page from the record that it shares, because the page is about to be deleted.
 
-        If the page sent the record, the record is deleted with it, and the other pages become due
-        at once.
+        If the record was fetched from the page's URL, the record is deleted with the page, and the
+        other pages become due at once.
         """
         self._properties.put(
             self._zen.node_id(url), {nodes.LEAVING: canonical.encode()}, at_ms=now_ms

@@ -1,5 +1,5 @@
 """
-Plan the writes of a batch: which page each fetch belongs to, and what is stored there.
+Plan the writes of a batch. Decides which page each fetch belongs to, and what is stored there.
 
 Pages that share a URL are planned one after the other, so each plan is based on the state after the
 previous page was written.
@@ -122,7 +122,7 @@ class WritePlanner:
         return rows
 
     def _plan_of(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> PageWritePlan:
-        """Return one page's plan: whether it is stale, refused, or a copy of stored data."""
+        """Return one page's plan, with whether it is stale, refused, or a copy of stored data."""
         canonical = judgment.canonical
         row = rows.get(canonical, {})
         nodes.check_url(row, canonical)
@@ -167,8 +167,8 @@ class WritePlanner:
         """
         Hand the record of a never fetched canonical URL over to the aliases that matched it.
 
-        This is done if this page sent the record and now has other content. Returns True if there
-        were such aliases.
+        This is done if the record was fetched from this page's URL and the page now has other
+        content. Returns True if there were such aliases.
         """
         if is_failed_fetch(page):
             return False

@@ -125,7 +125,7 @@ class PageBatchWriter:
                 self._takedowns.drop_content(url, before_ms)
 
     def _withdraw(self, page: PageWrite, url: str, before_ms: int) -> None:
-        """Delete data that a URL sent, unless another crawl that may keep it has it too."""
+        """Delete data that was fetched from a URL, unless another crawl has it and may keep it."""
         crawl = str(page.facts.get(KEPT_FOR) or USUAL)
         if page.expired or not others(self._takedowns.facts_of_sent(url), page.facts, crawl):
             self._takedowns.withdraw(url, before_ms)
@@ -326,8 +326,8 @@ class PageWriter:
             for alias in plan.aliases
             for put in alias_puts(self._zen, alias, plan.canonical, now_ms)
         ]
-        # This comes before the pointers, because a repeated write finds those already set and would
-        # skip this.
+        # This comes before the pointers, because a repeated write finds the pointers already set
+        # and would skip this step.
         edges += _moved_rows(self._zen, plans)
         if edges:
             self._zen.mutate(edges)
@@ -401,7 +401,7 @@ def _moved_rows(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Mutatio
 
 
 def _index_rows(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> list[Mutation]:
-    """Return the page's rows in the host index: by its host, and by the URL that sent it."""
+    """Return the page's rows in the host index, by its host and by the URL that returned it."""
     page = plan.page
     rows = [host_put(zen, alias, now_ms) for alias in plan.aliases]
     if plan.cells and nodes.SENTINEL not in plan.row:
@@ -445,7 +445,7 @@ def _node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
 
 
 def _write_time_row(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> Mutation:
-    """Return the cells with the time of the write instead of the fetch: version and due time."""
+    """Return the cells dated at the write rather than the fetch, which are version and due time."""
     cells = {
         nodes.VERSION: os.urandom(8).hex().encode(),
         nodes.DUE: due_cell(plan.due_at_ms),
