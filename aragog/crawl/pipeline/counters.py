@@ -1,5 +1,5 @@
 """
-Counters of URL outcomes for progress and metrics, in one Redis hash.
+Counts URL outcomes for progress displays and metrics, in one Redis hash.
 
 They count events rather than URLs, so a batch that runs twice counts twice. `InFlightSet.count`
 returns the exact number of URLs that are not done yet.
@@ -30,9 +30,9 @@ SAME_BODY = "same_body"
 ALREADY_STORED = "already_stored"
 ROBOTS = "robots"
 ROBOTS_COMPARED = "robots_compared"
-"""Files that reppy parsed as well (`politeness.compare_with_reppy`)."""
+"""robots.txt files that reppy also parsed (`politeness.compare_with_reppy`)."""
 ROBOTS_DIFFERENT = "robots_different"
-"""Files about which reppy disagreed."""
+"""robots.txt files that reppy interpreted differently."""
 BYTES = "bytes"
 DEGRADED = "degraded"
 """Pages that were stored without a part whose analysis failed."""
@@ -68,10 +68,7 @@ TICK_TTL_S = 60
 
 
 class Counters:
-    """
-    Counters by name. They never make a task fail, because a count that cannot be written is
-    dropped.
-    """
+    """Counters by name. They never make a task fail: a count that cannot be written is dropped."""
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
