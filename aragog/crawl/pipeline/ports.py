@@ -46,10 +46,7 @@ class BodyStore(Protocol):
         """Delete the blobs. Unknown tokens are ignored."""
 
     def mark_packed(self, tokens: Sequence[str]) -> None:
-        """
-        Stop counting these blobs toward the limit for fetches, because they only wait for an open
-        pack.
-        """
+        """Stop counting these blobs toward the limit: they only wait for an open pack."""
 
 
 class BoundedBodyStore(BodyStore, Protocol):

@@ -1,7 +1,4 @@
-"""
-Decides which jobs may send a request now, based on URL, robots.txt and the slots (reserved request
-times) of the domain.
-"""
+"""Decides which jobs may send a request now: checks the URL, robots.txt and the domain's slots."""
 
 from __future__ import annotations
 
@@ -149,8 +146,8 @@ class Access:
         self, jobs: Sequence[tuple[UrlJob, float | None]]
     ) -> tuple[list[tuple[UrlJob, Slot]], list[InLine]]:
         """
-        Return the jobs whose slots come soon, earliest first, and the jobs that must wait in line
-        (in the waiting queue of their domain).
+        Return the jobs whose slots (reserved request times) come soon, earliest first, and the jobs
+        that must wait in line (the waiting queue of their domain).
         """
         limiter = self.limiter
         near: list[tuple[UrlJob, Slot]] = []
@@ -188,10 +185,7 @@ class Access:
         )
 
     def return_to_line(self, job: UrlJob, free_at_ms: int) -> InLine:
-        """
-        Return an entry at the front of the line for a job that must wait for its next
-        request.
-        """
+        """Return an entry at the front of the line for a job that waits for its next request."""
         url = job.next_url
         key = self.limiter.key_for(url)
         cached = self.rules.robots.get_many({origin(url)})[origin(url)].rules

@@ -39,10 +39,7 @@ class Analyzed(Protocol):
 def excluded_pages(
     results: Iterable[FetchResult], analyses: Mapping[str, Analyzed], checks: CrawlChecks
 ) -> dict[str, str]:
-    """
-    Return the fetched pages that their crawls exclude:
-    the URLs, each with the excluding rule.
-    """
+    """Return the URLs of fetched pages that their crawls exclude, each with the rule."""
     return {
         result.job.url: rule
         for result in results
@@ -58,10 +55,7 @@ def excluded_pages(
 def excluded_stored_pages(
     jobs: Iterable[UrlJob], records: Mapping[str, Record | None], checks: CrawlChecks
 ) -> dict[str, str]:
-    """
-    Return the stored pages that the crawls of these jobs exclude: the URLs, each with the excluding
-    rule.
-    """
+    """Return the URLs of stored pages that the crawls of these jobs exclude, each with the rule."""
     return {
         job.url: rule
         for job in jobs

@@ -1,7 +1,4 @@
-"""
-Decides where URLs go after their robots rules were requested, and when URLs that must still wait
-are sent again.
-"""
+"""Decides where URLs go after their robots rules were requested, or when they are sent again."""
 
 from __future__ import annotations
 
@@ -57,10 +54,7 @@ def _repeat(batch: RobotsBatch, waits: Mapping[str, RulesWait], *, claimed: bool
 
 
 def _group_by_wait(waits: Mapping[str, RulesWait], span_ms: int) -> list[list[str]]:
-    """
-    Group origins by their waits. An origin shares a message with the first origin of a group if
-    their waits are within `span_ms`.
-    """
+    """Group origins whose waits differ by at most `span_ms`. A group shares a message."""
     groups: list[list[str]] = []
     for origin_url, wait in sorted(waits.items(), key=lambda item: item[1].wait_ms):
         if groups and wait.wait_ms <= waits[groups[-1][0]].wait_ms + span_ms:

@@ -259,8 +259,8 @@ class SignIns:
 
     def _check(self, response: Outcome, settings: SignInSettings, form_url: str) -> None:
         """
-        Raise unless the site accepted the form.
-        A site that sends the form again did not accept it.
+        Raise if the site did not accept the form: it responded with an error or with the form, or
+        redirected back to the form.
         """
         status = response.status or 0
         if not 200 <= status < 400:
