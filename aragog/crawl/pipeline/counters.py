@@ -35,7 +35,7 @@ ROBOTS_DIFFERENT = "robots_different"
 """robots.txt files that reppy interpreted differently."""
 BYTES = "bytes"
 DEGRADED = "degraded"
-"""Pages that were stored without a part whose analysis failed."""
+"""Pages that were stored although the analysis of a part failed."""
 UNREADABLE = "unreadable"
 """Pages whose analysis failed, exceeded its limits or killed its process."""
 RUNS_LOST = "runs_lost"
@@ -92,7 +92,7 @@ class Counters:
         return {name.decode(): int(number) for name, number in cells.items()}
 
     def note_tick(self) -> None:
-        """Record that a periodic task just ran, which shows that beat and its worker are up."""
+        """Record that a periodic task just ran, as a sign that beat and its worker are up."""
         with contextlib.suppress(redis.RedisError):
             self._redis.set(self._tick_key, b"1", ex=TICK_TTL_S)
 

@@ -313,7 +313,7 @@ def log_files(settings: CrawlLogSettings, content: ContentSettings, data_dir: Pa
 
 
 # Redis syncs its append-only file every second. If the server is killed, it may lose the removal of
-# rows whose file exists. In that case all rows of the file must come back, not just some.
+# rows that are already in a file. In that case all rows of the file must come back, not just some.
 SETTLE_MS = 5_000
 LEASE_S = 150.0
 """The lease lasts longer than an upload to a hanging server takes. If a writer is killed, rows wait
@@ -415,6 +415,6 @@ class CrawlLogWriter:
 
 
 def file_name(start_ms: int, span_s: int) -> str:
-    """Return the file name of a span, which includes the length of the span."""
+    """Return the file name for a span. The name includes the length of the span."""
     start = datetime.fromtimestamp(start_ms / 1000, tz=UTC)
     return f"dt={start:%Y-%m-%d}/crawl-{start:%Y%m%dT%H%M%SZ}-{span_s}s.parquet"

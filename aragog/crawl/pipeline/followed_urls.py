@@ -2,8 +2,8 @@
 The followed links and sitemap entries that workers enqueue for a run.
 
 A producer knows the URLs that it enqueues itself. If it waits for everything that results from
-them, as `aragog run` does, it creates a list in Redis, to which workers add the URLs that they
-enqueue for the run. The list expires soon after the producer has ended.
+them, as `aragog run` does, it creates a list in Redis. Workers add the URLs that they enqueue for
+the run to this list. The list expires soon after the producer has ended.
 
 An element consists of `=`, a depth, a space and a URL that was enqueued for the run. Without `=`,
 the URL was already in flight. Its links are then followed for another call, or to a smaller depth,

@@ -20,8 +20,8 @@ when its crawl is added to the entry, and with its outcome when the crawl is rem
 that is delivered twice is counted once, and the enqueued URLs are always the sum of the waiting
 URLs and all outcomes.
 
-Ending a URL also publishes its key on a Redis channel, which immediately notifies callers that wait
-for the URL (`completions`).
+Ending a URL also publishes its key on a Redis channel, so that callers that wait for the URL are
+notified immediately (`completions`).
 """
 
 from __future__ import annotations

@@ -11,12 +11,12 @@ messages carry their tokens.
     tasks.canonicalize  ResultBatch   the results of a batch of fetches
     tasks.store         PageBatch     a token of the page updates to write
 
-Every batch carries its version, which is `VERSION`, or `DICTIONARY_VERSION` if the batch refers to
-bodies that are compressed with a dictionary. A newer version raises `NewerMessage`, and the job
-returns to the queue for a worker that can read it. Any other unreadable message raises
-`InvalidMessage`. Within a version, fields are only added. Readers keep unknown fields of a job or a
-fetch and pass them on, but ignore unknown fields of a batch. So anything that must stay with a URL
-has to be a field of its job.
+Every batch has a version: `VERSION`, or `DICTIONARY_VERSION` if the batch refers to bodies that are
+compressed with a dictionary. A newer version raises `NewerMessage`, and the job returns to the
+queue for a worker that can read it. Any other unreadable message raises `InvalidMessage`. Within a
+version, fields are only added. Readers keep unknown fields of a job or a fetch and pass them on,
+but ignore unknown fields of a batch. So anything that must stay with a URL has to be a field of its
+job.
 """
 
 from __future__ import annotations

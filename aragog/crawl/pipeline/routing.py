@@ -110,7 +110,7 @@ class OutgoingMessage:
     time, because clocks differ."""
     priority: int = PRIORITY_DEFAULT
     collect: Collection | None = None
-    """The delay of each URL, which pinlater uses instead of `delay_ms`.
+    """The delay of each URL. pinlater uses these delays instead of `delay_ms`.
 
     pinlater combines URLs that are due at about the same time into one message, even if they come
     from different messages."""

@@ -22,7 +22,7 @@ from pinlater.models import JobInfo, JobState
 # A body is written before its message is sent, and each stage reads its bodies first.
 IDLE_S = 300.0
 STEP = 1000
-# In this order, a message that changes from one state to the other is seen at least once.
+# With the states in this order, a message that changes its state is seen at least once.
 _QUEUES_AND_STATES = tuple(
     (destination.queue, state)
     for destination in (Destination.RENDER, Destination.CANONICALIZE, Destination.STORE)

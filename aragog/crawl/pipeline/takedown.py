@@ -102,7 +102,7 @@ _STAGES = (
     Destination.STORE,
 )  # fmt: skip
 _ENTRIES = ("urls", "results", "changes", "origins")
-"""The lists in messages of all stages whose entries are independent of each other."""
+"""The lists in messages of all stages. The entries of each list are independent of each other."""
 
 
 @dataclass(slots=True)

@@ -24,5 +24,5 @@ which does not depend on the stages.
     watch, webhooks             watched URLs, and deliveries of changes
     crawl_control, crawl_*      crawls: start, pause, cancel, rounds, notices, reports
     sign_in, job_egress         sign-in forms, and the egress route of a request
-    process_stages              the stages of one process, put together
+    process_stages              all stages of one process
 """

@@ -175,7 +175,7 @@ class CanonicalizeStage:
         return ended + self.returning_jobs.delayed((job, 0) for job in for_next_crawls)
 
     def _follow_stored(self, results: Sequence[FetchResult]) -> None:
-        """Follow the stored links of pages whose fetch found nothing new."""
+        """Follow the stored links of pages if their fetch found nothing new."""
         has_lists = bool(load_kinds(self.settings.extract))
         unchanged = [r.job for r in results if r.fetch.outcome in KEEPS_PAGE]
         jobs = [job for job in unchanged if job.depth > 0 or has_lists]

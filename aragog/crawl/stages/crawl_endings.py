@@ -159,7 +159,7 @@ class CrawlLimits:
 
 
 def ending_of_page(job: UrlJob, write: PageWrite, written: Written | None) -> Ended:
-    """Return the ending of a URL whose page or failure was written."""
+    """Return how a URL ended, after its page or its failure was written."""
     fetch = write.confirmation or write.report
     kind = str(write.facts.get("outcome") or "")
     body_bytes = 0 if fetch is None else fetch.body_bytes

@@ -92,7 +92,7 @@ class Discovery:
         )
 
     def watched(self, results: Sequence[FetchResult]) -> set[str]:
-        """Return the URLs of results whose pages show which links are worth following."""
+        """Return the URLs of results that have depth left or are on hosts with link budgets."""
         if self.budgets is None:
             return set()
         deep = {result.job.url for result in results if result.job.depth > 0}

@@ -48,7 +48,7 @@ class FirstVisitDelays:
     Args:
         qps: requests per second to one domain.
         clock: only its monotonic time is used.
-        max_domains: the maximum number of combinations of domain, priority and crawl, which limits
+        max_domains: the maximum number of combinations of domain, priority and crawl, to limit
             memory. If there are more, estimates are discarded.
     """
 

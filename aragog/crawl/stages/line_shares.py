@@ -120,7 +120,7 @@ class LineShares:
 
     def report(self, sent: Mapping[str, Counter[int]], left: Mapping[str, frozenset[int]]) -> None:
         """
-        Report which requests were sent, so that hosts whose turn is over are replaced by others.
+        Report which requests were sent. Hosts whose turn is over are then replaced by others.
 
         Args:
             sent: how many requests got slots, by line and crawl.

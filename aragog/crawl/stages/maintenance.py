@@ -62,7 +62,7 @@ class MaintenanceStage:
         """
         with suppress(
             StoreDamaged
-        ):  # already logged when the file was set aside; no journal is lost
+        ):  # already logged when the file was set aside, and no journal is lost
             for _ in range(self.max_compactions):
                 report = self.store.maintenance.compact_links(self.compacted_pages)
                 if not (report.left and report.journal_rows):

@@ -5,7 +5,7 @@ The parsers have their own limits (`aragog.pages`). The limits here are the last
 and the kernel enforces them. If a page takes too much CPU time, Python code gets a
 `PageTooExpensive`. A parser that stays in C code is killed with its process at twice the limit. Too
 much memory raises MemoryError or crashes the parser. The limits only apply in a process that can be
-killed without affecting others, such as a child of Celery's prefork pool, which must call
+killed without affecting others, such as a child of Celery's prefork pool. Such a process must call
 `make_expendable` once. Elsewhere `limited` has no effect.
 
 A mark identifies the page that killed its process. It is a lease in Redis, named after the batch's

@@ -44,7 +44,7 @@ class StoredPageFollower(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredValidators:
-    """A stored page's validators, and the only URL to which they are sent."""
+    """A stored page's validators, and the only URL that they may be sent to."""
 
     url: str | None = None
     etag: str | None = None
@@ -192,7 +192,7 @@ def is_scheduled_reading(job: UrlJob) -> bool:
 
 
 def _is_at_its_start(job: UrlJob) -> bool:
-    """Return False for a job in the middle of its redirects or attempts, which always continues."""
+    """Return False for a job in the middle of its redirects or attempts. It always continues."""
     return not job.hops and (job.refresh or not job.attempt)
 
 

@@ -106,7 +106,7 @@ class RobotsStage:
         Return the batch without URLs that no crawl wants anymore, and without origins whose rules
         only those URLs need.
 
-        URLs of paused crawls go to `fetch`, which keeps them.
+        URLs of paused crawls go to `fetch`, which puts them in line.
         """
         wanted = self.checks.wanted(batch.jobs)
         if len(wanted.jobs) == len(batch.jobs):
@@ -240,7 +240,7 @@ class _RobotsRun:
         )
 
     def _crawl_delay_s(self, origin_url: str) -> float | None:
-        """Return the Crawl-delay of the cached rules, which applies to robots.txt as well."""
+        """Return the Crawl-delay of the cached rules. It applies to robots.txt as well."""
         rules = self.cached[origin_url].rules
         return rules.crawl_delay_s(self.stage.settings.fetch.user_agent) if rules else None
 

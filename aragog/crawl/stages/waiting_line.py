@@ -81,7 +81,7 @@ class WaitingLine:
 
     def rules_arrived(self, origins: Sequence[str]) -> None:
         """
-        Release the URLs that wait for the robots.txt of these origins, which was just stored.
+        Release the URLs that wait for the robots.txt of these origins. The rules were just stored.
 
         Raises:
             BrokerUnavailable: Redis did not respond; the URLs wait for the next attempt.
