@@ -1,5 +1,5 @@
 """
-A circuit breaker, which takes a server out of rotation after errors and probes it after a while.
+A circuit breaker: takes a server out of rotation after errors and probes it after a while.
 
 Each server whose memory is watched has a breaker (`memory_limit`). The caller passes the time of a
 monotonic clock, in seconds.

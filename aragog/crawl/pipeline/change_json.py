@@ -13,8 +13,8 @@ Reader = Callable[[str, bytes], Any]
 
 def change_to_json(change: Change, read: Reader) -> dict[str, Any]:
     """
-    Return a change as readers receive it (docs/refresh.md), with the field values in their
-    formats.
+    Return a change as readers receive it (docs/refresh.md). Each field value is in the format of
+    its field.
     """
     more: dict[str, Any] = {}
     if change.content_hash:

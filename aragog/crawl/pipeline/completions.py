@@ -1,5 +1,5 @@
 """
-Notifies callers when URLs are done, that is, stored or given up.
+Notifies callers when URLs are done: stored or given up.
 
 `InFlightSet.clear` publishes the keys of finished URLs on one Redis channel. In a process with
 waiting callers, one thread listens to the channel and notifies the callers that wait for one of the
@@ -51,8 +51,8 @@ class Subscription:
 
 class Completions:
     """
-    The subscriptions of waiting callers, and the thread that listens for messages. The first caller
-    starts the thread.
+    The subscriptions of waiting callers, and the thread that listens for messages. The thread
+    starts with the first subscription.
 
     Args:
         client: the shared Redis. The thread uses one of its connections.

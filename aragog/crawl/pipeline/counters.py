@@ -1,5 +1,5 @@
 """
-Counters of URL outcomes for progress and metrics, in one Redis hash.
+Counts URL outcomes for progress displays and metrics, in one Redis hash.
 
 They count events rather than URLs, so a batch that runs twice counts twice. `InFlightSet.count`
 returns the exact number of URLs that are not done yet.
@@ -30,12 +30,12 @@ SAME_BODY = "same_body"
 ALREADY_STORED = "already_stored"
 ROBOTS = "robots"
 ROBOTS_COMPARED = "robots_compared"
-"""Files that reppy parsed as well (`politeness.compare_with_reppy`)."""
+"""robots.txt files that reppy also parsed (`politeness.compare_with_reppy`)."""
 ROBOTS_DIFFERENT = "robots_different"
-"""Files about which reppy disagreed."""
+"""robots.txt files that reppy interpreted differently."""
 BYTES = "bytes"
 DEGRADED = "degraded"
-"""Pages that were stored without a part whose analysis failed."""
+"""Pages that were stored although the analysis of a part failed."""
 UNREADABLE = "unreadable"
 """Pages whose analysis failed, exceeded its limits or killed its process."""
 RUNS_LOST = "runs_lost"
@@ -68,10 +68,7 @@ TICK_TTL_S = 60
 
 
 class Counters:
-    """
-    Counters by name. They never make a task fail, because a count that cannot be written is
-    dropped.
-    """
+    """Counters by name. They never make a task fail: a count that cannot be written is dropped."""
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
@@ -95,7 +92,7 @@ class Counters:
         return {name.decode(): int(number) for name, number in cells.items()}
 
     def note_tick(self) -> None:
-        """Record that a periodic task just ran, which shows that beat and its worker are up."""
+        """Record that a periodic task just ran, as a sign that beat and its worker are up."""
         with contextlib.suppress(redis.RedisError):
             self._redis.set(self._tick_key, b"1", ex=TICK_TTL_S)
 

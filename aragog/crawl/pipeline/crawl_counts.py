@@ -28,7 +28,7 @@ STORED = "stored"
 REPEATED = "repeated"
 WAITING = "waiting"
 UNCHANGED, DUPLICATE, TRAP, HELD = "unchanged", "duplicate", "trap", "held"
-"""The names of notes, which count pages that have not changed since they were stored, duplicates of
+"""The names of additional counts: pages that have not changed since they were stored, duplicates of
 another canonical URL, links dropped as parts of traps, and held links
 (`aragog.crawl.traps.held_links` counts the last two).
 """
@@ -43,8 +43,8 @@ _REFUSAL_PREFIXES = ("refused", "reserved", "out of scope")
 
 def is_failure(outcome: str) -> bool:
     """
-    Return True if an outcome is a failure of the site or the network. URLs that a rule leaves out
-    are not failures.
+    Return True if an outcome is a failure of the site or the network. A URL that a rule excludes is
+    not a failure.
     """
     return outcome not in _NO_FAILURES and not outcome.startswith(_REFUSAL_PREFIXES)
 
@@ -81,7 +81,7 @@ class CrawlCounts:
 
     @property
     def open(self) -> int:
-        """How many waiting URLs are left, plus the held links that may still be followed."""
+        """The number of waiting URLs, plus the held links that may still be followed."""
         return self.waiting + self.held
 
     @property
@@ -154,8 +154,8 @@ class CrawlCounters:
         Return True if no URL of a registered domain waits for a crawl.
 
         Servers are read one after the other, and in the meantime a page on one server may enqueue
-        links on another. So all are read twice: if anything was enqueued in between, the sums
-        differ.
+        links on another. So all servers are read twice. If anything was enqueued in between, the
+        sums differ.
         """
         waiting, enqueued = self._waiting(number, domain)
         return not waiting and self._waiting(number, domain) == (0, enqueued)
@@ -217,7 +217,10 @@ class CrawlCounters:
                         yield first_part, outcome, int(count)
 
     def forget_before(self, numbers: Sequence[int], table: str, first: int) -> None:
-        """Delete the counts of `hours` or `days` before `first`. The totals stay."""
+        """
+        Delete the counts per hour (`hours`) or day (`days`) from before `first`.
+        The totals stay.
+        """
         with _translate_errors():
             for client in self._nodes.clients:
                 for number in numbers:
@@ -233,7 +236,7 @@ class CrawlCounters:
                 client.unlink(*(f"{self._prefix}{number}:hosts" for number in numbers))
 
     def delete(self, numbers: Sequence[int]) -> None:
-        """Delete the counts of these numbers."""
+        """Delete the counts of the crawls with these numbers."""
         if not numbers:
             return
         keys = [

@@ -1,5 +1,5 @@
 """
-The crawl log, which has one row per fetch, in dated Parquet files in a folder or S3.
+The crawl log: one row per fetch, in dated Parquet files in a folder or S3.
 
 The store stage creates the rows; `COLUMNS` lists their names and types. A Redis stream keeps the
 rows that are not in a file yet, about 600 bytes each. The IDs of a stream never decrease, even if
@@ -75,7 +75,7 @@ def rows_of(
     writes: Sequence[PageWrite], jobs: Sequence[UrlJob], done: Mapping[str, Written]
 ) -> list[bytes]:
     """
-    Return one row per fetch of a stored batch, as JSON, without `logged_at`.
+    Return one row for each fetch of a stored batch, as JSON without `logged_at`.
 
     `done` contains the result of each write, by the URL of the fetch.
     """
@@ -106,7 +106,8 @@ def _row(write: PageWrite, fetch: FetchRecord, job: UrlJob, done: Written | None
 
 def table_of(rows: Sequence[tuple[int, bytes]], arrow: Any) -> Any:
     """
-    Return a pyarrow table of rows. Each row is given as the time when it was logged, and its JSON.
+    Return a pyarrow table of rows. Each row is given as a pair: the time when it was logged, and
+    its JSON.
 
     Arrow parses the JSON, because `Table.from_pylist` would import pandas (40 MB), and each writing
     thread would keep 15 MB.
@@ -142,7 +143,7 @@ def schema(arrow: Any) -> Any:
 PAGE_ROWS = 500
 """How many rows to read at once. With 5,000 rows, each reading thread would keep 13 MB."""
 GROUP_PAGES = 10
-"""How many pages form a row group, which readers of the file read as a whole."""
+"""How many pages of rows form a row group. Readers of the file read a row group as a whole."""
 
 
 class CrawlLogStream:
@@ -198,7 +199,7 @@ class CrawlLogStream:
             start = f"({entries[-1][0].decode()}"
 
     def forget(self, until_ms: int) -> None:
-        """Remove all rows before a time at once. Can be repeated."""
+        """Remove all rows before a time at once. Safe to repeat."""
         with redis_errors("crawl log"):
             self._redis.xtrim(self._key, minid=f"{until_ms}-0", approximate=False)
 
@@ -262,7 +263,7 @@ class FolderFiles:
 
 
 def _sync(folder: Path) -> None:
-    """Make a rename durable, because it is part of the folder's data (fsync(2))."""
+    """Make a rename in a folder durable: the rename is part of the folder's data (fsync(2))."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -312,7 +313,7 @@ def log_files(settings: CrawlLogSettings, content: ContentSettings, data_dir: Pa
 
 
 # Redis syncs its append-only file every second. If the server is killed, it may lose the removal of
-# rows whose file exists. In that case all rows of the file must come back, not just some.
+# rows that are already in a file. In that case all rows of the file must come back, not just some.
 SETTLE_MS = 5_000
 LEASE_S = 150.0
 """The lease lasts longer than an upload to a hanging server takes. If a writer is killed, rows wait
@@ -322,7 +323,7 @@ _LEASE = "writer"
 
 
 def writer_lease(client: redis.Redis, *, prefix: str) -> Leases:
-    """Return the lease that only one writer of all processes can hold at a time."""
+    """Return the lease for writing. Only one writer among all processes can hold it at a time."""
     return Leases(client, f"{prefix}crawl_log.writer", LEASE_S)
 
 
@@ -335,8 +336,8 @@ class CrawlLogWriter:
         stream: the rows.
         files: where the files go.
         span_s: the time span that one file covers.
-        lease: excludes writers in other processes, which would only write the same files. If None,
-            they are not excluded.
+        lease: keeps writers in other processes from writing the same files again. If None, they are
+            not kept from it.
     """
 
     stream: CrawlLogStream
@@ -390,12 +391,12 @@ class CrawlLogWriter:
         """Write one span. Returns False if another writer finished it in the meantime."""
         with tempfile.TemporaryDirectory(prefix="aragog-crawl-log-") as folder:
             path = Path(folder) / "crawl.parquet"
-            # Use a thread that ends, because each living thread would keep 10 MB of the memory that
-            # it used.
+            # Use a short-lived thread, because a living thread keeps 10 MB of the memory that it
+            # used.
             with ThreadPoolExecutor(1, "crawl-log") as thread:
                 thread.submit(self._make, path, first, end_ms).result()
-            # All rows of a span are removed from the stream at once. If its first row is still
-            # there, none was missing.
+            # All rows of a span are removed from the stream at once. If the first row is still
+            # there, the file contains all rows.
             if not self.stream.has(first):
                 return False
             self.files.put(name, path)
@@ -414,6 +415,6 @@ class CrawlLogWriter:
 
 
 def file_name(start_ms: int, span_s: int) -> str:
-    """Return the file name of a span, which includes the length of the span."""
+    """Return the file name for a span. The name includes the length of the span."""
     start = datetime.fromtimestamp(start_ms / 1000, tz=UTC)
     return f"dt={start:%Y-%m-%d}/crawl-{start:%Y%m%dT%H%M%SZ}-{span_s}s.parquet"

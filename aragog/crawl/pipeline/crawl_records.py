@@ -1,8 +1,9 @@
 """
-The record of a crawl, with its name, what it may fetch, its limits and its state.
+The record of a crawl: its name, what it may fetch, its limits and its state.
 
-A crawl has a number, which its URLs carry. When a crawl is started again after a cancellation, it
-gets a new number, so URLs with the old number stay cancelled. Numbers are never reused.
+Each URL of a crawl carries the number of the crawl. When a crawl is started again after a
+cancellation, it gets a new number, so URLs with the old number stay cancelled. Numbers are never
+reused.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class CrawlPhase(StrEnum):
 
     RUNNING = "running"
     PAUSED = "paused"
-    """Nothing new is requested. Its URLs wait until it is resumed."""
+    """No new requests are sent for the crawl. Its URLs wait until it is resumed."""
     CANCELLED = "cancelled"
     """Someone ended it. Its waiting URLs are not fetched."""
     ENDED = "ended"
@@ -50,7 +51,7 @@ class CrawlTerms:
     """The options that the creator of a crawl chooses, apart from its scope."""
 
     depth: int = 0
-    """How many levels of links are followed from its seeds."""
+    """How many levels of links the crawl follows from its seeds."""
     nofollow: bool = False
     """True to also follow links marked `nofollow`."""
     priority: int = PRIORITY_DEFAULT
@@ -63,7 +64,7 @@ class CrawlTerms:
     reached.
     """
     until_ms: int | None = None
-    """When it ends, by the clock of the Redis server."""
+    """When the crawl ends, by the clock of the Redis server."""
     rate: float | None = None
     """The limit on requests per second to one domain, if lower than what the domain allows."""
     weight: float = 1.0
@@ -71,7 +72,8 @@ class CrawlTerms:
     max_open_hosts: int | None = None
     """The maximum number of hosts that are fetched at the same time. The others wait their turn."""
     every_s: int | None = None
-    """The time between two rounds (`crawl_rounds`). It runs once if 0 or None."""
+    """The time between the starts of two rounds (`crawl_rounds`). If 0 or None, the crawl runs
+    once."""
     notify: str = ""
     """The URL that is notified when the crawl is done, has ended, or fails too often. Empty for no
     notices.
@@ -86,12 +88,12 @@ class CrawlRecord(CrawlTerms):
 
     name: str
     number: int
-    """The number that its URLs carry now."""
+    """The number that URLs of the crawl carry now."""
     past: tuple[int, ...] = ()
-    """The numbers that it had before it was started again, oldest first."""
+    """The numbers that the crawl had before it was started again, oldest first."""
     state: CrawlPhase = CrawlPhase.RUNNING
     reason: str = ""
-    """Why it is in this state."""
+    """Why the crawl is in this state."""
     scope: Scope = field(default_factory=Scope)
     token: str = ""
     """The name of the token that started it. Empty for a command on this machine."""
@@ -104,21 +106,21 @@ class CrawlRecord(CrawlTerms):
     is_seeding: bool = False
     """True if a round has started and some of its seeds are not enqueued yet."""
     round_urls: int = 0
-    """How many URLs were counted for its number when the round started. `max_urls` limits how many
-    are counted after that."""
+    """How many URLs had been counted for the crawl's number when the round started. `max_urls`
+    limits how many are counted after that."""
     round_bytes: int = 0
-    """How many bytes were counted for its number when the round started. `max_bytes` limits the
-    bytes that are counted after that.
+    """How many bytes had been counted for the crawl's number when the round started. `max_bytes`
+    limits the bytes that are counted after that.
     """
     told_ms: int = 0
-    """The time up to which a run has reported changes to its pages, by the clock of the Redis
-    server. The next run reports later changes. 0 if no run has started."""
+    """Changes to pages of the crawl are reported up to this time, by the clock of the Redis server.
+    The next run reports later changes. 0 if no run has started."""
     notify_secret: str = ""
     """The key for signing notices sent to `notify`."""
     notified: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The most recently reported event of each kind (`crawl_notices`)."""
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
-    """Fields written by a newer version, which are kept."""
+    """Fields written by a newer version. They are kept."""
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -127,7 +129,7 @@ class CrawlRecord(CrawlTerms):
 
     @property
     def has_ended(self) -> bool:
-        """True if nothing is fetched for it until it is started again."""
+        """True if nothing is fetched for the crawl until it is started again."""
         return self.state in ENDED_STATES
 
     def plain(self) -> dict[str, Any]:
@@ -227,7 +229,7 @@ def built_in_record(number: int) -> CrawlRecord:
 
 
 def with_changes(record: CrawlRecord, now_ms: int, **values: Any) -> CrawlRecord:
-    """Return a copy of the record with other values, changed at `now_ms`."""
+    """Return a copy of the record with changed values. `now_ms` is the time of the change."""
     return dataclasses.replace(record, changed_at_ms=now_ms, **values)
 
 

@@ -1,10 +1,11 @@
 """
-The registry of crawls, in the Redis of `redis.url`: records, ended numbers and cancellations.
+The registry of crawls, in the Redis of `redis.url`: records, numbers of ended crawls, and
+cancellations.
 
     crawls            hash    name -> its record, as JSON
     crawls.ended      hash    number -> when its waiting URLs were cancelled (ms)
     crawls.cancelled  list    cancellations of hosts, domains, patterns and URLs, as JSON
-    crawls.version    string  counts changes of the three keys above
+    crawls.version    string  counts changes to the three keys above
     crawls.number     string  the last number that was assigned
     crawls.seeds:<name>  hash  URL -> options of the seed, as JSON; for crawls with a schedule
 
@@ -14,7 +15,7 @@ process reads the version once per second, and the rest if it has changed, so ch
 everywhere within about a second.
 
 A URL is cancelled if the number of its crawl is in `crawls.ended`, or if it matches a cancellation
-that is newer than its enqueuing. Neither requires a search through the waiting URLs, because
+made after it was enqueued. Neither requires a search through the waiting URLs, because
 `crawl_checks` checks each URL before each step.
 """
 
@@ -56,8 +57,8 @@ CACHE_TTL_S = 1.0
 MAX_CRAWLS = 10_000
 MAX_CANCELLATIONS = 1_000
 RETENTION_S = NAMED_ENTRY_TTL_S + 5 * 86_400
-"""How long ended numbers and cancellations are kept, which is slightly longer than an entry may
-stay in the in-flight set.
+"""How long numbers of ended crawls and cancellations are kept. This is slightly longer than an
+entry may stay in the in-flight set.
 """
 
 
@@ -67,10 +68,10 @@ class Crawls:
 
     records: Mapping[str, CrawlRecord] = field(default_factory=dict)
     ended: frozenset[int] = frozenset()
-    """Numbers whose URLs are no longer fetched."""
+    """Numbers of crawls whose URLs are no longer fetched."""
     cancellations: tuple[Cancellation, ...] = ()
     now_ms: int = 0
-    """That point in time, by the clock of the Redis server."""
+    """When the records were read, by the clock of the Redis server."""
     by_number: Mapping[int, CrawlRecord] = field(default_factory=dict)
     paused: frozenset[int] = frozenset()
 
@@ -82,7 +83,7 @@ class Crawls:
         cancellations: tuple[Cancellation, ...],
         now_ms: int,
     ) -> Self:
-        """Create the value from these records."""
+        """Create a snapshot from these records."""
         by_number = {number: record for record in records.values() for number in record.numbers}
         past_deadline = {record.number for record in records.values() if is_over(record, now_ms)}
         paused = {r.number for r in records.values() if r.state is CrawlPhase.PAUSED}
@@ -112,8 +113,8 @@ class Crawls:
 
     def cancelled_until_s(self, url: str) -> int:
         """
-        Return the time (s since the epoch) up to which enqueued requests for a normalized URL are
-        cancelled; 0 if none are.
+        Return the time (s since the epoch) of the latest cancellation of a normalized URL. Requests
+        that were enqueued up to then are cancelled. 0 if there is no cancellation.
         """
         return max((c.at_s for c in self.cancellations if c.matches(url)), default=0)
 
@@ -147,7 +148,7 @@ class CrawlRegistry:
         self._cached: tuple[float, bytes | None, Crawls] | None = None
 
     def crawls(self) -> Crawls:
-        """Return all crawls, at most a second old."""
+        """Return all crawls, from a copy that is at most a second old."""
         now_s = self._clock.monotonic_s()
         cached = self._cached
         if cached is not None and now_s - cached[0] < CACHE_TTL_S:
@@ -198,7 +199,7 @@ class CrawlRegistry:
 
     def get(self, name: str) -> CrawlRecord:
         """
-        Return a crawl's record, read now.
+        Read a crawl's record from Redis.
 
         Raises:
             BadInput: no crawl has this name.
@@ -263,7 +264,7 @@ class CrawlRegistry:
 
     def set_state(self, name: str, state: CrawlPhase, reason: str = "") -> CrawlRecord:
         """
-        Pause, resume, cancel or end a crawl. Returns its new record. Can be repeated.
+        Pause, resume, cancel or end a crawl. Returns its new record. Safe to repeat.
 
         Raises:
             BadInput: there is no such crawl, or it has ended and cannot be paused or resumed.
@@ -284,7 +285,7 @@ class CrawlRegistry:
 
     def note(self, record: CrawlRecord, **values: Any) -> CrawlRecord:
         """
-        Change fields that upkeep maintains. Returns the new record.
+        Change fields that periodic tasks maintain. Returns the new record.
 
         Changes nothing if the crawl has started a new round or got a new number in the meantime.
 
@@ -350,8 +351,8 @@ class CrawlRegistry:
 
     def forget_old(self) -> None:
         """
-        Delete ended numbers and cancellations older than 35 days, because no URL
-        waits that long.
+        Delete cancellations, and numbers of crawls that ended, more than 35 days ago. No URL waits
+        that long.
         """
         with _translate_errors():
             now_ms = int(self._redis.time()[0]) * 1000
@@ -379,8 +380,8 @@ class CrawlRegistry:
         change: Callable[[CrawlRecord | None, int, Pipeline], CrawlRecord | None],
     ) -> CrawlRecord:
         """
-        Replace a record with the result of `change`. If that is None, the record is deleted and its
-        numbers end.
+        Replace a record with the result of `change`. If that is None, the record is deleted.
+        Waiting URLs with numbers that are no longer current are cancelled.
 
         Raises:
             BadInput: the crawl is built in, or `change` raised this error.

@@ -1,15 +1,14 @@
 """
-Scopes of crawls, which are rules that decide which URLs belong to a crawl.
+Scopes of crawls. A scope is a list of rules that decide which URLs belong to the crawl.
 
 A rule is a line of readable text:
 
     domain:example.org          URLs of a domain and the hosts below it
     host:docs.example.org       URLs of one host
-    prefix:https://a.example/b/ URLs that start with this text
-    pattern:*/archive/*         whole URLs, where `*` matches any characters
-    type:text/html              pages with a content type; `type:image/*` includes all subtypes
-    language:en                 pages that declare a language: `en`, `en-US`
-    -pattern:*?print=*          with `-` in front: exclude such URLs or pages
+    prefix:https://a.example/b/ URLs that start with this string pattern:*/archive/*         whole
+    URLs, where `*` matches any characters type:text/html              pages with a content type;
+    `type:image/*` includes all subtypes language:en                 pages that declare a language:
+    `en`, `en-US` -pattern:*?print=*          with `-` in front: exclude such URLs or pages
 
 A URL that matches a rule with `-` is excluded. If there are rules for domains, hosts or prefixes, a
 URL must match one of them; otherwise, a link must stay within the registered domain of its page. If
@@ -111,8 +110,8 @@ class Scope:
     @classmethod
     def from_rules(cls, rules: Sequence[str]) -> Self:
         """
-        Create a scope from rules as users write them, with hosts and
-        prefixes in any spelling.
+        Create a scope from rules as users write them, with hosts and prefixes that are not
+        normalized yet.
         """
         return cls(tuple(_normalize_rule(rule) for rule in rules))
 
@@ -141,10 +140,7 @@ class Scope:
         return ScopeVerdict(True, pattern or site_rule or NO_RULE)
 
     def excludes(self, url: str) -> bool:
-        """
-        Return True if a rule with `-` excludes a normalized URL, regardless of the
-        other rules.
-        """
+        """Return True if a rule with `-` excludes a normalized URL. Other rules are ignored."""
         return any(rule.matches(url) for rule in _read(self.rules).exclusions)
 
     @property
@@ -220,7 +216,7 @@ def _rule(text: str) -> _Rule:
 
 
 def _normalize_rule(text: str) -> str:
-    """Return the rule with its host or prefix spelled as in normalized URLs."""
+    """Return the rule with its host or prefix normalized as in URLs."""
     sign = "-" if text.startswith("-") else ""
     _, kind, value = _rule(text.strip())
     try:

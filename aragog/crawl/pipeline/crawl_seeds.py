@@ -3,8 +3,8 @@ The seeds of scheduled crawls, in the Redis of `redis.url`.
 
     crawls.seeds:<name>  hash  normalized URL -> its enqueue options, as JSON
 
-Every URL that is enqueued under the name of a scheduled crawl is a seed. Links on pages are not,
-because they only have the crawl's number. Adding a seed twice has no effect.
+Every URL that is enqueued under the name of a scheduled crawl is a seed. Links on pages are not
+seeds: they carry only the number of the crawl. Adding a seed twice has no effect.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ class EnqueueStatus(StrEnum):
     WAITING = "already waiting"
     INVALID = "invalid"
     TAKEN_DOWN = "taken down"
-    """The URL, its host or its domain was taken down, so it is not fetched."""
+    """The URL, its host or its domain was taken down, so the URL is not fetched."""
     OUT_OF_SCOPE = "out of scope"
     """The URL is outside the scope of its crawl."""
     OVER_BUDGET = "over budget"

@@ -1,11 +1,11 @@
 """
 Converts the fetcher's outcomes to the results in messages.
 
-All response headers are kept in order, up to a number of bytes. Most responses have 1 to 2 KB of
-headers, but some sites send 60 KB. Headers that later stages read are always kept. The values of
-cookies are removed, because a value may identify a session that the origin gave to this crawler,
-and readers of the store, of a WARC export or of the API must not be able to use it. Names and
-attributes of cookies are kept.
+All response headers are kept in order, up to a limit. Most responses have 1 to 2 KB of headers, but
+some sites send 60 KB. Headers that later stages read are always kept. The values of cookies are
+removed, because a value may identify a session between the origin and this crawler. Readers of the
+store, of a WARC export or of the API must not be able to use that session. Names and attributes of
+cookies are kept.
 """
 
 from __future__ import annotations
@@ -112,7 +112,10 @@ def kept_headers(headers: Headers, max_bytes: int = MAX_HEADER_BYTES) -> Headers
 
 
 def kept_hops(hops: Sequence[Hop]) -> tuple[Hop, ...]:
-    """Return the redirects, with the headers to keep and rounded latencies. Can be repeated."""
+    """
+    Return the redirects with only the headers to keep, and with rounded latencies.
+    Safe to repeat.
+    """
     return tuple(
         replace(
             hop,

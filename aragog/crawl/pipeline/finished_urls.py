@@ -1,8 +1,8 @@
 """
 Results for Celery callers that wait for a URL, as in `chain(fetch.s(url), mine.s())`.
 
-A job's `then` names the task to run when its URL is done, whatever the outcome and however long the
-job has to wait. The stage that ends the job sends a message to the task `aragog.finished`:
+A job's `then` names the task to run when the URL of the job is done, whatever the outcome and
+however long it takes. The stage that ends the job sends a message to the task `aragog.finished`:
 
     {"v": 1, "then": "…", "answer": {"url": …, "canonical_url": …, "outcome": …, "status": …}}
 
@@ -26,8 +26,8 @@ from aragog.urlstore.records import PageWrite, Record, Written
 from pinlater.redis.errors import redis_errors
 
 TTL_S = 172_800
-"""The results are kept as long as an entry of the in-flight set. After that, a message cannot be
-delivered twice."""
+"""The results are kept as long as an entry of the in-flight set. After that, a message is not
+delivered again."""
 WHERE = "redis, finished URLs"
 TAKEN_DOWN = "taken down"
 
@@ -82,7 +82,7 @@ def result_of_record(url: str, record: Record | None) -> dict[str, Any]:
 
 
 def takedown_results(urls: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return the results, by URL, for URLs that are not requested because they were taken down."""
+    """Return the results for URLs that are not requested because they were taken down, by URL."""
     facts = {"outcome": OutcomeKind.REFUSED.value, "reason": TAKEN_DOWN}
     return {url: _result(url, url, facts) for url in urls}
 
@@ -95,7 +95,7 @@ def _result(url: str, canonical: str, facts: Mapping[str, Any]) -> dict[str, Any
 
 class FinishedUrls:
     """
-    The results already delivered for each caller's message, kept in a Redis hash.
+    The results already delivered for each message of a caller. Each message has a Redis hash.
 
     They prevent a result from being delivered twice, and form the combined result of a message with
     many URLs. Each call takes one round trip and may raise `BrokerUnavailable`.

@@ -1,9 +1,9 @@
 """
-Records the pages whose links a call has followed, and to what depth.
+Records for which pages a call has followed the links, and to what depth.
 
-A call that follows links may reach a page through many links. Without these records, the links of a
-stored page would be followed again each time, and a call that refreshes would fetch a page once per
-link to it.
+A call that follows links may reach a page through many links. Without these records, the call would
+follow the links of a stored page again each time it reaches the page. If the call refreshes pages,
+it would fetch a page once per link to it.
 
 The records form a Redis hash per call and server, with about 65 bytes per page. The hash expires
 two days after its last page was added. Only calls that follow links have one. A page is recorded
@@ -26,7 +26,7 @@ TTL_S = 172_800
 """Records are kept as long as an entry of the in-flight set, because a URL of the call may wait
 that long."""
 MAX_PAGES = 5_000_000
-"""How many pages of one call a server records at most, which take 330 MB."""
+"""How many pages of one call a server records at most. They take 330 MB."""
 FULL = -1
 WHERE = "redis, followed pages"
 
@@ -48,8 +48,8 @@ class FollowedPages:
         """
         Return the depth to which the links of each normalized URL were followed.
 
-        The depth is None if they were not followed yet. It is `FULL` if they were not followed yet
-        and the call has too many pages to record another one.
+        The depth is None if the links were not followed yet. It is `FULL` if they were not followed
+        yet and the call has recorded too many pages to add another one.
         """
         depths: list[int | None] = [None] * len(urls)
         with redis_errors(WHERE):

@@ -2,12 +2,12 @@
 The followed links and sitemap entries that workers enqueue for a run.
 
 A producer knows the URLs that it enqueues itself. If it waits for everything that results from
-them, as `aragog run` does, it creates a list in Redis, to which workers add the URLs that they
-enqueue for the run. The list expires soon after the producer has ended.
+them, as `aragog run` does, it creates a list in Redis. Workers add the URLs that they enqueue for
+the run to this list. The list expires soon after the producer has ended.
 
 An element consists of `=`, a depth, a space and a URL that was enqueued for the run. Without `=`,
-the URL was already in flight. In that case its links are followed for another call, or to a smaller
-depth, so the run must enqueue the URL again when that fetch is done. Version 0.1 wrote only the
+the URL was already in flight. Its links are then followed for another call, or to a smaller depth,
+so the run must enqueue the URL again when the fetch in flight is done. Version 0.1 wrote only the
 URL.
 """
 
@@ -27,7 +27,7 @@ RUN_PREFIX = "run-"
 TTL_S = 600
 WHERE = "redis, followed URLs"
 _FIRST = b"-"
-"""The first element. It is never taken, because Redis deletes empty lists."""
+"""The first element. `take` leaves it in the list, because Redis deletes empty lists."""
 
 
 MAX_NOTED = 65_536
@@ -52,8 +52,8 @@ class FollowedUrls:
         self._redis = client
         self._prefix = f"{prefix}followed:"
         self._noted: OrderedDict[int, None] = OrderedDict()
-        """Hashes of URLs that `note_in_flight` added recently, because the pages of a site share
-        links."""
+        """Hashes of URLs that `note_in_flight` added recently. The pages of a site share links, so
+        the same URLs are often added again."""
 
     def begin(self) -> str:
         """Create a list. Returns the request ID for its URLs."""

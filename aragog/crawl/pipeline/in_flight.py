@@ -1,6 +1,6 @@
 """
-The in-flight set, which contains URLs that were enqueued and are not yet stored or given up, and
-the crawls that want them.
+The in-flight set. It contains the URLs that were enqueued and are not yet stored or given up, and
+records which crawls want each URL.
 
 If several callers enqueue the same URL, it is fetched once. While it is in flight for the first
 caller, the others get the status "already waiting". An entry contains its expiry time and the
@@ -13,15 +13,15 @@ only slow, the URL is sent twice, which is harmless.
 
 A confirmed entry expires after two days, so that a URL can be enqueued again if a server lost its
 message. The entry of a named crawl expires after 30 days, because such a crawl may be paused.
-Marking, confirming and ending can each be repeated.
+Marking, confirming and ending are each safe to repeat.
 
 The script that changes an entry also updates the crawl's counters. A URL is counted as enqueued
 when its crawl is added to the entry, and with its outcome when the crawl is removed. So a message
 that is delivered twice is counted once, and the enqueued URLs are always the sum of the waiting
 URLs and all outcomes.
 
-Ending a URL also publishes its key on a Redis channel, which immediately notifies callers that wait
-for the URL (`completions`).
+Ending a URL also publishes its key on a Redis channel, so that callers that wait for the URL are
+notified immediately (`completions`).
 """
 
 from __future__ import annotations
@@ -52,24 +52,24 @@ from urlspelling.domain import host, registered_domain
 # Long enough to send a chunk of messages to a slow broker. After that, the sweep may remove the
 # unconfirmed entry.
 UNCONFIRMED_TTL_S = 60
-# Sending a chunk takes about 50 ms. After this time, another producer takes the entry over.
+# Sending a chunk takes about 50 ms. After the time below, another producer takes the entry over.
 TAKEOVER_AFTER_S = 3
 MAX_PAUSE_S = 0.5
-# Slots are reserved at most `politeness.horizon_s` ahead (a day by default), so URLs rarely wait
-# longer than this.
+# Slots (reserved times of requests) are at most `politeness.horizon_s` ahead, a day by default. So
+# URLs rarely wait longer than this.
 ENTRY_TTL_S = 172_800
-# Longer for a named crawl, because it may be paused, and a million URLs of one domain take weeks.
+# Longer for a named crawl: it may be paused, and a million URLs of one domain take weeks.
 NAMED_ENTRY_TTL_S = 30 * 86_400
-# `insist` sends a URL again after this time, in case its message was lost. A second fetch is
-# harmless.
+# With `insist`, a URL is sent again after this time, in case its message was lost. A second fetch
+# is harmless.
 INSIST_AFTER_S = 3600
 MAX_URLS_PER_CALL = 500
-"""Maximum number of URLs per script call, which blocks Redis for about 10 ms."""
+"""Maximum number of URLs per script call. Such a call blocks Redis for about 10 ms."""
 MAX_DOMAINS = 50_000
 """Maximum number of (domain, outcome) pairs that a server counts for a crawl. All others are
 summed."""
 DELETED = "deleted"
-"""The outcome of URLs whose messages an operator deleted."""
+"""The outcome of a URL if an operator deleted its message."""
 UNSENT = ""
 """Used instead of an outcome for URLs that must count as never enqueued."""
 
@@ -186,8 +186,8 @@ class InFlightSet:
 
     def confirm(self, urls: Sequence[str]) -> None:
         """
-        Record that the messages of these URLs were sent, which extends the expiry of
-        their entries.
+        Record that the messages of these URLs were sent.
+        This extends the expiry of their entries.
         """
         with _translate_errors():
             for client, server_urls in self._group_by_server(urls):
@@ -205,7 +205,7 @@ class InFlightSet:
 
     def end(self, endings: Sequence[UrlEnding]) -> list[NextCrawl | None]:
         """
-        Count the outcomes of URLs that ended, and notify callers that wait for the finished ones.
+        Count the outcomes of URLs that ended, and notify the callers that wait for these URLs.
 
         Returns for each URL, in order, the next crawl that wants it and needs a separate job, or
         None.

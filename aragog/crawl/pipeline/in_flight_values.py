@@ -1,4 +1,4 @@
-"""Parameters and results of the in-flight set."""
+"""Parameters and results of calls to the in-flight set."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ class NextCrawl(NamedTuple):
 
     crawl: int
     depth: int | None
-    """How many levels of links the crawl follows; None for the depth of the job that was sent for
+    """How many levels of links the crawl follows. None for the depth of the job that was sent for
     the URL."""
 
 
 class CancelQuery(NamedTuple):
-    """A job's URL, which may have been cancelled."""
+    """The URL of a job, to ask whether it was cancelled."""
 
     url: str
     crawl: int

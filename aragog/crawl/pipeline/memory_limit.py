@@ -1,8 +1,8 @@
 """
-Admission control, which refuses new URLs before Redis is full, so that work in progress can finish.
+Admission control: refuses new URLs before Redis is full, so that work in progress can finish.
 
-It only applies to producers. Messages of later stages are accepted, because they eventually free
-memory.
+Admission control only applies to producers. Messages of later stages are accepted, because they
+eventually free memory.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from aragog.errors import BrokerUnavailable, SlowDown
 from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors
 
-# A fraction of `maxmemory`. The spool may fill a quarter of `maxmemory`, and is not empty at that
-# point.
+# A fraction of `maxmemory`. The spool may fill a quarter of `maxmemory`, and contains some bodies
+# when this fraction is reached.
 REFUSE_ABOVE_SHARE = 0.8
-# A producer sends 1,000 URLs (300 KB) in about 50 ms, which makes 6 MB between two checks.
+# A producer sends 1,000 URLs (300 KB) in about 50 ms, so 6 MB between two checks.
 CACHE_TTL_S = 1.0
 RETRY_AFTER_S = 5.0
 
@@ -67,7 +67,7 @@ class Admission:
 
     def usage(self) -> Usage:
         """
-        Return the server that limits new URLs, and how full it is. The result is at most 1 s old.
+        Return the server that limits new URLs, and how full it is (measured at most 1 s ago).
 
         Raises:
             BrokerUnavailable: the first shared server, or every shard, did not respond.

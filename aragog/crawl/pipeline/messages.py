@@ -1,5 +1,5 @@
 """
-The messages that are sent between the stages, which are batches of URLs in JSON.
+The messages that are sent between the stages. A message is a batch of URLs in JSON.
 
 Each Celery message costs 1 to 3 ms of CPU, so one message carries up to `pipeline.batch_size` URLs.
 Within a batch, each URL has its own outcome, retries and destination. Bodies stay in the spool, and
@@ -11,12 +11,12 @@ messages carry their tokens.
     tasks.canonicalize  ResultBatch   the results of a batch of fetches
     tasks.store         PageBatch     a token of the page updates to write
 
-Every batch carries its version, which is `VERSION`, or `DICTIONARY_VERSION` if the batch refers to
-bodies that are compressed with a dictionary. A newer version raises `NewerMessage`, and the job
-returns to the queue for a worker that can read it. Any other unreadable message raises
-`InvalidMessage`. Within a version, fields are only added. Readers keep unknown fields of a job or a
-fetch and pass them on, but ignore unknown fields of a batch. So anything that must stay with a URL
-has to be a field of its job.
+Every batch has a version: `VERSION`, or `DICTIONARY_VERSION` if the batch refers to bodies that are
+compressed with a dictionary. A newer version raises `NewerMessage`, and the job returns to the
+queue for a worker that can read it. Any other unreadable message raises `InvalidMessage`. Within a
+version, fields are only added. Readers keep unknown fields of a job or a fetch and pass them on,
+but ignore unknown fields of a batch. So anything that must stay with a URL has to be a field of its
+job.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ such a body, so they return the job to the queue.
 
 # 0 is the most urgent, as in kombu's Redis transport and in pinlater.
 URGENT = 2
-"""Jobs with this priority number or a lower one overtake others of their domain, and may use a
-closed spool."""
+"""Jobs with this priority number or a lower one overtake other jobs of their domain. They may also
+use the spool while it is closed to others."""
 PRIORITY_DEFAULT = 5
 PRIORITY_REFRESH = 7
 AS_KEPT = "as-kept"
-"""Stands in `UrlJob.purposes` for the purposes of a crawl that the stored page is kept for."""
+"""In `UrlJob.purposes`, this stands for the purposes of a crawl that the stored page is kept
+for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +56,12 @@ class UrlJob:
     url: str
     """The normalized URL."""
     depth: int = 0
-    """How many more levels of links to follow from it, within its registered domain."""
+    """How many more levels of links to follow from the URL, within its registered domain."""
     pages: int = 0
-    """How many consecutive pages of a listing led to it (`listings`)."""
+    """How many consecutive pages of a listing led to the URL (`listings`)."""
     refresh: bool = False
-    """True to fetch it even if it is stored, with a conditional request if there are validators."""
+    """True to fetch the URL even if it is stored, with a conditional request if there are
+    validators (ETag, Last-Modified)."""
     sitemap: bool = False
     """True for a sitemap. Its entries are enqueued, including those of `depth` levels of further
     sitemaps."""
@@ -69,7 +71,7 @@ class UrlJob:
     attempt: int = 0
     """How many fetches have failed temporarily so far."""
     slot_at_ms: int | None = None
-    """The slot reserved for it, by the limiter's clock."""
+    """The slot (time of the request) reserved for the job, by the limiter's clock."""
     target: str | None = None
     """The URL to continue with after a deferred redirect."""
     hops: tuple[Hop, ...] = ()
@@ -77,9 +79,9 @@ class UrlJob:
     url_filter: str = ""
     """Which of its links to follow: `UrlFilter.wire`."""
     given: str | None = None
-    """The original spelling of `url`, if robots.txt might decide differently about it."""
+    """The original form of `url`, if robots.txt might decide differently about it."""
     target_given: str | None = None
-    """The original spelling of `target`, for the same reason."""
+    """The original form of `target`, for the same reason."""
     request_id: str = ""
     """ID of the call that enqueued it, for the logs of all stages."""
     traceparent: str = ""
@@ -87,8 +89,8 @@ class UrlJob:
     left_at_ms: int | None = None
     """When a traced URL left its previous stage, by that machine's clock."""
     purposes: str | None = None
-    """The purposes of the crawl that wants it, such as `ai-input search`. Empty for no purpose,
-    None for the purposes in the settings, or `AS_KEPT`."""
+    """The purposes of the crawl that wants the URL, such as `ai-input search`. Empty for no
+    purpose, None for the purposes in the settings, or `AS_KEPT`."""
     then: str = ""
     """The task that a Celery caller wants to run afterward (`aragog.tasks.continuation`), or
     empty."""
@@ -96,11 +98,11 @@ class UrlJob:
     """The number of its crawl (`crawl_records`). Called `c` in JSON, to save memory for millions of
     waiting URLs."""
     after_status: int = 0
-    """The status of its previous attempt, if the next attempt must use another proxy because of
-    that status. Otherwise 0.
+    """The HTTP status of the previous attempt, if the next attempt must use another proxy because
+    of it. Otherwise 0.
     """
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
-    """Fields written by a newer version, which are passed on."""
+    """Fields written by a newer version. They are passed on."""
 
     def purposes_with_default(self, default: tuple[str, ...]) -> tuple[str, ...]:
         """Return the purposes of its crawl. `default` are those in the settings."""
@@ -109,12 +111,15 @@ class UrlJob:
 
     @property
     def next_url(self) -> str:
-        """The URL to request next, which is its own or the redirect target at which it stopped."""
+        """
+        The URL to request next:
+        the job's own URL, or the redirect target at which it stopped.
+        """
         return self.target or self.url
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """All spellings of `next_url` that robots.txt must allow."""
+        """All forms of `next_url` that robots.txt must allow."""
         other = self.target_given if self.target else self.given
         return (self.next_url, other) if other else (self.next_url,)
 
@@ -143,8 +148,8 @@ class UrlJob:
 
     def _check(self, names: Iterable[str]) -> None:
         """
-        Check the types now, because a wrong type would later make the rest
-        of the batch fail too.
+        Check the types of the fields.
+        A wrong type would later make the rest of the batch fail too.
         """
         for name in names:
             kinds, minimum, maximum = _JOB_TYPES.get(name, _CRAWL_TYPE)
@@ -211,12 +216,15 @@ class FetchBatch:
 
 @dataclass(frozen=True, slots=True)
 class RobotsBatch:
-    """Origins whose rules are needed, and the URLs that wait for them (none in a refresh)."""
+    """
+    Origins whose robots rules are needed, and the URLs that wait for the rules
+    (none in a refresh).
+    """
 
     origins: tuple[str, ...]
     jobs: tuple[UrlJob, ...] = ()
     claimed: bool = False
-    """True if the sender has claimed the refreshes of these origins for this message."""
+    """True if the sender has claimed the right to refresh these origins, for this message."""
     refresh: bool = False
     """True to fetch the rules of these origins even if the cached ones are fresh."""
     slots: Mapping[str, int] = field(default_factory=dict)
@@ -255,7 +263,10 @@ class FetchResult:
     """True if a redirect of `job.url` leads to a URL that was taken down."""
 
     def wire(self) -> dict[str, Any]:
-        """Return the result as JSON, without default values and values that follow from the job."""
+        """
+        Return the result as JSON, without default values and without values that the job already
+        has.
+        """
         fetch = self.fetch
         values = {
             "job": self.job.wire(),
@@ -327,7 +338,7 @@ class PageBatch:
 
     @property
     def is_urgent(self) -> bool:
-        """True if somebody waits for one of the pages."""
+        """True if a caller waits for one of the pages."""
         return any(job.priority <= URGENT for job in self.jobs)
 
     def wire(self) -> dict[str, Any]:
@@ -366,7 +377,7 @@ def check_version(wire: Any, kind: str, newest: int = VERSION) -> None:
 
 @contextmanager
 def reading(wire: Any, kind: str) -> Iterator[None]:
-    """Raise InvalidMessage if a message has another version, or if the block fails to read it."""
+    """Raise InvalidMessage if a message has another version or the block fails to read it."""
     check_version(wire, kind)
     try:
         yield

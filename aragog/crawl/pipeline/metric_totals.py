@@ -1,9 +1,9 @@
 """
 The measurements of all processes, summed in one Redis hash.
 
-Every few seconds, each process adds what it has measured since its previous addition
-(`aragog.observability.instruments`). So workers need no port of their own, and the numbers remain
-when a worker ends. A killed process loses the measurements of its last seconds.
+Every few seconds, each process adds what it has measured since the last time
+(`aragog.observability.instruments`). So a worker needs no metrics port of its own, and its numbers
+survive when it exits. A killed process loses its last few seconds of measurements.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class MetricShipper:
     Adds the measurements of this process to the totals, in a thread. Create it after a fork.
 
     Args:
-        add: `MetricTotals.add`. Measurements that cannot be added are added later.
-        every_s: the time between two additions.
+        add: `MetricTotals.add`. If adding fails, the measurements are added the next time.
+        every_s: how often to add, in seconds.
     """
 
     def __init__(

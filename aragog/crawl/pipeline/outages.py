@@ -1,10 +1,10 @@
 """
-Reports outages of our own infrastructure with one log line when an outage begins and one when it
-ends.
+Reports outages of our own infrastructure: logs one line when an outage begins and one when it ends.
 
-If a component does not respond, tasks are retried silently. Each process logs at WARNING when a
-component stops responding and when it responds again, and records both for the metrics
-(`aragog_part_outage`, `aragog_part_failures_total`). If Redis is down, there is only the log.
+If a component (`PARTS`) does not respond, tasks are retried silently. Each process logs at WARNING
+when a component stops responding and when it responds again, and records both for the metrics
+(`aragog_part_outage`, `aragog_part_failures_total`). While Redis is down, the outage appears only
+in the log.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PARTS: dict[type[Exception], str] = {
     SpoolUnavailable: "spool",
     BrokerUnavailable: "broker",
 }
-"""The component that each error is about. These names are labels of the metrics."""
+"""The component that causes each error. These names are labels of the metrics."""
 
 QUIET_S = 10.0
 """An outage is over when a task that had failed succeeds this long after the last failure."""
@@ -141,7 +141,7 @@ class Outages:
             self._note(part, failures=reported, over=False)
 
     def record_success(self, task: str) -> None:
-        """Record that `task` succeeded, so the components that made it fail may work again."""
+        """Record that `task` succeeded. The components that made it fail may then work again."""
         if not self._open:
             return
         now_s = self._clock.monotonic_s()
@@ -167,4 +167,4 @@ class Outages:
 
 
 OUTAGES = Outages()
-"""The outages of this process. The board is set when the process connects."""
+"""The outages of this process. Its `OutageBoard` is set when the process connects."""

@@ -23,10 +23,10 @@ from pinlater.redis.scripts import load_script
 MAX_OUTCOMES = 10
 TTL_S = 86_400
 REFUSALS = 10
-"""How many consecutive refusals make a domain count as refusing us."""
+"""After this many consecutive refusals, a domain counts as refusing us."""
 REFUSING_TTL_S = 30 * 86_400
 MAX_REFUSING = 10_000
-# One byte per outcome. They are stored, so never change them.
+# One byte per outcome. The bytes are stored, so never change them.
 _CODES = {
     OutcomeKind.FETCHED: b"F",
     OutcomeKind.NOT_MODIFIED: b"N",
@@ -93,7 +93,8 @@ class OutcomeLog:
     """
     Outcomes by limiter key.
 
-    A domain is forgotten one day after its most recent outcome, or after 30 days if it refuses us.
+    A domain's outcomes are deleted one day after the most recent one, or after 30 days if the
+    domain refuses us.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:

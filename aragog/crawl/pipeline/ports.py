@@ -19,13 +19,14 @@ class SpoolState(NamedTuple):
 
     used_bytes: int
     closed: bool
-    """True from its high level until it has fallen to its low level. Ordinary fetches must wait."""
+    """True from the moment the spool reaches its high level until it has fallen to its low level.
+    In the meantime, ordinary fetches must wait."""
     full: bool
     """True if urgent fetches must wait too."""
     share: float = 0.0
     """
-    The used bytes as a fraction of the high level. If there are several servers, it is the highest
-    of their fractions.
+    The used bytes as a fraction of the high level. With several servers, the highest of their
+    fractions.
     """
 
 
@@ -45,11 +46,11 @@ class BodyStore(Protocol):
         """Delete the blobs. Unknown tokens are ignored."""
 
     def mark_packed(self, tokens: Sequence[str]) -> None:
-        """Stop counting these blobs against fetches, because they only wait for an open pack."""
+        """Stop counting these blobs toward the limit: they only wait for an open pack."""
 
 
 class BoundedBodyStore(BodyStore, Protocol):
-    """A spool that can be full, as fetches see it."""
+    """A spool as fetches see it: it can be full."""
 
     def reserve(self, count: int, *, urgent: bool) -> str | None:
         """Reserve space for `count` bodies. Returns None if there is none."""

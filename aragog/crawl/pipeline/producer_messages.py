@@ -2,8 +2,8 @@
 Reads messages of any producer. A message is one URL, a list, or a batch
 (`aragog.crawl.pipeline.messages`).
 
-Producers outside the pipeline may send URLs in any spelling. Entries that are neither URLs nor
-jobs are reported as problems, and the other entries are still read.
+Producers outside the pipeline may send URLs in any form. Entries that are neither URLs nor jobs are
+reported as problems, and the other entries are still read.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def read_robots(message: Any) -> RobotsBatch:
 
 
 def urls_in(message: Any) -> list[str]:
-    """Return the normalized URLs in a message of any stage, as the in-flight set contains them."""
+    """Return the URLs in a message of any stage, normalized as in the in-flight set."""
     entries = message if isinstance(message, list | tuple) else [message]
     if isinstance(message, Mapping):
         entries = [*_list(message, "urls"), *_list(message, "results")]

@@ -106,20 +106,21 @@ class OutgoingMessage:
     destination: Destination | OwnTask
     message: Message
     delay_ms: int | None = None
-    """The delay before a worker gets it. A duration, because clocks differ. None for no delay."""
+    """The delay before a worker gets the message; None for no delay. It is a duration rather than a
+    time, because clocks differ."""
     priority: int = PRIORITY_DEFAULT
     collect: Collection | None = None
-    """The delay of each URL, which pinlater uses instead of `delay_ms`.
+    """The delay of each URL. pinlater uses these delays instead of `delay_ms`.
 
     pinlater combines URLs that are due at about the same time into one message, even if they come
     from different messages."""
     even_when_full: bool = False
-    """True to accept it even if the server's memory is full, because it continues work in
+    """True to accept the message even if the server's memory is full, because it continues work in
     progress."""
 
 
 def most_urgent(jobs: Iterable[UrlJob]) -> int:
-    """Return the priority of a message, which is that of its most urgent job."""
+    """Return the priority of the most urgent job of a message."""
     return min((job.priority for job in jobs), default=PRIORITY_DEFAULT)
 
 
@@ -183,8 +184,8 @@ _registry: Any = registry
 
 def _to_json(data: Any) -> str:
     """
-    Return the same JSON as kombu, in a third of the time. Falls back to kombu if orjson refuses the
-    data.
+    Return the same JSON as kombu, in a third of the time. If orjson refuses the data, kombu
+    serializes it.
     """
     try:
         return orjson.dumps(data).decode()
@@ -193,7 +194,7 @@ def _to_json(data: Any) -> str:
         return text
 
 
-# Only used for these messages, because other tasks may contain dates and UUIDs, which kombu marks.
+# Only used for these messages. Other tasks may contain dates and UUIDs, which kombu marks.
 SERIALIZER = "aragog.json"
 _registry.register(SERIALIZER, _to_json, None, "application/json", "utf-8")
 _registry.register("json", None, None, "application/json", "utf-8")  # keeps the name of the type

@@ -38,7 +38,7 @@ class SharedState:
         crawls: the records of crawls.
         crawl_counts: the outcomes of their URLs.
         crawl_seeds: the seeds of scheduled crawls.
-        traps: knows which kinds of links of a host are followed.
+        traps: knows which URL templates of a host are still followed.
         held_links: the links that are held until it is decided whether to follow them.
     """
 

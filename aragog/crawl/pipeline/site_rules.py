@@ -1,6 +1,6 @@
 """
-The operator's rules for particular sites, and original spellings that
-robots.txt must also allow.
+The operator's rules for particular sites, and the original forms of URLs that robots.txt must also
+allow.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def other_spelling(given: str, normalized: str, base: str | None = None) -> str 
     Return `given` as an absolute URL if robots.txt might decide differently about it than
     `normalized`.
 
-    Returns None if the two differ in nothing but escapes, because rules are compared without them.
-    The other cases are URLs whose query was sorted, or from which tracking parameters or a session
-    ID were removed.
+    Returns None if the two differ only in escapes, because robots rules are compared without them.
+    The two differ in other ways if normalization sorted the query, or removed tracking parameters
+    or a session ID.
 
     Args:
-        given: the original spelling, from a producer or a Location header.
+        given: the original form, from a producer or a Location header.
         normalized: its normalized form.
         base: the URL that `given` is relative to.
     """

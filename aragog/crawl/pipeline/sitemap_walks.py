@@ -1,13 +1,13 @@
 """
-Walks through sites' sitemaps. A walk records which files were requested, and how many URLs they
-listed.
+Walks through sites' sitemaps. A walk records which sitemap files were requested, and how many URLs
+they listed.
 
 A walk starts when a user enqueues a sitemap. Sitemap indexes may list each other, so a walk
 requests each file only once. A site may list any number of files and URLs, so both are limited. A
 walk is identified by the request ID of its call and the registered domain of the site.
 
-Tasks may run twice. Files are recorded after they were enqueued, so none is lost, and the entries
-of a file are only counted when it is first read.
+Tasks may run twice. Files are recorded after they were enqueued, so none is lost. The entries of a
+file are only counted when the file is first read.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SitemapWalks:
         self._prefix = f"{prefix}walk:"
 
     def begin(self, request_id: str, urls: Iterable[str]) -> None:
-        """Forget earlier walks through these sitemaps' sites with the same request ID."""
+        """Forget earlier walks with the same request ID through the sites of these sitemaps."""
         keys = {self._key(Walk(request_id, registered_domain(url))) for url in urls}
         if keys:
             with redis_errors(WHERE):

@@ -1,5 +1,5 @@
 """
-The spool, in which bodies wait in Redis between two stages, each under a token (a claim check).
+The spool: bodies wait in Redis between two stages, each under a token (a claim check).
 
 Its size is limited (`SpoolBounds`). It accepts the bodies of fetches while there is space, and
 always accepts the bodies of later stages, because only those stages free space again. A body stays
@@ -7,7 +7,8 @@ until it is freed. It becomes an orphan if no message contains its token and it 
 or read for a while, for example because its worker was killed or its queue was purged.
 `aragog.crawl.pipeline.spool_reclaim` frees orphans.
 
-Tokens are random, so a stage that runs twice never overwrites a body that another run announced.
+Tokens are random, so a stage that runs twice never overwrites a body whose token the other run has
+sent.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import LuaScript, load_script
 
-# The memory that a body takes in addition to its own bytes, for its part of a message, its index
-# entry and its key.
+# The memory that a body takes in addition to its own bytes: its part of a message, its index entry
+# and its key.
 OVERHEAD_BYTES = 1024
 # The spool may use 1/4 of `maxmemory`, or else 1/64 of the Redis machine's memory.
 MAXMEMORY_DIVISOR = 4
 MACHINE_MEMORY_DIVISOR = 64
-# About 10,000 pages of 50 KB, which keep one core busy for a minute. More would only add waiting
-# time.
+# About 10,000 pages of 50 KB, enough to keep one core busy for a minute. With more, bodies would
+# only wait longer.
 MAX_DEFAULT_BYTES = 128 * 2**20
 
 
@@ -62,7 +63,8 @@ class SpoolBounds:
         """
         Batches that are already claimed may fill the spool up to this level.
 
-        With less space they would be split, and the rest would wait for new slots.
+        With less space these batches would be split, and the remaining URLs would wait for new
+        slots.
         """
         return self.max_bytes // 2
 
@@ -93,7 +95,8 @@ def spool_bounds(max_bytes: int | None, memory: Mapping[str, Any]) -> SpoolBound
 BOUNDS_TTL_S = 60.0
 # Assumed size of a compressed body until the first one is measured.
 INITIAL_MEAN_BYTES = 16_384.0
-# A token consists of its batch (random), the body's number in it, and the bytes it counts for.
+# A token consists of a random part for the batch, the index of the body in the batch, and the bytes
+# that the body counts for.
 BATCH_BYTES, BATCH_CHARS = 12, 16
 RESERVATION_MARK = "r"
 
@@ -194,7 +197,7 @@ class Spool:
             if not limit_bytes:
                 is_stored = _script("put").run(client, **values, blobs=blobs)
             else:
-                # This saves Redis two copies of each body, but fails while its memory is full.
+                # This spares Redis two copies of each body, but fails while Redis' memory is full.
                 with client.pipeline(transaction=True) as pipe:
                     if any(blobs):
                         pipe.mset(dict(zip(keys, blobs, strict=True)))
@@ -340,7 +343,7 @@ class Spool:
 
 
 def _batch(token: str) -> str:
-    """Return the part of a token shared by all bodies stored together. It selects their server."""
+    """Return the part of a token that all bodies stored together share. It selects their server."""
     return token[:BATCH_CHARS]
 
 

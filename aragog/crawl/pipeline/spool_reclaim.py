@@ -3,7 +3,7 @@ Frees orphaned bodies in the spool, left behind by killed fetches, purged queues
 
 An orphaned body has not been written or read for a while, and no pending or running message refers
 to it. Only pinlater can list its messages; on other brokers, only the age of a body counts. Safe to
-run twice and at any time: a body that is read in the meantime is no longer idle, and stays.
+run twice and at any time: a body that is read in the meantime is no longer idle, so it stays.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from aragog.crawl.pipeline.spool import Spool
 from pinlater.admin import Admin
 from pinlater.models import JobInfo, JobState
 
-# A body is written before its message is sent, and each stage starts by reading it.
+# A body is written before its message is sent, and each stage reads its bodies first.
 IDLE_S = 300.0
 STEP = 1000
-# In this order, a message that changes from one state to the other is seen at least once.
+# With the states in this order, a message that changes its state is seen at least once.
 _QUEUES_AND_STATES = tuple(
     (destination.queue, state)
     for destination in (Destination.RENDER, Destination.CANONICALIZE, Destination.STORE)

@@ -1,8 +1,8 @@
 """
-Back-pressure from the spool, which decides which fetches may start and how they wait for space.
+Back-pressure from the spool: which fetches may start, and how they wait for space.
 
 On `pinlater://`, workers claim no fetches while the spool is closed (`claim_limit`). On other
-brokers a task waits instead (`SpoolSpace.wait_until_open`), which delays the messages behind it.
+brokers a task waits instead (`SpoolSpace.wait_until_open`), and the messages behind it wait too.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ MAX_MEMORY_SHARE = 0.95
 # How long a task waits for space, and how often it checks.
 MAX_WAIT_S = 20.0
 CHECK_EVERY_S = 0.5
-# How long a worker uses the state that it has read.
+# How long a worker relies on the state that it has read.
 CACHE_TTL_S = 0.1
 # Above this fraction of `SpoolBounds.high_bytes`, a worker claims fewer and fewer batches at once,
-# from `MAX_BATCHES` down to one. Otherwise it would fill the spool in a burst and then be idle
+# from `MAX_BATCHES` down to one. Otherwise it would fill the spool in a burst and then sit idle
 # while the bodies are stored.
 THROTTLE_ABOVE_SHARE = 2 / 3
 MAX_BATCHES = 8
@@ -89,8 +89,7 @@ class Reservation(NamedTuple):
 
     token: str
     bodies: int
-    """How many bodies the space is for, which may be fewer than requested if the spool is nearly
-    full.
+    """How many bodies the space is for. May be fewer than requested if the spool is nearly full.
     """
 
 

@@ -1,9 +1,9 @@
 """
 Records which store a Redis server belongs to, to detect workers that use another store.
 
-The first process that uses both writes the record, and all others compare it. Workers that share a
-Redis share its jobs, so they must also share a store. Otherwise, two machines with an embedded
-store each would silently split the pages between them.
+The first process that uses both writes the record, and all other processes compare it with their
+store. Workers that share a Redis share its jobs, so they must also share a store. Otherwise, two
+machines with an embedded store each would silently split the pages between them.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _read(value: bytes | None) -> StoreIdentity | None:
 def conflict_message(
     mine: StoreIdentity, owner: StoreIdentity | None, redis_url: str
 ) -> str | None:
-    """Return an error message if the Redis belongs to another store, or None."""
+    """Return an error message if the Redis belongs to another store; otherwise None."""
     if owner is None or owner.id == mine.id:
         return None
     return (

@@ -1,15 +1,15 @@
 """
 Applies a takedown outside the store. It informs producers, and purges Redis and the broker.
 
-`SiteBlocks` is a copy in Redis of the store's list. It saves messages and informs callers
-immediately. If Redis lost the copy, or does not have a new takedown yet, the fetch and store stages
-still refuse the URLs, because they check the store itself.
+`SiteBlocks` is a copy in Redis of the store's list. The copy saves messages, and callers are
+informed immediately. If Redis lost the copy, or does not have a new takedown yet, the fetch and
+store stages still refuse the URLs, because they check the store itself.
 
 Stages refuse such URLs when they process their messages. `Purge` removes what would remain until
 then: pending and FAILED messages, bodies in the spool, webhook deliveries that were not accepted
 yet, and the robots.txt rules of taken-down sites. A message that also has other URLs is replaced by
-one with only those. Run the purge after the takedown. It can be repeated, even while workers run,
-because the stages refuse URLs in messages that are claimed in the meantime.
+one with only those. Run the purge after the takedown. It is safe to repeat, even while workers run:
+the stages refuse URLs in messages that are claimed in the meantime.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ _STAGES = (
     Destination.STORE,
 )  # fmt: skip
 _ENTRIES = ("urls", "results", "changes", "origins")
-"""The lists in messages of all stages whose entries are independent of each other."""
+"""The lists in messages of all stages. The entries of each list are independent of each other."""
 
 
 @dataclass(slots=True)
@@ -110,8 +110,8 @@ class Purged:
     """Counts of removed entries."""
 
     messages: int = 0
-    """How many pending or FAILED messages were removed, not counting deliveries. On other brokers,
-    how many dead letters."""
+    """How many pending or FAILED messages were removed, not counting webhook deliveries. On brokers
+    other than pinlater, how many dead letters were removed."""
     bodies: int = 0
     """How many bodies were removed from the spool."""
     deliveries: int = 0
@@ -141,7 +141,7 @@ class Purge:
         spool: the bodies between stages.
         in_flight: allows the URLs of deleted messages to be enqueued again after the takedown is
             lifted.
-        admin: the queues, or None if the broker cannot list its messages.
+        admin: access to the queues, or None if the broker cannot list its messages.
         sender: sends the messages for other URLs.
         drop_dead_letters: removes dead letters of another broker, by their arguments. Returns how
             many.

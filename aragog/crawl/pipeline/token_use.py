@@ -2,7 +2,7 @@
 Computes how much of its quota (`serving.quotas`) a token has used, summed across its crawls.
 
 Tokens have no counters of their own. A token's use is the total use of the crawls that it started.
-URLs that a token enqueues without a crawl's name belong to a separate crawl
+URLs that a token enqueues without naming a crawl belong to a separate crawl
 (`implicit_crawl_name`). The script that counts a URL as enqueued also checks the quota. The counts
 of the token's other crawls and of other servers are read just before, so concurrent callers may
 together exceed the limit.
@@ -19,14 +19,14 @@ from aragog.errors import QuotaExceeded
 from aragog.settings.token_quotas import TokenQuota
 
 IMPLICIT_CRAWL_PREFIX = "token."
-"""Name prefix of the crawls for URLs that tokens enqueue without a crawl's name."""
+"""Name prefix of the crawls for URLs that tokens enqueue without naming a crawl."""
 DAY_MS = 86_400_000
 WAITING_RETRY_S = 60.0
 _MAX_NAME_CHARS = 64
 
 
 def implicit_crawl_name(token: str) -> str:
-    """Return the name of the crawl for URLs that a token enqueues without a crawl's name."""
+    """Return the name of the crawl for URLs that a token enqueues without naming a crawl."""
     name = f"{IMPLICIT_CRAWL_PREFIX}{token}"
     if name.isascii() and len(name) <= _MAX_NAME_CHARS:
         return name
@@ -70,8 +70,8 @@ class TokenState:
 
     def bounds(self, server: int) -> tuple[int, int]:
         """
-        Return the limits for the enqueuing crawl's own counts on a server, which are its URLs
-        enqueued today and its waiting URLs.
+        Return the limits for the enqueuing crawl's own counts on a server: its URLs enqueued today,
+        and its waiting URLs.
 
         -1 means no limit.
         """
@@ -140,7 +140,7 @@ class TokenQuotas:
             token: the token's name.
             crawl: the number of the enqueuing crawl.
             numbers: the numbers of all crawls of the token.
-            ended: numbers of crawls that have ended, whose URLs no longer wait.
+            ended: numbers of crawls that have ended. Their URLs no longer wait.
             now_ms: the time by the clock of the Redis server.
         """
         quota = self.quotas.get(token)

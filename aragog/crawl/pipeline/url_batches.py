@@ -4,9 +4,9 @@ number of URLs left can be reported.
 
 A batch is a Redis list with one element per call. An element maps rate-limit keys to the keys of
 the call's URLs. The rate-limit keys are needed to estimate the remaining time, which depends on the
-slots of the URLs' domains. The empty key contains the earliest time at which the URLs may be
-fetched. A URL is done when it is no longer in flight. If it is enqueued again, it counts as not
-done again.
+slots (times reserved for requests) of the URLs' domains. The empty key contains the earliest time
+at which the URLs may be fetched. A URL is done when it is no longer in flight. If it is enqueued
+again, it counts as not done again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pinlater.redis.errors import redis_errors
 from urlspelling import url_key
 
 MAX_CALLS = 100
-"""Maximum number of calls that add to a batch. Each has up to 1,000 URLs (32 KB in Redis)."""
+"""Maximum number of calls that add to a batch. Each call has up to 1,000 URLs (32 KB in Redis)."""
 TTL_S = ENTRY_TTL_S + 86_400
 """How long a batch is kept after the most recent call that added to it. By then its URLs are no
 longer in flight."""
@@ -45,7 +45,7 @@ class BatchState:
     in_flight: Mapping[str, int]
     """Number of URLs left, by rate-limit key."""
     not_before_ms: Mapping[str, int]
-    """By rate-limit key, the latest of the URLs' earliest fetch times."""
+    """For each rate-limit key, the latest of the URLs' earliest fetch times."""
 
 
 class UrlBatches:

@@ -1,5 +1,5 @@
 """
-URL filters of a crawl, which decide which URLs found in pages and sitemaps are followed.
+URL filters of a crawl. They decide which of the URLs found in pages and sitemaps are followed.
 
 A pattern is matched against the whole normalized URL; `*` matches any characters. The matcher
 searches for the literal parts one after the other, so its time is at most proportional to the

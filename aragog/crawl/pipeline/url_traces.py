@@ -1,12 +1,12 @@
 """
-The spans of URLs, which form one trace per traced URL, from `enqueue` to `store`.
+The spans of URLs: one trace per traced URL, from `enqueue` to `store`.
 
 Whether a URL is traced is decided once, when it is enqueued. Its job then carries the context of
 its `enqueue` span, and each stage adds a child span, in any process and at any attempt. For a job
-without a context, this costs one comparison. Spans are for URLs instead of messages, because the
+without a context, this costs one comparison. A span covers a URL rather than a message, because the
 URLs of a message are regrouped at every stage (docs/adr/0079).
 
-A killed stage leaves no span, because spans are exported when they end. When its message runs
+A killed stage leaves no span, because spans are exported when they end. When the message runs
 again, that run adds a span to the same trace, with the number of the delivery.
 """
 
@@ -32,14 +32,14 @@ from aragog.observability.tracing.tracer import Attributes, Span, SpanPart, Trac
 MAX_IN_CALLERS_TRACE = 25
 """Maximum number of URLs of one call that join its trace. A larger trace would be unreadable."""
 MIN_WAIT_NS = 5_000_000
-"""Shorter waits for a slot get no span."""
+"""A shorter wait for a slot (the reserved time of a request) gets no span."""
 
 delivery: ContextVar[int] = ContextVar("delivery", default=1)
-"""The number of the message's delivery, for spans. Above 1 after a failed or killed run."""
+"""How often the message has been delivered, for spans. Above 1 after a failed or killed run."""
 
 
 def now_ms() -> int:
-    """Return the time of this machine, in ms since the epoch."""
+    """Return the time by the clock of this machine, in ms since the epoch."""
     return time.time_ns() // NS_PER_MS
 
 

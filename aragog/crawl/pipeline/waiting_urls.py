@@ -30,7 +30,7 @@ class WaitingUrl(NamedTuple):
     url: str
     """The URL to request next."""
     cause: str
-    """What it waits for: `SLOT`, `RETRY`, `ROBOTS` or `TURN`."""
+    """What the URL waits for: `SLOT`, `RETRY`, `ROBOTS` or `TURN`."""
     request_id: str
     weight: float
     """How many URLs of its queue this URL stands for."""

@@ -1,8 +1,9 @@
 """
 Signatures of webhook deliveries. The sender makes them, and receivers check them.
 
-Receivers use `Verifier`. It rejects deliveries that are unsigned or too old, and detects duplicates
-within the last ten minutes, whether the sender repeated a delivery or an attacker replayed it.
+Receivers use `Verifier`. It rejects deliveries that are unsigned or too old. It detects duplicates
+of deliveries within the last ten minutes, whether the sender repeated a delivery or an attacker
+replayed it.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ class Verdict(StrEnum):
     NEW = "new"
     """Process the delivery and return a 2xx status."""
     DUPLICATE = "duplicate"
-    """The delivery was accepted before, so return a 2xx status without processing it again."""
+    """The delivery was accepted before. Return a 2xx status without processing it again."""
     REFUSED = "refused"
-    """The delivery is too old or was not sent by the sender, so return 400."""
+    """The delivery is too old or was not sent by the sender. Return 400."""
 
 
 def signature(secret: str, at_s: int, body: bytes) -> str:

@@ -8,9 +8,9 @@ which does not depend on the stages.
         inside the pipeline (in the API: `api.operations.enqueue_options`)
     inherited_options           the options that links and sitemap entries inherit from their page
     fetch, requester            sends a batch of requests, each in its slot
-    access_rules, access        which URLs may be requested at all, and which of a batch right now
+    access_rules, access        which URLs may be requested at all, and which of them right now
     polite_gate                 robots rules and slots of a URL and of its redirects
-    returning_jobs              when a job is sent again, after Retry-After or a failure
+    returning_jobs              when a job is sent again after a Retry-After or a failure
     first_visit_delays          delays for new URLs of a domain that has a backlog
     waiting_line, release       URLs that wait for slots of their domain
     robots, robots_outcomes     fetches robots.txt, and interprets the response
@@ -24,5 +24,5 @@ which does not depend on the stages.
     watch, webhooks             watched URLs, and deliveries of changes
     crawl_control, crawl_*      crawls: start, pause, cancel, rounds, notices, reports
     sign_in, job_egress         sign-in forms, and the egress route of a request
-    process_stages              the stages of one process, put together
+    process_stages              all stages of one process
 """

@@ -1,4 +1,4 @@
-"""Decides which jobs may send a request now, based on URL, robots.txt and the domain's slots."""
+"""Decides which jobs may send a request now: checks the URL, robots.txt and the domain's slots."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.preferences import pack_statements
 from urlspelling.domain import origin
 
-# On a busy machine, a thread takes about this long from waking up to having an open connection. The
-# limiter itself holds the request until its slot.
+# On a busy machine, a thread that wakes up takes about this long to open a connection. The limiter
+# itself holds the request until its slot.
 HEAD_START_MS = 30
 _REFUSED = (RefusalCause.ROBOTS, RefusalCause.PURPOSE, RefusalCause.TAKEN_DOWN)
-"""Causes that come from the site. All others come from this crawler or its operator."""
+"""Causes of denials that come from the site. All other causes come from this crawler or its
+operator."""
 
 
 class Denial(NamedTuple):
-    """A job whose request is not sent."""
+    """A job whose request must not be sent."""
 
     job: UrlJob
     verdict: Forbidden | RulesUnreachable
@@ -145,8 +146,8 @@ class Access:
         self, jobs: Sequence[tuple[UrlJob, float | None]]
     ) -> tuple[list[tuple[UrlJob, Slot]], list[InLine]]:
         """
-        Return the jobs whose slot is near, soonest first, and the jobs that must
-        wait in line.
+        Return the jobs whose slots (reserved request times) come soon, earliest first, and the jobs
+        that must wait in line (the waiting queue of their domain).
         """
         limiter = self.limiter
         near: list[tuple[UrlJob, Slot]] = []
@@ -184,7 +185,7 @@ class Access:
         )
 
     def return_to_line(self, job: UrlJob, free_at_ms: int) -> InLine:
-        """Return a place at the front of the line for a job that must wait for its next request."""
+        """Return an entry at the front of the line for a job that waits for its next request."""
         url = job.next_url
         key = self.limiter.key_for(url)
         cached = self.rules.robots.get_many({origin(url)})[origin(url)].rules

@@ -1,9 +1,10 @@
 """
-Decides which URLs may be requested. First URLs, redirect targets and robots.txt are all checked
-here.
+Decides which URLs may be requested. A job's first URL, its redirect targets and robots.txt are all
+checked here.
 
 The checks are: takedowns, hosts that the operator blocked, a contact in the User-Agent, the SSRF
-filter, and robots.txt. Slots of the domain are checked later, in `aragog.crawl.stages.access`.
+filter, and robots.txt. The slots (reserved request times) of the domain are checked later, in
+`aragog.crawl.stages.access`.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class RequestKind(Enum):
     SITEMAP = "sitemap"
     """A sitemap. Its content is not used, so the purposes of the crawl are not checked."""
     ROBOTS = "robots"
-    """A robots.txt or tdmrep.json. No robots.txt can forbid these."""
+    """A robots.txt or tdmrep.json. No robots.txt can forbid these requests."""
 
 
 class AccessRequest(NamedTuple):
@@ -55,7 +56,7 @@ class AccessRequest(NamedTuple):
     url: str
     """The normalized URL."""
     spellings: tuple[str, ...]
-    """All spellings of the URL. robots.txt must allow each of them."""
+    """All forms of the URL. robots.txt must allow each of them."""
     kind: RequestKind = RequestKind.PAGE
     purposes: tuple[str, ...] | None = None
     """The purposes of its crawl; None for those in the settings."""
@@ -67,7 +68,7 @@ class Allowed:
 
     crawl_delay_s: float | None
     stale: bool = False
-    """True if the robots rules are old and should be fetched again in the background."""
+    """True if the robots rules are stale and should be fetched again in the background."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +109,7 @@ class AccessRules:
     """Decides which requests may be sent. Thread-safe."""
 
     limiter: Limiter
-    """Provides the shared clock for the times in robots.txt, because this machine's clock may be
-    wrong."""
+    """Provides the shared clock, for the times in robots.txt: this machine's clock may be wrong."""
     robots: RobotsCache
     overrides: Overrides
     takedowns: TakedownLookup
@@ -189,7 +189,7 @@ class AccessRules:
         )
 
     def purposes(self, request: AccessRequest) -> tuple[str, ...]:
-        """Return the purposes to check for this request, or none for a sitemap."""
+        """Return the purposes to check for this request. A sitemap has none."""
         if request.kind is RequestKind.SITEMAP:
             return ()
         return self.settings.preferences.purposes if request.purposes is None else request.purposes
@@ -204,8 +204,8 @@ class AccessRules:
 
     def _check_visit_time(self, url: str, rules: RobotsRules, *, stale: bool) -> Verdict:
         """
-        Return the verdict for a URL that robots.txt allows, either now with a Crawl-delay or at its
-        Visit-time.
+        Return the verdict for a URL that robots.txt allows: now with a Crawl-delay, or later during
+        its Visit-time.
         """
         agent, at_s = self.settings.fetch.user_agent, None
         if rules.is_timed:

@@ -1,10 +1,10 @@
 """
 Counts the URLs that a cancellation would cancel, without changing anything.
 
-Only a dry run reads the waiting URLs; a real cancellation does not. The dry run reads the waiting
-lines of the domains and the messages in `fetch` and `robots`, which show which URLs have a job. The
-in-flight set shows whether
-a crawl still wants them. URLs that were cancelled earlier but are still in memory are not counted.
+A real cancellation does not read the waiting URLs, but a dry run does. The domains' waiting queues
+(called lines) and the messages in the queues `fetch` and `robots` show which URLs have a job. The
+in-flight set shows whether a crawl still wants them. URLs that were cancelled earlier but are still
+in memory are not counted.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class CancelDryRun:
     Args:
         registry: knows which crawls have ended and which URLs were cancelled.
         in_flight: knows which crawls want each URL.
-        lines: the waiting lines of the domains.
-        admin: the queues. If None, only the lines are counted, because not every broker can be
-            searched.
+        lines: the waiting queues of the domains.
+        admin: access to the broker's queues. If None, only the lines are counted, because not every
+            broker can be searched.
     """
 
     registry: CrawlRegistry
@@ -96,7 +96,7 @@ class CancelDryRun:
 
 
 def _line_filter(rules: Sequence[Cancellation]) -> Callable[[str], bool]:
-    """Return a function that returns True for lines that may contain URLs matching the rules."""
+    """Return a function that returns True for lines that may contain matching URLs."""
     if any(rule.kind == "pattern" for rule in rules):
         return lambda _: True
     names = {host(r.value) if r.kind == "url" else r.value for r in rules}

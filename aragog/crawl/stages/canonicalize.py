@@ -6,8 +6,8 @@ It is safe to run twice, because it only writes a new blob to the spool, and the
 enqueues are coalesced with those of the first run.
 
 If a worker died while it analyzed a batch (`page_limits.RunMarks`), the batch is split into
-individual pages. A page that is lost twice more on its own is stored as Unreadable without
-analysis.
+individual pages. If a worker dies twice more on a single page, the page is stored as Unreadable
+without analysis.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from urlspelling.canonical import KnownPage
 log = logging.getLogger(__name__)
 
 KEEPS_PAGE = (OutcomeKind.NOT_MODIFIED, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
-"""Outcomes that leave a stored page unchanged."""
+"""Outcomes of fetches that leave a stored page unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class CanonicalizeStage:
             self.returning_jobs.counters.add({counters.RUNS_LOST: 1})
             log.warning("a process was lost while it read %s", _describe(batch))
             if len(tokens) > 1:
-                # Keep the mark: if the messages are not sent, the next run splits the batch again.
+                # Keep the mark. If the messages are not sent, the next run splits the batch again.
                 return outgoing + _one_message_per_page(batch)
         try:
             give_up = runs_lost >= MAX_RUNS_LOST
@@ -104,7 +104,10 @@ class CanonicalizeStage:
             self.marks.end(tokens)
 
     def _keep_wanted(self, batch: ResultBatch) -> ResultBatch:
-        """Return the batch without URLs that no crawl wants anymore. Deletes their bodies."""
+        """
+        Return the batch without URLs that no crawl wants anymore.
+        Deletes the bodies of those URLs.
+        """
         wanted = still_wanted(batch.results, self.checks)
         kept = {result.job.url for result in wanted}
         self.spool.free([r.token for r in batch.results if r.token and r.job.url not in kept])
@@ -159,8 +162,8 @@ class CanonicalizeStage:
         self, results: Sequence[FetchResult], rules: Mapping[str, str]
     ) -> list[OutgoingMessage]:
         """
-        End the pages that their crawls exclude. Returns the messages for callers, and for other
-        crawls that want the pages.
+        End the jobs of pages that their crawls exclude. Returns the messages for callers, and the
+        jobs for other crawls that want the pages.
         """
         if not results:
             return []
@@ -172,7 +175,7 @@ class CanonicalizeStage:
         return ended + self.returning_jobs.delayed((job, 0) for job in for_next_crawls)
 
     def _follow_stored(self, results: Sequence[FetchResult]) -> None:
-        """Follow the stored links of pages whose fetch found nothing new."""
+        """Follow the stored links of pages if their fetch found nothing new."""
         has_lists = bool(load_kinds(self.settings.extract))
         unchanged = [r.job for r in results if r.fetch.outcome in KEEPS_PAGE]
         jobs = [job for job in unchanged if job.depth > 0 or has_lists]
@@ -210,7 +213,7 @@ class CanonicalizeStage:
         return replace(batch, results=remaining), replies
 
     def _apply_confirmations(self, results: Sequence[FetchResult]) -> Confirmed:
-        """Apply the 304s in these results to the stored pages."""
+        """Apply the 304 responses in these results to the stored pages."""
         agent, drafts = named_agent(self.settings.fetch), self.settings.preferences.drafts
         return ConfirmedPages(self.store, self.spool, agent, drafts).apply(results)
 

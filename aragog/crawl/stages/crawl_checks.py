@@ -5,7 +5,7 @@ Each process keeps a copy of the crawl registry that is at most a second old. As
 has ended or is paused, the check is free. Otherwise one round trip reads the in-flight entries of
 the jobs, and a URL that another crawl wants continues for that crawl.
 
-It is safe to run twice, because a URL leaves a crawl's set only once, and a repeated job finds it
+It is safe to run twice: a URL is removed from a crawl's set only once, and a repeated job finds it
 already removed.
 """
 
@@ -30,14 +30,14 @@ class CrawlSource(Protocol):
     """The current states of all crawls (`aragog.crawl.pipeline.crawl_registry.CrawlRegistry`)."""
 
     def crawls(self) -> Crawls:
-        """Return the states, at most a second old."""
+        """Return the states, from a copy that is at most a second old."""
 
     def read(self) -> Crawls:
-        """Return the states, read now."""
+        """Read the states from Redis."""
 
 
 class StoppableUrls(Protocol):
-    """Which crawls want each URL (`aragog.crawl.pipeline.in_flight.InFlightSet`)."""
+    """Knows which crawls want each URL (`aragog.crawl.pipeline.in_flight.InFlightSet`)."""
 
     def stop(
         self, queries: Sequence[CancelQuery], *, ended: Iterable[int], paused: Iterable[int]
@@ -65,7 +65,7 @@ class RemainingJobs(NamedTuple):
     """Jobs that only paused crawls want."""
 
     def in_line(self) -> list[InLine]:
-        """Return the paused jobs, as entries for the lines of their crawls."""
+        """Return the paused jobs, as entries for the lines (waiting queues) of their crawls."""
         return [InLine(_without_slot(job), paused_line(job.crawl), None, 0) for job in self.paused]
 
 
@@ -76,7 +76,8 @@ class CrawlChecks:
 
     Args:
         registry: the registry of all crawls.
-        in_flight: which crawls want each URL; None if a URL belongs only to the crawl of its job.
+        in_flight: knows which crawls want each URL. None if a URL belongs only to the crawl of its
+            job.
     """
 
     registry: CrawlSource = field(default_factory=NoCrawls)
@@ -127,7 +128,7 @@ class CrawlChecks:
     def _next_steps(
         self, jobs: Sequence[UrlJob], crawls: Crawls, paused: Collection[int]
     ) -> dict[int, NextStep | NextCrawl]:
-        """Return what to do with the jobs that need a check, by their position."""
+        """Return what to do with the jobs that need a check, by their index."""
         queries: dict[int, CancelQuery] = {}
         for index, job in enumerate(jobs):
             cancelled_until_s = crawls.cancelled_until_s(job.url) if crawls.cancellations else 0
@@ -156,7 +157,7 @@ def still_wanted(results: Sequence[FetchResult], checks: CrawlChecks) -> list[Fe
 
 
 def inherited(job: UrlJob, next_crawl: NextCrawl, crawls: Crawls) -> UrlJob:
-    """Return the same job for another crawl that wants the URL."""
+    """Return the job, changed to belong to another crawl that wants the URL."""
     record = crawls.record_of(next_crawl.crawl)
     return replace(
         job,
@@ -171,7 +172,7 @@ def inherited(job: UrlJob, next_crawl: NextCrawl, crawls: Crawls) -> UrlJob:
 def next_crawl_job(job: UrlJob, next_crawl: NextCrawl, crawls: Crawls) -> UrlJob:
     """Return the job of a URL for the next crawl, after it has ended for the previous one."""
     inherited_job = restart(inherited(job, next_crawl, crawls))
-    # The page's links were followed for another call, and this crawl must follow them too.
+    # Another call has followed the page's links, and this crawl must follow them too.
     return replace(inherited_job, attempt=0, refresh=False, request_id=f"crawl-{next_crawl.crawl}")
 
 

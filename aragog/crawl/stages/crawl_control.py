@@ -69,14 +69,14 @@ class CrawlControl:
     Args:
         registry: the records of all crawls.
         counts: outcomes of their URLs.
-        lines: where URLs wait.
+        lines: the waiting queues of domains.
         in_flight: which crawls want each URL, for dry runs.
-        admin: the queues. If None, a dry run only counts the lines.
+        admin: access to the broker's queues. If None, a dry run only counts the URLs in `lines`.
         store: opens the store, to delete pages.
         seeds: seeds of scheduled crawls.
         paces: the request rate of each domain, for reports. If None, the remaining time is not
             estimated.
-        traps: which link templates of a host are followed. If None, reports omit traps.
+        traps: knows which link templates of a host are followed. If None, reports omit traps.
     """
 
     registry: CrawlRegistry
@@ -130,7 +130,7 @@ class CrawlControl:
         return self.status(name)
 
     def decide(self, name: str, url: str, page_url: str | None = None) -> ScopeVerdict:
-        """Decide whether a URL, in any spelling, is in the scope of a crawl, and by which rule."""
+        """Decide whether a URL, in any form, is in the scope of a crawl, and by which rule."""
         page = None if page_url is None else normalize(page_url)
         return self.registry.get(name).scope.decide(normalize(url), page_url=page)
 
@@ -198,7 +198,7 @@ class CrawlControl:
         """
         Cancel a crawl, delete the pages that belong to no other crawl, and remove its record.
 
-        Can be repeated. Keeps pages that belong to another crawl, are watched, were imported, or
+        Safe to repeat. Keeps pages that belong to another crawl, are watched, were imported, or
         have fields written by an application. Reads all nodes of the store.
         """
         record = self.registry.get(name)
@@ -223,7 +223,7 @@ class CrawlControl:
 
 
 def _normalize(kind: str, values: Sequence[str]) -> list[str]:
-    """Return the values, spelled as in normalized URLs."""
+    """Return the values as they appear in normalized URLs."""
     if kind not in KINDS:
         raise BadInput(f"cancel: {kind[:40]!r} must be one of {', '.join(KINDS)}")
     if not values:

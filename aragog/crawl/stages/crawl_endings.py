@@ -50,14 +50,14 @@ class Ended(NamedTuple):
     for_all: bool = False
     """True if the URL ended for all crawls that want it."""
     existed: bool = False
-    """True if the page was already stored, possibly without belonging to a crawl."""
+    """True if the page was already stored, even if it did not belong to a crawl."""
     notes: tuple[str, ...] = ()
     """See `UrlEnding`."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlEndings:
-    """Records that URLs are done."""
+    """Records that URLs are done for their crawls."""
 
     in_flight: InFlight
     members: CrawlMembers
@@ -142,7 +142,7 @@ class CrawlLimits:
     counts: CrawlCounters
 
     def check(self, numbers: Iterable[int]) -> None:
-        """Check the crawls with these numbers, whose pages have just been stored."""
+        """Check the crawls with these numbers. Pages of these crawls have just been stored."""
         crawls = self.registry.crawls()
         for number in numbers:
             record = crawls.record_of(number)
@@ -159,7 +159,7 @@ class CrawlLimits:
 
 
 def ending_of_page(job: UrlJob, write: PageWrite, written: Written | None) -> Ended:
-    """Return the ending of a URL whose page or failure was written."""
+    """Return how a URL ended, after its page or its failure was written."""
     fetch = write.confirmation or write.report
     kind = str(write.facts.get("outcome") or "")
     body_bytes = 0 if fetch is None else fetch.body_bytes
@@ -176,7 +176,7 @@ def ending_of_page(job: UrlJob, write: PageWrite, written: Written | None) -> En
             existed=written is not None and written.existed,
             notes=_notes(job, kind, canonical_url),
         )
-    # Another crawl may have other permissions for it, or may extract other fields.
+    # Another crawl may have other permissions for the page, or may extract other fields.
     for_all = kind != OutcomeKind.RESERVED and kind not in _WITH_PAGE
     return Ended(job, _outcome_name(kind, write), bytes=body_bytes, for_all=for_all)
 

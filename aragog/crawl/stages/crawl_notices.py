@@ -1,5 +1,5 @@
 """
-Notifies a crawl's webhook when the crawl is done or ended, and when too many of its URLs fail.
+Notifies a crawl's webhook when the crawl finishes or is ended, and when too many of its URLs fail.
 
 Notices go through the webhook queue, are signed, and are retried until they are accepted. A notice
 is sent before the record is updated. If the process is killed in between, the notice is sent again
@@ -59,8 +59,8 @@ def events(status: CrawlStatus, errors: ErrorRate) -> dict[str, str]:
     """
     Return the events of a crawl that need a notice, by kind, each with a string that identifies it.
 
-    The string changes when the event happens again, that is, when the crawl is done again after
-    more URLs, or when failures exceed the limit again after they had dropped below it.
+    The string changes when the event happens again: the crawl got more URLs and has finished them,
+    or failures exceed the limit again after they had dropped below it.
     """
     record, notices = status.record, {}
     if record.has_ended:

@@ -3,7 +3,7 @@ A crawl's results and its remaining time, computed from counts and the request r
 
 The remaining time assumes that all domains with waiting URLs are crawled in parallel, each at its
 own rate. It is a lower bound if the machines are the bottleneck, and it does not include links that
-are yet to be found. `python -m bench.crawls estimate` compares it with a simulation.
+have not been found yet. `python -m bench.crawls estimate` compares it with a simulation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from aragog.crawl.traps.trap_store import ClosedTemplate
 MAX_OPEN = 1_000
 MAX_FAILURES = 1_000
 OTHER_DOMAINS = "*"
-"""Stands for all domains after the first 50,000 of a server."""
+"""This name stands for all domains after the first 50,000 of a server."""
 _NONE_REFUSED = ("refused", "reserved")
 
 
@@ -52,8 +52,8 @@ class OpenDomain:
     rate: float
     """Requests per second for this crawl."""
     seconds_left: float | None
-    """Seconds until all of them are requested, with other crawls' URLs ahead of them. None if the
-    domain is stopped."""
+    """Seconds until all these URLs are requested, including the wait for other crawls' URLs ahead
+    of them. None if the domain is stopped."""
     held_by: str
     robots_unreachable: bool
 
@@ -66,9 +66,9 @@ class FailedUrls:
     outcome: str
     urls: int
     today: int
-    """How many of them since midnight UTC."""
+    """How many URLs were not stored since midnight UTC."""
     yesterday: int
-    """How many the day before."""
+    """How many URLs were not stored the day before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,9 @@ class CrawlReport:
     hours: Mapping[int, Counter[str]]
     """Outcomes of the last 90 days, by hour since the epoch."""
     failures: tuple[FailedUrls, ...] = ()
-    """The most frequent failures first, at most `MAX_FAILURES`."""
+    """Failures, most frequent first, at most `MAX_FAILURES`."""
     open: tuple[OpenDomain, ...] = ()
-    """The slowest domains first, at most `MAX_OPEN`."""
+    """Open domains, slowest first, at most `MAX_OPEN`."""
     open_domains: int = 0
     """The number of open domains."""
     closed: Sequence[ClosedTemplate] = ()
@@ -100,7 +100,7 @@ class CrawlReport:
 
     @property
     def stuck(self) -> int:
-        """URLs that wait for domains that get no requests now."""
+        """The number of URLs that wait for domains that get no requests now."""
         return sum(domain.waiting for domain in self.open if domain.seconds_left is None)
 
     @property

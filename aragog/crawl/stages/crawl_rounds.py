@@ -1,14 +1,15 @@
 """
-Starts the rounds of scheduled crawls, which enqueue their seeds and fetch their stored pages again.
+Starts the rounds of scheduled crawls. A round enqueues the crawl's seeds and fetches its stored
+pages again.
 
 A round starts when it is due and none of the crawl's URLs are waiting, so rounds never overlap.
 Each page and each link is fetched once per round, with conditional requests if the origin sent
 validators. The limits `max_urls`, `max_urls_per_host` and `max_bytes` apply to each round.
 
-It is safe to run twice and to kill at any point. First the record states that the round has
-started, then the seeds are enqueued, and then the record states that they were. A run that finds an
-unfinished start enqueues all seeds again. Seeds that still wait are not sent twice, and each link
-is fetched once per round, because all runs of a round share one `request_id`.
+It is safe to run twice and to kill at any point. First the crawl's record states that the round has
+started, then the seeds are enqueued, and then the record states that they were enqueued. A run that
+finds an unfinished start enqueues all seeds again. Seeds that still wait are not sent twice, and
+each link is fetched once per round, because all runs of a round share one `request_id`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def next_round_ms(record: CrawlRecord, now_ms: int) -> int:
     """
     Return when the next round is due, after the one that starts now.
 
-    Rounds keep their time of day. Missed rounds are skipped, whether the system was down or a round
+    Rounds keep their time of day. Missed rounds are skipped, whether aragog was down or a round
     took longer than the interval.
     """
     interval_ms = (record.every_s or 0) * 1000
@@ -62,7 +63,7 @@ class CrawlRounds:
         for record in crawls.records.values():
             if record.state is not CrawlPhase.RUNNING or is_over(record, crawls.now_ms):
                 continue
-            # The crawl was just deleted or has ended, or its token has used up its quota.
+            # The crawl was just deleted, the crawl has ended, or its token has used up its quota.
             with suppress(BadInput, QuotaExceeded):
                 if record.is_seeding:
                     self._seed(record)

@@ -1,4 +1,4 @@
-"""Ends crawls whose deadline has passed, and deletes old records. Each step can be repeated."""
+"""Ends crawls whose deadline has passed, and deletes old records. Each step is safe to repeat."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ class CrawlUpkeep:
     """
     Maintains the records of all crawls.
 
-    Every process treats a crawl as ended once its deadline has passed; this updates its record.
+    Every process treats a crawl as ended once its deadline has passed. `run` updates the crawl's
+    record.
     """
 
     registry: CrawlRegistry

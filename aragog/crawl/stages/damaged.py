@@ -46,7 +46,7 @@ def isolate(items: Sequence[T], run: Callable[[Sequence[T]], object]) -> list[T]
 
 
 def split(jobs: Sequence[UrlJob], store: DamageableStore) -> tuple[list[UrlJob], list[UrlJob]]:
-    """Return the jobs whose pages can be written, and those that must wait for a repair."""
+    """Return the jobs whose pages can be written, and the jobs that must wait for a repair."""
     stuck = {job.url for job in jobs if not store.serves(job.url)}
     return (
         [job for job in jobs if job.url not in stuck],
@@ -57,7 +57,7 @@ def split(jobs: Sequence[UrlJob], store: DamageableStore) -> tuple[list[UrlJob],
 def postponed(jobs: Iterable[UrlJob], *, fetched: bool = False) -> list[Delayed]:
     """
     Return the jobs with their delay.
-    If they were `fetched`, they start again from their first URL.
+    Jobs that were `fetched` start again from their first URL.
     """
     if fetched:
         return [(replace(restart(job), refresh=True), WAIT_MS) for job in jobs]

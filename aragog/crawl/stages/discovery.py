@@ -1,6 +1,6 @@
 """
-Enqueues the URLs that pages and sitemaps list: the links of pages that have depth left, and sitemap
-entries.
+Enqueues the URLs that pages and sitemaps list. Links are only followed from pages that have depth
+left: their jobs say how many more levels of links to follow.
 
 Each sitemap is requested once per walk through its site (`aragog.crawl.pipeline.sitemap_walks`).
 
@@ -8,8 +8,8 @@ If a page is already stored and this call does not fetch it, its links are read 
 repeated call reaches every page that the first call reached. A call that refreshes pages also
 refreshes each of their links once (`FollowedPages`).
 
-It is safe to run twice, because URLs that are waiting, or whose page was fetched since their
-lastmod, are skipped.
+It is safe to run twice: it skips URLs that are waiting, and URLs whose page was fetched since their
+lastmod.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from urlspelling.domain import host
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 REFRESHED_SUFFIX = ":asked"
-"""Suffix of the name under which a call records the links that it refreshes."""
+"""Suffix of the name under which the links that a call refreshes are recorded."""
 
 
 class _PageLinks(NamedTuple):
@@ -76,7 +76,7 @@ class Discovery:
     budgets: LinkBudgets | None = None
     """The budgets of URL templates. If None, every link is followed."""
     held_links: HeldLinkSweep | None = None
-    """Follows or drops held links if the pages that they wait for are never fetched."""
+    """Follows or drops held links if the pages that they wait for never arrive."""
 
     @property
     def sitemaps(self) -> SitemapEnqueuer:
@@ -92,7 +92,7 @@ class Discovery:
         )
 
     def watched(self, results: Sequence[FetchResult]) -> set[str]:
-        """Return the URLs of results whose pages show which links are worth following."""
+        """Return the URLs of results that have depth left or are on hosts with link budgets."""
         if self.budgets is None:
             return set()
         deep = {result.job.url for result in results if result.job.depth > 0}
@@ -105,8 +105,8 @@ class Discovery:
         others: Sequence[FetchResult] = (),
     ) -> int:
         """
-        Enqueue the links of pages that have depth left. Returns how many. `others` are the results
-        that have no page.
+        Enqueue the links of pages that have depth left. Returns the number of links. `others` are
+        the results that have no page.
         """
         arrived = [_arrived_page(result, analysis) for result, analysis in pages]
         arrived += [_arrived_page(result, None) for result in others]
@@ -124,7 +124,7 @@ class Discovery:
         self, pages: Iterable[tuple[UrlJob, Record | None]], *, looked_at: bool = False
     ) -> int:
         """
-        Enqueue the links of stored pages that have depth left. Returns how many.
+        Enqueue the links of stored pages that have depth left. Returns the number of links.
 
         Skips pages whose links this call has already followed to the same depth or deeper, unless
         the job has just fetched the page and found it unchanged (`looked_at`). Takes two round
@@ -175,7 +175,10 @@ class Discovery:
         return (self._refresh if options.refresh else self._enqueue)(urls, options)
 
     def sweep_held(self) -> int:
-        """Settle held links whose pages are never fetched. Returns how many were enqueued."""
+        """
+        Follow or drop held links if the pages that they wait for never arrive. Returns how many
+        were enqueued.
+        """
         return self.held_links.run(self._enqueue_links) if self.held_links else 0
 
     def _refresh(self, urls: Sequence[str], options: EnqueueOptions) -> int:
@@ -191,7 +194,7 @@ class Discovery:
         return count + self._enqueue(deeper, replace(options, refresh=False))
 
     def _depths(self, jobs: Sequence[UrlJob]) -> Mapping[tuple[str, str], int | None]:
-        """Return the depth to which each job's call has followed the links of its page."""
+        """Return, for each job, the depth to which its call has followed the links of its page."""
         depths_of_pages: dict[tuple[str, str], int | None] = {}
         if self.followed_pages is not None:
             for request_id, urls in _by_call(jobs).items():
@@ -288,7 +291,7 @@ def _options_of_links(job: UrlJob) -> EnqueueOptions:
 
 
 def _by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:
-    """Return URLs with their depths, by request ID. Jobs without an ID are left out."""
+    """Return the URLs and depths of jobs, by request ID. Jobs without a request ID are left out."""
     calls: dict[str, dict[str, int]] = defaultdict(dict)
     for job in jobs:
         if job.request_id:
@@ -297,5 +300,8 @@ def _by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:
 
 
 def _is_followed(followed_depth: int | None, depth: int) -> bool:
-    """Return True if a page's links were followed this deep, or if this cannot be recorded."""
+    """
+    Return True if a page's links were followed to this depth, or if the call has recorded too many
+    pages.
+    """
     return followed_depth is not None and (followed_depth == FULL or followed_depth >= depth)

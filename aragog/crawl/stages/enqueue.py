@@ -71,7 +71,7 @@ class Enqueuer:
     followed: FollowedUrls | None = None
     """Records the URLs of runs. Only set in workers."""
     walks: SitemapWalks | None = None
-    """Records sitemap walks that start."""
+    """Records the start of sitemap walks."""
     traces: UrlTraces = OFF
     crawls: CrawlSource = field(default_factory=NoCrawls)
     seeds: CrawlSeeds | None = None
@@ -151,8 +151,8 @@ class Enqueuer:
             return self.crawls.crawls().record_of(options.crawl_number)
         if options.crawl == BUILT_IN_NAMES[ENQUEUED]:
             return built_in_record(ENQUEUED)
-        # A copy that is a second old may still contain the number of a crawl that was cancelled
-        # since.
+        # A copy that is a second old may contain the number of a crawl that was cancelled since
+        # then.
         record = self.crawls.read().records.get(options.crawl)
         if record is None:
             raise BadInput(
@@ -166,8 +166,8 @@ class Enqueuer:
 
     def _begin_walks(self, inputs: Sequence[str], request_id: str, sites: set[str]) -> None:
         """
-        Start a sitemap walk for each site that is not in `sites`, the sites of
-        earlier chunks.
+        Start a sitemap walk for each site that is not in `sites`. These are the sites of earlier
+        chunks.
         """
         first_urls: dict[str, str] = {}
         for url in inputs:
@@ -345,7 +345,7 @@ class Enqueuer:
 
 
 def _span_attributes(options: EnqueueOptions) -> dict[str, str | int | bool]:
-    """Return the attributes of this call, for the spans of its URLs."""
+    """Return the attributes of this call for the tracing spans of its URLs."""
     return {
         "aragog.request_id": options.request_id,
         "aragog.priority": options.priority,
@@ -370,10 +370,7 @@ def _normalize(url: str) -> str | InvalidUrl:
 def _other_spellings(
     inputs: Sequence[str], normalized: Sequence[str | InvalidUrl]
 ) -> dict[str, str]:
-    """
-    Return, by normalized URL, another spelling if there is one, because robots.txt must allow that
-    spelling too.
-    """
+    """Return, by normalized URL, its original form if robots.txt must allow that form too."""
     other_spellings: dict[str, str] = {}
     for url, normal_url in zip(inputs, normalized, strict=True):
         if not isinstance(normal_url, InvalidUrl) and (other := other_spelling(url, normal_url)):
@@ -414,7 +411,7 @@ def _enqueue_result(
     if normalized in new:
         new.discard(
             normalized
-        )  # a second spelling in the same chunk then counts as already in flight
+        )  # another form of the URL in the same chunk then counts as already in flight
         return EnqueueResult(url, EnqueueStatus.ACCEPTED, normalized)
     return EnqueueResult(url, EnqueueStatus.WAITING, normalized)
 
@@ -423,8 +420,8 @@ def _interleave_by_host(urls: Sequence[str]) -> list[str]:
     """
     Return the URLs with hosts interleaved. The order within each host is kept.
 
-    Lists are often sorted by host, and a batch with only one host would wait for one slot after
-    another.
+    Lists are often sorted by host. A batch with only one host would wait for one slot (reserved
+    request time) after another.
     """
     by_host: dict[str, list[str]] = defaultdict(list)
     for url in urls:

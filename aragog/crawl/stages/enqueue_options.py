@@ -16,7 +16,7 @@ class EnqueueOptions:
     depth: int = 0
     """How many levels of links to follow from each URL, within its registered domain."""
     pages: int = 0
-    """How many listing pages were followed to reach the URLs."""
+    """How many listing pages in a row led to the URLs."""
     refresh: bool = False
     """Fetch a URL even if it is already stored."""
     priority: int = PRIORITY_DEFAULT
@@ -26,7 +26,8 @@ class EnqueueOptions:
     insist: bool = False
     """Send a URL again if it has been in flight for an hour, because its message may be lost."""
     sitemap: bool = False
-    """The URLs are sitemaps. The URLs that they list, through `depth` levels, are enqueued."""
+    """The URLs are sitemaps. The URLs that they list are enqueued, through `depth` levels of
+    sitemaps."""
     in_walk: bool = False
     """True if a sitemap listed these sitemaps. If False, they start a walk through their sites."""
     file: bool = False
@@ -79,7 +80,7 @@ SOURCE_OPTIONS = EnqueueOptions(
     purposes=AS_KEPT,
     crawl_number=REFRESHED,
 )
-"""Options for sitemaps and feeds that the refresh schedule reads again."""
+"""The options with which the refresh schedule reads sitemaps and feeds again."""
 
 _JOB_OPTIONS = (
     {option.name for option in fields(EnqueueOptions)} & {job.name for job in fields(UrlJob)}

@@ -1,11 +1,12 @@
 """
-Fetches a batch: applies robots rules, waits for slots, sends the GETs, and routes each URL onward.
+Fetches a batch: applies robots rules, waits for slots (the reserved times of requests), sends the
+GETs, and routes each URL onward.
 
 It is safe to run twice. A repeated fetch waits for its own slot, its body gets a new token, and
 later stages write the same result again. If the worker is killed, the message is redelivered;
 nothing has been announced by then, and reserved slots expire unused. A URL may then be in its
-domain's waiting line twice. It is still fetched only once, because it is already stored when its
-second entry comes up.
+domain's waiting queue (its line) twice. It is still fetched only once, because it is already stored
+when its second entry is due.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ log = logging.getLogger(__name__)
 
 # Delay for a job that found no space in the spool.
 SPACE_RETRY_MS = 10_000
-# `after_status` of a job whose session has expired: it signs in again once.
+# The `after_status` of a job whose session has expired. The job signs in again once.
 SIGNED_OUT = 401
 NOTHING_RENDERED = RenderingRule(RenderingSettings())
 _COUNTERS = {
@@ -62,7 +63,7 @@ _COUNTERS = {
     OutcomeKind.BLOCKED: counters.REFUSED,
     OutcomeKind.NOT_MODIFIED: counters.NOT_MODIFIED,
 }
-"""Counters for results without a body. All other results count as failed."""
+"""Counters for results without a body. Results that have no counter here count as failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class FetchStage:
     rendering: RenderingRule = NOTHING_RENDERED
     traces: UrlTraces = OFF
     checks: CrawlChecks = field(default_factory=CrawlChecks)
-    """Ends URLs that no crawl wants anymore, and makes URLs of paused crawls wait in line."""
+    """Drops URLs that no crawl wants anymore, and makes URLs of paused crawls wait in line."""
 
     @property
     def access(self) -> Access:
@@ -121,8 +122,8 @@ class FetchStage:
 
     def _within_open_hosts(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
         """
-        Return the jobs to continue with.
-        The other jobs, which belong to crawls that limit open hosts, are put in line.
+        Return the jobs to continue with. Puts the other jobs in line. These belong to crawls that
+        limit how many hosts are open.
         """
         continuing, waiting = [], []
         for job in jobs:
@@ -143,8 +144,8 @@ class _Run:
         self.stage = stage
         self.spans = spans
         self.clock = stage.returning_jobs.clock
-        # Read the time before any request is sent, because the server that provides it may not
-        # respond.
+        # Read the time before any request is sent, because the Redis server that provides the time
+        # may not respond.
         self.clock.now_ms()
         self.started_s = self.clock.monotonic_s()
         self.results: list[FetchResult] = []
@@ -201,8 +202,8 @@ class _Run:
 
     def _refused_result(self, denial: Denial, now_ms: int) -> FetchResult:
         """
-        Return the result for a URL that may not be requested, with what its site currently states
-        about the use of its pages.
+        Return the result for a URL that may not be requested, with the current statements of its
+        site about allowed uses.
         """
         result = without_fetch(
             denial.job, denial.outcome, denial.reason, now_ms, cause=denial.cause
@@ -222,7 +223,7 @@ class _Run:
 
     def postpone_until_space(self, jobs: Iterable[UrlJob]) -> None:
         """
-        Reschedule jobs whose bodies do not fit into the spool, and give back their slots.
+        Reschedule jobs whose bodies do not fit into the spool, and release their slots.
 
         This does not count as an attempt. It only happens while the store stage is stopped.
         """
@@ -234,7 +235,7 @@ class _Run:
         validators: Mapping[str, StoredValidators],
         reservation: str,
     ) -> None:
-        """Fetch every job in its slot. Returns when each has its outcome."""
+        """Fetch every job in its slot. Returns when each job has its outcome."""
         fetched: list[tuple[UrlJob, Fetched, PackedBody]] = []
         for job, outcome, body, is_signed_out in self.stage.requester.run(
             jobs, validators, self.spans
@@ -262,7 +263,10 @@ class _Run:
             self._record(result_of(job, outcome))
 
     def _reroute(self, job: UrlJob, outcome: Outcome) -> UrlJob:
-        """Return the job, marked if the egress rules choose other routes after a 403 or 429."""
+        """
+        Return the job. If the egress rules choose other routes after this 403 or 429, the job is
+        marked.
+        """
         status = outcome.status if isinstance(outcome, Busy | Withheld) else None
         if status is None or not self.stage.requester.egress.routes_differ(job, outcome, status):
             return job
@@ -306,7 +310,10 @@ class _Run:
             self.wait_for([retry])
 
     def _wait_for_rules(self, job: UrlJob, result: FetchResult, verdict: RulesUnreachable) -> None:
-        """Schedule another attempt for when robots.txt is available or is requested again."""
+        """
+        Schedule another attempt for the time when robots.txt is available or is
+        requested again.
+        """
         until_ms = self._ms_until(verdict.retry_at_ms)
         retry = self.stage.returning_jobs.next_attempt(job, until_ms)
         if retry is None:
@@ -388,10 +395,10 @@ class _Run:
 
 
 def _at_next_request(job: UrlJob, outcome: Deferred) -> UrlJob:
-    """Return the job, without a slot, at the request that was not sent yet."""
+    """Return the job without a slot, set to continue with the request that was not sent yet."""
     if not isinstance(outcome, Redirected):
         return replace(job, slot_at_ms=None)
-    # If the redirect spells its target differently, robots.txt must allow that spelling, too.
+    # If the redirect writes its target differently, robots.txt must allow that form, too.
     given = None if outcome.given is None else other_spelling(outcome.given, outcome.target)
     return replace(
         job,

@@ -25,7 +25,7 @@ def is_file(result: FetchResult, page_types: Collection[str]) -> bool:
 
 
 def file_analysis(result: FetchResult, *, agent: str, drafts: Collection[str] = ()) -> PageAnalysis:
-    """Return which uses the headers of a file allow, and how long they allow it to be kept."""
+    """Return which uses the headers of a file allow, and how long the file may be kept."""
     headers = result.fetch.headers
     robots = from_headers(headers, agent=agent)
     return PageAnalysis(

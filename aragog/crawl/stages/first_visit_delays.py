@@ -3,10 +3,11 @@ Gives new URLs of a domain with a backlog a less urgent priority and a delay.
 
 A domain gets one request per interval. Of 200,000 URLs of one domain, all but the first few are
 fetched hours later, no matter when a worker first claims them. So their messages get a priority one
-step less urgent, and workers first claim URLs of other domains and URLs whose slot is due. The
-messages are also delayed by 1/25 of the time until the domain can serve them. First visits, which
-put URLs in line, then arrive at a rate that keeps workers available. A URL only waits for URLs of
-its own crawl with the same or a more urgent priority, because crawls share a line by weight.
+step less urgent, and workers first claim URLs of other domains and URLs whose slot (reserved
+request time) is due. The messages are also delayed by 1/25 of the time until the domain can serve
+them. A first visit puts a URL in line (in the waiting queue of its domain). With the delay, first
+visits arrive at a rate that keeps workers available. A URL only waits for URLs of its own crawl
+with the same or a more urgent priority, because crawls share a line by weight.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
 from aragog.runtime.clock import Clock, SystemClock
 from urlspelling.domain import registered_domain
 
-# URLs that the domain's rate does not allow within this time are enqueued after the others.
+# URLs that the domain's rate does not allow within this time are enqueued with a delay.
 MAX_IMMEDIATE_WAIT_S = 10.0
 # The delay, as a share of the estimated wait before the first visit. It is small because the rate
 # may be raised 20-fold later, because stored URLs need no slot, and because a producer may assume a
@@ -30,7 +31,7 @@ LEAST_URGENT = 9
 
 
 class DelayedUrl(NamedTuple):
-    """A URL that is enqueued after others."""
+    """A URL that is enqueued with a delay."""
 
     url: str
     delay_ms: int
@@ -47,8 +48,8 @@ class FirstVisitDelays:
     Args:
         qps: requests per second to one domain.
         clock: only its monotonic time is used.
-        max_domains: limits memory. This is a number of combinations of domain, priority and crawl.
-            Beyond it, estimates are discarded.
+        max_domains: the maximum number of combinations of domain, priority and crawl, to limit
+            memory. If there are more, estimates are discarded.
     """
 
     def __init__(
@@ -94,5 +95,5 @@ class FirstVisitDelays:
 
 
 def less_urgent(priority: int) -> int:
-    """Return the priority for messages whose URLs are enqueued after others."""
+    """Return the priority for messages with delayed URLs."""
     return min(priority + 1, LEAST_URGENT)

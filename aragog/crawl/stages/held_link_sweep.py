@@ -1,10 +1,10 @@
 """
-Settle held links of hosts whose pages have stopped arriving.
+Follows or drops the held links of hosts whose pages have stopped arriving.
 
 Links are held while pages of their templates are in progress, and reconsidered when such a page
 arrives (`link_budgets`). Once no URL of their domain waits for their crawl, no page will arrive.
-Lost pages then no longer count as in progress, and the links are offered again. If no link of a
-host may be followed, its held links are dropped, so that the crawl can end.
+Lost pages then no longer count as in progress, and it is decided again which links to follow. If no
+link of a host may be followed, its held links are dropped, so that the crawl can end.
 
 The sweep uses the counts of waiting URLs, so a killed worker cannot end a crawl too early. Its URLs
 keep waiting until their batches are redelivered, and a page ends only after its links are held.
@@ -25,10 +25,10 @@ from aragog.crawl.traps.held_links import HeldLink, Move
 from urlspelling.domain import registered_domain
 
 MAX_HOSTS = 200
-"""How many hosts of a server one round handles."""
+"""How many hosts of a server one call of `run` handles."""
 LOOK_AFTER_S = 3_600
 """
-Links are offered again after this time even if URLs of their domain still wait, because those URLs
+After this time, links are reconsidered even if URLs of their domain still wait, because those URLs
 may belong to a host that does not answer.
 """
 

@@ -1,4 +1,4 @@
-"""Chooses the egress routes for the requests of a job."""
+"""Chooses the egress routes (such as proxies) for the requests of a job."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ NO_RULES = EgressRules(EgressSettings(), has_proxy=False)
 @dataclass(frozen=True, slots=True)
 class JobEgress:
     """
-    Passes the facts about a job that egress rules depend on to the rules.
+    Tells the egress rules what they need to know about a job.
 
     Args:
         rules: the egress rules of this process.
-        checks: provides the names of crawls, only if a rule or a proxy depends on the crawl.
+        checks: provides the names of crawls. Only used if a rule or a proxy depends on the crawl.
         depends_on_crawl: True if a rule or a proxy depends on the crawl.
     """
 
@@ -36,6 +36,6 @@ class JobEgress:
         return EgressContext(crawl, job.after_status)
 
     def routes_differ(self, job: UrlJob, outcome: Outcome, status: int) -> bool:
-        """Return True if a retry after this status uses other routes than the attempt before."""
+        """Return True if a retry after this status uses other routes than the previous attempt."""
         url = outcome.final_url or job.next_url
         return self.rules.routes_differ(url, self.context(job), status)

@@ -1,12 +1,13 @@
 """
 Divides a domain's slots among crawls, by the weights of crawls and tokens.
 
-The slots of a line are divided among the tokens that have requests in it, and each token's part is
+A line is the waiting queue of a domain, and a slot is the reserved time of one request. The slots
+of a line are divided among the tokens that have requests in the line, and each token's part is
 divided among its crawls. Everything that was started without a token counts as one more token. A
 crawl that limits its open hosts only gets slots in the lines that are open for it
 (`aragog.crawl.politeness.open_hosts`).
 
-Safe to kill at any point: if sent requests were not reported, a host only stays open longer.
+Safe to kill at any point. If sent requests were not reported, a host only stays open longer.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ class LineShares:
 
     def report(self, sent: Mapping[str, Counter[int]], left: Mapping[str, frozenset[int]]) -> None:
         """
-        Report which requests were sent, so that hosts whose turn is over are replaced by others.
+        Report which requests were sent. Hosts whose turn is over are then replaced by others.
 
         Args:
             sent: how many requests got slots, by line and crawl.

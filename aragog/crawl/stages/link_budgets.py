@@ -1,14 +1,15 @@
 """
-Follow links within the budgets of their URL templates (`aragog.crawl.traps`).
+Follows links within the budgets of their URL templates (`aragog.crawl.traps`).
 
 For each batch, the budgets of its hosts are read once and updated with what its pages contained.
-Then each link gets its verdict, the links are enqueued, and the budgets are written. If another
-process has changed the budgets in the meantime, they are read again and updated with this batch.
+Then it is decided whether each link is followed, held or dropped. The followed links are enqueued,
+and the budgets are written. If another process has changed the budgets in the meantime, they are
+read again and updated with this batch.
 
 Safe to run twice and to kill at any point. A page is judged once, and enqueued URLs are coalesced.
 Links are held before the page that contains them ends, and leave the held list only after they were
-enqueued. If a batch is lost in between, its links stay counted as in progress until upkeep removes
-them (`held_link_sweep`).
+enqueued. If a batch is lost in between, its links stay counted as in progress until the periodic
+sweep removes them (`held_link_sweep`).
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class Review:
         held: Sequence[HeldLink],
         decisions: Mapping[str, Any],
     ) -> None:
-        """Offer the links of one host that pages have or that are held, the best ones first."""
+        """Offer the links of one host that were found on pages or are held, the best ones first."""
         known = {(link.url, link.crawl) for link in held}
         new = [
             HeldLink(options.crawl_number, url, wire_of(options))
@@ -196,7 +197,7 @@ class LinkBudgets:
     counters: CounterSink
 
     def watched(self, urls: Iterable[str]) -> set[str]:
-        """The URLs whose hosts have budgets. Empty if Redis does not answer."""
+        """Return those of the URLs whose hosts have budgets. Empty if Redis does not answer."""
         by_host: dict[str, list[str]] = {}
         for url in urls:
             by_host.setdefault(host(url), []).append(url)

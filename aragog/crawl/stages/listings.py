@@ -1,20 +1,20 @@
 """
-Follows what item rules point to besides content: the next pages of a listing (`follow`) and the
-files of items (`files`).
+Follows the URLs that item rules find besides content: the next pages of a listing (`follow`) and
+the files of items (`files`).
 
-Listing pages get the depth of the page that links to them, so the pages that they list are reached
-from each of them. URL patterns that only accept content do not apply to them. Everything else that
-applies to links also applies here: the crawl's scope, nofollow, `exclude`, and robots.txt.
+Listing pages get the depth of the page that links to them, so that the pages listed on each of them
+are reached. URL patterns that only accept content do not apply to listing pages. Everything else
+that applies to links also applies here: the crawl's scope, nofollow, `exclude`, and robots.txt.
 
 Files become jobs of the same crawl with depth 0, on any host, because images are often on a
-separate host. The crawl's exclusion rules, `exclude`, nofollow and robots.txt apply to them. At
+separate host. The crawl's exclusion rules, `exclude`, nofollow and robots.txt apply to files. At
 most `max_files` files of a page are fetched. If a call refreshes the page, the files are fetched
 again as well. When the refresh schedule fetches the page again, only new files are fetched.
 
-A listing has at most `MAX_PAGES` pages, which are counted in its jobs (`UrlJob.pages`).
+A listing has at most `MAX_PAGES` pages. Its jobs count them (`UrlJob.pages`).
 
-It is safe to run twice, because a call follows each page's continuation once, and URLs that already
-wait are skipped.
+It is safe to run twice: a call follows the next pages of each page once, and URLs that already wait
+are skipped.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from urlspelling import normalize
 MAX_PAGES = 10_000
 """How many pages of one listing are followed."""
 CONTINUED = ":continued"
-"""Suffix of the name under which a call records the pages whose continuation it has followed."""
+"""Suffix of the name for the records of the pages whose next pages a call has followed."""
 
 EnqueueLinks = Callable[[EnqueueOptions, list[str]], int]
 
@@ -56,7 +56,7 @@ class ListingPage(NamedTuple):
     """The page's URL after redirects."""
     continuations: tuple[str, ...]
     nofollow: bool = False
-    """True if the page asks crawlers not to follow any of its links."""
+    """True if the page asks crawlers to follow none of its links."""
     nofollow_links: Collection[str] = ()
     files: Collection[str] = ()
     """The file URLs of its items."""
@@ -111,7 +111,10 @@ class Listings:
     def follow_stored(
         self, pages: Iterable[tuple[UrlJob, Record]], store: UrlStore, enqueue: EnqueueLinks
     ) -> int:
-        """Do the same for stored pages. Takes two multi-gets if at least one page is a listing."""
+        """
+        Enqueue the next pages and files of stored pages. Takes two multi-gets if at least one page
+        is a listing.
+        """
         jobs = {r.canonical_url: job for job, r in pages if self.fields(r.canonical_url)}
         if self.followed_pages is None or not jobs:
             return 0
@@ -141,8 +144,8 @@ class Listings:
 
     def _allowed(self, page: ListingPage) -> Callable[[str], bool]:
         """
-        Return a function that returns True if the page's own rules and `exclude` allow a request
-        for a URL on the page.
+        Return a function that returns True for a URL on the page if the page's own rules and
+        `exclude` allow a request for it.
         """
         obey = self.obey_nofollow and not self.checks.crawl_of(page.job).nofollow
         if obey and page.nofollow:
@@ -153,7 +156,7 @@ class Listings:
 
     def _unfollowed(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
         """
-        Return the jobs whose call has not yet followed their page's continuation to
+        Return the jobs whose call has not yet followed the next pages of their page to
         this depth.
         """
         if self.followed_pages is None:

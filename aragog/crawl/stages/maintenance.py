@@ -1,4 +1,4 @@
-"""Upkeep tasks that beat starts. Each step can be repeated and can run concurrently."""
+"""Maintenance tasks that beat starts. Each step is safe to repeat and to run concurrently."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class MaintenanceStage:
     compacted_pages: int = 1000
     """How many pages one compaction merges. This limits its memory to about 30 MB."""
     max_compactions: int = 100
-    """How many compactions one run performs. A busy system always needs more; the next run
-    continues."""
+    """How many compactions one run performs. Busy workers always leave more to compact; the next
+    run continues."""
     crawl_log: CrawlLogWriter | None = None
     marks: RunMarks | None = None
     crawls: CrawlUpkeep | None = None
@@ -57,13 +57,12 @@ class MaintenanceStage:
         """
         Compact the link journal into the posting lists of inlinks.
 
-        Stops when other processes are compacting everything that is left, or after
-        `max_compactions`. Returns immediately if `store.compactions` compactions are already
-        running.
+        Stops after `max_compactions`, or when other processes are compacting everything that is
+        left. Returns immediately if `store.compactions` compactions are already running.
         """
         with suppress(
             StoreDamaged
-        ):  # already logged when the file was set aside; no journal is lost
+        ):  # already logged when the file was set aside, and no journal is lost
             for _ in range(self.max_compactions):
                 report = self.store.maintenance.compact_links(self.compacted_pages)
                 if not (report.left and report.journal_rows):
@@ -71,7 +70,7 @@ class MaintenanceStage:
 
     def upkeep_packs(self) -> None:
         """
-        Rewrite packs of which more than half is no longer used, and packs with bytes that must be
+        Rewrite packs if more than half of their bytes are no longer used, or if some bytes must be
         deleted.
         """
         report = self.store.maintenance.upkeep_packs()
@@ -82,7 +81,7 @@ class MaintenanceStage:
 
     def sweep_in_flight(self) -> None:
         """
-        Remove in-flight entries whose messages were lost with a server or whose crawls ended.
+        Remove in-flight entries if their messages were lost with a server or their crawls ended.
 
         Also removes the marks of lost runs.
         """
@@ -103,11 +102,11 @@ class MaintenanceStage:
     def begin_crawls(self) -> None:
         """Send notices about crawls that ended or are failing, and start rounds that are due."""
         if self.notices and self.rounds:
-            self.notices.run()  # first, because a crawl that starts a round is no longer done
+            self.notices.run()  # first: a crawl that starts a round is no longer done
             self.rounds.run()
 
     def sweep_held_links(self) -> None:
-        """Settle held links whose pages are never fetched."""
+        """Follow or drop held links if the pages that they wait for never arrive."""
         if self.discovery:
             self.discovery.sweep_held()
 

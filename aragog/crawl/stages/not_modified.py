@@ -1,5 +1,6 @@
 """
-Applies a 304 to a stored page: its headers replace those of the stored response (RFC 9111, 4.3.4).
+Applies a 304 response to a stored page: the headers of the 304 replace those of the stored response
+(RFC 9111, 4.3.4).
 
 With nothing but a 304, a site can withdraw permission for a purpose, declare another canonical URL,
 or shorten the freshness of a page. If the 304 changes a header that affects decisions, the stored
@@ -39,7 +40,7 @@ _NOT_REPLACED = frozenset({
 })  # fmt: skip
 """Headers that describe the stored bytes or a connection (RFC 9111, 3.1 and 3.2)."""
 _PER_RESPONSE = frozenset({"age", "date"})
-"""If a 304 lacks these, it was generated now, so the stored values are too old."""
+"""If a 304 lacks these headers, it was generated now, so the stored values are too old."""
 
 
 def merge_headers(stored: Headers, confirming: Headers) -> Headers:
@@ -102,14 +103,14 @@ class ConfirmedPages:
     agent: str
     """The product token that robots.txt and meta tags use for this crawler."""
     drafts: Sequence[str] = ()
-    """Draft standards whose statements about uses are read."""
+    """The draft standards for statements about allowed uses that are read."""
 
     def apply(self, results: Sequence[FetchResult]) -> Confirmed:
         """
         Apply the 304s to the stored pages. Returns all results, including those of pages that must
         be analyzed again. Takes one or two multi-gets for all 304s.
 
-        Can be repeated: a body that an earlier run put into the spool expires there.
+        Safe to repeat: a body that an earlier run put into the spool expires there.
 
         Raises:
             TransientError: Redis or the store did not respond.

@@ -52,8 +52,8 @@ _CAUTIOUS_ROBOTS = PageRobots(noindex=True, nofollow=True)
 _RESERVED = tuple(UseStatement(p, "n", "its statements could not be read") for p in PURPOSES)
 _MAX_LOGGED = 1_000
 _logged: set[tuple[str, str]] = set()
-"""Each kind of failure is logged once per process, because a template may repeat it on many
-pages."""
+"""Each kind of failure is logged once per process, because pages made from one template may all
+fail in the same way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class PageAnalysis:
     preferences: tuple[UseStatement, ...] = ()
     """What its headers and elements state about allowed uses."""
     unavailable_after_ms: int | None = None
-    """The time from which the page asks not to be shown anymore."""
+    """After this time, the page must not be shown anymore (`unavailable_after`)."""
     complete: bool
     """True if the whole page was analyzed without a problem. If False, fields may be missing."""
     problems: tuple[str, ...] = ()
@@ -78,7 +78,8 @@ class PageAnalysis:
     text_sketch: str = ""
     """A sketch for comparing main texts. Empty if the text is too short."""
     feed: str | None = None
-    """The first feed that it links to within its registered domain (`<link rel=alternate>`)."""
+    """The first feed in the page's registered domain that the page links to (`<link
+    rel=alternate>`)."""
     traits: PageTraits | None = None
     """The traits used to recognize traps. None if they were not requested."""
 
@@ -151,7 +152,7 @@ def read_page(
 
 def feed_of(page: Document) -> str | None:
     """
-    Return the first feed that a page links to, if it is in the page's registered domain.
+    Return the first feed that a page links to, if the feed is in the page's registered domain.
 
     Other feeds usually contain comments, or the same entries in another format.
     """
@@ -167,8 +168,8 @@ def feed_of(page: Document) -> str | None:
 
 def named_agent(settings: FetchSettings) -> str:
     """
-    Return the product token of the User-Agent, by which pages and robots.txt
-    address this crawler.
+    Return the product token of the User-Agent.
+    Pages and robots.txt use it to address this crawler.
     """
     return product_token(settings.user_agent) or "aragog"
 
@@ -249,7 +250,10 @@ def fields_of(
 
 
 def text_fields(settings: PipelineSettings) -> TextFields | None:
-    """Return the main-text extractor for the forms that the settings store, or None."""
+    """
+    Return the extractor for the forms of main text that are stored according to the settings, or
+    None.
+    """
     if not settings.store_text:
         return None
     finder = main_text.load(settings.text_finder)
@@ -325,7 +329,7 @@ def redirects_of(result: FetchResult) -> tuple[Redirect, ...]:
 
 
 def candidates(facts: Evidence) -> set[str]:
-    """Return other URLs whose stored results the decision depends on."""
+    """Return other URLs that the decision depends on, because of their stored results."""
     urls = {*facts.link_header, *facts.link_canonical, facts.final_url}
     urls |= {facts.og_url} if facts.og_url else set()
     urls |= {facts.meta_refresh[1]} if facts.meta_refresh else set()

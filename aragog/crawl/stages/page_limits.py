@@ -5,7 +5,7 @@ The parsers have their own limits (`aragog.pages`). The limits here are the last
 and the kernel enforces them. If a page takes too much CPU time, Python code gets a
 `PageTooExpensive`. A parser that stays in C code is killed with its process at twice the limit. Too
 much memory raises MemoryError or crashes the parser. The limits only apply in a process that can be
-killed without affecting others, such as a child of Celery's prefork pool, which must call
+killed without affecting others, such as a child of Celery's prefork pool. Such a process must call
 `make_expendable` once. Elsewhere `limited` has no effect.
 
 A mark identifies the page that killed its process. It is a lease in Redis, named after the batch's
@@ -27,16 +27,16 @@ import redis
 from aragog.crawl.shared_redis.leases import Leases
 
 _ALWAYS_S = 1e9
-"""Longer than the remaining time of any lease, so each run takes over the lease."""
+"""This is longer than the remaining time of any lease, so each run takes over the lease."""
 MAX_RUNS_LOST = 2
-"""How many times a page may be lost while it is analyzed alone. A restart can explain one loss, but
-hardly two."""
+"""How many times the process may die while it analyzes this page alone. A restart can explain one
+loss, but hardly two."""
 
 
 class RunMarks:
     """
     Marks of started runs.
-    They are best effort: if Redis fails or is full, no run counts as lost.
+    Marking is best effort: if Redis fails or is full, no run counts as lost.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str, ttl_s: float) -> None:
@@ -53,7 +53,7 @@ class RunMarks:
         return 0
 
     def end(self, tokens: Sequence[str]) -> None:
-        """Remove the mark of a finished run. Can be repeated."""
+        """Remove the mark of a finished run. Safe to repeat."""
         with suppress(redis.RedisError):
             self._leases.release([_name(tokens)])
 
@@ -69,7 +69,7 @@ def _name(tokens: Sequence[str]) -> str:
 
 
 KILL_FACTOR = 2.0
-"""The kernel kills a process that stays in C code at this multiple of the limit."""
+"""If a process stays in C code, the kernel kills it at this multiple of the limit."""
 _TIMER_INTERVAL_S = 0.5
 _STATM = "/proc/self/statm"
 _STATM_BYTES = 200
@@ -78,8 +78,8 @@ _PAGE_BYTES = resource.getpagesize()
 _armed: dict[str, float] = {}
 """`here` is set in an expendable process; `limit_s` is set while a page is analyzed."""
 _statm_of: dict[int, int] = {}
-"""The open `statm` file by process ID. An open file keeps showing the process that opened it, even
-after a fork."""
+"""The open `statm` file by process ID. Even after a fork, an open file shows the process that
+opened it."""
 
 
 class PageTooExpensive(BaseException):
@@ -143,7 +143,10 @@ def _disarm(soft: int, hard: int) -> None:
 
 
 def _data_bytes(extra_bytes: int, hard: int) -> int | None:
-    """Return the current data size plus `extra_bytes`, or None if the system does not report it."""
+    """
+    Return the current data size plus `extra_bytes`, or None if the operating system does not report
+    it.
+    """
     try:
         pages = int(os.pread(_statm(), _STATM_BYTES, 0).split()[_DATA_PAGES])
     except (OSError, ValueError, IndexError):

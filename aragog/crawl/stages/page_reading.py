@@ -41,14 +41,14 @@ class SourceReading(NamedTuple):
     kind: str = SITEMAP
     """`sitemap` or `feed`."""
     signal_count: float = 0.0
-    """How many refreshes it requests, weighted by the trust in each host."""
+    """How many refreshes the sitemap or feed requests, weighted by the trust in each host."""
 
 
 class SitemapReader(Protocol):
     """Reads the entries of a sitemap (`aragog.crawl.stages.sitemap_reading`)."""
 
     def read(self, result: FetchResult, body: bytes) -> SourceReading:
-        """Return what was read. Raises `PageTooExpensive` or `MemoryError`."""
+        """Return the result of reading. Raises `PageTooExpensive` or `MemoryError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +73,13 @@ class PageReader:
     rules: Rules = field(default_factory=dict)
     """Field rules for individual sites."""
     drafts: Collection[str] = ()
-    """Draft standards whose statements about uses are read."""
+    """The draft standards for statements about allowed uses that are read."""
     spans: StageSpans = UNTRACED
     """The tracing spans of the pages."""
     watched: Collection[str] = ()
-    """URLs whose pages are also checked for trap traits."""
+    """URLs of pages that are also checked for signs of traps."""
     page_types: Collection[str] = ("*/*",)
-    """Content types of pages. A file with one of them is analyzed as a page."""
+    """Content types of pages. A file with one of these types is analyzed as a page."""
     bodies: BodyCodec = PLAIN
     """Decompresses bodies from the spool."""
 
@@ -92,7 +92,7 @@ class PageReader:
         Args:
             results: the results of one batch.
             bodies: compressed bodies, by token.
-            give_up: True if too many earlier runs were lost, so that nothing is read.
+            give_up: True if too many earlier runs were lost. Nothing is read then.
 
         Raises:
             TransientError: Redis or the store did not respond; the batch runs again.

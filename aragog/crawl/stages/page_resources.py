@@ -1,11 +1,12 @@
 """
-Sends the requests of a page that is being rendered, with the same checks and limits as all others.
+Sends the requests of a page that is being rendered, with the same checks and limits as all other
+requests.
 
 A URL that a script requests must pass the checks of takedowns, blocked hosts, the SSRF filter and
-robots.txt, and gets a slot of its domain. No credentials are sent, because the script chooses the
-URL. If the next slot is more than `SLOT_WITHIN_MS` away, it may come too late for the page. The
-request then takes the domain's next permit, ahead of reserved slots. The domain still does not get
-requests any faster.
+robots.txt, and gets a slot (reserved request time) of its domain. No credentials are sent, because
+the script chooses the URL. If the next slot is more than `SLOT_WITHIN_MS` away, it may come too
+late for the page. The request then takes the domain's next permit, ahead of reserved slots. Even
+so, requests to the domain do not get faster.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ from aragog.runtime.clock import Clock
 from urlspelling import normalize
 from urlspelling.domain import origin
 
-# How long to wait while another process fetches the rules of an origin.
+# How long to wait while another process fetches the robots rules of an origin.
 RULES_POLL_S = 0.25
-# A later slot is not reserved. Instead, the request overtakes the others.
+# If the next slot is later than this, it is not reserved. Instead, the request overtakes the
+# others.
 SLOT_WITHIN_MS = 4_000
 TOO_LATE = "the page's time ends before its slot"
 NO_RULES = "its robots.txt is not known yet"
@@ -105,7 +107,7 @@ def near_slot(limiter: Limiter, request: SlotRequest, left_ms: float) -> Slot | 
     if limiter.is_closed(request.key):
         return None
     ahead = limiter.slot_ahead(request)
-    # A domain with such a short interval only has slots, no permits.
+    # A domain with an interval of at most `NO_PERMIT_US` has slots but no permits.
     return ahead if NO_PERMIT_US < ahead.interval_us <= left_ms * 1000 else None
 
 
@@ -116,7 +118,7 @@ class PageResources:
     access: Access
     fetcher: ResourceFetcher
     learn_rules: Callable[[str], None]
-    """Fetches the robots.txt of an origin whose rules are unknown, if that is allowed."""
+    """Fetches the robots.txt of an origin if its rules are unknown and the fetch is allowed."""
     clock: Clock
     egress: JobEgress = field(default_factory=JobEgress)
 
@@ -183,7 +185,7 @@ class PageResources:
 
 
 def _resource(outcome: Outcome) -> Resource | str:
-    """Return the response that the page receives for an outcome, or why there is none."""
+    """Return the response that the page receives for an outcome, or why the page receives none."""
     if isinstance(outcome, Fetched):
         if outcome.truncated:
             return outcome.truncated_why or "it is truncated"

@@ -3,7 +3,7 @@ Excludes URLs and pages that are outside the scope of their crawls.
 
 Of the links on a page, only those within the scope and the filter of its job are followed.
 
-Some rules can only be checked after the fetch. A page that they exclude is not stored for the
+Some rules can only be checked after the fetch. If they exclude a page, it is not stored for the
 crawl, and its links are not followed. If another crawl wants the URL, it gets its own job.
 
 It is safe to run twice, because a URL is counted once (`CrawlEndings.end`).
@@ -39,7 +39,7 @@ class Analyzed(Protocol):
 def excluded_pages(
     results: Iterable[FetchResult], analyses: Mapping[str, Analyzed], checks: CrawlChecks
 ) -> dict[str, str]:
-    """Return the fetched pages that their crawls exclude, as rules by URL."""
+    """Return the URLs of fetched pages that their crawls exclude, each with the rule."""
     return {
         result.job.url: rule
         for result in results
@@ -55,7 +55,7 @@ def excluded_pages(
 def excluded_stored_pages(
     jobs: Iterable[UrlJob], records: Mapping[str, Record | None], checks: CrawlChecks
 ) -> dict[str, str]:
-    """Return the stored pages that the crawls of these jobs exclude, as rules by URL."""
+    """Return the URLs of stored pages that the crawls of these jobs exclude, each with the rule."""
     return {
         job.url: rule
         for job in jobs
@@ -104,7 +104,7 @@ def results(rules: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 
 def scope_filter(scope: Scope, page_url: str) -> Callable[[str], bool]:
-    """Return a function that returns True for URLs on the page that are in the crawl's scope."""
+    """Return a function that returns True if a URL on the page is in the crawl's scope."""
     if scope.rules:
         return lambda url: scope.decide(url, page_url=page_url).accepted
     domain = registered_domain(page_url)

@@ -40,7 +40,7 @@ from richpins.links import Link
 from urlspelling.canonical import Decision
 from zengraph.links import PackedLinks
 
-# Fields of the fetch record that are stored as facts under the same name.
+# Fields of the fetch record that are stored as facts of the page, under the same name.
 _COPIED_FACTS = (
     "status", "reason", "fetched_at_ms", "address", "content_type", "final_url", "attempts",
     "crawler_price", "rendering", "robots_preferences", "page_preferences", "cause",
@@ -48,13 +48,13 @@ _COPIED_FACTS = (
 _LIKENESS = "likeness"
 _WIRE_FIELDS = frozenset({f.name for f in fields_of(PageWrite)} - {"likeness"} | {"body"})
 _SEEN_FIELDS = tuple(f.name for f in fields_of(Seen))
-# These describe the stored page, so a fetch that returned no page does not change them.
+# These facts describe the stored page, so a fetch that returned no page does not change them.
 _PER_PAGE = ("fetched_at_ms", "bytes", "truncated", "content_type", "final_url", "redirects")
 
 
 @dataclass(frozen=True, slots=True)
 class PageUpdate:
-    """A write whose body is still in the spool."""
+    """A write to the store. Its body is still in the spool."""
 
     write: PageWrite
     """The write to the store, without the content."""
@@ -289,7 +289,7 @@ def _meta(record: FetchRecord) -> dict[str, str]:
 
 
 def seen_of(result: FetchResult, settings: Settings, *, page_type: str | None = None) -> Seen:
-    """Return what the refresh schedule needs to know about a fetch."""
+    """Return the information about a fetch that the refresh schedule needs."""
     fetch = result.fetch
     headers = {name.lower(): value for name, value in reversed(fetch.headers)}
     # A list that is split over several header lines is equivalent to one line (RFC 9110, section
@@ -298,7 +298,7 @@ def seen_of(result: FetchResult, settings: Settings, *, page_type: str | None = 
     headers["cache-control"] = ", ".join(control)
     expiry_ms = None
     if fetch.outcome is OutcomeKind.REFUSED:
-        # The same rules would refuse it again, and newer rules will be known by then.
+        # The same robots rules would refuse the URL again, and newer rules will be known by then.
         expiry_ms = fetch.fetched_at_ms + int(settings.politeness.robots_fresh_s * 1000)
     return Seen(
         outcome=fetch.outcome.value,
@@ -374,7 +374,10 @@ def _wire(update: PageUpdate, links: PackedLinks) -> dict[str, Any]:
 
 
 def _likeness_fact(likeness: Likeness | None) -> dict[str, str]:
-    """Return the likeness as a fact, which older versions accept although they do not know it."""
+    """
+    Return the likeness as a fact.
+    Older versions accept the fact although they do not know it.
+    """
     return {_LIKENESS: f"{likeness.body} {likeness.text}"} if likeness else {}
 
 

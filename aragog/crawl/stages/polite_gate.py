@@ -1,6 +1,6 @@
 """
-The gate in front of a domain: checks robots rules, then waits for a slot. Each fetch has its own
-gate.
+The gate in front of a domain: checks robots rules, then waits for a slot (a reserved request time).
+Each fetch has its own gate.
 
 The fetcher calls the methods of `Gate` (aragog.crawl.fetcher.gate): `admit` for every redirect
 target, `acquire_permit` on the open connection just before a request is written, `release_permit`
@@ -28,7 +28,8 @@ from aragog.crawl.stages.access_rules import (
 from aragog.fetch_record.causes import DeferralCause
 
 ROBOTS_PATH = "/robots.txt"
-# Time for all redirects of one robots.txt. The claim on the refresh lasts 60 s, well beyond this.
+# The time for all redirects of one robots.txt. It is well below the 60 s that the claim on the
+# refresh lasts.
 ROBOTS_WAIT_MS = 20_000
 MIN_WAIT_MS = 1_000
 
@@ -45,14 +46,15 @@ class ForbiddenUrls(Protocol):
 
 class RobotsGate:
     """
-    The gate for a robots.txt: slots as for any request, but no robots rules ("always allowed").
+    The gate for a robots.txt. It waits for slots as for any request, but checks no robots rules
+    ("always allowed").
 
     It refuses redirects to URLs that must not be requested, such as those on a blocked host.
 
-    It waits longer for redirects than the gate of a page: each attempt requests robots.txt from the
-    start, so on a domain with a backlog it would otherwise never be fetched. All redirects share
-    one time limit, because the rules of other origins wait for the same threads. Close the gate
-    when the fetch is over.
+    It waits longer for redirects than the gate of a page. Each attempt starts with robots.txt
+    itself, so on a domain with a backlog, the attempts would otherwise never get to the redirect
+    target. All redirects share one time limit, because the rules of other origins wait for the same
+    threads. Close the gate when the fetch is over.
 
     Args:
         limiter: provides slots and permits.
@@ -60,7 +62,7 @@ class RobotsGate:
         default_pause_s: how long to back off if a busy origin sends no Retry-After
             (`pipeline.retry_first_s`).
         forbidden: finds redirect targets that must not be requested.
-        inline_ms: the gate waits for slots that are at most this far ahead.
+        inline_ms: the gate waits for a slot if it is at most this far ahead.
     """
 
     def __init__(
@@ -112,7 +114,7 @@ class RobotsGate:
     def acquire_permit(self, url: str) -> Later | None:  # noqa: ARG002 - the port's signature
         """
         Return None if the request may be sent now, or `Later` if its slot has passed and the next
-        one is far away.
+        slot is far away.
 
         Raises:
             LimiterUnavailable: the limiter's Redis did not respond.
@@ -131,7 +133,10 @@ class RobotsGate:
         self._limiter.release_permit(self._slot)
 
     def report_busy(self, url: str, wait_s: float | None) -> None:  # noqa: ARG002 - the port's signature
-        """Back off as the origin asked. Until then, no worker sends requests to its domain."""
+        """
+        Back off for as long as the origin asked. In the meantime, no worker sends requests to
+        its domain.
+        """
         if wait_s is None:
             wait_s = self._default_pause_s
         self._limiter.pause(self._slot.key, wait_s)

@@ -5,7 +5,7 @@ It is safe to run twice. Pages that the current extractor has already read are s
 written with the time at which their page was fetched, so they never replace newer ones.
 
 A walk visits all row keys in order. The keys are evenly distributed, so the position shows how much
-of the walk is done. The position is stored, and an interrupted walk resumes there.
+of the walk is done. The position is stored, and an interrupted walk resumes from it.
 """
 
 from __future__ import annotations
@@ -83,14 +83,14 @@ def walk(
     everything: bool = False,
 ) -> Iterator[WalkPart]:
     """
-    Yield every page that another version of the extractor or the rules has read, in parts of 200
-    rows.
+    Yield every page that was read with another version of the extractor or the rules, in parts of
+    200 rows.
 
     Args:
         store: the pages.
         cursor: where an earlier walk stopped, or None to start from the beginning.
         host: only visit pages of this host.
-        everything: also visit pages that the current version has read.
+        everything: also visit pages that were read with the current version.
         versions: the current versions. None if no main texts are stored and there are no rules.
     """
     while True:
@@ -123,8 +123,8 @@ class Versions(NamedTuple):
 
     def fields(self, record: Record) -> dict[str, bytes]:
         """
-        Return the page fields that record these versions. Main texts are only checked if they are
-        stored.
+        Return the page fields that record these versions. The version of main texts is only checked
+        if main texts are stored.
         """
         values = {_MARK: orjson.dumps(rich_pins.EXTRACTOR_VERSION)}
         if self.texts:
@@ -138,8 +138,8 @@ def outdated_urls(
     store: UrlStore, urls: Sequence[str], versions: Versions, *, everything: bool = False
 ) -> Iterator[str]:
     """
-    Yield the canonical URLs whose content was read by another version; with `everything`, all that
-    have content.
+    Yield the canonical URLs of pages whose content was read with another version. With
+    `everything`, yield all pages that have content.
     """
     names = [_MARK, RULES_VERSION, *([main_text.VERSION_FIELD] if versions.texts else [])]
     for url, record in zip(urls, store.get_many(urls, names), strict=True):
@@ -199,8 +199,8 @@ def reextract_batch(
     - `content`: the page has no content.
     - `reserved`: the site refuses a purpose of every crawl that the page is kept for, or a purpose
       is unknown. The next fetch decides. `purposes` are those of the crawl in the settings.
-    - `given_up`: the page exceeds the `limits`, or `marks` show that it has killed two processes.
-      It keeps its fields.
+    - `given_up`: the page exceeds the `limits`, or `marks` show that the page has killed two
+      processes. Its fields stay as they are.
 
     `agent` is the product token that pages use for this crawler, and `rules` come from `extract` in
     the settings.
@@ -235,7 +235,7 @@ def _reextract(
 ) -> str:
     try:
         content = store.content(url)
-    except (CorruptContent, ContentReplaced):  # if replaced, the new fetch extracts it
+    except (CorruptContent, ContentReplaced):  # if the page was replaced, the new fetch extracts it
         content = None
     if content is None:
         return "content"

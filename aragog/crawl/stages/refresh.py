@@ -3,13 +3,13 @@ Fetches URLs again when they are due. Refreshes are less urgent than new URLs, s
 domain's rate, and are spread evenly.
 
 A tick takes the URLs that have become due since the previous tick. After an outage it takes the
-oldest first. The later they are, the more it takes, so that the backlog is spread over
+oldest URLs first. The later these are, the more URLs it takes, so that the backlog is spread over
 `refresh.smooth_s`. For each domain, a tick takes `refresh.domain_share` of what the rate allows
-until the next tick, or a tenth of that while other URLs have reserved its slots.
-`aragog.urlstore.crawl_budget` chooses the URLs, and new times for those that are postponed.
+until the next tick, or a tenth of that while other URLs have reserved the domain's slots (request
+times). `aragog.urlstore.crawl_budget` chooses the URLs, and new times for URLs that are postponed.
 Postponed URLs stay in the due index.
 
-It is safe to run twice, and in several beats at the same time. A tick is claimed with
+It is safe to run twice, and in several beat processes at the same time. A tick is claimed with
 check-and-put, each due row is claimed before it is enqueued, and a URL that is already waiting is
 not enqueued again. If a run is killed after the claim, nothing is lost, because the claim expires
 and the row is due again.
@@ -54,25 +54,27 @@ class Tick:
     """How late the oldest URL was."""
 
 
-# Longer than a healthy system takes from enqueuing to storing, which writes the row again.
+# Longer than a URL normally takes from being enqueued to being stored. Storing writes the row
+# again.
 CLAIM_S = 900.0
 TICK = "refresh"
 TICK_S = 5.0
-# A beat that is slightly early must not lose its tick, and two beats must not both get one.
+# A beat process that is slightly early must not lose its tick, and two beat processes must not both
+# get a tick.
 _EARLY_S = 0.8
-# One tick catches up with at most this much backlog, so that not too many URLs arrive at once.
+# One tick catches up on at most this much backlog, so that not too many URLs arrive at once.
 _MAX_TICK_S = 60.0
-# The maximum number of URLs that a tick claims, which keeps its memory below about 50 MB. A tick
+# The maximum number of URLs that a tick claims. This keeps its memory below about 50 MB. A tick
 # also stops when the next one is due. Later ticks claim the rest.
 _MAX_CLAIMED = 100_000
 _MAX_HOSTS_CHECKED = 20
 _MAX_PAGES = 20
 _MAX_SITEMAPS = 5
-"""How many sitemaps of one robots.txt are used."""
+"""How many of the sitemaps in one robots.txt are used."""
 PAGE_OPTIONS = EnqueueOptions(
     refresh=True, priority=PRIORITY_REFRESH, purposes=AS_KEPT, crawl_number=REFRESHED
 )
-# The part of a domain's usual share that refreshes get while other URLs have reserved its slots, so
+# While other URLs have reserved a domain's slots, refreshes get this part of their usual share, so
 # that they continue slowly.
 _BUSY_SHARE = 0.1
 _ENQUEUED, _POSTPONED = (REFRESH_URLS.labels(name) for name in REFRESH_URLS.values)
@@ -80,11 +82,12 @@ _ENQUEUED, _POSTPONED = (REFRESH_URLS.labels(name) for name in REFRESH_URLS.valu
 
 def horizon_ms(oldest_ms: int, now_ms: int, *, tick_s: float, smooth_s: float) -> int:
     """
-    Return the time up to which a tick enqueues due URLs. This is now, unless many URLs are late.
+    Return a time: the tick enqueues the URLs that are due before it. This is now, unless many URLs
+    are late.
 
-    A tick covers the time since the previous tick. If the oldest URL is `smooth_s` late, it covers
-    twice that time; if it is twice as late, three times; and so on. So each tick takes about the
-    same share of a backlog.
+    A tick covers the time since the previous tick. If the oldest URL is `smooth_s` late, the tick
+    covers twice that time; if the URL is twice as late, three times; and so on. So each tick takes
+    about the same share of a backlog.
     """
     lag_ms = now_ms - oldest_ms
     tick_ms = tick_s * 1000
@@ -108,7 +111,7 @@ class RefreshStage:
     """None to skip the search for sitemaps and feeds."""
 
     def run(self) -> Tick:
-        """Enqueue what is due. Does nothing if another beat has just done so."""
+        """Enqueue the URLs that are due. Does nothing if another beat process has just done so."""
         self.counters.note_tick()
         now_ms = self.clock.now_ms()
         elapsed_s = self.schedule.take_tick(TICK, now_ms, TICK_S * _EARLY_S)
@@ -153,7 +156,7 @@ class RefreshStage:
         due_hosts = [n for n, t in trusts.items() if t.looked_at_ms + SEARCH_INTERVAL_MS <= now_ms]
         for name in due_hosts[:_MAX_HOSTS_CHECKED]:
             self._check_host(name, watched[name][:_MAX_PAGES], self.signals)
-            self.signals.record_search(name, now_ms)  # last, so that a killed run checks it again
+            self.signals.record_search(name, now_ms)  # last: a killed run checks it again
 
     def _check_host(self, host_name: str, pages: Sequence[str], signals: ChangeSignals) -> None:
         origin_url = origin(pages[0])
@@ -179,8 +182,8 @@ class RefreshStage:
         self, due: Sequence[Due], *, now_ms: int, tick_s: float
     ) -> tuple[list[Due], list[tuple[Due, int]]]:
         """
-        Split due URLs into those that their domain's share allows now, and postponed ones with
-        their new times.
+        Split due URLs into URLs that their domain's share allows now, and postponed URLs with their
+        new times.
         """
         by_domain: dict[str, list[Due]] = defaultdict(list)
         for due_page in due:

@@ -1,13 +1,15 @@
 """
-Releases URLs from their domains' waiting lines, each shortly before its slot.
+Releases URLs from the waiting queues of their domains (called lines), each shortly before its slot.
+A slot is the reserved time of one request.
 
-A line is checked when its domain has free slots. Its most urgent URLs get the slots of the next 1.5
-seconds (`politeness.wait_inline_ms` and `RELEASE_LEAD_MS`) and go to `fetch`. Because slots are
-assigned this late, a changed rate applies to all waiting URLs, and an urgent URL overtakes the
-others.
+A line is checked when its domain has free slots. The most urgent URLs in the line get the slots of
+the next 1.5 seconds (`politeness.wait_inline_ms` and `RELEASE_LEAD_MS`) and go to `fetch`. Because
+slots are assigned this late, a changed rate applies to all waiting URLs, and an urgent URL
+overtakes the others.
 
-URLs that wait for an origin's robots.txt leave their line when it arrives or is requested again,
-and get their slots in `fetch`. URLs of a paused crawl leave their line when the crawl is resumed.
+URLs that wait for an origin's robots.txt leave their line when robots.txt arrives or is requested
+again, and get their slots in `fetch`. URLs of a paused crawl leave their line when the crawl is
+resumed.
 
 It is safe to run twice and in many processes, because checks and entries are leased. If a process
 dies between sending a URL and settling its lease, the URL is sent once more, and fetched again
@@ -63,23 +65,23 @@ RETRY_S = 1.0
 MAX_LINES = 200
 # The shortest time between two checks of a line. All slots of this time are assigned together.
 MIN_CHECK_INTERVAL_MS = 500
-# How often the line of an origin whose robots.txt is missing is checked if no process reports the
-# rules.
+# How often to check the line of an origin that waits for robots.txt, if no process reports that the
+# rules have arrived.
 RULES_CHECK_MS = 30_000
 # How many URLs leave the line of an origin's robots.txt per check.
 MAX_RELEASED_BY_RULES = 1_000
-# How often the line of a paused crawl is checked if no process reports that it was resumed.
+# How often to check the line of a paused crawl, if no process reports that the crawl was resumed.
 PAUSED_CHECK_MS = 5_000
 # How many entries one check takes from a line with URLs of ended crawls.
 MAX_ENDED_TAKEN = 200
-# How many entries a check takes beyond those for slots, across all lines. Reading 4,000 takes
-# 60 ms.
+# How many entries that need no slot a check takes, across all lines. Reading 4,000
+# entries takes 60 ms.
 MAX_TAKEN_WITHOUT_SLOTS = 4_000
-# How often the line of a stopped domain, or of one with quiet hours, is checked. A change of the
-# overrides triggers a check, too; this covers changes that no process saw, and the end of quiet
-# hours.
+# How often to check the line of a domain that is stopped or has quiet hours. A change to the
+# overrides triggers a check, too. These checks cover changes that no process saw, and the end of
+# quiet hours.
 STOPPED_CHECK_MS = 60_000
-# How long before the slot of its first URL a message arrives.
+# A message arrives this long before the slot of its first URL.
 ARRIVAL_LEAD_MS = 500
 # URLs whose slots are this close together share a message.
 BATCH_SPAN_MS = 500
@@ -89,7 +91,7 @@ class RulesLookup(Protocol):
     """Reads the rules of origins (`aragog.crawl.politeness.robots_cache.RobotsCache`)."""
 
     def peek(self, origins: Sequence[str]) -> dict[str, CachedRules]:
-        """Return the current rules of each origin. Does not count as use."""
+        """Return the current rules of each origin. Does not count as a use of the rules."""
 
 
 @dataclass(slots=True)
@@ -106,7 +108,7 @@ class ReleaseStage:
         clock: this machine's wall clock.
         settings: provides the batch size and `politeness.wait_inline_ms`.
         is_open: returns whether fetches may start now. While it returns False, URLs stay in line.
-        checks: ends URLs that no crawl wants anymore, and moves those of paused crawls.
+        checks: drops URLs that no crawl wants anymore, and moves URLs of paused crawls.
     """
 
     lines: Lines
@@ -194,7 +196,7 @@ class _LineCheck:
         self.sent = 0
         self.has_more = False
         self.ended_only: set[str] = set()
-        """Lines where the crawls of all taken entries had ended, so there may be more such
+        """Lines where the crawls of all taken entries had ended. These lines may have more such
         entries."""
 
     def _rules_waits(self) -> dict[str, int]:
@@ -267,8 +269,8 @@ class _LineCheck:
         Return the jobs that a crawl still wants. Moves jobs of paused crawls to the lines of those
         crawls.
 
-        If the process is killed before the entries are settled, they are taken again and end again,
-        without being counted twice.
+        If the process is killed before the entries are settled, the entries are taken again, and
+        their URLs end again without being counted twice.
         """
         wanted = self.stage.checks.wanted([job for _, job in jobs])
         if len(wanted.jobs) == len(jobs):
@@ -287,8 +289,8 @@ class _LineCheck:
         remaining: Sequence[tuple[TakenEntry, UrlJob]],
     ) -> None:
         """
-        Take more entries from lines with URLs of ended crawls, as long as there are any.
-        These need no slots.
+        Take more entries from lines with URLs of ended crawls, as long as there are any. Such
+        entries need no slots.
         """
         taken, kept = Counter(e.key for e, _ in jobs), Counter(e.key for e, _ in remaining)
         for key, count in taken.items():
@@ -353,7 +355,10 @@ class _LineCheck:
 
 
 def _rules_wait_ms(cached: CachedRules, now_ms: int) -> int:
-    """Return how many ms URLs must still wait for a failed robots.txt; 0 if they may continue."""
+    """
+    Return how many ms URLs must still wait because robots.txt could not be fetched; 0 if they may
+    continue.
+    """
     if cached.unreachable:
         return max(MIN_CHECK_INTERVAL_MS, (cached.retry_at_ms or now_ms) - now_ms)
     if cached.fetched_at_ms is None:  # it must be requested again
@@ -367,7 +372,7 @@ class ReleaseThread:
 
     Args:
         release: `ReleaseStage.run`.
-        every_s: the time between two checks.
+        every_s: how often to check, in seconds.
     """
 
     def __init__(self, release: Callable[[], int], *, every_s: float = CHECK_EVERY_S) -> None:

@@ -7,8 +7,8 @@ rendered continues with the fetched body and the reason.
 
 It is safe to run twice, because the rendered body gets its own token, and the fetched body is freed
 only after the message with that token was sent. If the worker is killed, the message is redelivered
-and the page is rendered again. If the fetched body is already gone, the URL is fetched again. A
-page that has lost two runs continues as fetched.
+and the page is rendered again. If the fetched body is already gone, the URL is fetched again. If
+two runs were lost while they rendered a page, the page continues as fetched.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class RenderStage:
         Return the messages to send: one to `canonicalize`, and fetches for URLs whose body has
         expired.
 
-        Call `free` after they are sent.
+        Call `free` after the messages are sent.
 
         Raises:
             BrowserUnavailable: no browser can be started; the batch runs again.
@@ -110,8 +110,8 @@ class RenderStage:
 
     def free(self, batch: ResultBatch, outgoing: Sequence[OutgoingMessage]) -> None:
         """
-        Free the bodies of the batch that no outgoing message refers to.
-        Call it after sending them.
+        Free those bodies of the batch that no outgoing message refers to. Call this after sending
+        the messages.
         """
         sent_tokens = {
             result.token
@@ -179,8 +179,8 @@ class RenderStage:
 
     def _resource_fetcher(self, result: FetchResult, spans: StageSpans) -> FetchResource:
         """
-        Return a function that fetches a page's scripts and data. If the page is traced, each fetch
-        gets a span.
+        Return a function that fetches the scripts and data of a page. If the page is traced, each
+        fetch gets a span.
         """
 
         def fetch(request: ResourceRequest) -> Resource | str:

@@ -60,10 +60,11 @@ class RenderingRule:
 
     def routed(self, results: Sequence[FetchResult]) -> list[OutgoingMessage]:
         """
-        Return one message to `canonicalize` for the other results, and one to `render` per page.
+        Return one message to `render` for each page to be rendered, and one message to
+        `canonicalize` for all other results.
 
-        Rendering takes seconds, so each page is rendered, retried and, after too many failures,
-        given up independently.
+        Rendering takes seconds, so each page has its own message: it is rendered and retried
+        independently, and given up after too many failures.
         """
         rendered = [result for result in results if self.matches(result)]
         others = tuple(result for result in results if result not in rendered)

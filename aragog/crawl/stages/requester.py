@@ -1,5 +1,5 @@
 """
-Sends the requests of a batch concurrently, each in its slot.
+Sends the requests of a batch concurrently, each in its slot (its reserved time).
 
 If a fetch fails because of a bug in aragog, its outcome says so, and the rest of the batch
 continues.
@@ -51,7 +51,7 @@ def as_outcome(fetch: Callable[[], Outcome], *, url: str, next_url: str, clock: 
     """
     Return the outcome of `fetch()`, or `Unreachable` if it raised an unexpected exception.
 
-    One unusual response is enough to trigger a bug, and must not end the batch.
+    One unusual response is enough to trigger a bug. It must not make the whole batch fail.
 
     Args:
         fetch: sends the request.
@@ -214,7 +214,8 @@ class Requester:
             if isinstance(outcome, Fetched | NotModified) and outcome.first_byte_ms is not None:
                 limiter = self.access.limiter
                 limiter.record_latency(gate.key, outcome.first_byte_ms, outcome.address)
-            # Report this right away, because the rest of the batch may take a whole deadline.
+            # Report this right away, because the rest of the batch may take up to the fetch
+            # deadline.
             self.access.limiter.report_many(reports.items())
             return outcome
 
@@ -242,7 +243,7 @@ def is_healthy(outcome: Outcome) -> bool | None:
     Return True if the most recently requested domain responded properly, or None if that is
     unknown.
 
-    A domain whose redirects lead nowhere has responded, and fewer requests would not help. A domain
+    A domain whose redirects lead nowhere has responded, so fewer requests would not help. A domain
     that withholds its pages (401, 402, 403, 451) gets fewer requests, like one with errors.
     """
     match outcome:

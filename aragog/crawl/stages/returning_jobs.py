@@ -1,11 +1,12 @@
 """
-Decides when jobs are sent again (their ETA), and in which messages.
+Decides when jobs are sent again (their ETA), and in which messages they are sent.
 
 Waits are relative here. `pipeline.routing` sends them as Celery's countdown, and pinlater's
 `envelope` converts them into the time at which the server delivers the job.
 
-A job returns because its slot is later, because its fetch failed temporarily, because the spool
-lost its body, or because its rows are in a damaged file of the store.
+A job returns because its slot (reserved request time) is later, because its fetch failed
+temporarily, because the spool lost its body, or because its rows are in a damaged file of the
+store.
 """
 
 from __future__ import annotations
@@ -109,15 +110,15 @@ def next_attempt(
     """
     Return the job for its next attempt, or None after `pipeline.max_attempts`.
 
-    Attempt n waits `retry_first_s`·2ⁿ, plus or minus a quarter. If the origin asked for a longer
-    wait, it waits `min_wait_ms`, at most a day. Redirects start again from the first URL.
+    Attempt n waits `retry_first_s`·2ⁿ, plus or minus a quarter. If the origin asked for a wait, it
+    waits `min_wait_ms` instead, at most a day. Redirects start again from the first URL.
     """
     if job.attempt + 1 >= settings.max_attempts:
         return None
     wait_ms = settings.retry_first_s * 1000 * 2**job.attempt * rng.uniform(0.75, 1.25)
     wait_ms = min(int(wait_ms), MAX_WAIT_MS)
     if min_wait_ms is not None:
-        # The origin's wait replaces our guess, with jitter to spread the retries.
+        # The wait that the origin asked for replaces our guess. Jitter spreads the retries.
         wait_ms = min(max(0, min_wait_ms), MAX_WAIT_MS) + int(rng.uniform(0, 500))
     return replace(restart(job), attempt=job.attempt + 1), int(wait_ms)
 
@@ -134,8 +135,8 @@ def one_message_per_priority(
     Return one message for the jobs of each priority, in which each job has its own delay.
 
     The broker combines jobs that are due within the same `span_ms` into one message, even across
-    tasks. A batch with many domains has a slot for each, and separate messages would cost 1 KB and
-    0.3 ms each. For the arguments see `delayed_batches`.
+    tasks. A batch with many domains has a slot for each domain, and a separate message for each
+    slot would cost 1 KB and 0.3 ms. For the arguments see `delayed_batches`.
     """
     by_priority: dict[int, list[Delayed]] = defaultdict(list)
     for job, wait_ms in jobs:
@@ -165,8 +166,9 @@ def delayed_batches(
 
     Each job comes with its delay in ms, counted from a time `elapsed_ms` ago.
 
-    Jobs within `span_ms` of the first share its message, because `fetch` waits that long inside the
-    task. So a domain at 10 requests per second needs one message per second, not ten.
+    Jobs that are due within `span_ms` of the first job share its message, because `fetch` waits
+    that long inside the task. So a domain at 10 requests per second needs one message per second,
+    not ten.
     """
     outgoing: list[OutgoingMessage] = []
     group: list[Delayed] = []

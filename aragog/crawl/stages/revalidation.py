@@ -1,11 +1,12 @@
 """
-Revalidation: selects which jobs of a batch to fetch, and their validators, from what is stored.
+Revalidation: from what is stored, selects which jobs of a batch to fetch, and with which validators
+(ETag, Last-Modified).
 
 `not_modified` handles the changes that a 304 makes to the stored page.
 
-URLs that are already stored (unless a refresh is requested) and URLs that were taken down are
-dropped. URLs whose rows are in a damaged file are postponed. If a page is already stored, its links
-are followed from the store.
+URLs that were taken down are dropped, and so are URLs that are already stored, unless a refresh is
+requested. URLs whose rows are in a damaged file are postponed. If a page is already stored, its
+links are followed from the store.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class StoredPageFollower(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredValidators:
-    """A stored page's validators, and the only URL to which they are sent."""
+    """A stored page's validators, and the only URL that they may be sent to."""
 
     url: str | None = None
     etag: str | None = None
@@ -97,7 +98,7 @@ class JobSelection:
         rules = page_scope.excluded_stored_pages(done, records, self.checks)
         excluded = [job for job in done if job.url in rules]
         done = [job for job in done if job.url not in rules]
-        if self.discovery:  # before the pages end, because a run waits for what is listed by then
+        if self.discovery:  # first: a run only waits for links that are listed when the page ends
             self.discovery.stored([(job, records.get(job.url)) for job in done])
         self.counters.add({counters.ALREADY_STORED: len(done)})
         next_crawls = self._end_stored(done, records) + self._end_excluded(excluded, rules)
@@ -124,7 +125,7 @@ class JobSelection:
         return endings.end_stored(jobs, urls, self.store.clock.now_ms())
 
     def _end_excluded(self, jobs: Sequence[UrlJob], rules: Mapping[str, str]) -> list[UrlJob]:
-        """End jobs whose stored pages their crawls exclude. Returns jobs for other crawls."""
+        """End jobs if their crawls exclude the stored pages. Returns jobs for other crawls."""
         if not jobs:
             return []
         endings = CrawlEndings(self.in_flight, self.store.crawls, self.checks)
@@ -167,7 +168,7 @@ class JobSelection:
         return [job for job in jobs if job.url not in taken_down], replies
 
     def _records(self, jobs: Sequence[UrlJob]) -> tuple[dict[str, Record | None], list[UrlJob]]:
-        """Return the records by URL, and the jobs whose records are in a damaged file."""
+        """Return the records by URL, and the jobs with records in a damaged file."""
         records: dict[str, Record | None] = {}
 
         def read(part: Sequence[UrlJob]) -> None:
@@ -181,23 +182,24 @@ class JobSelection:
 
 def is_scheduled_reading(job: UrlJob) -> bool:
     """
-    Return True if the refresh schedule is reading this sitemap or feed again, so that a 304 is
+    Return True if the refresh schedule is reading this sitemap or feed again. In this case a 304 is
     enough.
 
-    A walk reads each file completely, for its own crawl, filter and scope.
+    A walk through a site's sitemaps reads each file completely, for its own crawl, filter and
+    scope.
     """
     return job.sitemap and job.crawl == REFRESHED
 
 
 def _is_at_its_start(job: UrlJob) -> bool:
-    """Return False for a job in the middle of its redirects or attempts, which always continues."""
+    """Return False for a job in the middle of its redirects or attempts. It always continues."""
     return not job.hops and (job.refresh or not job.attempt)
 
 
 def _with_purposes_of_crawl(job: UrlJob, record: Record | None) -> UrlJob:
     """
-    Return the job with the purposes of its crawl.
-    A refresh acts for a crawl that keeps the page.
+    Return the job with the purposes of its crawl. A refresh has the purposes of a crawl that keeps
+    the page.
     """
     if job.purposes != AS_KEPT:
         return job
@@ -231,8 +233,8 @@ def _has_page(job: UrlJob, record: Record | None) -> bool:
 
 def _is_complete(record: Record) -> bool:
     """
-    Return True if the content is complete. With a 304, a truncated page would stay truncated
-    forever.
+    Return True if the content is complete. After a 304, a truncated page would stay truncated, so
+    it needs a full fetch.
     """
     return bool(record.content_key) and not record.facts.get("truncated")
 

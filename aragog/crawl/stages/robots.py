@@ -2,7 +2,7 @@
 Fetches the robots.txt of origins, then sends on the URLs that waited for the rules.
 
 It is safe to run twice, because rules that are fresh by then are not requested again. A claim in
-the cache, which expires, allows only one run at a time to request the rules of an origin.
+the cache ensures that only one run at a time requests the rules of an origin. The claim expires.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from urlspelling.domain import origin
 
 # Another task is fetching the rules. They usually arrive within half a second.
 RULES_POLL_MS = 500
-# A slot further away than this is not reserved for a robots.txt. Slots for waiting URLs are
-# reserved less far ahead, because those URLs cannot continue without the rules.
+# A slot (request time) further away than this is not reserved for a robots.txt. Waiting URLs
+# reserve their slots less far ahead, because they cannot continue without the rules.
 SLOT_WITHIN_MS = 4_000
-# How long a request for tdmrep.json may wait for its permit after robots.txt was fetched. Shorter
-# than the claim lasts.
+# How long a request for tdmrep.json may wait for its permit after robots.txt was fetched. This is
+# shorter than the claim lasts.
 TDM_WAIT_MS = 40_000
 # How long a refresh may wait in its queue before it may be sent again.
 REFRESH_HOLD_MS = 600_000
@@ -103,10 +103,10 @@ class RobotsStage:
 
     def _keep_wanted(self, batch: RobotsBatch) -> tuple[RobotsBatch, list[OutgoingMessage]]:
         """
-        Return the batch without URLs that no crawl wants anymore, and without origins that only
-        those URLs need.
+        Return the batch without URLs that no crawl wants anymore, and without origins whose rules
+        only those URLs need.
 
-        URLs of paused crawls go to `fetch`, which keeps them.
+        URLs of paused crawls go to `fetch`, which puts them in line.
         """
         wanted = self.checks.wanted(batch.jobs)
         if len(wanted.jobs) == len(batch.jobs):
@@ -156,7 +156,7 @@ class _RobotsRun:
         """Origins whose rules a URL of this batch waits for."""
         self.urgent = {origin(job.next_url) for job in batch.jobs if job.priority <= URGENT}
         self.lacking_tdm = {origin(job.next_url) for job in batch.jobs if self._lacks_tdm_file(job)}
-        """Origins whose tdmrep.json is needed by a URL and was not requested yet."""
+        """Origins with a URL that needs their tdmrep.json, if it was not requested yet."""
         self.waits: dict[str, RulesWait] = {}
 
     def _lacks_tdm_file(self, job: UrlJob) -> bool:
@@ -200,7 +200,7 @@ class _RobotsRun:
         """
         Return the origins whose robots.txt may be requested.
 
-        URLs that wait for the others go on to `fetch`, where the same rules deny them.
+        URLs that wait for other origins go on to `fetch`, where the same checks deny them.
         """
         refused = self._forbidden([o for o in origins if o not in self.awaited])
         # `fetch` has just checked the takedowns of the waiting URLs.
@@ -216,7 +216,8 @@ class _RobotsRun:
 
     def _slots(self, origins: Sequence[str]) -> dict[str, Slot | RateExceeded]:
         """Return the batch's existing slots and new ones. Takes one round trip per limiter node."""
-        # An existing slot is used even if its message is late, because the permit decides.
+        # An existing slot is used even if its message is late, because the permit decides when the
+        # request is sent.
         with_slot = [o for o in origins if o in self.batch.slots]
         new = [o for o in origins if o not in self.batch.slots]
         replies = self.stage.limiter.reserve([self._request(o) for o in new])
@@ -239,14 +240,14 @@ class _RobotsRun:
         )
 
     def _crawl_delay_s(self, origin_url: str) -> float | None:
-        """Return the Crawl-delay of the cached rules, which applies to robots.txt as well."""
+        """Return the Crawl-delay of the cached rules. It applies to robots.txt as well."""
         rules = self.cached[origin_url].rules
         return rules.crawl_delay_s(self.stage.settings.fetch.user_agent) if rules else None
 
     def _near_slots(self, slots: Mapping[str, Slot | RateExceeded]) -> dict[str, Slot]:
         """
-        Return the slots near enough for this task to wait for.
-        The other origins are tried later.
+        Return the slots that come soon enough for this task to wait for. The other origins are
+        tried later.
         """
         near: dict[str, Slot] = {}
         for origin_url, slot in slots.items():
@@ -259,14 +260,14 @@ class _RobotsRun:
         return near
 
     def _retry_near_slot(self, origin_url: str, key: str, free_at_ms: int) -> None:
-        """Try an origin again before its next slot would go to a waiting URL."""
+        """Try an origin again shortly before a waiting URL would get its next slot."""
         wait_ms = self.stage.limiter.wait_ms(key, free_at_ms) - SLOT_WITHIN_MS
         self.waits[origin_url] = RulesWait(max(RULES_POLL_MS, wait_ms))
 
     def _defer(self, origin_url: str, key: str, outcome: Deferred) -> None:
         """
-        Try an origin again later, because no proxy works, or its slot has passed and the next one
-        is far away.
+        Try an origin again later, because no proxy works, or because its slot has passed and the
+        next slot is far away.
         """
         at_ms = outcome.retry_at_ms or 0
         if outcome.cause is DeferralCause.EGRESS:
@@ -300,7 +301,7 @@ class _RobotsRun:
         self.stage.counters.add({counters.ROBOTS: len(near)})
 
     def _compare(self, results: Iterable[RobotsResult]) -> None:
-        """Parse a sample of the files with reppy, too, and count the differences."""
+        """Also parse a sample of the files with reppy, and count the differences."""
         if (reppy := self.stage.second_opinion) is None:
             return
         comparisons = [reppy.check(r.origin, r.body) for r in results if r.status == 200 and r.body]
@@ -325,7 +326,7 @@ class _RobotsRun:
         """
         Return the validators of cached rules, or none for a refresh that a user requested.
 
-        Also none if tdmrep.json is read, because both files are cached together.
+        There are also none if tdmrep.json is read, because both files are cached together.
         """
         cached = [
             o

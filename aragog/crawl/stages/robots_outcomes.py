@@ -45,7 +45,8 @@ def tdm_rules_of(outcome: Outcome) -> tuple[TdmRule, ...]:
 
     A site without this file reserves no rights, and neither does a site that fails to send it
     (TDMRep: "does not implement this protocol"). A file that is too large, or that was not
-    requested because no slot was free, might reserve everything, so it is treated as if it did.
+    requested because no slot (request time) was free, might reserve everything. It is treated as if
+    it did.
     """
     if isinstance(outcome, Fetched) and outcome.status == 200:
         return UNREADABLE if outcome.truncated else read_tdm_file(outcome.body)
@@ -58,8 +59,8 @@ def status_of(outcome: Outcome) -> int | None:
     rules are unreadable.
     """
     if isinstance(outcome, Blocked) and outcome.cause is not RefusalCause.NO_CONTACT:
-        # This origin is never contacted. The SSRF filter refuses each of its pages, with a better
-        # reason than "robots.txt is unreachable".
+        # This origin is never contacted: the SSRF filter refuses each of its pages. It gives a
+        # better reason than "robots.txt is unreachable".
         return UNAVAILABLE
     if isinstance(outcome, Unreachable) and outcome.kind is UnreachableKind.REDIRECT:
         return UNAVAILABLE  # more than the five redirects required by RFC 9309, 2.3.1.2

@@ -1,4 +1,4 @@
-"""Decides where URLs go after their rules were requested, or if they must wait for their rules."""
+"""Decides where URLs go after their robots rules were requested, or when they are sent again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aragog.crawl.pipeline.messages import FetchBatch, RobotsBatch
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from urlspelling.domain import origin
 
-# The priority of refreshes that no URL is waiting for.
+# The priority of a refresh that no URL is waiting for.
 BACKGROUND = 8
 
 
@@ -18,7 +18,7 @@ class RulesWait(NamedTuple):
 
     wait_ms: int
     slot_at_ms: int | None = None
-    """The slot reserved for its robots.txt."""
+    """The slot (request time) reserved for the origin's robots.txt."""
     claimed: bool = True
     """True if this batch holds the claim on the refresh."""
 
@@ -54,7 +54,7 @@ def _repeat(batch: RobotsBatch, waits: Mapping[str, RulesWait], *, claimed: bool
 
 
 def _group_by_wait(waits: Mapping[str, RulesWait], span_ms: int) -> list[list[str]]:
-    """Group origins by their waits. Origins within `span_ms` of a group's first share a message."""
+    """Group origins whose waits differ by at most `span_ms`. A group shares a message."""
     groups: list[list[str]] = []
     for origin_url, wait in sorted(waits.items(), key=lambda item: item[1].wait_ms):
         if groups and wait.wait_ms <= waits[groups[-1][0]].wait_ms + span_ms:

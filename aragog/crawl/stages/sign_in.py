@@ -1,12 +1,12 @@
 """
 Signs in to the sites listed in `fetch.sign_in` before one of their URLs is fetched.
 
-The requests that load and submit the form are like all others: robots.txt must allow them, each
-needs a slot of the domain, and they use the egress routes of the URL. One process signs in at a
-time, and at most once every `least_s` seconds. In the meantime the URLs wait, without using up an
-attempt.
+The requests that load and submit the form are like all other requests: robots.txt must allow them,
+each needs a slot (request time) of the domain, and they use the egress routes of the URL. One
+process signs in at a time, and at most once every `least_s` seconds. In the meantime the URLs wait.
+The wait does not count as an attempt.
 
-It is safe to run twice or to be killed, because the lease expires, and the session of the most
+It is safe to run twice and to kill at any point: the lease expires, and the session of the most
 recent sign-in is kept.
 """
 
@@ -173,7 +173,7 @@ class SignIns:
     def _sign_in(
         self, origin_url: str, crawl: str, settings: SignInSettings, egress: EgressContext
     ) -> Session | int:
-        """Return the new session, or the time in ms after which to check again."""
+        """Return the new session, or how long to wait before checking again, in ms."""
         session = self.sessions.read(origin_url, crawl)
         wait_ms = self._wait_ms(session, settings)
         if wait_ms > 0:
@@ -258,7 +258,10 @@ class SignIns:
         return cookies
 
     def _check(self, response: Outcome, settings: SignInSettings, form_url: str) -> None:
-        """Raise unless the site accepted the form by responding with something other than it."""
+        """
+        Raise if the site did not accept the form: it responded with an error or with the form, or
+        redirected back to the form.
+        """
         status = response.status or 0
         if not 200 <= status < 400:
             raise _SignInFailed(f"submitting the form failed: {_describe(response)}")
@@ -291,7 +294,8 @@ class SignIns:
             outcome = fetch()
             is_ok = outcome.outcome not in (OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
             if not isinstance(outcome, Deferred):
-                # The redirect after a form is a response, too, although it is not followed.
+                # The redirect after submitting a form is a response, too, although it is not
+                # followed.
                 self.access.limiter.report(gate.key, is_ok or 300 <= (outcome.status or 0) < 400)
         return outcome
 

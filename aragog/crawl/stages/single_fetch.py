@@ -2,9 +2,9 @@
 Fetches individual URLs politely, for a program that is not a worker and waits for each response.
 
 Each URL goes through the same checks as every fetch: takedowns, blocked hosts, the SSRF filter,
-robots.txt, a slot of its domain, and a permit right before the request is written. If a check
-prevents the request, that is its outcome. Unknown robots.txt rules are fetched here, so no worker
-has to run.
+robots.txt, a slot (request time) of its domain, and a permit right before the request is written.
+If a check prevents the request, that is the outcome of the URL. Unknown robots.txt rules are
+fetched here, so no worker has to run.
 
 It is safe to run twice, because only robots.txt rules and the state of the limiter are stored.
 """
@@ -50,13 +50,13 @@ RULES_POLL_S = 0.25
 MIN_WAIT_MS = 25
 """How often to ask for a slot of a domain."""
 ERROR_BODY_BYTES = 1_000_000
-"""How much of an error response's body an outcome includes."""
+"""How much of the body of an error response is in the outcome."""
 _TOO_LATE = {
     DeferralCause.SLOT: "its domain had no free slot in time; see politeness.qps",
     DeferralCause.RULES: "its robots.txt was not known in time",
     DeferralCause.VISIT_TIME: "the Visit-time of its site did not begin in time",
 }
-"""Why no request was sent within the caller's time."""
+"""Why no request was sent in the time that the caller allows."""
 
 
 class RulesFetcher(Protocol):
@@ -101,7 +101,7 @@ class SingleRequest:
     """A URL to request, with its options."""
 
     url: str
-    """The URL in any spelling. robots.txt must allow this spelling and the normalized one."""
+    """The URL in any form. robots.txt must allow this form and the normalized form."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Headers to send in addition to the fetcher's own. They replace headers of the same name."""
     method: str = "GET"
@@ -164,7 +164,7 @@ class SingleFetch:
 
         Args:
             request: what to request.
-            left_s: returns how long it may still wait for robots.txt and a slot. Called every
+            left_s: returns how long the call may still wait for robots.txt and a slot. Called every
                 second.
             slot: a slot from `slots`.
 
@@ -191,7 +191,7 @@ class SingleFetch:
             outcome = self._send(job, slot, request)
             if not isinstance(outcome, Deferred):
                 return outcome
-            # No request was sent: the slot has passed and the next one is far away, or no proxy
+            # No request was sent: the slot has passed and the next slot is far away, or no proxy
             # works.
             slot = None
             if outcome.cause is DeferralCause.EGRESS and not self._wait_for_route(outcome, left_s):
@@ -210,7 +210,7 @@ class SingleFetch:
         return SlotRequest(self.access.limiter.key_for(job.url), crawl_delay_s, within_ms=within_ms)
 
     def _ms_until_near(self, key: str, free_at_ms: int) -> int:
-        """Return how long until a slot is near enough to be reserved."""
+        """Return how long it takes until a slot is near enough to be reserved."""
         wait_ms = self.access.limiter.wait_ms(key, free_at_ms)
         near_ms = self.access.rules.settings.politeness.wait_inline_ms
         return max(MIN_WAIT_MS, wait_ms - near_ms)

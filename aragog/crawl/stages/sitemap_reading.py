@@ -2,12 +2,12 @@
 Reads sitemaps and feeds, to enqueue the pages they list and to refresh changed pages earlier.
 
 When a user enqueues a sitemap, aragog reads it and all sitemaps that it lists, each once, and
-enqueues their pages. This is a walk (`aragog.crawl.pipeline.sitemap_walks`). Later, the refresh
-schedule reads each file again. It then enqueues no pages, but refreshes changed pages earlier
-(`aragog.urlstore.change_signals`).
+enqueues their pages. This is called a walk (`aragog.crawl.pipeline.sitemap_walks`). Later, the
+refresh schedule reads each file again. It then enqueues no pages, but refreshes changed pages
+earlier (`aragog.urlstore.change_signals`).
 
-It is safe to run twice, because URLs that are already queued, or whose page was fetched since their
-lastmod, are skipped, and the same content yields the same signals.
+It is safe to run twice: URLs that are already queued are skipped, and so are URLs whose page was
+fetched since their lastmod. The same content yields the same signals.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 MAX_NEW_FILES = 50
 """
-At most this many new child sitemaps are added each time the refresh schedule re-reads a sitemap
-index, newest first.
+Each time the refresh schedule reads a sitemap index again, at most this many new child sitemaps are
+added, newest first.
 """
 _WITH_SIGNALS, _WITHOUT_SIGNALS, _UNCHANGED = map(SOURCE_READINGS.labels, SOURCE_READINGS.values)
 
@@ -133,7 +133,7 @@ class SitemapEnqueuer:
             self.walks.unseen_files(walk, listed), remaining, walk, "sitemap_max_files"
         )
         count = self._enqueue(files, _child_options(job))
-        self.walks.note_enqueued(walk, files)  # last, so that a killed task loses no file
+        self.walks.note_enqueued(walk, files)  # recorded last, so that a killed task loses no file
         return count
 
     def _enqueue_new_children(self, result: FetchResult, children: Sequence[SitemapUrl]) -> int:
@@ -175,7 +175,10 @@ class SitemapEnqueuer:
         ]
 
     def record_unchanged(self, results: Iterable[FetchResult]) -> None:
-        """Record that sitemaps and feeds have not changed: a 304 response, or the same bytes."""
+        """
+        Record that sitemaps and feeds have not changed, because of a 304 response or identical
+        bytes.
+        """
         confirmed = {r.job.url: r.fetch.fetched_at_ms for r in results if r.job.sitemap}
         if confirmed:
             self.store.signals.record_unchanged(confirmed, max(confirmed.values()))

@@ -1,9 +1,9 @@
 """
 Writes the pages of a batch of fetches: first their content, then the records that point to it.
 
-It is safe to run twice and late, because content is replaced by the same content, a write never
-replaces a newer one, and links go through the journal. If the worker is killed, the message is
-redelivered; its spool tokens are freed only after everything is written.
+It is safe to run twice and late: content is replaced by the same content, a write never replaces a
+newer one, and links go through the journal. If the worker is killed, the message is redelivered;
+its spool tokens are freed only after everything is written.
 
 A Celery task of the user (`pipeline.page_ready_task`) gets a message for each batch of stored
 pages:
@@ -105,7 +105,8 @@ class BegunBatch:
     batch: PageBatch
     writes: tuple[PageWrite, ...] = ()
     lost: frozenset[str] = frozenset()
-    """URLs that are fetched again, because their bodies are no longer in the spool or readable."""
+    """URLs that are fetched again, because their bodies are no longer in the spool or cannot be
+    read."""
     packing: PackingPages | None = None
     """None if the batch is unreadable."""
     is_freed: bool = False
@@ -113,7 +114,7 @@ class BegunBatch:
     groups: WriteGroups | None = None
     """The group in which the batch waits to be written. None if it is written alone."""
     waiting: WaitingWrite | None = None
-    """The batch's entry in its group, once its bodies have their positions."""
+    """The entry of the batch in its group. It is set once the positions of its bodies are known."""
 
     def wait(self) -> BegunBatch:
         """
@@ -146,7 +147,7 @@ class StoreStage:
     """Enqueues canonical URLs that need a fetch to decide. If None, another fetch will decide."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     limits: CrawlLimits | None = None
-    """Ends crawls that have reached their limit of bytes."""
+    """Ends crawls that have reached their byte limit."""
     groups: WriteGroups = field(default_factory=WriteGroups)
 
     @property
@@ -158,8 +159,8 @@ class StoreStage:
         """
         Write a batch. Returns the messages to send.
 
-        These are fetches of URLs whose blobs have expired or are unreadable, delayed fetches of
-        URLs whose rows are in a damaged file, and the stored pages for `page_ready_task`.
+        These are fetches of URLs if their blobs have expired or are unreadable, delayed fetches of
+        URLs with rows in a damaged file, and the stored pages for `page_ready_task`.
 
         Raises:
             TransientError: the store, the content store or Redis did not respond; run it again.
@@ -169,9 +170,9 @@ class StoreStage:
 
     def begin(self, batch: PageBatch) -> BegunBatch:
         """
-        Read a batch from the spool, and put its bodies into the open pack.
+        Read a batch from the spool, and write its bodies to the open pack.
 
-        Wait for the result, which takes no CPU and no connection, and then call `finish`. If the
+        Wait for the result, then call `finish`. Waiting takes no CPU and no connection. If the
         process is killed in between, the message is redelivered and its bodies are still in the
         spool.
         """
@@ -181,13 +182,13 @@ class StoreStage:
             return BegunBatch(batch)
         blob, *bodies = self.spool.get_many([batch.token, *batch.bodies])
         if blob is None:
-            # Either this message was already processed completely (its URLs are then fetched once
-            # more, in vain), or it waited longer than the spool keeps bodies.
+            # Either this message was already processed completely, and its URLs are fetched once
+            # more in vain. Or it waited longer than the spool keeps bodies.
             return BegunBatch(batch, lost=frozenset(job.url for job in batch.jobs))
         try:
             updates = from_blob(blob)
         except InvalidMessage as error:
-            # Written by another version, before or during an upgrade.
+            # Another version wrote the blob, before or during an upgrade.
             log.warning("fetching %d URLs again: %s", len(batch.jobs), error)
             return BegunBatch(batch, lost=frozenset(job.url for job in batch.jobs), is_freed=True)
         wanted = {job.url for job in batch.jobs}
@@ -207,8 +208,8 @@ class StoreStage:
         served = list(filter(self._is_served, writes))
         packing = self.store.pack_pages(served, now=now, urls=len(batch.jobs))
         self.store.put_pack_if_last(self.in_flight.count)
-        # A caller waits for an urgent batch, and a batch with a damaged file would make the others
-        # fail.
+        # These batches are written alone: a caller waits for an urgent batch, and a batch with a
+        # damaged file would make the others fail.
         groups = None if now or len(served) < len(writes) else self.groups
         return BegunBatch(batch, tuple(writes), frozenset(lost), packing, groups=groups)
 
@@ -221,7 +222,7 @@ class StoreStage:
         return outgoing
 
     def _wanted(self, batch: PageBatch) -> PageBatch:
-        """Return the batch, reduced to URLs that a crawl still wants."""
+        """Return the batch with only the URLs that a crawl still wants."""
         return replace(batch, jobs=tuple(self.checks.wanted(batch.jobs, pausing=False).jobs))
 
     def _finish(self, begun: BegunBatch, spans: StageSpans) -> list[OutgoingMessage]:

@@ -3,7 +3,7 @@ Canonicalizes and writes stored pages again, from their stored content and respo
 
 Implements `canonicalize.delay(url)` and `store.delay(url)` as users of Celery expect them. Nothing
 is fetched, no links are followed, and the crawl log gets no row, because there was no fetch. The
-write carries the time of the original fetch, so it never replaces a newer one and can be repeated.
+write has the time of the original fetch, so it never replaces a newer one and is safe to repeat.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class _NoPageError(Exception):
 
 class _NotInFlight:
     """
-    Replaces the in-flight set: these URLs are not in flight, and other fetches are
-    unaffected.
+    Replaces the in-flight set.
+    These URLs are not in flight, and other fetches are unaffected.
     """
 
     def clear(self, urls: Sequence[str], outcome: str = "") -> None:
@@ -57,7 +57,7 @@ class StoredAgain:
         """
         Write the pages of these URLs again. Returns a problem for each URL without a page.
 
-        URLs may be in any spelling.
+        URLs may be in any form.
 
         Raises:
             TransientError: Redis, the store or the content store did not respond; run it again.
@@ -76,7 +76,7 @@ class StoredAgain:
         return problems
 
     def _result(self, url: str) -> FetchResult:
-        """Return the fetch from which the page was stored, with its body in the spool."""
+        """Return the fetch that the stored page comes from, with its body in the spool."""
         pages = self.canonicalize.store
         content = pages.content(url)
         if content is None:

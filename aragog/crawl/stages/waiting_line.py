@@ -1,4 +1,7 @@
-"""The jobs that wait for slots in their domains' waiting lines (`politeness.lines`)."""
+"""
+The jobs that wait for slots (request times) in the waiting queues of their domains, called lines
+(`politeness.lines`).
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.politeness.lines import PAUSED_PREFIX, LineEntry, is_without_slots
 from aragog.crawl.politeness.robots_cache import RECHECK_S
 
-# Jobs leave the line this long before a task that reserves a new slot could get one. So jobs in
-# line get the slots first, and their message has time to reach a worker.
+# Jobs leave the line this long before a task could reserve the same slot. So jobs in line get the
+# slots first, and their message has time to reach a worker.
 RELEASE_LEAD_MS = 500
-# By then no process uses an old copy of replaced rules anymore.
+# After this time, no process uses an old copy of replaced rules anymore.
 RULES_TTL_MS = int(RECHECK_S * 1000) + 500
 
 
@@ -23,13 +26,13 @@ class InLine(NamedTuple):
 
     job: UrlJob
     key: str
-    """The key of its line: the limiter key of its domain, the origin whose robots.txt it waits for,
-    or `paused_line` of its crawl."""
+    """The key of the job's line: the limiter key of its domain, the origin whose robots.txt it
+    waits for, or `paused_line` of its crawl."""
     crawl_delay_s: float | None
     wait_ms: int
     """Time until the next slot of its domain, or until robots.txt is requested again."""
     to_front: bool = False
-    """True if it had a slot and returns to the front of the line."""
+    """True if the job had a slot and returns to the front of the line."""
 
 
 def paused_line(crawl: int) -> str:
@@ -49,7 +52,7 @@ class LineStore(Protocol):
         """Add requests to the lines of their domains."""
 
     def check(self, keys: Sequence[str], after_ms: int) -> None:
-        """Have these lines checked within `after_ms`."""
+        """Schedule a check of these lines within `after_ms`."""
 
 
 class WaitingLine:
@@ -58,7 +61,7 @@ class WaitingLine:
 
     Args:
         lines: stores the entries.
-        inline_ms: tasks wait for slots that are at most this far ahead
+        inline_ms: a task waits for a slot if it is at most this far ahead
             (`politeness.wait_inline_ms`).
     """
 
@@ -78,7 +81,7 @@ class WaitingLine:
 
     def rules_arrived(self, origins: Sequence[str]) -> None:
         """
-        Release the URLs that wait for the robots.txt of these origins, which was just stored.
+        Release the URLs that wait for the robots.txt of these origins. The rules were just stored.
 
         Raises:
             BrokerUnavailable: Redis did not respond; the URLs wait for the next attempt.

@@ -1,9 +1,9 @@
 """
-Watches and unwatches the URLs in messages, because producers can reach the broker but not the
-store.
+Watches and unwatches the URLs in messages. Producers send messages because they can reach the
+broker but not the store.
 
-This is safe to run twice and in any order. Each request contains its time, and the later one of two
-requests by the same owner takes effect.
+This is safe to run twice and in any order. Each request contains its time. Of two requests by the
+same owner, the later one takes effect.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def apply_watches(batch: WatchBatch, schedule: Schedule) -> None:
     Watch or unwatch each URL. A refused URL is logged, and the other URLs are still processed.
 
     Raises:
-        StoreUnavailable: some URLs may be done; call it again.
+        StoreUnavailable: some URLs may have been processed; call it again.
     """
     act = schedule.watch if batch.watch else schedule.unwatch
     at_ms = schedule.capped(batch.at_ms, f"watches of {batch.owner}")

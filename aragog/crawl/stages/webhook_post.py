@@ -1,5 +1,6 @@
 """
-Posts to a webhook's receiver, with the fetcher's HTTP engine and one deadline.
+Posts to a webhook's receiver, with the fetcher's HTTP engine and one deadline for the whole
+request.
 
 Receivers are treated like any other host, although operators configure them: the SSRF filter checks
 the address, the connection goes to the checked address, and redirects are not followed. Hosts in
@@ -32,7 +33,8 @@ def post(
     ssrf_filter: AddressPolicy,
 ) -> str | None:
     """
-    Return None if the receiver accepted it with a 2xx, or else the reason for the failure.
+    Post a body. Returns None if the receiver accepted it with a 2xx, or else the reason for the
+    failure.
 
     Blocks for at most `webhooks.timeout_s`, plus the same time for DNS. Reads only the headers of
     the response, up to 16 KB.

@@ -1,5 +1,6 @@
 """
-Delivers changes to webhooks, and notices of crawls: signed, and retried until they are accepted.
+Delivers changes of pages, and notices about crawls, to webhooks. Deliveries are signed, and retried
+until they are accepted.
 
 `send_changes` reads the changes after each webhook's cursor, sends them as a message, and then
 moves the cursor. If the process is killed in between, the same changes are sent again with the same
@@ -42,7 +43,7 @@ log = logging.getLogger(__name__)
 
 TICK = "webhooks"
 _TICK_S = 1.0
-# The limits on changes per delivery, and on deliveries to a webhook per tick.
+# Limits: changes per delivery, and deliveries to a webhook per tick.
 MAX_CHANGES = 100
 _MAX_DELIVERIES = 10
 _MAX_WAIT_S = 6 * 3600.0
@@ -113,7 +114,7 @@ class CrawlAddresses(Protocol):
     """Provides the addresses of crawls (`aragog.crawl.pipeline.crawl_registry.CrawlRegistry`)."""
 
     def crawls(self) -> Crawls:
-        """Return all crawls, at most a second old."""
+        """Return all crawls, from a copy that is at most a second old."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +132,8 @@ class WebhookStage:
 
     def send_changes(self) -> int:
         """
-        Send the changes after the cursors. Returns the number of deliveries.
-        One caller at a time.
+        Send the changes after the cursors. Returns the number of deliveries. Only one caller may
+        run this at a time.
         """
         if self.store.schedule.take_tick(TICK, self.clock.now_ms(), _TICK_S) is None:
             return 0
@@ -212,7 +213,10 @@ class WebhookStage:
         return Webhook(name, record.notify, record.notify_secret)
 
     def _deliverable(self, delivery: Delivery) -> tuple[Mapping[str, Any], ...]:
-        """Return a delivery's changes, except for pages that were taken down while it waited."""
+        """
+        Return the changes in a delivery, without those of pages that were taken down while it
+        waited.
+        """
         urls = {str(change.get("url")) for change in delivery.changes}
         refused = self.store.takedowns.refused(urls)
         return tuple(change for change in delivery.changes if change.get("url") not in refused)

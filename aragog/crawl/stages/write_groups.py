@@ -2,9 +2,9 @@
 Writes batches together if they become ready at the same time.
 
 All batches with bodies in one pack become ready when the pack is stored, and only a few threads
-write them. Most of the cost of a batch comes from each file, statement or round trip rather than
-from each page. 200 pages at once take three quarters of the CPU of eight batches of 25, and 400
-pages 6% less than that.
+write them. Most of the cost of a batch is per file, statement or round trip rather than per page.
+Writing 200 pages at once takes three quarters of the CPU of eight batches of 25, and 400 pages take
+6% less than that.
 
 A batch joins a group while it waits for a thread. If it is never written, nothing is lost, because
 its message is redelivered. Pages may be written twice with the same result.
@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from aragog.urlstore.records import PageWrite, Written
 
 MAX_PAGES = 400
-"""The maximum number of pages in a group, unless one batch has more."""
+"""The maximum number of pages in a group, unless a single batch has more."""
 
 log = logging.getLogger(__name__)
 
