@@ -188,7 +188,7 @@ def from_query(kind: type, values: Mapping[str, str]) -> Any:
 
 
 def _accepts_empty(field: OptionField) -> bool:
-    """Return True if an empty string is a value. It means an empty list, or an invalid choice."""
+    """Return True if an empty string is kept: it stands for an empty list or an invalid choice."""
     return field.origin is Sequence or bool(field.option.choices)
 
 

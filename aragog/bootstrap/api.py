@@ -240,12 +240,12 @@ def open_client(settings: Settings | None = None) -> Iterator[Client]:
     """
     Yield a client that needs no server. It opens the store and the broker itself.
 
-    After its deadline, it does not retry a call, but a call that has reached the store continues
-    (`Client`).
+    After its deadline, a call is not retried. If it has already reached the store, it continues
+    (see `Client`).
 
     Args:
-        settings: None means the settings of the system running in the data folder or, if none is
-            running, those in the file and the environment (`process_settings`).
+        settings: None means the settings of the aragog processes that use the data folder. If none
+            are running, the file and the environment apply (`process_settings`).
     """
     settings = settings or process_settings()
     with (

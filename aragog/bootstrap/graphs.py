@@ -14,7 +14,7 @@ from zengraph import Limits, Schema
 from zengraph.tables import Tables
 
 _SHARDS = 4
-"""The number of a graph's files on SQLite. This is part of the stored format."""
+"""How many SQLite files a graph has. This is part of the stored format."""
 
 
 def application_graphs(settings: Settings) -> ApplicationGraphs:

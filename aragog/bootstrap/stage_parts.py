@@ -165,7 +165,7 @@ def _access(settings: Settings, store: UrlStore, clock: Clock) -> Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetchers:
-    """The fetchers of one process, each with limits for the resources that it fetches."""
+    """One process's fetchers, each with limits for the kind of resource that it fetches."""
 
     pool: GreenPool
     robots_pool: GreenPool

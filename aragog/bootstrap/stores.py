@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # imports of optional dependencies
 
 
 def tables(settings: Settings) -> Tables:
-    """Return the cell tables on the configured engine."""
+    """Return the cell tables, whose rows consist of named cells, on the configured engine."""
     store = settings.store
     if store.engine == "memory":
         return MemoryTables()

@@ -1,5 +1,5 @@
 """
-Calls over HTTP and JSON, with the library `requests`.
+Calls operations over HTTP with JSON, using the library `requests`.
 
 The timeout limits a request as a whole. The standard adapter of `requests` would apply it to each
 read of the response.
@@ -98,7 +98,7 @@ class HttpBackend:
             "content_part": self._content,
             "delete_fields": self._delete_fields,
         }
-        """Operations whose HTTP requests are more than their options as JSON."""
+        """Operations whose HTTP requests need more than their options as JSON."""
 
     def call(self, operation: Operation[Any, R], request: Any, *, limit_s: float) -> R:
         special_call = self._special_calls.get(operation.name)

@@ -1,4 +1,4 @@
-"""Calls over Thrift. Encodes arguments, and decodes replies to values and errors."""
+"""Calls operations over Thrift. Encodes arguments, and decodes replies into values and errors."""
 
 from __future__ import annotations
 

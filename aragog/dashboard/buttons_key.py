@@ -27,7 +27,7 @@ _LOGIN_VARIABLES = ("FLOWER_BASIC_AUTH", "FLOWER_AUTH", "FLOWER_UNAUTHENTICATED_
 
 def create_key(run_dir: Path, environ: Mapping[str, str]) -> str:
     """
-    Return the system's key, creating it if necessary in a file that only its owner can read.
+    Return the key, creating it if necessary in a file that only its owner can read.
 
     Returns "" if a login is configured.
     """

@@ -150,7 +150,7 @@ def live_overrides(components: Components) -> LiveOverrides:
     Return the overrides that can be changed at run time.
 
     Raises:
-        BadInput: this system has no live overrides.
+        BadInput: overrides cannot be changed at run time here.
     """
     live = components.overrides().live
     if live is None:

@@ -1,5 +1,5 @@
 """
-The measurements of this process, which are durations and counts that hot paths record.
+The measurements of this process: durations and counts that hot paths record.
 
 Labels are names from the code, never data from a website or a client, so the number of series is
 bounded. `aragog.crawl.pipeline.metric_totals` adds up all processes, and
@@ -39,7 +39,7 @@ class Measurement(NamedTuple):
 
 
 class Observations:
-    """The observations of one label of a histogram. Thread-safe."""
+    """A histogram's observations for one label value. Thread-safe."""
 
     __slots__ = ("_bounds", "_counts", "_lock", "_sum")
 
@@ -64,7 +64,7 @@ class Observations:
 
 
 class Count:
-    """The number of events with one label of a counter. Thread-safe."""
+    """A counter's number of events for one label value. Thread-safe."""
 
     __slots__ = ("_lock", "_total")
 

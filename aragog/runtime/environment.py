@@ -14,7 +14,7 @@ def variable(name: str, environ: Mapping[str, str] | None = None) -> str | None:
     with one.
 
     Args:
-        name: of the variable.
+        name: the variable's name.
         environ: None means `os.environ`.
     """
     text = (os.environ if environ is None else environ).get(name)

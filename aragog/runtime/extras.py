@@ -25,8 +25,8 @@ MODULE_OF = {
     "otel": "opentelemetry.sdk",
     "reppy": "reppy",
 }
-"""A module of each extra, whose presence shows that the extra is installed. Add-ons pass their
-own."""
+"""For each extra, a module that shows by its presence that the extra is installed. Add-ons pass
+their own modules."""
 
 
 def has(extra: str) -> bool:

@@ -33,7 +33,7 @@ _clock = SystemClock()
 _numbers = count()
 _this_thread = threading.local()
 MAX_EXPIRED_TIMERS = 1_000
-"""How many timers whose waits are over may accumulate before they are removed."""
+"""How many timers of finished waits may accumulate before they are removed."""
 
 
 class _GreenWait:

@@ -1,4 +1,8 @@
-"""The progress of batches of enqueued URLs, with an estimate of when they will finish."""
+"""
+The progress of batches of enqueued URLs, with an estimate of when they will finish.
+
+The estimate is based on slots, which are the times at which a domain's URLs may be fetched.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from aragog.crawl.politeness.slots import DomainReport
 from aragog.runtime.clock import Clock, SystemClock
 
 MAX_DOMAINS = 1000
-"""For how many domains slots are looked up. Those with the most unfinished URLs come first."""
+"""How many domains' slots are looked up, starting with those that have the most unfinished URLs."""
 MAX_SLOWEST = 10
 _IN_TRANSIT = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
 
@@ -49,7 +53,7 @@ class BatchProgress:
 
 class Batches:
     """
-    The batches of one system. Thread-safe.
+    All batches that a crawler's producers created. Thread-safe.
 
     Args:
         batches: stores the batches.

@@ -104,7 +104,7 @@ class GraphEdge:
 
 
 def page_node(caller: Caller, node: str, graph: str | None) -> bytes:
-    """Return the id of a node in a graph or, without one, in the store, which has ids for URLs."""
+    """Return a node's id in a graph or, without a graph, in the store, where URLs have ids, too."""
     if graph is None and "://" in node:
         return caller.store.zen.node_id(normalize(node))
     return id_of(node, graph)

@@ -53,17 +53,17 @@ class Pool(StrEnum):
     BROKER = auto()
     FETCH = auto()
     EXPLAIN = auto()
-    """All components of the system, one after the other."""
+    """All of the components, one after the other."""
 
 
 Enqueue = Callable[..., "Iterable[EnqueueResult]"]
 """Enqueues URLs as `aragog.client.Aragog.enqueue` does."""
 Explain = Callable[[str], "Explanation"]
-"""Explains a URL in any spelling; raises InvalidUrl if it cannot be normalized."""
+"""Explains a URL in any form. Raises InvalidUrl if it cannot be normalized."""
 
 
 class TakedownsChanged(Protocol):
-    """Notifies the rest of the system that the takedowns changed."""
+    """Notifies the other aragog processes that the takedowns changed."""
 
     def __call__(self, *, purge: bool) -> object: ...
 

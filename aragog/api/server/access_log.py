@@ -1,7 +1,7 @@
 """
-The access log, which is a sample of all requests and calls, with one JSON object per line.
+The access log: a sample of all requests and calls, with one JSON object per line.
 
-Failures of the server are always logged.
+The server's failures are always logged.
 """
 
 from __future__ import annotations

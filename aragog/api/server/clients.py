@@ -1,6 +1,6 @@
 """
-A server's connected clients. Limits how many there are, in total and per address, and how slow they
-may be.
+A server's connected clients, with limits on how many there are, in total and per address, and how
+slow they may be.
 
 An idle connection costs its client nothing. A full server therefore closes the connection that has
 been idle the longest, starting with the address that has the most connections. It refuses a new

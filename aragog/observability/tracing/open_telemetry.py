@@ -69,7 +69,7 @@ DELAY_MS = 1000
 lose more spans."""
 TIMEOUTS = (OTEL_EXPORTER_OTLP_TIMEOUT, OTEL_EXPORTER_OTLP_TRACES_TIMEOUT)
 TIMEOUT_S = 3
-"""Time limit of an export with its retries. The SDK's default is 10 s."""
+"""Time limit for an export, including its retries. The SDK's default is 10 s."""
 FLUSH_MS = 5000
 NO_CONTEXT = Context()
 _KINDS = {kind: SpanKind[kind.name] for kind in SpanPart}

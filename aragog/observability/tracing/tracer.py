@@ -70,7 +70,8 @@ class Tracer(Protocol):
         started_ns: int | None = None,
     ) -> Span | None:
         """
-        Return a child span of `parent`, a sampled `traceparent`. None if a custom sampler drops it.
+        Return a child span of `parent` (a sampled `traceparent`), or None if a custom sampler drops
+        it.
 
         `started_ns` counts from the epoch; None means now.
         """

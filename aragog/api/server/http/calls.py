@@ -125,7 +125,7 @@ class StoreCalls:
     async def status(
         self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a call of the readiness probe, which must not wait for requests."""
+        """Run a readiness probe's call, which must not wait for requests."""
         return await self._status.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
 
     def runner(self, pool: Pool) -> Run:
