@@ -111,8 +111,8 @@ def explainer(settings: Settings, store: UrlStore) -> Explain:
 
 def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
     """
-    Return hedged reads from `store` and its standby (`serving.standby_…`), or None if there is no
-    standby.
+    Return a reader that also asks the standby (`serving.standby_…`) if `store` is slow, or None if
+    there is no standby.
 
     Raises:
         ConfigError: the store's engine does not support such a standby.

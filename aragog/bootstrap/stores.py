@@ -207,7 +207,7 @@ _CONTENT_METHODS = ("put", "put_many", "get", "delete")
 
 
 class _TimedAdapter:
-    """Wraps an adapter and times its calls to some methods."""
+    """Wraps an adapter and times the calls to some of its methods."""
 
     def __init__(
         self, adapter: Any, names: tuple[str, ...], histogram: Histogram, prefix: str = ""

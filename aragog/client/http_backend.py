@@ -86,7 +86,7 @@ class HttpBackend:
         self._display_address = without_password(self._address)
         self._formats = FieldFormats(field_formats)
         self._session = requests.Session()
-        self._session.trust_env = False  # no proxy between services, and no ~/.netrc
+        self._session.trust_env = False  # use no proxy between services, and no ~/.netrc
         adapter = DeadlineAdapter(pool_connections=1, pool_maxsize=pool_size)
         self._session.mount(self._address, adapter)
         if token is not None:

@@ -1,5 +1,5 @@
 """
-The producer, which enqueues URLs, one or ten million, and returns a status for each.
+The producer. It enqueues URLs, one or ten million, and returns a status for each of them.
 
     from aragog.client import Aragog
 
@@ -127,7 +127,7 @@ class Aragog:
         {arguments}
 
         Raises:
-            BrokerUnavailable: some URLs may not be enqueued; call again with all of them.
+            BrokerUnavailable: some URLs may not have been enqueued; call again with all of them.
             SlowDown: the same, because a server is nearly full; see `backlog`.
             BadInput: an option is invalid.
         """
@@ -156,7 +156,7 @@ class Aragog:
 
         Raises:
             InvalidUrl: one of them is not a URL; nothing was sent.
-            BrokerUnavailable: perhaps only some are watched; call again with all of them.
+            BrokerUnavailable: some of them may not be watched yet; call again with all of them.
         """
         self._send_watches(urls, owner, watch=True)
 

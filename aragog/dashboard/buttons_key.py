@@ -2,7 +2,7 @@
 The key that enables Flower's buttons on one machine. `aragog up` prints a link with the key.
 
 Flower allows changes only with a login, or with `FLOWER_UNAUTHENTICATED_API`, which opens its API
-to every program and web page on the machine. The link stores a cookie in the browser that scripts
+to every program and web page on the machine. In the browser, the link stores a cookie that scripts
 cannot read and other sites cannot send. Requests caused by another site or port are also refused.
 If a login or that variable is set, there is no key.
 """

@@ -163,7 +163,7 @@ MAX_QUEUES = 100
 
 
 def _from_zero(names: Iterable[str], counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the counts, with 0 for missing ones, because a rate needs a series from 0 on."""
+    """Return the counts, with 0 for missing ones. To compute a rate, a series must start at 0."""
     return {**dict.fromkeys(names, 0), **counts}
 
 

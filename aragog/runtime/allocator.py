@@ -13,9 +13,9 @@ def return_large_blocks() -> None:
     """
     Make malloc return large blocks to the operating system as soon as they are freed.
 
-    By default, each time a large block is freed, glibc raises the size from which blocks get their
-    own mapping, up to 32 MiB. Large responses would then be allocated in the heaps of many threads
-    and stay there.
+    By default, each time a large block is freed, glibc raises the threshold above which blocks get
+    their own mapping, up to 32 MiB. Large responses would then be allocated in the heaps of many
+    threads and stay there.
     """
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _OWN_MAPPING_BYTES)

@@ -43,7 +43,7 @@ def _is_found(module: str) -> bool:
 
 def install_command(extra: str) -> str:
     """
-    Return the command that installs an extra in the environment of aragog.
+    Return the command that installs an extra in aragog's environment.
 
     aragog itself is already installed, so pip only looks up the packages of the extra.
     """
