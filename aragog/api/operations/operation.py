@@ -1,9 +1,10 @@
 """
 The definition of an operation, which is a call that other programs can make over any protocol.
 
-An operation is a function of a `Caller` and a typed request. Its properties are declared with it,
-such as the scope that a token needs, whether it may be repeated, what it blocks on, and its names
-in HTTP and Thrift. Servers, clients and documents are derived from these (docs/extending.md).
+An operation is a function of a `Caller` and a typed request. Its properties are declared next to
+the function, including the scope that a token needs, whether it may be repeated, what it blocks on,
+and its names in HTTP and Thrift. Servers, clients and documents are derived from these
+(docs/extending.md).
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ class AccessLog:
 
     def should_log(self, *, failed: bool) -> bool:
         """
-        True if a request should be logged; `failed` means that the server could not
-        answer it.
+        Return True if a request should be logged. `failed` means that the server could not answer
+        it.
         """
         return failed or (self._share > 0 and self._random.random() < self._share)
 

@@ -29,7 +29,7 @@ class ConnectedClient(Protocol):
 
     @property
     def idle_since_s(self) -> float | None:
-        """When it became idle, by a monotonic clock, or None while it is handling a request."""
+        """The monotonic time at which it became idle, or None while it is handling a request."""
 
     def abort(self) -> None:
         """Close it at once."""

@@ -167,7 +167,7 @@ def tagged_response(request: Request, value: Any, version: str, **headers: str) 
     """
     Return a value as JSON with an ETag, or 304 if the client already has it.
 
-    The tag consists of the record's version and a hash of the body. The `If-Match` of a write is
+    The tag consists of the record's version and a hash of the body. A write's `If-Match` is
     compared with the version.
     """
     body = orjson.dumps(value)

@@ -28,7 +28,7 @@ from aragog.settings import ServingSettings
 
 DRAIN_S = 5
 EXTRA_FILES = 1024
-"""How many files must be open in addition to the client connections over HTTP and Thrift."""
+"""How many open files the server needs in addition to its HTTP and Thrift connections."""
 
 
 def listen(settings: ServingSettings) -> socket.socket:

@@ -282,7 +282,7 @@ _LEFT_OUT = record_template.encode_missing(
 
 
 def _without_excess(results: list[bytes], excess: int) -> list[bytes]:
-    """Remove results from the end until at least `-excess` bytes are removed, and return the rest."""
+    """Remove results from the end until `-excess` bytes are removed, and return the rest."""
     while results and excess < 0:
         excess += len(results.pop())
     return results
