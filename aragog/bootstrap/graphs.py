@@ -34,7 +34,7 @@ def graph_tables(settings: Settings, name: str) -> Tables:
     Return a graph's tables on the store's engine.
 
     On SQLite they are in the folder `graphs/<name>` next to the store's, on PostgreSQL in the
-    schema `<postgres_schema>_g_<name>`; on HBase they have the prefix `<hbase_prefix>g_<name>_`.
+    schema `<postgres_schema>_g_<name>`. On HBase, they have the prefix `<hbase_prefix>g_<name>_`.
     """
     store = settings.store
     if store.engine == "sqlite":

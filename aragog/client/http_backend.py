@@ -68,8 +68,8 @@ class HttpBackend:
     See `Backend`.
 
     Values are sent as base64, so their exact bytes arrive. Values in responses are decoded
-    according to their formats, so JSON may be escaped differently, and a field whose format is
-    unknown to this client is read as text.
+    according to their formats. JSON may therefore be escaped differently, and a field whose format
+    this client does not know is read as text.
 
     Args:
         address: the server's address, such as `http://127.0.0.1:8100`.

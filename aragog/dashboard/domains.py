@@ -219,7 +219,7 @@ class DomainList:
     Args:
         walk: starts an iteration over the store's hosts after the given reversed labels.
         key_of: returns the limiter key of a host.
-        known: keys in the limiter or the overrides, which may have no stored URL.
+        known: keys in the limiter or the overrides. They may have no stored URLs.
         may_split_key: returns True if an override may split a key's subdomains among several keys.
         stopwatch_s: a monotonic clock that measures how long a search has been reading.
         page_size: number of domains per page.

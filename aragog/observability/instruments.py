@@ -130,7 +130,7 @@ class Counter:
 REQUEST_BOUNDS_S = (
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
 )  # fmt: skip
-"""The buckets for HTTP requests and Thrift calls, which each server exports itself."""
+"""The buckets for HTTP requests and Thrift calls. Each server exports these metrics itself."""
 
 STAGE_SECONDS = Histogram(
     "aragog_stage_seconds",

@@ -321,7 +321,7 @@ class GreenBatch:
     def submit_urgent(
         self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> GreenCall[T]:
-        """Submit an urgent call, which does not wait for calls that are not urgent."""
+        """Submit an urgent call. It does not wait for calls that are not urgent."""
         return self._begin(lambda: function(*args, **kwargs), urgent=True)
 
     def _begin(self, function: Callable[[], T], *, urgent: bool) -> GreenCall[T]:

@@ -25,8 +25,8 @@ def fits(path: str | os.PathLike[str]) -> bool:
 
 def short_folder(below_bytes: int, shared: Sequence[str] = SHARED_FOLDERS) -> Path:
     """
-    Return a folder for temporary files whose path is short enough for a socket in it with a name of
-    `below_bytes` bytes.
+    Return a folder for temporary files that leaves room for `below_bytes` more bytes in a socket's
+    path.
 
     This is TMPDIR if it is short enough, or else the first suitable folder of `shared`. Processes
     with the same environment get the same folder.

@@ -193,7 +193,7 @@ def holder_errors(caller: Caller, graph: str | None = None) -> Iterator[None]:
 
 
 def application_node(caller: Caller, node: str) -> bytes:
-    """Return the id of a node in the store that is not a page. Raises BadInput for a page."""
+    """Return the id of a store node that is not a page. Raises BadInput for a page."""
     key = page_node(caller, node, None)
     if "://" in node or caller.store.zen.nodes.get(key, [nodes.URL, nodes.REMOVED]):
         raise BadInput(f"node: {node[:100]!r} is a page; use `put` and `remove`")

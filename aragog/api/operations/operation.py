@@ -295,7 +295,7 @@ def _always(_request: Any) -> bool:
 
 
 class OperationDecorator(Protocol[P, Q_co]):
-    """The decorator that `operation` returns, which turns a function into an operation."""
+    """The decorator that `operation` returns. It turns a function into an operation."""
 
     @overload
     def __call__(self, run: Callable[[Caller, Q_co], Steps[R]], /) -> Operation[P, R]: ...

@@ -39,7 +39,7 @@ class PinCard:
     """A page's card."""
 
     picture: str | None
-    """An absolute URL on a public host, which the viewer's browser would load."""
+    """An absolute URL on a public host. The viewer's browser loads it."""
     lines: tuple[CardLine, ...]
 
     @property

@@ -7,8 +7,8 @@ exceeds them, the extracting process ends, but the server does not. The work on 
 its deadline, or when the last caller stops waiting.
 
 Callers occupy no thread while they wait. Callers that want the text of the same bytes share one
-run, and a page that exceeded its limits is refused for a while without another run. The cost of a
-hostile page therefore does not depend on the number of requests for it.
+extraction, and a page that exceeded its limits is refused for a while without another one. The cost
+of a hostile page therefore does not depend on the number of requests for it.
 
 Sites share the processes fairly. The next page is from the site that used the least time in the
 last minute, and sites that used more than `SLOW_SITE_S` leave one process to the others. Even many

@@ -50,8 +50,8 @@ MIN_DELAY_S, MAX_DELAY_S, FIRST_DELAY_S = 0.001, 0.1, 0.02
 DOWN_P99_FACTOR = 10
 MIN_DOWN_S, MAX_DOWN_S = 0.05, 0.25
 """
-If the primary has not responded for ten times its 99th percentile, within these bounds, every late
-read is hedged regardless of the budget.
+The primary counts as down once it has not responded for ten times its 99th percentile, within these
+bounds. Every late read is then hedged regardless of the budget.
 """
 DEADLINE_SHARE = 0.5
 """A read that has waited for this fraction of its deadline is hedged regardless of the budget."""
@@ -82,7 +82,7 @@ class Latencies:
             self._total = sum(self._counts)
 
     def quantiles(self, *shares: float) -> list[float]:
-        """Return upper bounds, in seconds, of these quantiles, which must be in ascending order."""
+        """Return upper bounds, in seconds, for quantiles that are given in ascending order."""
         result: list[float] = []
         total, bound_s = 0.0, _MIN_BUCKET_S
         for count in self._counts:

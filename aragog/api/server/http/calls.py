@@ -26,8 +26,7 @@ MAX_BROKER_THREADS = 4
 MAX_EXPLAIN_THREADS = 2
 MAX_FETCH_THREADS = 8
 """
-How many threads read the store and enqueue for waiting callers; waiting itself
-needs no thread.
+How many threads read the store and enqueue for waiting callers. Waiting itself needs no thread.
 """
 
 

@@ -163,7 +163,7 @@ class FastReads:
         return done
 
     def _encode_headers(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-        """Return the default response headers, which the server renews every second, as bytes."""
+        """Return the default response headers as bytes. The server renews them every second."""
         if headers is not self._common_source:
             self._common_source = headers
             self._common = b"".join(b"%b: %b\r\n" % pair for pair in headers)

@@ -121,7 +121,7 @@ def _refuse_repeated(body: bytes, members: Mapping[str, Any]) -> None:
     if is_flat and all(body.count(f'"{name}"'.encode()) == 1 for name in members):
         return
     try:
-        # Keep numbers as strings, which is fast and has no limit on digits.
+        # Keep numbers as strings. This is fast and does not limit the number of digits.
         json.loads(body, object_pairs_hook=distinct, parse_int=str, parse_float=str)
     except RecursionError as error:
         raise BadInput("the body is nested too deeply") from error

@@ -153,7 +153,7 @@ class ApiServer(uvicorn.Server):
 
 
 def allow_connections(settings: ServingSettings) -> None:
-    """Raise the limit on open files, which is often 1,024, as far as needed and permitted."""
+    """Raise the limit on open files (often 1,024) as far as needed and permitted."""
     raise_limit(max(REQUESTED_LIMIT, EXTRA_FILES + 2 * settings.max_connections))
 
 

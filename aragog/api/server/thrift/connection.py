@@ -1,5 +1,5 @@
 """
-One connection, which receives frames and sends replies, for one call at a time.
+One connection. It receives frames and sends replies, for one call at a time.
 
     IDLE ──begin of a frame──▶ RECEIVING ──its end──▶ CALLING ──reply──▶ IDLE
                                                          ├─more data arrived─▶ QUEUED

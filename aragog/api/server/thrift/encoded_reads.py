@@ -1,5 +1,5 @@
 """
-Optimized versions of `get` and `get_many`, which encode Thrift records from stored values.
+Optimized versions of `get` and `get_many`. They encode Thrift records from stored values.
 
 Calls that select fields and do not request facts share a read. That takes half the CPU time of the
 generic operation for `get`, and less than half for `getMany` (docs/adr/0109). The records are
