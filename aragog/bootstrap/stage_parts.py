@@ -129,7 +129,7 @@ def _discovery(
     checks: CrawlChecks,
     clock: Clock,
 ) -> Discovery:
-    """Return the service that follows links, and holds back those that may lead into a trap."""
+    """Return the service that follows links. It holds back links that may lead into a trap."""
     recognizes_traps = settings.pipeline.recognize_traps
     budgets = LinkBudgets(shared.traps, shared.held_links, shared.counters)
     return Discovery(

@@ -195,7 +195,7 @@ def change_domain(
 
 
 class HostSource(Protocol):
-    """Iterates over hosts by their reversed labels (`zengraph.records.LabelWalk`)."""
+    """Iterates over hosts, sorted by their reversed labels (`zengraph.records.LabelWalk`)."""
 
     def first(self) -> str | None:
         """Return the next host with its labels reversed, or None at the end."""

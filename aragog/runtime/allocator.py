@@ -23,8 +23,7 @@ def return_large_blocks() -> None:
 
 def return_freed() -> None:
     """
-    Return all free pages to the operating system now, even from the middle of the heap
-    (malloc_trim(3)).
+    Return all free pages to the operating system, even those inside the heap (malloc_trim(3)).
 
     Call it after startup, which leaves 1.4 MB of unused memory in a worker and 4 MB in the API. It
     then takes less than a millisecond. Reusing memory later costs one page fault per 4 KiB.

@@ -1,8 +1,4 @@
-"""
-The progress of batches of enqueued URLs, with an estimate of when they will finish.
-
-The estimate is based on slots, which are the times at which a domain's URLs may be fetched.
-"""
+"""The progress of batches of enqueued URLs, with an estimate of when they will finish."""
 
 from __future__ import annotations
 
@@ -17,7 +13,8 @@ from aragog.crawl.politeness.slots import DomainReport
 from aragog.runtime.clock import Clock, SystemClock
 
 MAX_DOMAINS = 1000
-"""How many domains' slots are looked up, starting with those that have the most unfinished URLs."""
+"""How many domains' slots (the times at which URLs may be fetched) are looked up. Those with the
+most unfinished URLs come first."""
 MAX_SLOWEST = 10
 _IN_TRANSIT = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
 

@@ -1,5 +1,5 @@
 """
-Fetch a URL now for a waiting caller. Reads that may fetch first, and calls to fetch, use this.
+Fetch a URL now for a waiting caller. Operations that fetch, or read and may fetch first, use this.
 
 A URL that is unknown or too old is enqueued at the highest priority. After the caller's time limit,
 the response is whatever the store has by then. Concurrent callers share one fetch. If the URL is

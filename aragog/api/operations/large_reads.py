@@ -22,7 +22,7 @@ MAX_CONCURRENT = 2
 MIN_LIMITED_BYTES = 1_048_576
 MAX_BYTES = 33_554_432
 MAX_WAIT_S = 0.5
-"""This is longer than a large read takes, but shorter than a request's deadline."""
+"""How long a read waits for a permit. Large reads take less time, and deadlines are longer."""
 
 
 class TooManyReads(TransientError):

@@ -1,5 +1,5 @@
 """
-Extract the main text of pages in a limited number of separate processes, with a deadline per page.
+Extract pages' main text in a limited number of separate processes, with a deadline per page.
 
 The library that extracts main text is Python code, and pages may be hostile. It runs within the
 limits for each page (`pipeline.page_max_cpu_s`, `pipeline.page_max_memory_bytes`). If a page
@@ -101,7 +101,7 @@ class TextProcesses:
     Extracts the main text of pages. Thread-safe. Close it, or let it end with the process.
 
     Args:
-        settings: the text finder and the limits of a page.
+        settings: the text finder and the limits for each page.
         deadline_s: time limit for a page, from the request on.
         max_waiting: how many pages may wait for a process.
         slow_site_s: a site whose pages took longer than this within a minute may not use the last

@@ -47,7 +47,7 @@ class AccessLog:
             call: the route or method that was called.
             target: the requested path or arguments, as the caller sent them.
             result: the response's status, or the outcome of the call.
-            ms: time from the arrival of the request to its response.
+            ms: time from the request's arrival to its response.
             token: the name of the bearer token.
         """
         line = {

@@ -225,7 +225,7 @@ class HedgedReads:
         """
         Run `call(store)` on the primary, and on the standby if the primary is slow or fails.
 
-        An empty result from the standby is ignored, since it may lack the latest writes.
+        An empty result from the standby is ignored, since the standby may lack the latest writes.
 
         Raises:
             Exception: the exception that `call` raised on the primary, if the standby has no result
@@ -337,7 +337,7 @@ class HedgedReads:
 
 
 def _is_outage(error: BaseException | None) -> bool:
-    """Return True for a temporary failure of the store, but not for a limit of this process."""
+    """Return True if the store fails temporarily, but not if this process exceeds a limit."""
     bounds = (ReadAbandoned, ReadTooLarge, TooManyReads)
     return isinstance(error, TRANSIENT) and not isinstance(error, bounds)
 

@@ -178,7 +178,7 @@ class _Exchange:
         self._should_close = False
 
     async def send(self, message: Message) -> None:
-        """Forward a message to the server, with the body in pieces of bounded size."""
+        """Forward a message to the server, splitting the body into pieces of bounded size."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
             self._seconds = time.perf_counter() - self._started_at_s

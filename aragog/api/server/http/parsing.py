@@ -30,7 +30,7 @@ class _Stopped(Exception):
 
 
 class RequestEvents(Protocol):
-    """The callbacks of a parser, in the order of the calls for each request."""
+    """A parser's callbacks, in the order in which they are called for each request."""
 
     def on_head(self) -> Problem | None:
         """Called when the head is complete. Returns a problem to refuse the request."""
