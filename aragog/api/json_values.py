@@ -86,7 +86,7 @@ def fresh_json(page: FetchedPage, formats: FieldFormats) -> dict[str, Any]:
 
 
 def fresh_of(raw: Mapping[str, Any], url: str, formats: FieldFormats) -> FetchedPage:
-    """The inverse of `fresh_json`; `url` is the requested URL, normalized."""
+    """The inverse of `fresh_json`. `url` is the requested URL in its normalized form."""
     age = raw.get("freshness", raw)
     names = ("state", "age_s", "fetching", "reason")
     return FetchedPage(

@@ -12,8 +12,8 @@ then four times the median, but at least the percentile that uses up the budget.
 
 Reads from both stores are limited (`large_reads.py`). Each store has its own permits for large
 reads, because reads that hang on a stalled primary keep their permits, and the standby must still
-be able to respond. An abandoned read, whose caller has disconnected or got a result from the other
-store, stops before its next row.
+be able to respond. A read is abandoned once its caller has disconnected or got a result from the
+other store. It then stops before its next row.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ class HedgedReads:
 
     Args:
         primary: the store that is written to.
-        standby: a replica, whose data may be older.
+        standby: a replica. Its data may be older.
         threads: how many reads of each store run at the same time.
         deadline_s: how long callers wait for a read.
         policy: decides when to use the standby.

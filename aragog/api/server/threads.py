@@ -274,7 +274,7 @@ class _Threads(Generic[T]):
     """
     Threads with one queue.
 
-    The most recently idle thread is woken first, because its connections and caches are warm.
+    The thread that became idle last is woken first, because its connections and caches are warm.
 
     Args:
         name: prefix of the threads' names.

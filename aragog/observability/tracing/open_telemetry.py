@@ -2,8 +2,8 @@
 The tracer based on OpenTelemetry's SDK.
 
 If the program has its own TracerProvider, aragog's spans are exported with the program's spans. All
-other processes export by OTLP over HTTP. `OTEL_` variables set the endpoint and the resource
-(https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
+other processes export spans with OTLP over HTTP. `OTEL_` variables set the endpoint and the
+resource (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
 """
 
 from __future__ import annotations
