@@ -3,7 +3,7 @@ Green threads let many network waits share one thread of the operating system.
 
 A fetching worker has hundreds of requests in progress. With one thread per request, switching
 between threads took a fifth of its CPU time. `GreenPool.batch` instead runs calls as greenlets in
-the thread that submits them. A call yields whenever it waits through this module: for a socket
+the thread that submits them. A call yields whenever it uses this module to wait for a socket
 (`wait_readable`, `wait_writable`), for a time (`GreenClock.sleep_s`), or for another thread
 (`GreenEvent`). Code that holds a `threading.Lock` must not wait in any of these ways. Outside of a
 batch, these functions block the thread as usual, so the same code works inside and outside of one.
@@ -59,8 +59,8 @@ class _GreenWait:
 
 class _Hub:
     """
-    Schedules the green threads of one thread. Those that are ready run before those whose wait has
-    just ended.
+    Schedules one thread's green threads. Those that are already ready run before those whose wait
+    has just ended.
     """
 
     def __init__(self) -> None:
