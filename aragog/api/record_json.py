@@ -1,8 +1,9 @@
 """
-Convert a record to JSON. This module alone defines the members, for whole and partial records.
+Convert a record to JSON. The JSON members are defined only here, for both whole and partial
+records.
 
-For reads of named fields, facts are passed on without decoding them, which halves the CPU time of a
-batch (docs/adr/0106).
+Reads of named fields pass the facts on without decoding them. That halves a batch's CPU time
+(docs/adr/0106).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def record_json(record: Record, formats: FieldFormats) -> dict[str, Any]:
 
 def values_json(values: FieldValues, names: Sequence[str], formats: FieldFormats) -> dict[str, Any]:
     """
-    Return the same JSON as `record_json`, for a record of which only some fields were read.
+    Return the same JSON as `record_json`, for a record whose fields were only partly read.
 
     Args:
         values: the values of these fields, read together with facts.

@@ -111,8 +111,8 @@ def explainer(settings: Settings, store: UrlStore) -> Explain:
 
 def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
     """
-    Return hedged reads from `store` and its standby (`serving.standby_…`), or None if there is no
-    standby.
+    Return a reader that also asks the standby (`serving.standby_…`) if `store` is slow, or None if
+    there is no standby.
 
     Raises:
         ConfigError: the store's engine does not support such a standby.
@@ -240,12 +240,12 @@ def open_client(settings: Settings | None = None) -> Iterator[Client]:
     """
     Yield a client that needs no server. It opens the store and the broker itself.
 
-    After its deadline, it does not retry a call, but a call that has reached the store continues
-    (`Client`).
+    After its deadline, a call is not retried. If it has already reached the store, it continues
+    (see `Client`).
 
     Args:
-        settings: None means the settings of the system running in the data folder or, if none is
-            running, those in the file and the environment (`process_settings`).
+        settings: None means the settings of the aragog processes that use the data folder. If none
+            are running, the file and the environment apply (`process_settings`).
     """
     settings = settings or process_settings()
     with (

@@ -1,4 +1,4 @@
-"""Connect the crawl control."""
+"""Connect the crawl control, which starts, pauses and cancels crawls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pinlater.brokers import kind_of
 
 
 def crawl_control(settings: Settings, store: UrlStore | None = None) -> CrawlControl:
-    """Return a system's crawl control. It uses `store` if given, or opens the store on demand."""
+    """Return the crawl control. It uses `store` if given, or opens the store on demand."""
     settings = settings.resolved()
     shared, broker = SharedState.from_settings(settings), settings.broker
     is_pinlater = kind_of(broker.url) == "pinlater"

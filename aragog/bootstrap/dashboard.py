@@ -48,7 +48,7 @@ def components(
     They connect on first use. Call `close` when done.
 
     Args:
-        settings: the system's settings.
+        settings: the crawler's settings.
         clock: measures ages; None means the system clock.
         store: an open store to read. If None, one is opened on demand.
     """
@@ -102,7 +102,7 @@ def _cache_success(make: Callable[[], T]) -> Callable[[], T]:
 
 class RedisServers:
     """
-    The Redis servers in the settings, and the limiter nodes that have joined the ring since.
+    The Redis servers in the settings, and the nodes that later joined the rate limiter's ring.
 
     Args:
         settings: settings with their effective values (`Settings.resolved`).
@@ -125,7 +125,7 @@ class RedisServers:
         Return a client for each server, keyed by the server's name without the password.
 
         This takes one round trip. While `redis.url` is not responding, nodes that joined later are
-        missing.
+        left out.
         """
         urls = {server_name(url): url for url in (*self._joined(), *self._fixed)}
         for name in urls.keys() - self._clients.keys():

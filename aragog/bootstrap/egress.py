@@ -12,7 +12,7 @@ from aragog.settings import Settings
 
 def egress_of(settings: Settings, client: redis.Redis, clock: Clock) -> Egress:
     """
-    Return the egress routes of one process. Failing ones are recorded in the Redis at `redis.url`.
+    Return the egress routes of one process. Failing routes are recorded in Redis (`redis.url`).
 
     Raises:
         ConfigError: `fetch.proxy` is not a valid proxy, or a setting refers to credentials that

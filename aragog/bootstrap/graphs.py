@@ -14,7 +14,7 @@ from zengraph import Limits, Schema
 from zengraph.tables import Tables
 
 _SHARDS = 4
-"""The number of a graph's files on SQLite. This is part of the stored format."""
+"""How many SQLite files a graph has. This is part of the stored format."""
 
 
 def application_graphs(settings: Settings) -> ApplicationGraphs:
@@ -34,7 +34,7 @@ def graph_tables(settings: Settings, name: str) -> Tables:
     Return a graph's tables on the store's engine.
 
     On SQLite they are in the folder `graphs/<name>` next to the store's, on PostgreSQL in the
-    schema `<postgres_schema>_g_<name>`; on HBase they have the prefix `<hbase_prefix>g_<name>_`.
+    schema `<postgres_schema>_g_<name>`. On HBase, they have the prefix `<hbase_prefix>g_<name>_`.
     """
     store = settings.store
     if store.engine == "sqlite":

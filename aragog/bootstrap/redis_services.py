@@ -109,7 +109,10 @@ def limiter_ring(settings: Settings, note: Callable[[str], None] = lambda _: Non
 
 
 def lines_of(settings: Settings) -> Lines:
-    """Return the queues in which URLs wait for slots. They connect to Redis on first use."""
+    """
+    Return the queues in which URLs wait for a slot, the time at which they may be fetched. The
+    queues connect to Redis on first use.
+    """
     return Lines(SharedState.from_settings(settings).nodes, prefix=settings.redis.prefix)
 
 
@@ -136,8 +139,8 @@ def waiting_jobs(settings: Settings) -> WaitingJobs | None:
 
 def fetch_gate(settings: Settings) -> Callable[[], Allowance] | None:
     """
-    Return the gate, which is the check that a worker runs before it claims fetch jobs, or None if
-    the broker has no gates.
+    Return the gate, a check that workers run before they claim fetch jobs. Returns None if the
+    broker has no gates.
     """
     settings = settings.resolved()
     if kind_of(settings.broker.url) != "pinlater":
@@ -150,8 +153,8 @@ def release_gate(settings: Settings) -> Callable[[], bool]:
     """
     Return a function that returns True if URLs may leave their waiting queues now.
 
-    URLs must wait while the spool is closed. In a worker that claims fetch jobs, the gate has
-    already read whether it is closed.
+    URLs must wait while the spool, which holds fetched pages, is closed. In a worker that claims
+    fetch jobs, the gate has already checked this.
     """
     if gates.has_gate(Queue.FETCH):
         return lambda: gates.allowance(Queue.FETCH).lowest > URGENT
@@ -195,7 +198,7 @@ def takedown_purge(settings: Settings, store: UrlStore) -> Purge:
 
 class TakedownSharing:
     """
-    Notifies the rest of the system that a store's takedowns have changed.
+    Notifies the other aragog processes that a store's takedowns have changed.
 
     Args:
         settings: the settings for Redis and the broker.

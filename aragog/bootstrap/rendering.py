@@ -31,7 +31,7 @@ class RendererOnDemand:
         return self._renderer.render(document, fetch)
 
     def close(self) -> None:
-        """Stop the browser of this thread."""
+        """Stop this thread's browser."""
         if self._renderer is not None:
             self._renderer.close()
 

@@ -1,4 +1,4 @@
-"""Connect polite fetches of individual URLs, for programs that are not workers."""
+"""Fetch individual URLs politely, for programs that are not workers."""
 
 from __future__ import annotations
 
@@ -99,5 +99,5 @@ def single_fetches(settings: Settings) -> SingleFetches:
 
 
 def _single_fetch_settings(fetch: FetchSettings) -> FetchSettings:
-    """Return settings for one request at a time, of any content type."""
+    """Return settings for sending one request at a time and accepting any content type."""
     return dataclasses.replace(fetch, content_types=("*/*",), max_redirects=0)

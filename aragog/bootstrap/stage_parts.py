@@ -129,7 +129,7 @@ def _discovery(
     checks: CrawlChecks,
     clock: Clock,
 ) -> Discovery:
-    """Return the service that follows links, and holds back those that may lead into a trap."""
+    """Return the service that follows links. It holds back links that may lead into a trap."""
     recognizes_traps = settings.pipeline.recognize_traps
     budgets = LinkBudgets(shared.traps, shared.held_links, shared.counters)
     return Discovery(
@@ -165,7 +165,7 @@ def _access(settings: Settings, store: UrlStore, clock: Clock) -> Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetchers:
-    """The fetchers of one process, each with limits for the resources that it fetches."""
+    """One process's fetchers, each with limits for the kind of resource that it fetches."""
 
     pool: GreenPool
     robots_pool: GreenPool

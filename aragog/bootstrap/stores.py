@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # imports of optional dependencies
 
 
 def tables(settings: Settings) -> Tables:
-    """Return the cell tables on the configured engine."""
+    """Return the cell tables, whose rows consist of named cells, on the configured engine."""
     store = settings.store
     if store.engine == "memory":
         return MemoryTables()
@@ -207,7 +207,7 @@ _CONTENT_METHODS = ("put", "put_many", "get", "delete")
 
 
 class _TimedAdapter:
-    """Wraps an adapter and times its calls to some methods."""
+    """Wraps an adapter and times the calls to some of its methods."""
 
     def __init__(
         self, adapter: Any, names: tuple[str, ...], histogram: Histogram, prefix: str = ""

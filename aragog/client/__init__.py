@@ -1,5 +1,5 @@
 """
-The Python API for other programs, which enqueue URLs (`Aragog`) or use the store (`connect`).
+The Python API for programs that enqueue URLs (`Aragog`) or use the store (`connect`).
 
     from aragog.client import connect
 

@@ -53,7 +53,7 @@ class AsyncClient:
 
     Args:
         client: executes the calls.
-        pool_size: how many calls run at the same time. Further calls wait.
+        pool_size: how many calls may run at the same time. Further calls wait.
     """
 
     def __init__(self, client: Client, *, pool_size: int) -> None:

@@ -41,7 +41,7 @@ def connect(
         token: a bearer token, or None if the server requires none.
         deadline_s: time limit for each call, including retries.
         pool_size: number of connections to keep open.
-        tls: for `thrifts`, the certificates to trust; the system's if None.
+        tls: for `thrifts`, the certificates to trust; None means the operating system's.
         field_formats: the server's `store.field_formats`, used to decode values. Over HTTP, they
             also determine how JSON values become bytes.
 

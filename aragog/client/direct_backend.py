@@ -40,7 +40,7 @@ def _client_errors() -> Iterator[None]:
 
 class DirectBackend:
     """
-    See `Backend`. `limit_s` is not enforced. Only the engine's own timeouts limit a call.
+    See `Backend`. `limit_s` is not enforced, so only the engine's own timeouts limit a call.
 
     Args:
         parts: the services that operations use. The caller closes them.

@@ -1,5 +1,5 @@
 """
-Calls over HTTP and JSON, with the library `requests`.
+Calls operations over HTTP with JSON, using the library `requests`.
 
 The timeout limits a request as a whole. The standard adapter of `requests` would apply it to each
 read of the response.
@@ -68,8 +68,8 @@ class HttpBackend:
     See `Backend`.
 
     Values are sent as base64, so their exact bytes arrive. Values in responses are decoded
-    according to their formats, so JSON may be escaped differently, and a field whose format is
-    unknown to this client is read as text.
+    according to their formats. JSON may therefore be escaped differently, and a field whose format
+    this client does not know is read as text.
 
     Args:
         address: the server's address, such as `http://127.0.0.1:8100`.
@@ -86,7 +86,7 @@ class HttpBackend:
         self._display_address = without_password(self._address)
         self._formats = FieldFormats(field_formats)
         self._session = requests.Session()
-        self._session.trust_env = False  # no proxy between services, and no ~/.netrc
+        self._session.trust_env = False  # use no proxy between services, and no ~/.netrc
         adapter = DeadlineAdapter(pool_connections=1, pool_maxsize=pool_size)
         self._session.mount(self._address, adapter)
         if token is not None:
@@ -98,7 +98,7 @@ class HttpBackend:
             "content_part": self._content,
             "delete_fields": self._delete_fields,
         }
-        """Operations whose HTTP requests are more than their options as JSON."""
+        """Operations whose HTTP requests need more than their options as JSON."""
 
     def call(self, operation: Operation[Any, R], request: Any, *, limit_s: float) -> R:
         special_call = self._special_calls.get(operation.name)

@@ -1,8 +1,8 @@
 """
 An adapter for requests that enforces `Timeout(total=…)` until the end of the response's body.
 
-urllib3 allows each read of a response the time that was left when its headers were requested. So a
-server that sends a byte now and then could block a call forever.
+urllib3 gives every read of a body the full time that was left when the headers were requested. A
+server that sends a byte now and then could therefore block a call forever.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class DeadlineAdapter(HTTPAdapter):
 
 
 class _DeadlineReader(io.RawIOBase):
-    """Reads a socket until the timeout that it had at the start has passed."""
+    """Reads from a socket, and fails once the timeout that it had at the start has passed."""
 
     def __init__(self, sock: socket.socket, source: io.RawIOBase) -> None:
         left_s = sock.gettimeout()

@@ -1,5 +1,5 @@
 """
-The producer, which enqueues URLs, one or ten million, and returns a status for each.
+The producer. It enqueues URLs, one or ten million, and returns a status for each of them.
 
     from aragog.client import Aragog
 
@@ -42,7 +42,7 @@ from urlspelling import normalize
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The load of the system, so that producers can slow down before their URLs are refused."""
+    """The crawler's load, so that producers can slow down before their URLs are refused."""
 
     in_flight: int
     """The number of URLs that were accepted but are neither stored nor given up on yet."""
@@ -85,8 +85,8 @@ class Aragog:
     invalid None
 
     Args:
-        settings: None means the settings of the system running in the data folder or, if none is
-            running, those in the file and the environment (`process_settings`).
+        settings: None means the settings of the aragog processes that use the data folder. If none
+            are running, the file and the environment apply (`process_settings`).
     """
 
     def __init__(self, settings: Settings | None = None) -> None:
@@ -120,14 +120,14 @@ class Aragog:
     @takes(EnqueueArguments)
     def enqueue(self, urls: Iterable[str], arguments: EnqueueArguments) -> list[EnqueueResult]:
         """
-        Enqueue URLs, in any spelling, and return a result for each, in order.
+        Enqueue URLs, in any form, and return a result for each, in order.
 
         Accepts up to about 100,000 URLs per call; use `enqueue_all` for more.
 
         {arguments}
 
         Raises:
-            BrokerUnavailable: some URLs may not be enqueued; call again with all of them.
+            BrokerUnavailable: some URLs may not have been enqueued; call again with all of them.
             SlowDown: the same, because a server is nearly full; see `backlog`.
             BadInput: an option is invalid.
         """
@@ -148,7 +148,7 @@ class Aragog:
 
     def watch(self, urls: str | Iterable[str], owner: str) -> None:
         """
-        Keep URLs fresh for `owner` until `unwatch` is called with any spelling or alias.
+        Keep URLs fresh for `owner` until `unwatch` is called with any form or alias of the URL.
 
         This method does not fetch: call `enqueue` as well. It sends messages, which workers process
         within seconds. Repeating it is harmless. If an owner calls `watch` and `unwatch` for the
@@ -156,7 +156,7 @@ class Aragog:
 
         Raises:
             InvalidUrl: one of them is not a URL; nothing was sent.
-            BrokerUnavailable: perhaps only some are watched; call again with all of them.
+            BrokerUnavailable: some of them may not be watched yet; call again with all of them.
         """
         self._send_watches(urls, owner, watch=True)
 
@@ -183,7 +183,7 @@ class Aragog:
 
     def backlog(self) -> Backlog:
         """
-        Return the system's load: URLs in flight, Redis memory usage, and whether fetching is
+        Return the crawler's load: URLs in flight, Redis memory usage, and whether fetching is
         paused.
 
         Raises:

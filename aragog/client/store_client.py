@@ -90,7 +90,7 @@ class Client(AbstractContextManager["Client"]):
     """
     Reads and writes the UrlStore. It is thread-safe. Create a new one after a fork.
 
-    Every method accepts any spelling of a URL and raises
+    Every method accepts any form of a URL and raises
 
     - `InvalidUrl`, `BadInput`: the arguments are wrong; nothing was sent or written;
     - `AccessDenied`: the token lacks the scope;
@@ -108,10 +108,10 @@ class Client(AbstractContextManager["Client"]):
 
     Args:
         backend: sends the requests.
-        deadline_s: time limit for each call, including retries. Without a server it only ends the
-            retries. A call that has reached the store then takes as long as the store's own limits
-            (`store.hbase_timeout_ms`, `content.s3_read_timeout_s`) allow. A waiting call may take
-            `wait_ms` or `max_wait_ms` plus 5 s.
+        deadline_s: time limit for each call, including retries. Without a server, it only ends the
+            retries, and a call that has reached the store may take as long as the store's own
+            limits (`store.hbase_timeout_ms`, `content.s3_read_timeout_s`) allow. A waiting call may
+            take `wait_ms` or `max_wait_ms` plus 5 s.
     """
 
     def __init__(self, backend: Backend, *, deadline_s: float = DEADLINE_S) -> None:
@@ -228,7 +228,7 @@ class Client(AbstractContextManager["Client"]):
         self.close()
 
     def _call_in_parts(self, operation: Operation[Any, Any], request: Any) -> Any:
-        """Return the response to a request whose list may be too long for one request."""
+        """Send a request, split into several if its list is too long, and return the response."""
         name = operation.split_option
         if name is None:
             return self._call_with_retries(operation, request)

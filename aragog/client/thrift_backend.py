@@ -1,4 +1,4 @@
-"""Calls over Thrift. Encodes arguments, and decodes replies to values and errors."""
+"""Calls operations over Thrift. Encodes arguments, and decodes replies into values and errors."""
 
 from __future__ import annotations
 
@@ -111,8 +111,8 @@ def raise_item_error(result: Any) -> None:
 
 def without_fields(record: PageRecord | TakenDown | None) -> PageRecord | TakenDown | None:
     """
-    Remove the fields for a caller who requested none. In Thrift, an empty list
-    means all fields.
+    Remove the fields if the caller requested none. Thrift cannot express that, because an
+    empty list means all fields.
     """
     if isinstance(record, PageRecord):
         record.fields.clear()

@@ -48,7 +48,8 @@ class ThriftConnectionPool:
         Return an idle connection, or a new one.
 
         Raises:
-            OSError, EOFError: the connection failed. Errors of `on_open` are raised as they are.
+            OSError, EOFError: the connection failed. Errors that `on_open` raises are passed on
+                unchanged.
         """
         with self._lock:
             while self._idle:

@@ -30,7 +30,7 @@ from pinlater.admin import Admin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Components:
-    """The components of one system that the dashboard reads. All are thread-safe."""
+    """The components that the dashboard reads, such as the store and the queues. Thread-safe."""
 
     user_agent: str
     """The crawler's name in robots.txt."""

@@ -79,7 +79,7 @@ class DomainRow:
 
 @dataclass(frozen=True, slots=True)
 class DomainFacts:
-    """What all components of the system know about one domain."""
+    """What the limiter, Redis, the queues and the store know about one domain."""
 
     report: DomainReport
     qps: float
@@ -100,7 +100,7 @@ def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
     This takes one round trip per limiter node, three to Redis, and one or two to the store.
 
     Raises:
-        TransientError: a component of the system does not respond.
+        TransientError: one of these servers does not respond.
         ConfigError: the overrides file is invalid.
     """
     limiter, overrides = components.limiter(), components.overrides()
@@ -145,7 +145,10 @@ def paces(keys: Sequence[str], components: Components) -> dict[str, Pace]:
 
 
 def _robots(keys: Sequence[str], components: Components) -> dict[str, CachedRules]:
-    """Return the rules of each key's own origins, or else those of its domain's newest origin."""
+    """
+    Return each key's robots.txt rules, which come from its own origins or, if these have none, from
+    the most recently stored origin of its domain.
+    """
     domains = [key for key in keys if key == registered_domain(key)]
     newest = components.robots.last_stored_origins(domains)
     origins = {key: [f"https://{key}", f"http://{key}"] for key in keys}

@@ -150,7 +150,7 @@ def live_overrides(components: Components) -> LiveOverrides:
     Return the overrides that can be changed at run time.
 
     Raises:
-        BadInput: this system has no live overrides.
+        BadInput: overrides cannot be changed at run time here.
     """
     live = components.overrides().live
     if live is None:
@@ -195,7 +195,7 @@ def change_domain(
 
 
 class HostSource(Protocol):
-    """Iterates over hosts by their reversed labels (`zengraph.records.LabelWalk`)."""
+    """Iterates over hosts, sorted by their reversed labels (`zengraph.records.LabelWalk`)."""
 
     def first(self) -> str | None:
         """Return the next host with its labels reversed, or None at the end."""
@@ -219,8 +219,8 @@ class DomainList:
     Args:
         walk: starts an iteration over the store's hosts after the given reversed labels.
         key_of: returns the limiter key of a host.
-        known: keys in the limiter or the overrides, which may have no stored URL.
-        may_split_key: returns True if an override may split a key's subdomains over several keys.
+        known: keys in the limiter or the overrides. They may have no stored URLs.
+        may_split_key: returns True if an override may split a key's subdomains among several keys.
         stopwatch_s: a monotonic clock that measures how long a search has been reading.
         page_size: number of domains per page.
         max_read: maximum number of domains that one page of a search reads, within `MAX_READ_S`.

@@ -1,8 +1,8 @@
 """
 Explains a URL, from its normalization to its next refresh, for `aragog explain` and Flower.
 
-It only reads. Each section comes from one component of the system. If a component does not respond,
-its section reports that, and the other sections are not affected.
+It only reads. Each section comes from one component, such as the limiter or the store. If a
+component does not respond, its section reports that, and the other sections are not affected.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TIME_SUFFIX = "_at_ms"
 
 def explain_url(url: str, components: Components) -> Explanation:
     """
-    Explain a URL in any spelling. Takes about ten reads, whatever the size of the store.
+    Explain a URL in any form. Takes about ten reads, whatever the size of the store.
 
     Raises:
         InvalidUrl: the URL cannot be normalized.
@@ -188,7 +188,7 @@ def _backlog(report: DomainReport, queued: int, qps: float) -> Iterator[Line]:
         yield Line("in the queues", f"about {queued:,} URLs", "estimated from a sample")
     if report.waiting or queued:
         total = report.waiting + queued
-        # The limiter's own number covers only the URLs that wait for a slot.
+        # The limiter counts only the URLs that wait for a slot.
         ms = report.backlog_ms + (queued * 1000 / qps if qps else 0)
         yield Line("in all", f"{total:,} URLs, {format_duration(ms)} at this rate")
 

@@ -1,5 +1,5 @@
 """
-Restricts access to Flower by checking Host headers and requiring a login beyond loopback.
+Restricts access to Flower. Checks Host headers, and requires a login if other machines can connect.
 
 Flower itself checks neither. A web page could point its own host name at Flower's loopback address
 (DNS rebinding), read everything that Flower shows, and pause queues if Flower's API needs no login.

@@ -39,7 +39,7 @@ def install(
         allowed_hosts: names that Flower accepts in the Host header, in addition to localhost and IP
             addresses.
         host: where Flower listens if no address is given.
-        crawls: returns the crawl control, always the same object. None if the system has no crawls.
+        crawls: returns the crawl control, always the same object. None if there are no crawls.
         key: the key that enables the buttons (`buttons_key`). If empty, they need a login.
 
     Returns:
@@ -68,7 +68,7 @@ def install(
 
 def no_crawls() -> CrawlControl:
     """
-    Return the crawl control of a system without crawls.
+    Stand in for the function that returns the crawl control, where there are no crawls.
 
     Raises:
         BadInput: always.

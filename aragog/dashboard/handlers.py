@@ -41,7 +41,7 @@ Refresh = Callable[[str], str]
 
 
 class DashboardPage(FlowerPage):
-    """Base class of pages that read more than queues."""
+    """Base class for pages that need more than the queues."""
 
     refusals = BAD_INPUT
     failures = ALL
@@ -98,7 +98,7 @@ class UrlPage(DashboardPage):
 
 
 class StoredPage(NamedTuple):
-    """The stored data on a URL's page; the explanation is separate."""
+    """The stored data that a URL's page shows. The explanation is separate."""
 
     card: PinCard
     links_out: list[str]

@@ -1,11 +1,11 @@
 """
 Prometheus metrics that are collected at scrape time: counts, queues, domains, lag, memory.
 
-All components are read in parallel, each by at most one read at a time, and a scrape waits at most
-`SCRAPE_TIMEOUT_S` for them. A slower read continues in the background. The scrape then shows the
-component's previous values if they are at most `MAX_AGE_S` old, because a busy machine is slow, not
-down. `aragog_part_up` is 0 for a component that failed or has not responded for that long, and
-absent until the first response.
+All components are read in parallel, with at most one read of each at a time. A scrape waits for
+them for at most `SCRAPE_TIMEOUT_S`. A slower read continues in the background. The scrape then
+shows the component's previous values if they are at most `MAX_AGE_S` old, because a slow response
+usually means that the machine is busy. `aragog_part_up` is 0 for a component that failed or has not
+responded for that long, and absent until the first response.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _is_timeout(error: BaseException | None) -> bool:
 
 class MetricsCollector(Collector):
     """
-    The metrics of one system. Register one in each process. Scrapes may run in many threads.
+    Collects the crawler's metrics. Register one in each process. Scrapes may run in many threads.
 
     Args:
         components: the components to read.
@@ -163,7 +163,7 @@ MAX_QUEUES = 100
 
 
 def _from_zero(names: Iterable[str], counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the counts, with 0 for missing ones, because a rate needs a series from 0 on."""
+    """Return the counts, with 0 for missing ones. To compute a rate, a series must start at 0."""
     return {**dict.fromkeys(names, 0), **counts}
 
 

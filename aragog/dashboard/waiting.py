@@ -17,7 +17,7 @@ from urlspelling.domain import origin
 MAX_SITES = 5
 """Maximum number of sites listed in a note."""
 MAX_LINES = 1000
-"""How many of the longest waiting lines are checked for origins with an unreachable robots.txt."""
+"""How many of the longest queues are checked for origins with an unreachable robots.txt."""
 
 
 def waiting_counts(components: Components) -> dict[str, int]:
@@ -90,7 +90,7 @@ def queue_notes(components: Components) -> list[str]:
 
 
 def _waiting_for_rules(components: Components) -> list[tuple[str, int]]:
-    """Return how many of each origin's URLs wait for robots.txt (estimated), largest first."""
+    """Return an estimate of how many URLs of each origin wait for robots.txt, largest first."""
     if components.admin is None:
         return []
     counts = defaultdict[str, float](float)
@@ -107,8 +107,8 @@ def _waiting_for_rules(components: Components) -> list[tuple[str, int]]:
 
 def _with_robots_causes(sampled: Iterable[WaitingUrl], components: Components) -> list[WaitingUrl]:
     """
-    Return the sample, with retries counted as waiting for robots.txt if the
-    site's is unreachable.
+    Return the sample. Retries count as waiting for robots.txt if the site's robots.txt is
+    unreachable.
     """
     waiting_urls = list(sampled)
     origins = {origin(waiting.url) for waiting in waiting_urls if waiting.url}

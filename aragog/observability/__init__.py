@@ -1,5 +1,5 @@
 """
-aragog's logs, metrics and traces, and the formatting of numbers for display.
+aragog's logs, metrics and traces, and functions that format numbers for display.
 
 Public:
 

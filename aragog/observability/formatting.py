@@ -9,10 +9,7 @@ _LAST_MS = 253_402_300_799_999
 
 
 def format_time(ms: int) -> str:
-    """
-    Return a time as `2026-01-31 08:05:00 UTC`, or the number itself if datetime cannot represent
-    it.
-    """
+    """Return a time as `2026-01-31 08:05:00 UTC`, or as the number if datetime cannot hold it."""
     if not 0 <= ms <= _LAST_MS:
         return str(ms)
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,5 +1,5 @@
 """
-The measurements of this process, which are durations and counts that hot paths record.
+The measurements of this process: durations and counts that hot paths record.
 
 Labels are names from the code, never data from a website or a client, so the number of series is
 bounded. `aragog.crawl.pipeline.metric_totals` adds up all processes, and
@@ -39,7 +39,7 @@ class Measurement(NamedTuple):
 
 
 class Observations:
-    """The observations of one label of a histogram. Thread-safe."""
+    """A histogram's observations for one label value. Thread-safe."""
 
     __slots__ = ("_bounds", "_counts", "_lock", "_sum")
 
@@ -64,7 +64,7 @@ class Observations:
 
 
 class Count:
-    """The number of events with one label of a counter. Thread-safe."""
+    """A counter's number of events for one label value. Thread-safe."""
 
     __slots__ = ("_lock", "_total")
 
@@ -130,7 +130,7 @@ class Counter:
 REQUEST_BOUNDS_S = (
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
 )  # fmt: skip
-"""The buckets for HTTP requests and Thrift calls, which each server exports itself."""
+"""The buckets for HTTP requests and Thrift calls. Each server exports these metrics itself."""
 
 STAGE_SECONDS = Histogram(
     "aragog_stage_seconds",

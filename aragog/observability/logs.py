@@ -22,7 +22,7 @@ _STANDARD_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {"message", 
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object per line: at (UTC), level, logger, message, process, error, and `extra`."""
+    """Formats records as JSON: at (UTC), level, logger, message, process, error, and `extra`."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {

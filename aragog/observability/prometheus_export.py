@@ -1,4 +1,4 @@
-"""Converts the numbers of `aragog.observability.instruments` to prometheus_client's families."""
+"""Converts `aragog.observability.instruments` to prometheus_client's metric families."""
 
 from __future__ import annotations
 

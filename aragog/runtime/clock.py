@@ -1,5 +1,5 @@
 """
-Clocks, through which code reads the time and sleeps.
+Clocks for reading the time and sleeping.
 
 Pure functions take `now_ms` as an argument; adapters use a `Clock`. Wall-clock times are integers
 in milliseconds since the epoch, named `…_at_ms`. Names of durations end with their unit.
@@ -19,7 +19,7 @@ class Clock(Protocol):
         """Return milliseconds since the epoch. The wall clock may jump."""
 
     def monotonic_s(self) -> float:
-        """Return seconds of a monotonic clock. Only differences are meaningful."""
+        """Return a monotonic clock's time in seconds. Only differences are meaningful."""
 
     def sleep_s(self, seconds: float) -> None:
         """Sleep for `seconds`. Returns immediately if it is zero or less."""

@@ -10,11 +10,11 @@ def variable(name: str, environ: Mapping[str, str] | None = None) -> str | None:
     """
     Return the value of an environment variable, or None if it is not set.
 
-    Line breaks at the end are removed: secrets that container platforms read from files often end
-    with one.
+    Trailing line breaks are removed, because secrets that container platforms read from files often
+    end with one.
 
     Args:
-        name: of the variable.
+        name: the variable's name.
         environ: None means `os.environ`.
     """
     text = (os.environ if environ is None else environ).get(name)
@@ -22,5 +22,5 @@ def variable(name: str, environ: Mapping[str, str] | None = None) -> str | None:
 
 
 def without_line_end(text: str) -> str:
-    """Return the text without line breaks at its end."""
+    """Return the text without trailing line breaks."""
     return text.rstrip("\r\n")

@@ -25,8 +25,8 @@ MODULE_OF = {
     "otel": "opentelemetry.sdk",
     "reppy": "reppy",
 }
-"""A module of each extra, whose presence shows that the extra is installed. Add-ons pass their
-own."""
+"""For each extra, a module that shows by its presence that the extra is installed. Add-ons pass
+their own modules."""
 
 
 def has(extra: str) -> bool:
@@ -43,7 +43,7 @@ def _is_found(module: str) -> bool:
 
 def install_command(extra: str) -> str:
     """
-    Return the command that installs an extra in the environment of aragog.
+    Return the command that installs an extra in aragog's environment.
 
     aragog itself is already installed, so pip only looks up the packages of the extra.
     """

@@ -1,9 +1,9 @@
 """
-Green threads, which run many network waits in one thread of the operating system.
+Green threads let many network waits share one thread of the operating system.
 
 A fetching worker has hundreds of requests in progress. With one thread per request, switching
 between threads took a fifth of its CPU time. `GreenPool.batch` instead runs calls as greenlets in
-the thread that submits them. A call yields whenever it waits through this module: for a socket
+the thread that submits them. A call yields whenever it uses this module to wait for a socket
 (`wait_readable`, `wait_writable`), for a time (`GreenClock.sleep_s`), or for another thread
 (`GreenEvent`). Code that holds a `threading.Lock` must not wait in any of these ways. Outside of a
 batch, these functions block the thread as usual, so the same code works inside and outside of one.
@@ -33,7 +33,7 @@ _clock = SystemClock()
 _numbers = count()
 _this_thread = threading.local()
 MAX_EXPIRED_TIMERS = 1_000
-"""How many timers whose waits are over may accumulate before they are removed."""
+"""How many timers of finished waits may accumulate before they are removed."""
 
 
 class _GreenWait:
@@ -59,8 +59,8 @@ class _GreenWait:
 
 class _Hub:
     """
-    Schedules the green threads of one thread. Those that are ready run before those whose wait has
-    just ended.
+    Schedules one thread's green threads. Those that are already ready run before those whose wait
+    has just ended.
     """
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class _Hub:
         self.ready.append((greenlet(run, self._green), None))
 
     def yield_until(self, wait: _GreenWait, seconds: float | None) -> bool:
-        """Run other green threads until `wait` has ended. Returns False after `seconds`."""
+        """Run other green threads until `wait` has ended. Returns False if `seconds` pass first."""
         if seconds is not None:
             at_s = _clock.monotonic_s() + max(0.0, seconds)
             heapq.heappush(self._timers, (at_s, next(_numbers), wait))
@@ -110,7 +110,7 @@ class _Hub:
             wait.is_over = True
 
     def wait_for_socket(self, fd: int, events: int, seconds: float) -> bool:
-        """Yield until the socket is ready. Returns False after `seconds`."""
+        """Yield until the socket is ready. Returns False if that takes longer than `seconds`."""
         wait = _GreenWait(self)
         self._poll.register(fd, events)
         self._sockets[fd] = wait
@@ -216,7 +216,7 @@ class GreenEvent:
             wait.hub.end_from_any_thread(wait)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Return True if the event was set within `seconds`. None waits without a limit."""
+        """Return True if the event was set within `seconds`. With None, wait without a limit."""
         hub = _busy_hub()
         with self._lock:
             if self._is_set:
@@ -284,7 +284,7 @@ class GreenPool:
         return GreenBatch(self)
 
     def acquire(self, *, urgent: bool = False) -> None:
-        """Wait for a free slot of the pool, and take it."""
+        """Wait for a free slot in the pool, and take it."""
         with self._lock:
             if self._free > (-self._urgent_extra if urgent else 0):
                 self._free -= 1
@@ -321,7 +321,7 @@ class GreenBatch:
     def submit_urgent(
         self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> GreenCall[T]:
-        """Submit an urgent call, which does not wait for calls that are not urgent."""
+        """Submit an urgent call. It does not wait for calls that are not urgent."""
         return self._begin(lambda: function(*args, **kwargs), urgent=True)
 
     def _begin(self, function: Callable[[], T], *, urgent: bool) -> GreenCall[T]:

@@ -30,7 +30,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_of(header: str) -> str:
-    """Return the host of a Host header in lower case, without port, brackets and trailing dot."""
+    """Return a Host header's host in lower case, without port, brackets or trailing dot."""
     return split_port(header.strip())[0].lower().strip("[]").rstrip(".")
 
 

@@ -59,7 +59,7 @@ def new_name(name: str) -> str | None:
 
 
 class _MovedNames(MetaPathFinder, Loader):
-    """An import hook that returns the module of the new name for the old one."""
+    """An import hook that returns a renamed module when it is imported by its old name."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None

@@ -2,10 +2,10 @@
 Makes aragog's tasks and workers importable under short names.
 
 In a checkout, the folders `tasks/` and `workers/` and the modules `celeryconfig.py` and
-`beat_schedule.py` are at the top, where users of Celery expect them. The package contains symbolic
-links to them, and its own code imports `aragog.tasks.fetch` and so on. When one of them is imported
-under its short name, as in `celery -A workers`, it calls `share`, so that both names refer to one
-module object, which has the long name.
+`beat_schedule.py` are at the top level, where users of Celery expect them. The package contains
+symbolic links to them, and its own code imports `aragog.tasks.fetch` and so on. When one of them is
+imported under its short name, as in `celery -A workers`, it calls `share`, so that both names refer
+to one module object, which has the long name.
 
 A wheel installs only the top-level name `aragog`, because a project may have its own `workers.py`
 or `tasks.py` (docs/adr/0031). There, `offer` makes a short name importable unless something else

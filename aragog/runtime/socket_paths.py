@@ -1,7 +1,7 @@
 """
-Short folders for Unix sockets, whose paths have a maximum length.
+Folders with short paths for Unix sockets, because a socket's path has a maximum length.
 
-`data_dir` and TMPDIR can be much longer (4,096 bytes) than the path of a socket.
+`data_dir` and TMPDIR can be much longer (4,096 bytes) than a socket's path may be.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def fits(path: str | os.PathLike[str]) -> bool:
 
 def short_folder(below_bytes: int, shared: Sequence[str] = SHARED_FOLDERS) -> Path:
     """
-    Return a folder for temporary files that is short enough for a socket path with `below_bytes`
-    more bytes.
+    Return a folder for temporary files that leaves room for `below_bytes` more bytes in a socket's
+    path.
 
     This is TMPDIR if it is short enough, or else the first suitable folder of `shared`. Processes
     with the same environment get the same folder.

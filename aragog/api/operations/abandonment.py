@@ -36,6 +36,6 @@ def is_abandoned() -> bool:
 
 
 def abandonment() -> Callable[[], bool]:
-    """Return a function that returns `is_abandoned` for this thread's call in any other thread."""
+    """Return a function that tells any other thread whether this thread's call is abandoned."""
     call = RUNNING.call
     return lambda: call is not None and call.abandoned

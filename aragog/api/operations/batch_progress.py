@@ -13,7 +13,8 @@ from aragog.crawl.politeness.slots import DomainReport
 from aragog.runtime.clock import Clock, SystemClock
 
 MAX_DOMAINS = 1000
-"""For how many domains slots are looked up. Those with the most unfinished URLs come first."""
+"""How many domains' slots (the times at which URLs may be fetched) are looked up. Those with the
+most unfinished URLs come first."""
 MAX_SLOWEST = 10
 _IN_TRANSIT = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
 
@@ -49,7 +50,7 @@ class BatchProgress:
 
 class Batches:
     """
-    The batches of one system. Thread-safe.
+    All batches that a crawler's producers created. Thread-safe.
 
     Args:
         batches: stores the batches.

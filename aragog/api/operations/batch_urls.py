@@ -37,7 +37,7 @@ def replace_taken_down(
     """
     Return the results, with `TakenDown` in place of None for each URL that was taken down.
 
-    This costs one small read and one multi-get if any result is None, otherwise nothing.
+    This costs one small read and one multi-get if any result is None, and otherwise nothing.
 
     Args:
         store: the store that returned the results.

@@ -174,7 +174,7 @@ def fetch(caller: Caller, request: FetchNowRequest) -> Steps[FetchedPage]:
 
 @dataclass(frozen=True, slots=True)
 class GetFreshRequest:
-    """A record to read; its page is fetched first if it is unknown or too old."""
+    """A record to read. If its page is unknown or too old, it is fetched first."""
 
     url: Url
     fields: Fields = None

@@ -130,7 +130,7 @@ def check_owner(caller: Caller, name: str) -> None:
 
 def crawl_of_token(token: str | None, control: CrawlControl | None) -> str:
     """
-    Return a token's crawl, for URLs that are enqueued without naming one, or "" without a token.
+    Return the crawl for URLs that a token enqueues without naming one, or "" without a token.
 
     The crawl is started when it is first used, and again after it was cancelled.
     """

@@ -1,5 +1,5 @@
 """
-Fetch a URL now for a waiting caller. Reads that may fetch first, and calls to fetch, use this.
+Fetch a URL now for a waiting caller. Operations that fetch, or read and may fetch first, use this.
 
 A URL that is unknown or too old is enqueued at the highest priority. After the caller's time limit,
 the response is whatever the store has by then. Concurrent callers share one fetch. If the URL is
@@ -63,7 +63,7 @@ class FetchRequest:
     """The arguments of one fetch."""
 
     url: str
-    """The URL, in any spelling."""
+    """The URL, in any form."""
     max_wait_ms: int = 0
     """
     From 0 to `MAX_WAIT_MS`. With 0, the call returns at once, and later callers get the fetched
@@ -137,8 +137,8 @@ class Fetching:
         """
         Return a URL's stored data, and fetch the URL first if it is unknown or too old.
 
-        Blocks the thread for at most `max_wait_ms`, plus the time of the store and broker calls. If
-        the stored page is fresh, this costs one read of the store.
+        Blocks the thread for at most `max_wait_ms`, plus the time that store and broker calls take.
+        If the stored page is fresh, this costs one read of the store.
 
         Raises:
             InvalidUrl: `url` is not a URL.
@@ -170,7 +170,7 @@ class Fetching:
 
     def steps(self, request: FetchRequest) -> Steps[FetchResponse]:
         """
-        Like `fetch_now`, for callers with their own event loop. Each step is one blocking call.
+        Like `fetch_now`, but for callers with their own event loop. Each step is one blocking call.
 
         Resuming before the yielded wait has completed ends the fetch for this caller.
         """

@@ -1,4 +1,4 @@
-"""Field owners, who alone may write their fields (`serving.field_writers`)."""
+"""Owners of fields. Only its owners may write a field (`serving.field_writers`)."""
 
 from __future__ import annotations
 

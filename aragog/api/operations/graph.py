@@ -104,7 +104,7 @@ class GraphEdge:
 
 
 def page_node(caller: Caller, node: str, graph: str | None) -> bytes:
-    """Return the id of a node in a graph or, without one, in the store, which has ids for URLs."""
+    """Return a node's id in a graph or, without a graph, in the store, where URLs have ids, too."""
     if graph is None and "://" in node:
         return caller.store.zen.node_id(normalize(node))
     return id_of(node, graph)
@@ -193,7 +193,7 @@ def holder_errors(caller: Caller, graph: str | None = None) -> Iterator[None]:
 
 
 def application_node(caller: Caller, node: str) -> bytes:
-    """Return the id of a node in the store that is not a page. Raises BadInput for a page."""
+    """Return the id of a store node that is not a page. Raises BadInput for a page."""
     key = page_node(caller, node, None)
     if "://" in node or caller.store.zen.nodes.get(key, [nodes.URL, nodes.REMOVED]):
         raise BadInput(f"node: {node[:100]!r} is a page; use `put` and `remove`")

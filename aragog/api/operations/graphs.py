@@ -13,7 +13,7 @@ from zengraph.tables import Tables
 
 class ApplicationGraphs:
     """
-    The graphs in the settings. Each is opened on first use.
+    The graphs that the settings declare. Each is opened on first use.
 
     Args:
         schemas: the graphs' schemas, by name.

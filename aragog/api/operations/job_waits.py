@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 IDLE_TIMEOUT_S = 60.0
 """The thread ends after this time without callers."""
 CHECK_INTERVAL_S = 1.0
-"""How often queues are checked without a token, unless a poller requires a shorter interval."""
+"""How often queues are checked even without a token. A poller may require a shorter interval."""
 
 
 class Waiter:
@@ -259,7 +259,7 @@ class _Listener:
 
 
 def _return_token(shard: ServerShard, queue: str) -> None:
-    """Give back a token that no caller in this process needs, because another process may."""
+    """Give back a token that no caller in this process needs; another process may need it."""
     try:
         shard.wake(queue)
     except BrokerUnavailable:

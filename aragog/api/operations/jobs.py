@@ -137,7 +137,8 @@ class Jobs:
     """
     The job queues. Each call blocks its thread until the broker responds.
 
-    Methods with a `door` argument raise AccessDenied if the queue is not open to that door.
+    Methods with a `door` argument (`http`, `thrift`, or empty for Python) raise AccessDenied if the
+    queue is not open to that door.
 
     Args:
         cluster: the shards of the broker.

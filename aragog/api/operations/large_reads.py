@@ -3,8 +3,8 @@ Limit how many large reads of an embedded store run at the same time.
 
 While a record is being read, it takes several times its stored size in memory, for the row, its
 values, their JSON and the response. Responses are counted (`memory.py`) only once they exist, so
-sixteen threads that each build one of 30 MB would use gigabytes before any is counted. A read above
-1 MiB therefore waits for one of `MAX_CONCURRENT` permits. A read of many records fails at
+sixteen threads that each build a 30 MB response would use gigabytes before any is counted. A read
+above 1 MiB therefore waits for one of `MAX_CONCURRENT` permits. A read of many records fails at
 `MAX_BYTES`, and its caller must request fewer. Results are counted in addition to rows, because
 many readers of one record share a row, but each has its own response.
 """
@@ -22,7 +22,7 @@ MAX_CONCURRENT = 2
 MIN_LIMITED_BYTES = 1_048_576
 MAX_BYTES = 33_554_432
 MAX_WAIT_S = 0.5
-"""This is longer than a large read takes, but shorter than a request's deadline."""
+"""How long a read waits for a permit. Large reads take less time, and deadlines are longer."""
 
 
 class TooManyReads(TransientError):

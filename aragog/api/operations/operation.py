@@ -1,9 +1,10 @@
 """
 The definition of an operation, which is a call that other programs can make over any protocol.
 
-An operation is a function of a `Caller` and a typed request. Its properties are declared with it,
-such as the scope that a token needs, whether it may be repeated, what it blocks on, and its names
-in HTTP and Thrift. Servers, clients and documents are derived from these (docs/extending.md).
+An operation is a function of a `Caller` and a typed request. Its properties are declared next to
+the function, including the scope that a token needs, whether it may be repeated, what it blocks on,
+and its names in HTTP and Thrift. Servers, clients and documents are derived from these
+(docs/extending.md).
 """
 
 from __future__ import annotations
@@ -53,17 +54,17 @@ class Pool(StrEnum):
     BROKER = auto()
     FETCH = auto()
     EXPLAIN = auto()
-    """All components of the system, one after the other."""
+    """All of the components, one after the other."""
 
 
 Enqueue = Callable[..., "Iterable[EnqueueResult]"]
 """Enqueues URLs as `aragog.client.Aragog.enqueue` does."""
 Explain = Callable[[str], "Explanation"]
-"""Explains a URL in any spelling; raises InvalidUrl if it cannot be normalized."""
+"""Explains a URL in any form. Raises InvalidUrl if it cannot be normalized."""
 
 
 class TakedownsChanged(Protocol):
-    """Notifies the rest of the system that the takedowns changed."""
+    """Notifies the other aragog processes that the takedowns changed."""
 
     def __call__(self, *, purge: bool) -> object: ...
 
@@ -294,7 +295,7 @@ def _always(_request: Any) -> bool:
 
 
 class OperationDecorator(Protocol[P, Q_co]):
-    """The decorator that `operation` returns, which turns a function into an operation."""
+    """The decorator that `operation` returns. It turns a function into an operation."""
 
     @overload
     def __call__(self, run: Callable[[Caller, Q_co], Steps[R]], /) -> Operation[P, R]: ...

@@ -1,5 +1,5 @@
 """
-Options of calls, which are described once, with their text, bounds, and names on the wire.
+Options of calls. Each is described once, with its text, bounds, and names on the wire.
 
 An option is a field of a frozen dataclass. `Option` in its annotation adds what a type cannot
 express:
@@ -309,7 +309,7 @@ def takes(
 
 
 def non_default_options(request: Any) -> dict[str, Any]:
-    """Return the options of a request that are required or not at their defaults, by field name."""
+    """Return a request's options that are required or differ from their defaults, by name."""
     values = ((field, getattr(request, field.name)) for field in _fields_of(request))
     return {
         field.name: value for field, value in values if field.required or value != field.default

@@ -1,5 +1,5 @@
 """
-Provide the main text of stored pages, which is either stored or extracted when it is read.
+Provide the main text of stored pages. It is either stored, too, or extracted when it is read.
 
 `text_processes` extracts it outside of the threads that read and write the store.
 """
@@ -38,7 +38,7 @@ class PageTexts:
     Provides the main text of pages. Thread-safe. Close it, or let it end with the process.
 
     Args:
-        settings: the text finder and the limits of a page.
+        settings: the text finder and the limits for each page.
         deadline_s: maximum time for a page, from the request on. The extraction then stops.
         max_waiting: how many pages may wait for a process.
         slow_site_s: a site whose pages took longer than this within a minute may not use the last

@@ -36,10 +36,10 @@ class CardLine:
 
 @dataclass(frozen=True, slots=True)
 class PinCard:
-    """The card of a page."""
+    """A page's card."""
 
     picture: str | None
-    """An absolute URL on a public host, which the viewer's browser would load."""
+    """An absolute URL on a public host. The viewer's browser loads it."""
     lines: tuple[CardLine, ...]
 
     @property
@@ -89,8 +89,8 @@ def _is_public(url: Any) -> bool:
     """
     Return True if a picture's URL does not appear to point into the viewer's own network.
 
-    Only its spelling is checked. Which addresses the host name resolves to for the viewer is not
-    known here.
+    Only the URL itself is checked. We cannot know which addresses the host name resolves to on the
+    viewer's machine.
     """
     try:
         url = normalize(url) if isinstance(url, str) else ""

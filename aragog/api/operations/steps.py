@@ -60,7 +60,7 @@ async def run_steps_async(steps: Steps[T], run: Run) -> T:
             future, max_s = step
             await asyncio.wait([asyncio.wrap_future(future)], timeout=max_s)
     finally:
-        with suppress(ValueError):  # the call was cancelled while a thread runs a step
+        with suppress(ValueError):  # the call was cancelled while a thread was running a step
             steps.close()
 
 

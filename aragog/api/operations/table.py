@@ -1,5 +1,5 @@
 """
-The table of operations, which are all calls that another program can make, each defined once.
+The table of operations. Every call that another program can make is defined here once.
 
 Servers (HTTP, Thrift), documents (OpenAPI) and clients (Python: direct, HTTP, Thrift, asyncio) are
 derived from this table. To add an option, add a field to the operation's request and to the Thrift

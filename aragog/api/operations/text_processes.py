@@ -1,14 +1,14 @@
 """
-Extract the main text of pages in a limited number of separate processes, with a deadline per page.
+Extract pages' main text in a limited number of separate processes, with a deadline per page.
 
 The library that extracts main text is Python code, and pages may be hostile. It runs within the
-limits of a page (`pipeline.page_max_cpu_s`, `pipeline.page_max_memory_bytes`). A page that exceeds
-them ends the extracting process, but not the server. The work on a page also stops at its deadline,
-or when the last caller stops waiting.
+limits for each page (`pipeline.page_max_cpu_s`, `pipeline.page_max_memory_bytes`). If a page
+exceeds them, the extracting process ends, but the server does not. The work on a page also stops at
+its deadline, or when the last caller stops waiting.
 
 Callers occupy no thread while they wait. Callers that want the text of the same bytes share one
-run, and a page that exceeded its limits is refused for a while without another run. The cost of a
-hostile page therefore does not depend on the number of requests for it.
+extraction, and a page that exceeded its limits is refused for a while without another one. The cost
+of a hostile page therefore does not depend on the number of requests for it.
 
 Sites share the processes fairly. The next page is from the site that used the least time in the
 last minute, and sites that used more than `SLOW_SITE_S` leave one process to the others. Even many
@@ -55,7 +55,7 @@ _MAX_REFUSED = 1_000
 SLOW_SITE_S = 2.0
 """A page takes about 25 ms. A site whose pages took more than this in total counts as slow."""
 SITE_TTL_S = 60.0
-"""The time that a site used is forgotten this long after its most recent page."""
+"""A site's used time is forgotten this long after its most recent page."""
 _MAX_SITES = 1_000
 CRASHED = "the page crashed the process that extracted its text"
 _CHECK_INTERVAL_S = 0.1
@@ -101,7 +101,7 @@ class TextProcesses:
     Extracts the main text of pages. Thread-safe. Close it, or let it end with the process.
 
     Args:
-        settings: the text finder and the limits of a page.
+        settings: the text finder and the limits for each page.
         deadline_s: time limit for a page, from the request on.
         max_waiting: how many pages may wait for a process.
         slow_site_s: a site whose pages took longer than this within a minute may not use the last

@@ -16,7 +16,7 @@ from aragog.urlstore.records import OutLink
 from aragog.urlstore.store import UrlStore
 
 ANY_VERSION = "*"
-"""The version condition that the record exists, in any version."""
+"""A version condition: the record must exist, in any version."""
 Owner = Annotated[str, Option("The owner of the watch: 1 to 200 bytes.")]
 IfVersion = Annotated[
     str | None,
@@ -106,8 +106,8 @@ def _write(store: UrlStore, request: PutRequest) -> str:
     """
     Write before deleting, so that a refused write deletes nothing.
 
-    A replacement deletes the values that existed before it, but none that another writer, who
-    already saw the new version, has written since.
+    A replacement deletes the values that existed before it. It keeps those that another writer, who
+    has already seen the new version, wrote afterwards.
     """
     sizes = store.fields.sizes(request.url) if request.replace else {}
     replaced = [name for name in sizes if name not in request.fields]

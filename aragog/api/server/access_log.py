@@ -1,7 +1,7 @@
 """
-The access log, which is a sample of all requests and calls, with one JSON object per line.
+The access log: a sample of all requests and calls, with one JSON object per line.
 
-Failures of the server are always logged.
+The server's failures are always logged.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class AccessLog:
 
     def should_log(self, *, failed: bool) -> bool:
         """
-        True if a request should be logged; `failed` means that the server could not
-        answer it.
+        Return True if a request should be logged. `failed` means that the server could not answer
+        it.
         """
         return failed or (self._share > 0 and self._random.random() < self._share)
 
@@ -47,7 +47,7 @@ class AccessLog:
             call: the route or method that was called.
             target: the requested path or arguments, as the caller sent them.
             result: the response's status, or the outcome of the call.
-            ms: time from the arrival of the request to its response.
+            ms: time from the request's arrival to its response.
             token: the name of the bearer token.
         """
         line = {

@@ -1,6 +1,6 @@
 """
-A server's connected clients. Limits how many there are, in total and per address, and how slow they
-may be.
+A server's connected clients, with limits on how many there are, in total and per address, and how
+slow they may be.
 
 An idle connection costs its client nothing. A full server therefore closes the connection that has
 been idle the longest, starting with the address that has the most connections. It refuses a new
@@ -29,7 +29,7 @@ class ConnectedClient(Protocol):
 
     @property
     def idle_since_s(self) -> float | None:
-        """When it became idle, by a monotonic clock, or None while it is handling a request."""
+        """The monotonic time at which it became idle, or None while it is handling a request."""
 
     def abort(self) -> None:
         """Close it at once."""

@@ -12,8 +12,8 @@ then four times the median, but at least the percentile that uses up the budget.
 
 Reads from both stores are limited (`large_reads.py`). Each store has its own permits for large
 reads, because reads that hang on a stalled primary keep their permits, and the standby must still
-be able to respond. An abandoned read, whose caller has disconnected or got a result from the other
-store, stops before its next row.
+be able to respond. A read is abandoned once its caller has disconnected or got a result from the
+other store. It then stops before its next row.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ MIN_DELAY_S, MAX_DELAY_S, FIRST_DELAY_S = 0.001, 0.1, 0.02
 DOWN_P99_FACTOR = 10
 MIN_DOWN_S, MAX_DOWN_S = 0.05, 0.25
 """
-If the primary has not responded for ten times its 99th percentile, within these bounds, every late
-read is hedged regardless of the budget.
+The primary counts as down once it has not responded for ten times its 99th percentile, within these
+bounds. Every late read is then hedged regardless of the budget.
 """
 DEADLINE_SHARE = 0.5
 """A read that has waited for this fraction of its deadline is hedged regardless of the budget."""
@@ -82,7 +82,7 @@ class Latencies:
             self._total = sum(self._counts)
 
     def quantiles(self, *shares: float) -> list[float]:
-        """Return upper bounds, in seconds, of these quantiles, which must be in ascending order."""
+        """Return upper bounds, in seconds, for quantiles that are given in ascending order."""
         result: list[float] = []
         total, bound_s = 0.0, _MIN_BUCKET_S
         for count in self._counts:
@@ -195,7 +195,7 @@ class HedgedReads:
 
     Args:
         primary: the store that is written to.
-        standby: a replica, whose data may be older.
+        standby: a replica. Its data may be older.
         threads: how many reads of each store run at the same time.
         deadline_s: how long callers wait for a read.
         policy: decides when to use the standby.
@@ -225,7 +225,7 @@ class HedgedReads:
         """
         Run `call(store)` on the primary, and on the standby if the primary is slow or fails.
 
-        An empty result from the standby is ignored, since it may lack the latest writes.
+        An empty result from the standby is ignored, since the standby may lack the latest writes.
 
         Raises:
             Exception: the exception that `call` raised on the primary, if the standby has no result
@@ -337,7 +337,7 @@ class HedgedReads:
 
 
 def _is_outage(error: BaseException | None) -> bool:
-    """Return True for a temporary failure of the store, but not for a limit of this process."""
+    """Return True if the store fails temporarily, but not if this process exceeds a limit."""
     bounds = (ReadAbandoned, ReadTooLarge, TooManyReads)
     return isinstance(error, TRANSIENT) and not isinstance(error, bounds)
 

@@ -23,7 +23,7 @@ IDLE_GRACE_S = 0.2
 BACKLOG = 1024
 """How many connections the kernel queues until they are accepted."""
 ACCEPT_RETRY_S = 0.2
-"""Pause after a system error, usually too many open files."""
+"""Pause after an operating system error, which is usually too many open files."""
 
 
 def tls_context(settings: ServingSettings) -> ssl.SSLContext | None:

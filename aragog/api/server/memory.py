@@ -11,7 +11,7 @@ from aragog.api.problems import Problem, unavailable
 
 SMALL_BYTES = 65_536
 """
-Frames and responses up to this size are not counted; `serving.max_connections` limits them.
+Frames and responses up to this size are not counted. `serving.max_connections` limits them.
 
 A larger response is passed to its connection in pieces of this size.
 """
@@ -146,7 +146,7 @@ class UnreadBytes:
     Counts the bytes that one connection's client has not read yet, against a shared limit.
 
     A large response is counted before it is written (`begin_write`, `end_write`). The rest of the
-    buffer is counted when the client stops reading (`count_buffered`), which its connection notices
+    buffer is counted when the client stops reading (`count_buffered`). The connection notices this
     once the buffer exceeds `UNCOUNTED_BYTES`.
 
     Args:

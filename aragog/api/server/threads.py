@@ -1,6 +1,6 @@
 """
-Run blocking calls in a limited number of threads, with deadlines. Each kind of call has its own
-threads.
+Run blocking calls in a limited number of threads, with deadlines. Each kind of call has its own set
+of threads.
 
 An event loop submits calls, and gets each one back once its thread has run it or its deadline has
 passed. A call that misses its deadline is abandoned but occupies its thread until it returns. A
@@ -274,7 +274,7 @@ class _Threads(Generic[T]):
     """
     Threads with one queue.
 
-    The most recently idle thread is woken first, because its connections and caches are warm.
+    The thread that became idle last is woken first, because its connections and caches are warm.
 
     Args:
         name: prefix of the threads' names.

@@ -23,7 +23,7 @@ from aragog.settings import ServingSettings
 
 def new_token(name: str, scopes: Iterable[str], rate: float | None = None) -> tuple[str, str]:
     """
-    Return a new token, and its entry for `serving.tokens`, which does not reveal the token.
+    Return a new token and its entry for `serving.tokens`. The entry does not reveal the token.
 
     Args:
         name: the token's name in the access log.

@@ -47,7 +47,7 @@ def is_sampled(traceparent: str) -> bool:
 
 
 def log_ids(traceparent: str) -> dict[str, str]:
-    """Return the `trace_id` and `span_id` of a sampled context, for a log line; else nothing."""
+    """Return a sampled context's `trace_id` and `span_id` for a log line, or an empty dict."""
     context = read(traceparent) if traceparent else None
     if context is None or not context.sampled:
         return {}

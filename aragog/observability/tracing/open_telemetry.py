@@ -2,8 +2,8 @@
 The tracer based on OpenTelemetry's SDK.
 
 If the program has its own TracerProvider, aragog's spans are exported with the program's spans. All
-other processes export by OTLP over HTTP. `OTEL_` variables set the endpoint and the resource
-(https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
+other processes export spans with OTLP over HTTP. `OTEL_` variables set the endpoint and the
+resource (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ExportErrors(logging.Filter):
         self._dropped = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return True if the record is logged, after shortening it to one line."""
+        """Shorten a record to one line, and return True if it should be logged."""
         now_s = self._clock.monotonic_s()
         if self._logged_s is not None and now_s < self._logged_s + LOG_INTERVAL_S:
             self._dropped += 1
@@ -65,11 +65,11 @@ class ExportErrors(logging.Filter):
 
 EXPORTER = "OTEL_TRACES_EXPORTER"
 DELAY_MS = 1000
-"""How long ended spans are collected before an export. With the SDK's 5 s, a killed process would
-lose more spans."""
+"""How long finished spans are collected before an export. With the SDK's 5 s, a killed process
+would lose more spans."""
 TIMEOUTS = (OTEL_EXPORTER_OTLP_TIMEOUT, OTEL_EXPORTER_OTLP_TRACES_TIMEOUT)
 TIMEOUT_S = 3
-"""Time limit of an export with its retries. The SDK's default is 10 s."""
+"""Time limit for an export, including its retries. The SDK's default is 10 s."""
 FLUSH_MS = 5000
 NO_CONTEXT = Context()
 _KINDS = {kind: SpanKind[kind.name] for kind in SpanPart}

@@ -21,7 +21,7 @@ Attributes = Mapping[str, Value]
 
 
 class SpanPart(StrEnum):
-    """The role of a span in its trace, as OpenTelemetry's SpanKind."""
+    """A span's role in its trace, like OpenTelemetry's SpanKind."""
 
     INTERNAL = auto()
     SERVER = auto()
@@ -51,7 +51,7 @@ class Tracer(Protocol):
     """Creates and exports spans. It is thread-safe, and only `flush` waits for the network."""
 
     ratio: float
-    """The fraction of URLs without a traced caller that start a trace."""
+    """The fraction of URLs that start a trace, among those whose caller is not traced."""
 
     def active(self) -> str:
         """Return the `traceparent` of this program's current span, or "" outside of a span."""
@@ -70,7 +70,8 @@ class Tracer(Protocol):
         started_ns: int | None = None,
     ) -> Span | None:
         """
-        Return a child span of `parent`, a sampled `traceparent`. None if a custom sampler drops it.
+        Return a child span of `parent` (a sampled `traceparent`), or None if a custom sampler drops
+        it.
 
         `started_ns` counts from the epoch; None means now.
         """
@@ -111,6 +112,6 @@ def tracer_of(settings: Settings) -> Tracer | None:
 
 
 def flush_spans() -> None:
-    """Export the ended spans of this process, if it has a tracer."""
+    """Export this process's finished spans, if it has a tracer."""
     if tracer := _tracers.get(os.getpid()):
         tracer.flush()

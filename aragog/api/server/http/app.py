@@ -70,7 +70,7 @@ class Api:
             stopping=lambda: self._status.draining,
             **services.arguments(),
         )
-        """The services that operations use, which another server in this process can share."""
+        """The services that operations use. Another server in this process can share them."""
         self.unsent = MemoryLimit(settings.max_response_memory_bytes, "unread responses")
         """Memory for large responses that clients have not read yet."""
         self._operations = OperationRoutes(self._calls, self.parts, self._tokens, self.unsent)

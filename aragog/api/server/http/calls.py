@@ -26,8 +26,7 @@ MAX_BROKER_THREADS = 4
 MAX_EXPLAIN_THREADS = 2
 MAX_FETCH_THREADS = 8
 """
-How many threads read the store and enqueue for waiting callers; waiting itself
-needs no thread.
+How many threads read the store and enqueue for waiting callers. Waiting itself needs no thread.
 """
 
 
@@ -125,7 +124,7 @@ class StoreCalls:
     async def status(
         self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a call of the readiness probe, which must not wait for requests."""
+        """Run a readiness probe's call, which must not wait for requests."""
         return await self._status.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
 
     def runner(self, pool: Pool) -> Run:
@@ -167,7 +166,7 @@ def tagged_response(request: Request, value: Any, version: str, **headers: str) 
     """
     Return a value as JSON with an ETag, or 304 if the client already has it.
 
-    The tag consists of the record's version and a hash of the body. The `If-Match` of a write is
+    The tag consists of the record's version and a hash of the body. A write's `If-Match` is
     compared with the version.
     """
     body = orjson.dumps(value)

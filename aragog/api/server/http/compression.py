@@ -47,7 +47,7 @@ def compress_body(coding: str, body: bytes) -> bytes:
 
 
 class CompressedResponses:
-    """ASGI middleware that compresses the responses of an application."""
+    """ASGI middleware that compresses an application's responses."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

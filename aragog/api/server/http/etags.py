@@ -33,9 +33,9 @@ def current_tag(request: Request, tag: str) -> str | None:
     """
     Return the ETag for a 304 (RFC 9110, 13.1.2 and 15.4.5), or None if the client needs the body.
 
-    The result is the ETag that the client has, because a cache uses it to find the stored response
-    to refresh. If the client has a compressed body, this is that body's ETag. A body in a coding
-    that the client no longer accepts is not current.
+    The result is the ETag that the client sent, because a cache uses it to find the stored response
+    that it must refresh. If the client has a compressed body, this is that body's ETag. A body in a
+    coding that the client no longer accepts is not current.
 
     Args:
         request: a GET or HEAD.

@@ -117,7 +117,7 @@ class FastExchange(Exchange):
 
         Args:
             response: head and body.
-            counted_bytes: how many of its bytes count as memory for unread responses.
+            counted_bytes: how many of its bytes are counted in the memory for unread responses.
         """
         connection = self.connection
         if self.cancelled:

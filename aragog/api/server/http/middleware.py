@@ -178,7 +178,7 @@ class _Exchange:
         self._should_close = False
 
     async def send(self, message: Message) -> None:
-        """Forward a message to the server, with the body in pieces of bounded size."""
+        """Forward a message to the server, splitting the body into pieces of bounded size."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
             self._seconds = time.perf_counter() - self._started_at_s
@@ -202,7 +202,7 @@ class _Exchange:
         return {**message, "body": bytes(body[last:])}
 
     async def fail(self, error: Exception) -> None:
-        """Respond with the error as a problem; if a response has begun, abort it."""
+        """Respond with the error as a problem, or abort a response that has already begun."""
         problem = problem_of(error)
         self._observer.log_failure(problem, self._scope["method"], self._scope["path"], error)
         if self._status:

@@ -1,7 +1,7 @@
 """
 Request metrics, and a sampled access log with one JSON object per line.
 
-Metrics and logs contain the route instead of the requested path, which keeps the number of labels
+Metrics and logs contain the route instead of the requested path. This keeps the number of labels
 small. All responses with status 5xx are logged, and a fraction of the others
 (`serving.access_log_share`).
 """

@@ -101,8 +101,8 @@ def distinct(pairs: Sequence[tuple[str, T]]) -> dict[str, T]:
     Return the values by name.
 
     Raises:
-        BadInput: a name is repeated. Choosing one of the values would be a guess, and the parameter
-            `for` determines which data may be returned.
+        BadInput: a name is repeated. Choosing one of the values would be a guess, which is not
+            safe, since the parameter `for` determines which data may be returned.
     """
     values = dict(pairs)
     if len(values) < len(pairs):
@@ -121,7 +121,7 @@ def _refuse_repeated(body: bytes, members: Mapping[str, Any]) -> None:
     if is_flat and all(body.count(f'"{name}"'.encode()) == 1 for name in members):
         return
     try:
-        # Keep numbers as strings, which is fast and has no limit on digits.
+        # Keep numbers as strings. This is fast and does not limit the number of digits.
         json.loads(body, object_pairs_hook=distinct, parse_int=str, parse_float=str)
     except RecursionError as error:
         raise BadInput("the body is nested too deeply") from error

@@ -30,7 +30,7 @@ class _Stopped(Exception):
 
 
 class RequestEvents(Protocol):
-    """The callbacks of a parser, in the order of the calls for each request."""
+    """A parser's callbacks, in the order in which they are called for each request."""
 
     def on_head(self) -> Problem | None:
         """Called when the head is complete. Returns a problem to refuse the request."""
@@ -46,14 +46,14 @@ class HeadSize:
     """
     The size of a head that has not arrived completely, or of the framing inside a body.
 
-    The parser does not report where in a chunk a head begins, so there are two bounds. Comparing
-    these is cheaper than adding up the headers, which is done only if the bounds are not enough to
-    decide.
+    The parser does not report where in a chunk a head begins, so there are two bounds on its size.
+    Comparing them is cheaper than adding up the headers, which are only added up if the bounds do
+    not decide.
 
     Attributes:
         arriving: True if the next data belongs to a head or starts one.
         min_bytes: total size of the chunks after the one in which the head began. In a body, total
-            size of the chunks since the last one with body data, which only contain trailers or
+            size of the chunks since the last one with body data. They only contain trailers or
             chunk extensions.
         max_bytes: the same, including the chunk in which the head began, or 0 if no head has begun.
     """

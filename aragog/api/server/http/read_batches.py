@@ -44,7 +44,7 @@ class RecordRead(ThreadCall):
 
     Args:
         read: reads the store.
-        url: the URL, in any spelling.
+        url: the URL, in any form.
         fields: the fields to read; None reads all.
         coding: a Content-Encoding that the client accepts, or None.
         done: called once on the event loop, with the result and how many of its bytes `memory`

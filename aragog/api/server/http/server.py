@@ -28,7 +28,7 @@ from aragog.settings import ServingSettings
 
 DRAIN_S = 5
 EXTRA_FILES = 1024
-"""How many files must be open in addition to the client connections over HTTP and Thrift."""
+"""How many open files the server needs in addition to its HTTP and Thrift connections."""
 
 
 def listen(settings: ServingSettings) -> socket.socket:
@@ -153,7 +153,7 @@ class ApiServer(uvicorn.Server):
 
 
 def allow_connections(settings: ServingSettings) -> None:
-    """Raise the limit on open files, which is often 1,024, as far as needed and permitted."""
+    """Raise the limit on open files (often 1,024) as far as needed and permitted."""
     raise_limit(max(REQUESTED_LIMIT, EXTRA_FILES + 2 * settings.max_connections))
 
 

@@ -78,7 +78,7 @@ class Call(ThreadCall):
         self.reply: bytes | Wait = b""
         """The framed reply, or the wait that the call's thread has requested."""
         self.outcome = "abandoned"
-        """The outcome for metrics and the access log, which the call's thread sets."""
+        """The outcome for metrics and the access log. The call's thread sets it."""
         self.is_answered = False
         self.counted_bytes = 0
         """
@@ -93,7 +93,7 @@ class Call(ThreadCall):
 
     def decode_arguments(self) -> Any:
         """
-        Decode the arguments of the call, which may include a deadline.
+        Decode the call's arguments. They may include a deadline.
 
         Raises:
             wire.BadArguments: they cannot be read.

@@ -1,5 +1,5 @@
 """
-One connection, which receives frames and sends replies, for one call at a time.
+One connection. It receives frames and sends replies, for one call at a time.
 
     IDLE ──begin of a frame──▶ RECEIVING ──its end──▶ CALLING ──reply──▶ IDLE
                                                          ├─more data arrived─▶ QUEUED
@@ -8,8 +8,8 @@ One connection, which receives frames and sends replies, for one call at a time.
 The event loop handles one frame of each QUEUED connection per turn.
 
 A client can use no more uncounted memory than `SMALL_BYTES` of a frame, one chunk that arrived
-during its call, and `UNCOUNTED_BYTES` of unread replies. Anything beyond that is counted, for all
-connections together, as it arrives.
+during its call, and `UNCOUNTED_BYTES` of unread replies. Anything beyond that is counted as it
+arrives, for all connections together.
 """
 
 from __future__ import annotations

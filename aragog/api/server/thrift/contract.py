@@ -41,7 +41,7 @@ class Method:
     takes_many: bool
     """True if its first argument is a list of strings, and False if it is a string."""
     result: Any
-    """The class of its result struct, whose field 0 is the value."""
+    """The class of its result struct. The struct's field 0 is the value."""
     reply_head: bytes
     """The start of every reply, up to the sequence number."""
     run: Callable[[Any], Any]

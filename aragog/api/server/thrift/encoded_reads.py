@@ -1,5 +1,5 @@
 """
-Optimized versions of `get` and `get_many`, which encode Thrift records from stored values.
+Optimized versions of `get` and `get_many`. They encode Thrift records from stored values.
 
 Calls that select fields and do not request facts share a read. That takes half the CPU time of the
 generic operation for `get`, and less than half for `getMany` (docs/adr/0109). The records are
@@ -75,7 +75,7 @@ def check_purpose(value: str | None) -> str | None:
 
 
 class _ReadOptions(NamedTuple):
-    """What a `getMany` call requests of each record."""
+    """What a `getMany` call requests from each record."""
 
     fields: tuple[str, ...]
     """Empty for all fields."""
@@ -282,7 +282,7 @@ _LEFT_OUT = record_template.encode_missing(
 
 
 def _without_excess(results: list[bytes], excess: int) -> list[bytes]:
-    """Remove results at the end until `-excess` bytes are removed, and return the others."""
+    """Remove results from the end until `-excess` bytes are removed, and return the rest."""
     while results and excess < 0:
         excess += len(results.pop())
     return results

@@ -20,7 +20,7 @@ POSITIONS = {
     "BadInput": 1, "NotFound": 2, "Conflict": 3, "Unauthorized": 4, "Unavailable": 5,
     "DeadlineExceeded": 6, "InternalError": 7, "TakenDown": 8,
 }  # fmt: skip
-"""The position of each exception in every `throws`."""
+"""Each exception's position, which is the same in every `throws` of the contract."""
 
 
 class Missing(Exception):
@@ -28,7 +28,7 @@ class Missing(Exception):
 
 
 class WireException(NamedTuple):
-    """A Thrift exception, and its position in every `throws`."""
+    """A Thrift exception, and its position in the contract's `throws`."""
 
     field: int
     error: Any

@@ -21,7 +21,8 @@ from aragog.errors import BadInput
 
 def services(parts: Parts) -> dict[str, Any]:
     """
-    Return the handlers of all services. Each has a method for each call, which runs in a thread.
+    Return the handlers of all services. Each has a method for each call. The methods run in
+    threads.
 
     Args:
         parts: the services that operations use.

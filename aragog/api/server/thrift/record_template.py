@@ -1,5 +1,5 @@
 """
-Encode the replies to `get` and `getMany` with one bytes formatting per record.
+Encode the replies to `get` and `getMany` by filling in one template per record.
 
 With thriftpy2's encoder, the server handles a fifth fewer `getMany` calls (docs/adr/0126).
 """
@@ -85,7 +85,7 @@ def encode_missing(status: int, message: str) -> bytes:
 def encode_record(
     values: FieldValues, fields: tuple[str, ...], *, from_standby: bool = False
 ) -> bytes:
-    """Return a Record struct. For four fields, the bytes formatting takes 1 µs."""
+    """Return a Record struct. Filling in the template for four fields takes 1 µs."""
     present_values = values.values
     if None in present_values:
         present = [pair for pair in zip(fields, present_values, strict=True) if pair[1] is not None]

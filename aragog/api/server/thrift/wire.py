@@ -21,7 +21,7 @@ from aragog.api.server.thrift.contract import CALL, EXCEPTION, REPLY, EncodedVal
 
 MAX_DEPTH = 8
 MAX_VALUES = 20_000
-"""Maximum number of fields and items in one request. The largest, with 1,000 jobs, has 7,000."""
+"""Maximum number of fields and items in one request. A request with 1,000 jobs has 7,000."""
 _CACHED_BYTES = 1024
 _VERSION = 0x80010000
 _HEAD = Struct(">IIi")

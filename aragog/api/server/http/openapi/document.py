@@ -155,7 +155,7 @@ DOCUMENT: dict[str, Any] = {
 
 
 def _operation_entry(choices_of_route: Sequence[Choice]) -> Operation:
-    """Return the entry for a path and method, which may have several operations."""
+    """Return the entry for a path and method. Several operations may share it."""
     operation, route = choices_of_route[0]
     name = _camel("_".join([operation.name, *route.fixed]))
     body = body_schema(operation, route)

@@ -2,8 +2,8 @@
 Examples of requests and responses, for the OpenAPI document and the page at `/docs`.
 
 They are stored in `examples.json` by operation id, in an order in which they can be executed one
-after the other. `python -m tests.api_examples` executes them and writes the responses; a test
-repeats this and compares.
+after the other. `python -m tests.api_examples` executes them and writes the responses. A test
+repeats this and compares the responses.
 """
 
 from __future__ import annotations

@@ -36,10 +36,7 @@ NAMED = {PageRecord: "Record", FetchRecord: "FetchReport", Change: "Change", Pas
 
 
 def parameters(operation: Operation[Any, Any], route: HttpRoute) -> list[dict[str, Any]]:
-    """
-    Return the options of an operation in the path and, for a route without a body,
-    in the query.
-    """
+    """Return an operation's options in the path or, for a route without a body, in the query."""
     shared = {field.option.shares: field for field in operation.fields if field.option.shares}
     return [
         _parameter(field, route, shared.get(field.http))

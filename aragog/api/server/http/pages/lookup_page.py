@@ -50,7 +50,7 @@ def lookup_page(url: str, token: str, parts: Sequence[str], *, tokens: bool) -> 
 
 
 def address(normalized: str) -> str:
-    """Return the permanent address of a URL's look-up page, the same for every spelling."""
+    """Return the permanent address of a URL's look-up page, the same for every form of the URL."""
     place = f"/?url={quote(normalized, safe='')}"
     return (
         f'<p>Permanent address of this page: <a rel="bookmark" href="{place}">'

@@ -4,7 +4,7 @@ The change feed over HTTP (`GET /v1/changes`), by long polling or as server-sent
 A reader keeps the cursor of the last response and sends it with the next request. With `Accept:
 text/event-stream`, each event's id is its cursor, and a client that reconnects sends the last id
 automatically (Last-Event-ID). A waiting reader occupies a thread only while it polls the feed,
-every half second. The number of readers has its own limit.
+every half second. The number of waiting readers has its own limit.
 """
 
 from __future__ import annotations

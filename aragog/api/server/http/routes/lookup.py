@@ -1,8 +1,8 @@
 """
 The look-up page at `/`, an HTML page with everything that is known about one URL.
 
-It works without scripts, and the Content-Security-Policy forbids scripts, frames and forms to other
-sites. If tokens are configured, the form sends the token in its body, never in a URL.
+It works without scripts, and the Content-Security-Policy forbids scripts, frames and forms that are
+sent to other sites. If tokens are configured, the form sends the token in its body, never in a URL.
 """
 
 from __future__ import annotations

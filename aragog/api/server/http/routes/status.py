@@ -73,7 +73,7 @@ class Status:
         return json_response({"status": "alive"})
 
     async def ready(self, _request: Request) -> Response:
-        """Respond to `GET /readyz`. The server must accept requests, and the store respond."""
+        """Respond to `GET /readyz`. Fails while the server is stopping or the store is down."""
         if self.draining:
             raise unavailable("the server is stopping")
         try:
