@@ -25,8 +25,8 @@ _RELS = ("nofollow", "ugc", "sponsored")
 
 class Link(NamedTuple):
     """
-    A link target with the attributes of its anchors. Creating one takes 0.2 µs, or half of that
-    with `tuple.__new__`.
+    A link target with the attributes of its anchors. Creating one takes 0.2 µs, or 0.1 µs with
+    `tuple.__new__`.
     """
 
     url: str

@@ -45,7 +45,7 @@ class ArticleImage:
     near: Any
     """The text block that contains the image or is next to it."""
     caption: Any = None
-    """The caption of the image's figure, unless the figure has several images."""
+    """The caption of the image's figure, if the figure has no other image."""
 
 
 def images_of(tree: Any, base_url: str) -> list[ArticleImage]:

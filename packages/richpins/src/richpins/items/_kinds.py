@@ -47,7 +47,7 @@ class ItemField:
 
     @property
     def field_type(self) -> FieldType:
-        """The type of the field's JSON value."""
+        """The JSON type of the field's value."""
         one = TYPES[self.type]
         return FieldType("list", one) if self.selector and self.selector.every else one
 
