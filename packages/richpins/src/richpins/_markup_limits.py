@@ -274,7 +274,7 @@ def limit_markup(body: bytes, problems: list[str]) -> bytes:
 
 
 def _may_reopen(body: bytes, tags: int) -> bool:
-    if tags * tags <= 4 * _MAX_REOPENED:  # the product of two parts of `tags` cannot exceed this
+    if tags * tags <= 4 * _MAX_REOPENED:  # two parts of `tags` cannot have a larger product
         return False
     if tags <= _MAX_UNCHECKED_TAGS and _reopens_few(body, tags):
         return False
@@ -320,7 +320,7 @@ _AFTER_NAME = (b">", b" ", b"/", b"\t", b"\n", b"\r", b"\f", b"\v")
 _SPELLINGS = [b"<" + name + end for end in _AFTER_NAME for name in FORMATTING]
 """The starts of formatting tags, those without attributes first."""
 _FIRST_UPPERCASE = len(_SPELLINGS)
-"""Index of the first string with a capital letter. Only the first one found in a page matters."""
+"""Index of the first string that ends with a capital letter. The letters after it do not matter."""
 _SPELLINGS += sorted(
     {
         b"<" + name[:place] + name[place : place + 1].upper()

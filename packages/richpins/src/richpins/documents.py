@@ -192,7 +192,7 @@ def _clean(text: str, problems: list[str]) -> str:
     if len(text) > MAX_CHARS:
         problems.append(f"the text ends after {MAX_CHARS} characters")
         text = text[:MAX_CHARS]
-    text = text.encode("utf-8", "replace").decode()  # lone surrogates, which UTF-8 cannot represent
+    text = text.encode("utf-8", "replace").decode()  # UTF-8 cannot represent lone surrogates
     lines = _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n"))
     return unicodedata.normalize("NFC", _LINES.sub("\n\n", _BLANKS.sub("\n", lines))).strip()
 

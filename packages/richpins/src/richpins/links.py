@@ -133,7 +133,7 @@ def _title(attributes: dict[str, str | None]) -> str:
 
 
 def _alt(node: LexborNode) -> str:
-    child = node.child  # usually the image itself; checking it takes a fifth of the time of a query
+    child = node.child  # usually the image itself; checking it takes a fifth of a query's time
     if child is None:
         return ""
     attributes = child.attributes if child.tag == "img" else {}

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from richpins.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from richpins.document import Document  # the names of forms need no parser
+    from richpins.document import Document  # so that `FORMS` can be imported without a parser
 
 TRAFILATURA = "trafilatura"
 TEXT_VERSION = 9
@@ -83,7 +83,7 @@ def find(page: Document, form: str) -> str:
     article = preparation.prepare(page, with_images=form == MARKDOWN)
 
     def extracted(*, fast: bool) -> Any:
-        # Without a URL, because trafilatura would join relative links to the site's root. The links
+        # Without a URL, because trafilatura would join relative links to the site's root. Links here
         # are absolute.
         found = trafilatura.bare_extraction(
             copy.deepcopy(article.tree),  # trafilatura modifies its input

@@ -348,7 +348,7 @@ def _epoch_or_compact(text: str) -> Moment | None:
         return None
     if len(text) in {12, 14} and text[:2] in {"19", "20"}:
         return _iso(f"{text[:8]}T{text[8:]}")
-    # Up to 2034, `2024050110` may be seconds, or an hour of 2024.
+    # Until 2034, `2024050110` may mean seconds or an hour in 2024.
     is_unambiguous = len(text) == 13 or (len(text) == 10 and text[:2] not in {"19", "20"})
     return _from_epoch(int(text)) if is_unambiguous else None
 
