@@ -57,9 +57,7 @@ class LinkResolver:
             self._resolved, self._prefixes = {}, {}
 
     def resolve(self, href: str) -> str | None:
-        """
-        Return `href` as an absolute, normalized URL, or None if it is too long or not http(s).
-        """
+        """Return `href` as an absolute, normalized URL; None if it is too long or not http(s)."""
         if "#" in href:
             href = without_fragment(href)
         if href in self._resolved:

@@ -218,8 +218,7 @@ def _uncommon_items(sources: Sources) -> Iterator[Node]:
 
 def _stands_alone(node: Node) -> bool:
     """
-    Return False for an item whose role makes it a property of another item that the page lacks,
-    such as a review.
+    Return False for a property of a missing item, such as a review without its product.
 
     By the HTML Standard (5.2.3) it is not a top-level item.
     """

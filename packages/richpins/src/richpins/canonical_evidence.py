@@ -103,9 +103,7 @@ def meta_refresh(content: str) -> tuple[float, str | None] | None:
 
 
 def _unquote(text: str) -> str:
-    """
-    Return the text before a quoted value's closing quote. The URL parser strips white space later.
-    """
+    """Return the text before the closing quote. The URL parser strips white space at both ends."""
     if text[:1] in {'"', "'"}:
         text = text[1:].partition(text[0])[0]
     return text.strip(_SPACE).translate({9: None, 10: None, 13: None})

@@ -83,7 +83,7 @@ def find(page: Document, form: str) -> str:
     article = preparation.prepare(page, with_images=form == MARKDOWN)
 
     def extracted(*, fast: bool) -> Any:
-        # Without a URL, because trafilatura would join relative links to the site's root. Links here
+        # Without a URL, because trafilatura would join relative links to the site's root. The links
         # are absolute.
         found = trafilatura.bare_extraction(
             copy.deepcopy(article.tree),  # trafilatura modifies its input

@@ -159,9 +159,7 @@ class _Origin(NamedTuple):
 
 
 def _parse_origin(origin: str) -> _Origin | None:
-    """
-    Normalize a scheme and authority, given without a slash. Returns None if it is not http(s).
-    """
+    """Normalize a scheme and authority without a slash. Returns None if it is not http(s)."""
     scheme, colon, authority = origin.partition("://")
     if scheme not in {"http", "https"} or not colon:
         return None

@@ -205,9 +205,7 @@ _PUNCTUATION = " ,|·–—-•()[]:"
 
 
 def _is_in_trail(block: TextBlock, titles: list[str]) -> bool:
-    """
-    Return True if a block is in breadcrumbs, which link to sections and may end with the title.
-    """
+    """Return True if a block is in breadcrumbs: links to sections, and perhaps the title."""
     if len(block.letters) > _MAX_OPENING:
         return False
     outer_list = next(

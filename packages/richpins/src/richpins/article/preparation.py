@@ -99,7 +99,7 @@ def _stand_ins(markup: str) -> dict[int, str]:
 
 
 def _restore_escapes(script: Any, stand_ins: dict[int, str]) -> None:
-    """Replace escaped joiners in JSON-LD, which may contain the article, with their stand-ins."""
+    """Replace escaped joiners in JSON-LD with stand-ins. JSON-LD may contain the article."""
     text = script.text or ""
     for joiner in _JOINERS:
         if ord(joiner) in stand_ins:
@@ -271,9 +271,7 @@ def _prepare_code(tree: Any) -> None:
 
 
 def _is_alone(code: Any) -> bool:
-    """
-    Return True if code is the only content of its element. A style sheet may display it as a line.
-    """
+    """Return True if code is an element's only content. A style sheet may show it as a line."""
     parent = code.getparent()
     if parent is None or parent.tag in {"td", "th", "li"}:
         return False

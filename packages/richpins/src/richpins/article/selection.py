@@ -156,9 +156,7 @@ class _Search:
         return missing, offset
 
     def _mark_runs(self, part: str, offset: int) -> tuple[int, int]:
-        """
-        Mark the longest runs of letters that occur in a part and in the page in the same order.
-        """
+        """Mark the longest runs of letters that a part and the page share, in the same order."""
         letters = self._page.letters
         number, missing, misses = 0, 0, 0
         while number < len(part):

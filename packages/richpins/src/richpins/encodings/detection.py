@@ -63,7 +63,7 @@ def encoding(body: bytes, content_type: str | None) -> str:
 
 
 def _utf16_without_mark(body: bytes) -> str | None:
-    """Return the UTF-16 variant of a page that begins with markup, or None."""
+    """Return the UTF-16 variant if the body begins with markup in UTF-16, or None."""
     start = body[:_WIDE_BYTES]
     if b"\0" not in start[:4]:
         return None

@@ -163,9 +163,7 @@ def _occurrences(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
 
 @lru_cache(256)
 def _spelling_patterns(letters: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """
-    Return a pattern for the letters up to the rarest one, and a pattern for the letters from it on.
-    """
+    """Return a pattern for the letters before the rarest one, and one for the rest."""
     rarest = max(range(len(letters)), key=lambda index: _BY_FREQUENCY.find(letters[index]))
     characters = [re.escape(char.encode()) for char in letters]
     prefix = b"".join(char + _GAP for char in characters[:rarest])

@@ -206,9 +206,7 @@ _POSITION_TAGS = (
 
 
 def coordinates(value: Any) -> Coordinates | None:
-    """
-    Return latitude and longitude within bounds. 0, 0 is ignored, because an empty form returns it.
-    """
+    """Return latitude and longitude within bounds. Ignores 0, 0, which empty forms contain."""
     if isinstance(value, Node):
         inner = value.first("geo")
         if isinstance(inner, Node):

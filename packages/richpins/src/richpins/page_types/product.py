@@ -221,9 +221,7 @@ _GTINS = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
 
 
 def _chosen_offer_first(offers: list[Node], price: Price | None) -> list[Node]:
-    """
-    Return the offers, starting with the chosen price's offer. Its seller and condition are used.
-    """
+    """Return the offers, the one with the chosen price first: its seller and condition count."""
     chosen = [offer for offer in offers if price is not None and offer is price.offer]
     return [*chosen[:1], *(offer for offer in offers if offer not in chosen)]
 

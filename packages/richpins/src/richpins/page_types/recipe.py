@@ -249,9 +249,7 @@ class _VisibleRecipe:
         return sum(map(len, self.instructions)) > 2 * sum(map(len, steps))
 
     def replace_in(self, recipe: Recipe, *, ingredients: bool, instructions: bool) -> Recipe:
-        """
-        Return `recipe` with the requested parts replaced with the visible ones, if there are any.
-        """
+        """Return `recipe` with the visible parts in place of the requested ones, if any."""
         if ingredients and self.ingredients and self._is_certain("ingredients", "ingredients"):
             groups = _groups(self._record_source("ingredients", "ingredients"))
             recipe = replace(recipe, ingredients=self.ingredients, ingredient_groups=groups)

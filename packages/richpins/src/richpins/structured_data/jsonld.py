@@ -78,9 +78,7 @@ class _JsonLdReader:
                 self._node(value, position, None, "", depth)
 
     def _read_context(self, context: Any) -> None:
-        """
-        Record the terms that a context object renames. (`local_name` drops prefixes in any case.)
-        """
+        """Record the terms that a context object renames. (`local_name` drops prefixes.)"""
         for part in context if isinstance(context, list) else [context]:
             if isinstance(part, dict):
                 for term, target in list(part.items())[:1_000]:

@@ -199,9 +199,7 @@ class _MarkupWalk:
         self.graph.roots.append(node)
 
     def add_references(self, tree: LexborHTMLParser) -> None:
-        """
-        Add the properties outside an item that are in an element whose id is in its `itemref`.
-        """
+        """Add properties outside an item that are in elements to which its `itemref` points."""
         referring = [m for m in self.items.values() if m.attributes.get("itemref")]
         if not referring:
             return
@@ -316,9 +314,7 @@ def _is_text(element: LexborNode) -> bool:
 
 
 def _contains_list(element: LexborNode) -> bool:
-    """
-    Return True if an element contains list entries or line breaks, so it is not a single entry.
-    """
+    """Return True if an element contains list entries or line breaks: it is not one entry."""
     inner = element.css("li,br,tr,dd")  # this also matches the element itself
     return any(child.mem_id != element.mem_id for child in inner)
 

@@ -178,7 +178,7 @@ class ShopTexts:
 
 
 def _visible(lowered: bytes, start: int) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of the parts after an offset that are neither scripts nor styles."""
+    """Yield the start and end of each part after an offset that is not a script or style."""
     bytes_left = MAX_BYTES
     for _ in range(_MAX_PIECES if start >= 0 else 0):
         hidden = _HIDDEN.search(lowered, start)

@@ -375,7 +375,7 @@ def pick(
     """
     Return the date of `field`; a full date is preferred to a year from a more trusted source.
 
-    `language` is the page's language, for dates whose order it decides.
+    `language` is the page's language. It decides the order of day and month in some dates.
     """
     ranked = sorted(candidates, key=lambda candidate: moment(candidate.value, language) is None)
     parse = partial(moment_or_year, language=language)

@@ -218,9 +218,7 @@ def _amounts(text: str, country: str | None) -> list[_Amount]:
 def _add_amount(
     result: dict[int, _Amount], match: re.Match[str], text: str, country: str | None
 ) -> None:
-    """
-    Add a match's amount, with the end of its number as the key, unless its code is a word here.
-    """
+    """Add a match's amount; its key is the number's end. Skip it if its code is a word here."""
     code = match["code"]
     if code is None:
         name = currencies.currency_of_mark(match["mark"], country)

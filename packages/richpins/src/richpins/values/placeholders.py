@@ -33,9 +33,7 @@ _MAX_CHARS = 300
 
 
 def is_placeholder(text: str) -> bool:
-    """
-    Return True for a string that consists only of unfilled templates or stands for a missing value.
-    """
+    """Return True if a string has only unfilled templates, or stands for a missing value."""
     if len(text) > _MAX_CHARS:
         return False
     if text.strip().lower() in _VALUES:

@@ -220,9 +220,7 @@ class Section:
         return is_behind and _is_short(texts) and not self._counted(texts)
 
     def end_list(self) -> None:
-        """
-        Forget the ordered list before a heading. Paragraphs after the heading may be steps again.
-        """
+        """Forget the ordered list before a heading. Later paragraphs may be steps again."""
         self.has_numbered = False
         self.behind.clear()
 

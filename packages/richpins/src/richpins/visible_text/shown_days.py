@@ -195,7 +195,7 @@ def _is_in_item(node: LexborNode) -> bool:
 
 
 def _is_declared(node: LexborNode) -> bool:
-    """Return True for the value of a property, which the structured data already contains."""
+    """Return True for a property's value. The structured data already contains it."""
     return bool({"itemprop", "property"} & node.attributes.keys())
 
 
