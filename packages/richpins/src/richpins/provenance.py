@@ -58,7 +58,7 @@ class Dropped:
 
 
 class _Rest(NamedTuple):
-    """The candidates of a field after the chosen one."""
+    """A field's candidates after the chosen one."""
 
     field: str
     read: Callable[[Any], Any]

@@ -21,7 +21,7 @@ _MIN_LETTERS = 80
 """Blocks with this many letters are rarely links, captions or buttons."""
 _MAX_LINK_SHARE = 0.3
 _MAX_LEVELS = 4
-"""Maximum number of elements around a paragraph to which its letters are added."""
+"""A paragraph's letters are added to at most this many elements around it."""
 _MIN_LINE_BREAKS = 2
 """An element with this many line breaks contains several paragraphs itself."""
 _MAX_CLIMB = 4
@@ -104,7 +104,7 @@ def _has_paragraphs(element: Any) -> bool:
 
 
 def paragraph_of(block: TextBlock) -> Any:
-    """Return the innermost element around a block's text that is not inline."""
+    """Return the innermost element that is not inline around a block's text."""
     return next(each for each in _chain(block.pieces[0].holder) if each.tag not in INLINE)
 
 

@@ -96,7 +96,7 @@ def _first_of_set(sources: str | None) -> str | None:
 
 
 def _wrapper(image: Any) -> Any:
-    """Return the outermost element with no text except the image's captions, or the image."""
+    """Return the outermost element with no text but the image's captions, or else the image."""
     wrapper = image
     for _, element in zip(range(_MAX_CLIMB), image.iterancestors(), strict=False):
         if element.tag in {"body", "html", "td", "th"}:

@@ -118,8 +118,8 @@ def _remove_hidden(tree: Any) -> None:
     """
     Remove inline text that is neither displayed nor read aloud, such as tooltips and icon letters.
 
-    Separate blocks are kept, because a script may reveal them later. Some are hidden only from
-    screen readers, because a label repeats their text.
+    Separate blocks are kept, because a script may reveal them later. Some blocks are displayed and
+    hidden only from screen readers, because a label repeats their text.
     """
     _remove_invisible(tree)
     for element in tree.xpath("//*[@hidden or @aria-hidden='true']"):

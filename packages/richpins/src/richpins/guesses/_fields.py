@@ -62,7 +62,7 @@ class GuessedField:
     is_known: bool
     """True if the name suggests a known field."""
     kind: str
-    """Its type."""
+    """The type of its values."""
 
 
 def fields_of(elements: Sequence[tuple[Document, LexborNode]]) -> list[GuessedField]:

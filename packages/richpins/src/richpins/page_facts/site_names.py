@@ -147,10 +147,10 @@ def _text_like_host(sources: Sources) -> Iterator[Candidate]:
 
 def _occurrences(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
     """
-    Yield where `letters` occur with up to three spaces and marks between adjacent letters.
+    Yield where `letters` occur, with up to three spaces and marks between two letters.
 
-    The search starts from the rarest letter, which takes a third of the time of a search from a
-    frequent first letter.
+    The search starts from the rarest letter. From a frequent first letter, it would take three
+    times as long.
     """
     up_to_rarest, from_rarest = _spelling_patterns(letters)
     max_bytes = len(up_to_rarest.pattern)

@@ -25,7 +25,7 @@ PROSE = frozenset({"articlebody", "reviewbody", "text", "description", "name", "
 
 
 def add_json(node: Node, name: str, text: str) -> None:
-    """Add the values in a JSON string to an item's property, in any syntax."""
+    """Add the values in a JSON string to a property. The item may be in any syntax."""
     for value in json_texts.values_in(text):
         _JsonLdReader(node.graph).add(node, name, value, 1)
 

@@ -61,7 +61,7 @@ class Section:
     lists: list[list[list[str]]] = field(default_factory=list)
     """For each list so far, the words of its entries without amounts."""
     has_numbered: bool = False
-    """True once an ordered list gave several steps."""
+    """True after an ordered list with several steps."""
     behind: list[list[str]] = field(default_factory=list)
     """Paragraphs after an ordered list of steps. They are steps only if another list follows."""
     row: Row | None = None
