@@ -47,7 +47,7 @@ _VOID = _tag_names(
     "area base basefont bgsound br col embed frame hr image img input keygen link meta param "
     "source track wbr html head body frameset"
 )
-"""These elements enter the stack once at most."""
+"""These elements enter the stack at most once."""
 _SPECIAL = _tag_names(
     "address applet article aside blockquote body button caption center colgroup dd details dialog "
     "dir div dl dt fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header "

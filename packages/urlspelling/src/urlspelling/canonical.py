@@ -141,7 +141,7 @@ def same_site(url: str, other: str) -> bool:
 
 
 def homepage(page: str, target: str) -> str | None:
-    """Reject the homepage as canonical URL of another page, because templates often declare it."""
+    """Reject the homepage as another page's canonical URL, because templates often declare it."""
     target_parts = urlsplit(target)
     if (
         target_parts.path != "/"
@@ -197,7 +197,7 @@ def other_language(evidence: Evidence, target: str) -> str | None:
 
 
 def refusal(evidence: Evidence, target: str) -> str | None:
-    """Return the first reason to reject `target` as canonical URL, or None."""
+    """Return the first reason to reject `target` as the canonical URL, or None."""
     page = evidence.final_url
     return (
         redirects_here(evidence, target)
@@ -211,7 +211,7 @@ def refusal(evidence: Evidence, target: str) -> str | None:
 
 def canonical_chain(evidence: Evidence, target: str) -> tuple[list[str], str | None]:
     """
-    Follow the known redirects and canonical URLs of `target`.
+    Follow the known redirects and canonical URLs from `target`.
 
     Returns the URLs in the chain, and a reason to reject the last of them (the candidate) or None.
     A known redirect takes precedence over a known canonical URL.

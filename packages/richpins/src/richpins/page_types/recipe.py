@@ -338,7 +338,7 @@ def _from_text(sources: Sources, page_type: PageType | None) -> tuple[list[Node]
     Return the recipe that headings, lists and class names show on a page without recipe markup.
 
     A list of ingredients counts as a recipe only together with steps. On pages without a word for
-    ingredients, this costs one search in the bytes.
+    ingredients, this takes only one search in the bytes.
     """
     if page_type is not None and page_type.name != "article":
         return None

@@ -276,7 +276,7 @@ def _names_of(entries: list[str]) -> list[list[str]]:
 
 _LONG_STEP = 20
 _DENSITY = 2
-"""Other scripts need fewer characters for a word."""
+"""Text that is not ASCII counts double, because other scripts need fewer characters for a word."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 

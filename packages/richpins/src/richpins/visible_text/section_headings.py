@@ -26,7 +26,7 @@ Head = tuple[LexborNode, HeadingKind, str]
 
 
 def heads_of(sources: Sources) -> list[Head]:
-    """Return the elements that are known headings, in document order, with kind and text."""
+    """Return the known headings in document order, each with its element, kind and text."""
     return _without_captions(_without_times(_once_only(list(_heads(sources)))))
 
 

@@ -33,8 +33,8 @@ def date_in(text: str) -> int | None:
     """
     Return the start of a date that ends a short text, or None.
 
-    A few characters may follow the date. Of several starts, the last one is returned, because a
-    name such as `Mar` may look like part of a date.
+    A few characters may follow the date. If there are several possible starts, the last one is
+    returned, because a name such as `Mar` may look like part of a date.
     """
     if len(text) > _MAX_DATED_CHARS or not _YEAR.search(text):
         return None
