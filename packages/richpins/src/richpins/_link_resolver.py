@@ -10,7 +10,7 @@ from richpins.encodings import labels
 from urlspelling import MAX_URL_CHARS, InvalidUrl, normalize, with_query
 
 MAX_HREF_CHARS = MAX_URL_CHARS
-"""Longer references are data, not URLs."""
+"""Longer references contain data and are not URLs."""
 
 _WHITESPACE = " \t\n\f\r"
 _NOT_FETCHED = (
@@ -57,7 +57,7 @@ class LinkResolver:
             self._resolved, self._prefixes = {}, {}
 
     def resolve(self, href: str) -> str | None:
-        """Return `href` absolute and normalized, or None if it is too long or not http(s)."""
+        """Return `href` as an absolute, normalized URL; None if it is too long or not http(s)."""
         if "#" in href:
             href = without_fragment(href)
         if href in self._resolved:
@@ -70,7 +70,7 @@ class LinkResolver:
         Resolve a plain reference from the normalized form of an earlier one with the same prefix.
 
         Such references differ only in their path and query. Only the path of the first reference is
-        normalized. For later ones, strings are concatenated, which takes a tenth of the time.
+        normalized. For later ones, strings are concatenated in a tenth of the time.
         """
         plain = _PLAIN_REFERENCE.fullmatch(href)
         if plain is None or len(href) > MAX_HREF_CHARS:

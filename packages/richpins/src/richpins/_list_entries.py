@@ -1,8 +1,8 @@
 """
 Distinguish a page's subject from list entries, such as the products in a category.
 
-Entries have the same markup as a subject, but the page is not about any of them. Neither its URL
-nor its title is that of an entry.
+Entries have the same markup as a subject, but the page is not about any of them. The page's URL and
+title are not those of an entry.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from richpins.values.scalars import text
 _WORD = re.compile(r"\w+")
 _LIST_TYPES = frozenset({"itemlist", "listitem"})
 _MIN_ENTRIES = 3
-"""Fewer similar items are usually a subject with its variants or parts, not a list."""
+"""Fewer similar items are usually not a list but a subject with its variants or parts."""
 _MAX_EXAMINED = 200
 
 

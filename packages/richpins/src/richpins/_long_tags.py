@@ -30,8 +30,8 @@ MAX_ATTRIBUTES = 2_000
 _LONG_BODY_BYTES = 262_144
 """
 In bodies of at least this size, quoted values that contain `>` are inspected too. Smaller bodies
-are only searched for a stretch without any `>`. Hiding attributes from that search takes so many
-bytes that a smaller body is parsed within 1.3 s.
+are only searched for a stretch without any `>`. Attributes hidden from that search take so many
+bytes that a smaller body has few of them and is parsed within 1.3 s.
 """
 
 _HIDDEN_END = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
@@ -88,10 +88,10 @@ def _may_have_long_tag(body: bytes) -> bool:
     """
     Return False if `body` certainly has no tag with 65,536 bytes of attributes outside of values.
 
-    It samples one position in each KiB. After a position that is certainly outside any tag, the
-    next sample is at the next multiple of 8 KiB. A tag of that size covers at least 56 consecutive
-    samples, apart from those in long values. A sample costs 2 µs, and all samples cost a fifth of a
-    search for quoted values.
+    The function samples one position in each KiB. After a position that is certainly outside any
+    tag, it continues at the next multiple of 8 KiB. A tag of that size covers at least 56
+    consecutive samples, apart from those in long values. A sample takes 2 µs, and all samples take
+    a fifth of the time of a search for quoted values.
     """
     run = run_before_value = 0
     for may_be_in_tag, is_in_value in _sample(body):

@@ -8,14 +8,14 @@ Most pages pass unchanged because these counts, made in C, are low:
 
 - tags: up to 30,000 tags are parsed within 1.5 s, however they nest;
 - formatting elements that are not closed at once: each further tag may reopen them, at most three
-  of each spelling.
+  equal ones.
 
 On other pages, formatting tags that are not closed at once are removed, then elements that nest too
 deep. Browsers limit the depth as well (Chrome at 512). Tags are found almost as the standard's
 tokenizer (13.2.5) finds them. `_Stack` models the stack of open elements (13.2.4.2 and 13.2.6.4.7).
-It is conservative: an end tag closes an element only where the standard certainly closes it; in
-case of doubt the element stays open. The parser's tree is therefore never deeper than `_Stack`
-reports, except for the few elements that a table or a formatting element adds.
+It is conservative: an end tag closes an element only if the standard certainly closes it. In case
+of doubt the element stays open. The parser's tree is therefore never deeper than `_Stack` reports,
+except for the few elements that a table or a formatting element adds.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _VOID = _tag_names(
     "area base basefont bgsound br col embed frame hr image img input keygen link meta param "
     "source track wbr html head body frameset"
 )
-"""These elements never enter the stack, or enter it once."""
+"""These elements enter the stack at most once."""
 _SPECIAL = _tag_names(
     "address applet article aside blockquote body button caption center colgroup dd details dialog "
     "dir div dl dt fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header "
@@ -77,7 +77,7 @@ _SVG = _tag_names(
     "lineargradient marker mask metadata path pattern polygon polyline radialgradient rect set "
     "stop switch symbol text textpath tspan use view"
 )
-"""Elements that a trailing slash closes in SVG."""
+"""Elements that a trailing slash closes inside SVG."""
 _CLOSE_EACH_OTHER = _tag_names("p li dd dt tr td th option")
 """These elements close each other, so the innermost one may still contain some of them."""
 _EXTRA_DEPTH = 8
@@ -244,7 +244,9 @@ _CLOSED_ELEMENT = (
     + rb">|)*+"
     rb"</\1\s*+>"
 )
-"""A formatting element that contains only text and phrases. The tree builder never reopens it."""
+"""
+A formatting element that contains only text and inline elements. The tree builder never reopens it.
+"""
 _CLOSED_AT_ONCE = re.compile(_CLOSED_ELEMENT)
 _CLOSED_ANY_CASE = re.compile(_CLOSED_ELEMENT, re.IGNORECASE)
 _ANY_FORMATTING = re.compile(
@@ -272,7 +274,7 @@ def limit_markup(body: bytes, problems: list[str]) -> bytes:
 
 
 def _may_reopen(body: bytes, tags: int) -> bool:
-    if tags * tags <= 4 * _MAX_REOPENED:  # the product of two parts of `tags` cannot exceed this
+    if tags * tags <= 4 * _MAX_REOPENED:  # two parts of `tags` cannot have a larger product
         return False
     if tags <= _MAX_UNCHECKED_TAGS and _reopens_few(body, tags):
         return False
@@ -290,8 +292,8 @@ def _reopens_few(body: bytes, tags: int) -> bool:
     """
     Return True if the formatting tags of `body` certainly reopen at most `_MAX_REOPENED` elements.
 
-    Makes the same count as `_may_reopen` in half the time. It assumes that a tag ends at the first
-    `>`, which is true where `_WHOLE_TAG` matches; other tags are counted individually.
+    Counts the same as `_may_reopen` in half the time. It assumes that a tag ends at the first `>`,
+    which is true where `_WHOLE_TAG` matches; other tags are counted individually.
     """
     starts = _STARTS.find_matches_as_indexes(body)
     if starts and max(starts)[0] >= _FIRST_UPPERCASE:
@@ -318,7 +320,7 @@ _AFTER_NAME = (b">", b" ", b"/", b"\t", b"\n", b"\r", b"\f", b"\v")
 _SPELLINGS = [b"<" + name + end for end in _AFTER_NAME for name in FORMATTING]
 """The starts of formatting tags, those without attributes first."""
 _FIRST_UPPERCASE = len(_SPELLINGS)
-"""Index of the first spelling that is not lowercase; only the first such spelling matters."""
+"""Index of the first string that ends with a capital letter. The letters after it do not matter."""
 _SPELLINGS += sorted(
     {
         b"<" + name[:place] + name[place : place + 1].upper()

@@ -62,7 +62,7 @@ def heading_text(node: Any) -> str:
     """
     Return the text of a heading (a node of lexbor's tree) on one line, without its permalinks.
 
-    A heading that consists only of a mark keeps it.
+    If a heading consists only of a mark, the mark is kept.
     """
     text = block_text(node)
     for link in node.css("a[href]"):

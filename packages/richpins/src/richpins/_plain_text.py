@@ -36,14 +36,13 @@ _WORD_IN_BUTTON = re.compile(
     r"(?<=\w)(\s?)<button>((?:(?!</?button)[^\n]){1,300}?)</button>(?=\s?[\w.,;:)])", re.IGNORECASE
 )
 """
-A button inside a sentence, whose text is a word of the sentence: `heat to <button>boil</button>
-it`.
+A button inside a sentence. Its text is part of the sentence: `heat to <button>boil</button> it`.
 """
 
 _CODE_START = re.compile(r"<(script|style)\b[^<>]{0,2000}>", re.IGNORECASE)
 _CODE_END = re.compile(r"</(?:script|style)\s{0,9}>", re.IGNORECASE)
 _WITHOUT_ELEMENTS = frozenset({"script", "style", "noscript", "iframe"})
-"""Elements in which the parser finds no other elements."""
+"""The parser finds no other elements inside these."""
 UNSHOWN = "script,style,template,noscript"
 """CSS selector for elements whose text is not displayed."""
 _WITH_GAPS = f"{UNSHOWN},br,p,div,li,h1,h2,h3,h4,h5,h6,td"
@@ -113,9 +112,9 @@ def text_without(
 
     Other elements are separated by spaces, and each omitted element becomes `gap`. The omitted text
     is cut out of the whole text, because removing elements from a copy of the tree takes three
-    times as long. If the same text also occurs earlier, that occurrence is cut instead. The
-    remaining words are the same, but two pairs of neighboring words change. Text after `max_chars`
-    may be missing.
+    times as long. If the same text also occurs earlier, that occurrence is cut instead. The words
+    that remain are the same, but the gap is at the earlier occurrence. Text after `max_chars` may
+    be missing.
     """
     text, position, parts = element.text(separator=" "), 0, []
     remaining = len(text) if max_chars is None else max_chars
@@ -188,5 +187,5 @@ def _unescape(text: str) -> str:
 
 
 def _without_attributes(text: str) -> str:
-    """Remove the attributes of start tags, before escapes in them turn into markup."""
+    """Remove the attributes of start tags, before escapes in the attributes turn into markup."""
     return _ATTRIBUTES.sub(r"<\1>", text) if "<" in text and "=" in text else text

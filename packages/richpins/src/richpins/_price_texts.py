@@ -56,7 +56,7 @@ _STRUCK_OUT = frozenset({"del", "s", "strike"})
 
 
 def price_text(element: LexborNode) -> str:
-    """Return the text with raised cents as decimals, without other prices in the element."""
+    """Return the text without other prices in the element, and with raised cents as decimals."""
     text = " ".join(_current_text(element).split())
     if len(text) > MAX_PRICE_CHARS:
         return text

@@ -30,7 +30,7 @@ _MAIN_ROLES = frozenset({"mainentity", "mainentityofpage", "about"})
 _SEPARATE_ROLES = frozenset(
     {"review", "reviews", "comment", "isrelatedto", "issimilarto", "isaccessoryorsparepartfor"}
 )
-"""Roles of items that are separate from the subject, even if they have no item around them."""
+"""Items in these roles are separate from the subject, even if no other item is around them."""
 _MAX_SOURCES = 8
 _MAX_EXAMINED = 200
 """Maximum number of items checked per type."""
@@ -62,7 +62,7 @@ _PAGES = frozenset(
 _COMMON = _PARTS | _OWNERS | _PAGES
 _MAIN = frozenset({"mainentity", "mainentityofpage"})
 _CREATORS = frozenset({"author", "creator", "contributor", "publisher"})
-"""Items in these roles created the page, even if the page does not state what they created."""
+"""Items in these roles created the page, even if the page does not say what they created."""
 
 
 def subject_of(sources: Sources) -> tuple[PageType | None, list[Node]]:
@@ -162,8 +162,8 @@ def choose_item(sources: Sources, page_type: PageType, nodes: list[Node]) -> Nod
 
 def _with_repeated_items(chosen: Node, nodes: list[Node]) -> list[Node]:
     """
-    Return `chosen` and its repetitions, most trusted first. They are followed by items of the type
-    that are the only ones in another syntax, whatever their names.
+    Return `chosen` and its repetitions, most trusted first. Then come items of the same type that
+    are the only ones in another syntax, whatever their names.
     """
     name = words_of(chosen)
     repetitions, only_ones = [chosen], []
@@ -218,7 +218,7 @@ def _uncommon_items(sources: Sources) -> Iterator[Node]:
 
 def _stands_alone(node: Node) -> bool:
     """
-    Return False for an item, such as a review, that is a property of a missing item.
+    Return False for a property of a missing item, such as a review without its product.
 
     By the HTML Standard (5.2.3) it is not a top-level item.
     """

@@ -42,8 +42,8 @@ def collect(
     """
     Collect all evidence from one fetch, with every URL normalized.
 
-    `url` is the requested URL, `final_url` the one that returned the page, `redirects` the hops
-    between the two in order, and `headers` those of the last response, with names in any case.
+    `url` is the requested URL, `final_url` the URL that returned the page, and `redirects` the hops
+    between the two in order. `headers` are the last response's headers, with names in any case.
     """
     targets = _Targets(document)
     links = document.link_elements
@@ -103,10 +103,7 @@ def meta_refresh(content: str) -> tuple[float, str | None] | None:
 
 
 def _unquote(text: str) -> str:
-    """
-    Return the text before the closing quote of a quoted value. The URL parser strips white space at
-    both ends.
-    """
+    """Return the text before the closing quote. The URL parser strips white space at both ends."""
     if text[:1] in {'"', "'"}:
         text = text[1:].partition(text[0])[0]
     return text.strip(_SPACE).translate({9: None, 10: None, 13: None})

@@ -4,7 +4,7 @@ Extract the text used to compare a page with others.
 It consists of the title and the words in `<main>`, or in the body if there is no `<main>`.
 Navigation, headers, footers, asides and forms are left out; a form with most of the text is kept,
 because ASP.NET wraps each page in one. Link text is included, because lists consist of links. The
-text of `main_text` is not used, because its extra may not be installed and it omits lists.
+result of `main_text` is not used, because its extra may not be installed and it omits lists.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from richpins.text_sketch import MAX_CHARS, sketch_of
 
 FORM = "form"
 MAX_FORMS = 5
-"""How many forms of a page are checked for being around the rest of it."""
+"""How many of a page's forms are checked for whether they contain most of its text."""
 
 
 def sketch(page: Document) -> str:

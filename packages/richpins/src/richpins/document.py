@@ -69,7 +69,7 @@ class Document:
     headings: tuple[str, ...]
     """The text of each h1 element that is not empty, at most MAX_HEADINGS."""
     banners: frozenset[str]
-    """Those of `headings` that link to the site's start page."""
+    """The texts in `headings` that link to the site's start page."""
     json_ld: tuple[str, ...]
     """The contents of the JSON-LD script elements, as written."""
     html_attributes: Attributes

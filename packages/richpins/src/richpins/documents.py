@@ -36,10 +36,12 @@ MAX_CHARS = 2_000_000
 MAX_PAGES = 2_000
 """Maximum number of PDF pages. The rest is omitted."""
 MAX_CPU_S = 5.0
-"""CPU time after which no further PDF page is started; enough for about 200 pages of a report."""
+"""
+CPU time after which no further PDF page is read. It is enough for about 200 pages of a report.
+"""
 _MAX_TITLE = 200
 _MIN_WORDS, _MIN_LETTER_SHARE = 12, 0.7
-"""Minimum words and fraction of letters in a text. The language of others cannot be detected."""
+"""Minimum number of words and fraction of letters for detecting a text's language."""
 _MAX_DETECTION_CHARS = 20_000
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 # Matches only from the first space of a run. Otherwise each space would search to the end of the
@@ -190,13 +192,13 @@ def _clean(text: str, problems: list[str]) -> str:
     if len(text) > MAX_CHARS:
         problems.append(f"the text ends after {MAX_CHARS} characters")
         text = text[:MAX_CHARS]
-    text = text.encode("utf-8", "replace").decode()  # lone surrogates, which UTF-8 cannot represent
+    text = text.encode("utf-8", "replace").decode()  # UTF-8 cannot represent lone surrogates
     lines = _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n"))
     return unicodedata.normalize("NFC", _LINES.sub("\n\n", _BLANKS.sub("\n", lines))).strip()
 
 
 def _first_line(text: str) -> str | None:
-    """Return the first line if it may be a title, which is short and mostly words."""
+    """Return the first line if it may be a title: it is short and consists mostly of words."""
     line = normalize_space(text.lstrip().partition("\n")[0]) if text else ""
     letters = sum(map(str.isalpha, line))
     is_title = line and len(line) <= _MAX_TITLE and 2 * letters >= len(line.replace(" ", ""))

@@ -22,7 +22,7 @@ To compute the same fingerprint in any program:
    a three-byte letter whose third byte is 80 to 97. Each word is in at most one preferred pair,
    from left to right. If there are fewer than 256 preferred pairs, the other pairs fill the bins
    that are still empty.
-4. The hash of a pair is its CRC-32. Its lowest 6 bits are the number of a bin, and each bin keeps
+4. The hash of a pair is its CRC-32. Its lowest 6 bits are the index of its bin, and each bin keeps
    the smallest of its hashes h.
 5. Bit n, counted from the most significant, is 1 if (h >> 6) % 255 of bin n is even, and 0 if it is
    odd or the bin is empty.

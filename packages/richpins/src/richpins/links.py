@@ -25,8 +25,8 @@ _RELS = ("nofollow", "ugc", "sponsored")
 
 class Link(NamedTuple):
     """
-    A link target with the attributes of its anchors. Creating one takes 0.2 µs, or half of that
-    with `tuple.__new__`.
+    A link target with the attributes of its anchors. Creating one takes 0.2 µs, or 0.1 µs with
+    `tuple.__new__`.
     """
 
     url: str
@@ -133,7 +133,7 @@ def _title(attributes: dict[str, str | None]) -> str:
 
 
 def _alt(node: LexborNode) -> str:
-    child = node.child  # usually the image itself; checking it takes a fifth of the time of a query
+    child = node.child  # usually the image itself; checking it takes a fifth of a query's time
     if child is None:
         return ""
     attributes = child.attributes if child.tag == "img" else {}

@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any
 from richpins.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from richpins.document import Document  # the names of forms need no parser
+    from richpins.document import Document  # so that `FORMS` can be imported without a parser
 
 TRAFILATURA = "trafilatura"
 TEXT_VERSION = 9
-"""Incremented when the library is called in another way or the output format changes."""
+"""Incremented when the library is called differently or the output format changes."""
 TEXT, MARKDOWN = FORMS = ("text", "markdown")
 _MIN_FOUND = 0.9
 """If a smaller fraction of the library's text is in the page's tree, the text came from JSON-LD."""
 _ENOUGH_LETTERS, _MUCH_LONGER = 2_000, 1.5
 """
-Texts with fewer letters are compared with the result of trafilatura's other mode, which also tries
-two more algorithms and takes 50% more time. If that result is this many times longer, it is used,
+Texts with fewer letters are compared with the result of trafilatura's other mode, which tries two
+more algorithms and takes 50% more time. If the other result is this many times longer, it is used,
 because the fast mode may have missed the article.
 """
 _HTML = frozenset(["", "text/html", "application/xhtml+xml", "application/xml", "text/xml"])

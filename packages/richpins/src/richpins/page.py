@@ -5,7 +5,7 @@ Read a page's typed facts in one call. No I/O.
     page.pin.type, page.pin.title, page.pin.recipe.total_minutes
     page.pin.provenance["recipe.total_minutes"], page.links, page.markdown
 
-`read` parses the page once. Each fact is computed from that tree on first access.
+`read` parses the page once. Each fact is computed from the parsed tree on first access.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Page:
 
     @property
     def provenance(self) -> dict[str, Provenance]:
-        """The syntax and position where each field of the pin was found, by field name."""
+        """Where each field of the pin was found (syntax and position), by field name."""
         return dict(self.pin.provenance)
 
     @cached_property
@@ -84,7 +84,7 @@ class Page:
         """
         A sketch for near-duplicate detection: `are_near_same(one.sketch, other.sketch)`.
 
-        88 characters, or empty if the text is too short to compare.
+        It has 88 characters, or none if the text is too short to compare.
         """
         return sketch(self.document)
 
@@ -113,7 +113,7 @@ class Page:
         Decide the page's canonical URL from its declarations and the fetch.
 
         Args:
-            requested_url: the URL that was requested, if redirects led from it to the page's.
+            requested_url: the URL that was requested, if redirects led from it to the page's URL.
             status: the response's status; the tags of an error page are ignored.
             redirects: the hops from `requested_url`, in order.
             headers: the response's headers, for `Link: <…>; rel=canonical`.

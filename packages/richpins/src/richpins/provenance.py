@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Candidate(NamedTuple):
-    """A value as it was found, and its source."""
+    """A value as found, and its source."""
 
     value: Any
     syntax: str
@@ -58,7 +58,7 @@ class Dropped:
 
 
 class _Rest(NamedTuple):
-    """The candidates of a field after the chosen one."""
+    """A field's candidates after the chosen one."""
 
     field: str
     read: Callable[[Any], Any]
@@ -119,7 +119,7 @@ class Alternatives:
                 dropped.append(event)
             else:
                 event.read_rest(conflicts, dropped)
-        self._events = []  # they keep the page in memory
+        self._events = []  # the events keep the page in memory
         return tuple(conflicts), tuple(dropped[:MAX_DROPPED])
 
 
@@ -174,7 +174,7 @@ class Ledger:
         """
         Return the values not chosen so far, and remove them from this ledger.
 
-        They refer to the page, so they keep all of it in memory.
+        The values refer to the page and keep all of it in memory.
         """
         events, self._events = self._events, []
         return Alternatives(events)

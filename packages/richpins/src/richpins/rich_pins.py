@@ -18,7 +18,7 @@ from richpins.values.images import Image
 from richpins.values.yields import Yield
 
 EXTRACTOR_VERSION = 13
-"""Incremented when pages may yield different fields, which makes stored fields outdated."""
+"""Incremented when pages may yield different fields, because stored fields are outdated then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

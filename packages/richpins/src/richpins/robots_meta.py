@@ -34,7 +34,7 @@ _AGENTS_FOR_ALL = {"", "*", "robots"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRobots:
-    """The uses that a page forbids. A use that is not True is allowed."""
+    """The uses that a page forbids. A use is allowed unless it is True here."""
 
     noindex: bool = False
     nofollow: bool = False
@@ -51,7 +51,7 @@ class PageRobots:
     max_image_preview: str | None = None
     """The largest preview that may be shown: `none`, `standard` or `large`."""
     max_video_preview: int | None = None
-    """Seconds; -1 means any number."""
+    """Seconds of video that may be shown; -1 means any number."""
     unavailable_after: str | None = None
     """The date, as written, after which the page should no longer be shown."""
     sources: tuple[str, ...] = ()
@@ -110,8 +110,8 @@ def unavailable_at_ms(text: str | None) -> int | None:
     Return the time of an `unavailable_after` date in ms since the epoch, or None if it is
     unreadable.
 
-    Google reads RFC 822, RFC 850 and ISO 8601. A date without a zone is in UTC. A date without a
-    time means the end of that day.
+    Google reads RFC 822, RFC 850 and ISO 8601. A date without a zone is read as UTC. A date without
+    a time means the end of that day.
     """
     if not text:
         return None
@@ -136,7 +136,7 @@ _DATE_CHARS = len("2026-01-31")
 _WEEKDAY = re.compile(
     r"(unavailable_after\s*:\s*)(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\s*,", re.IGNORECASE
 )
-"""The weekday of a date, whose comma would otherwise end the directive."""
+"""Matches the weekday in a date. The comma after it would otherwise end the directive."""
 _DASHES = re.compile(r"\b(\d{1,2})-([A-Za-z]{3})-(\d{2,4})\b")
 """RFC 850 dates: `25-Jun-10`."""
 

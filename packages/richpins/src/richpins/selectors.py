@@ -213,8 +213,8 @@ def value_type(rule: str) -> FieldType:
 
 def _xpath_type(expression: str) -> FieldType:
     """
-    Return the type of an expression, by evaluating it on an empty page: XPath 1.0 is statically
-    typed.
+    Evaluate an expression on an empty page and return the type of its value. XPath 1.0 is
+    statically typed.
     """
     etree = _etree()
     try:

@@ -69,7 +69,7 @@ def sketch_of(text: str) -> str:
 
 
 def _min_hash_per_bin(pairs: Iterable[bytes]) -> list[int]:
-    """Return the smallest hash in each bin. The lowest bits of a hash are its bin's number."""
+    """Return the smallest hash in each bin. The lowest bits of a hash are the index of its bin."""
     hashes = [_NO_HASH] * _BINS
     for code in map(crc32, pairs):
         if code < hashes[code & 63]:  # noqa: PLR1730 - min() takes twice as long
@@ -100,11 +100,11 @@ def similarity(first: str, second: str) -> float:
     if not used:
         return 0.0
     same = sum(a == b for a, b in used)
-    # Different hashes have the same byte in one of 255 bins.
+    # Different hashes have the same byte in one bin out of 255.
     jaccard = max(0.0, (same / len(used) - 1 / 255) / (1 - 1 / 255))
     return 2 * jaccard / (1 + jaccard)
 
 
 def are_near_same(first: str, second: str) -> bool:
-    """Return True if two sketches are of near duplicates; False if either is empty."""
+    """Return True if two sketches belong to near duplicates; False if either is empty."""
     return similarity(first, second) >= MIN_SIMILARITY

@@ -2,7 +2,7 @@
 `explain` shows the steps by which normalization changed one URL.
 
 The parser makes several changes at once. To separate them, `explain` replaces the parts of the
-original URL by the parsed parts, one after another. The `after` of the last step is the result of
+original URL with the parsed parts, one after another. The `after` of the last step is the result of
 `normalize`. `explain` is slow, and the crawler does not use it.
 """
 
@@ -77,7 +77,7 @@ def _has_host(text: str) -> bool:
 
 
 def _parser_steps(text: str, parsed: str) -> Iterator[tuple[str, str]]:
-    """Yield the changes of the parser: scheme, host, port, path, query and fragment."""
+    """Yield the parser's changes: scheme, host, port, path, query and fragment."""
     before, after = _PARTS.fullmatch(text), _PARTS.fullmatch(parsed)
     old = _AUTHORITY.fullmatch(before[2]) if before else None
     new = _AUTHORITY.fullmatch(after[2]) if after else None
@@ -105,7 +105,7 @@ def _host_step(old: str, new: str) -> str:
 
 
 def _policy_steps(parsed: str) -> Iterator[tuple[str, str]]:
-    """Yield the changes after the parser, which `normalize` makes together."""
+    """Yield the changes made after parsing. `normalize` makes them all at once."""
     scheme, separator, rest = parsed.partition("://")
     authority, _, rest = rest.partition("/")
     rest = "/" + rest

@@ -25,8 +25,8 @@ _PLAIN_HOST = re.compile(
     r"|[0-9A-Za-z_~-]+[/.%?#=]",
 )
 """
-Not IGNORECASE, which would treat some non-ASCII letters as equal to `i`, `k` and `s`. No host may
-contain non-ASCII letters here.
+Does not use IGNORECASE, which would treat some non-ASCII letters as equal to `i`, `k` and `s`. No
+host may contain non-ASCII letters here.
 """
 
 _fast = can_ada.parse
@@ -81,7 +81,7 @@ def _replace_surrogates(text: str) -> str:
 
 
 def _parse_base(base: str) -> can_ada.URL:
-    """Return the parsed base, cached because all links of a page share it."""
+    """Return the parsed base. Cached, because all links on a page share it."""
     return _cached_base(base) if len(base) <= _MAX_CACHED_CHARS else _uncached_base(base)
 
 

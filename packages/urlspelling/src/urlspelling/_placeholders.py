@@ -23,7 +23,9 @@ _TEMPLATE = re.compile(
     r"|\b(?:window|document)\.location\b|\blocation\.href\b|\bdocument\.URL\b"
 )
 _TEMPLATE_CHARACTERS = frozenset("{[<%$")
-"""Every template contains one of these characters, except those with `location` or `document`."""
+"""
+Every template contains one of these characters, except templates with `location` or `document`.
+"""
 _TEMPLATE_ESCAPES = re.compile(r"%(?:7[BD]|2[34]|3[CEF]|5[BD]|25)", re.IGNORECASE)
 _VALUES = frozenset(["undefined", "null", "(null)", "none", "nil", "nan", "[object object]"])
 """What programming languages print for a missing value or an object."""

@@ -1,8 +1,8 @@
 """
 Normalize queries: remove parameters that never select a page and sort the others.
 
-`query_rules.toml` lists the parameters to remove for all sites, `site_rules.toml` for individual
-sites. The operator's own file has the format of `site_rules.toml`.
+`query_rules.toml` lists the parameters to remove on all sites, `site_rules.toml` has the exceptions
+for individual sites. The operator's own file has the format of `site_rules.toml`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class QueryRules:
         self._cached_pattern = lru_cache(_CACHED_NAMES)(self._find_pattern)
 
     def with_sites(self, sites: Iterable[SiteRule]) -> QueryRules:
-        """Return these rules plus `sites`. For a host in both, the new rule applies."""
+        """Return these rules plus `sites`. If a host is in both, the new rule applies."""
         return QueryRules(
             removed=self._removed,
             prefixes=self._prefixes,
@@ -151,8 +151,8 @@ class QueryRules:
 
     def _find_pattern(self, name: str) -> re.Pattern[str] | None:
         """
-        Return the pattern of values for which a parameter is removed, or None to always
-        keep it.
+        Return the pattern that matches the values to remove, or None if the parameter is always
+        kept.
         """
         lowercase = name.lower()
         if lowercase in self._removed or lowercase.startswith(self._prefixes):
@@ -171,7 +171,7 @@ def _without_session(query: str) -> str:
 
 def sort_key(parameter: str) -> tuple[bytes, str, bytes, str]:
     """
-    Return a key that sorts by decoded name, then decoded value, then spelling.
+    Return a key that sorts by decoded name, then decoded value, then the parameter as written.
 
     A parameter without `=` precedes the same name with an empty value, so the result does not
     depend on the original order.

@@ -1,8 +1,8 @@
 """
-The normalization steps after the parser, which are idempotent pure functions on strings.
+The normalization steps after parsing. They are idempotent pure functions on strings.
 
-They require the parser's output: ASCII, a host, a path that begins with `/` and has no dot
-segments, and escaped white space and control characters.
+They require the parser's output: an ASCII string with a host and a path that begins with `/` and
+has no dot segments. White space and control characters are escaped.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _BAD_ESCAPE = (
 _NOT_NORMAL = re.compile(rf"[%\[\]\\^`{{|}}](?:(?<!%)|{_BAD_ESCAPE})")
 MAY_CHANGE = re.compile(rf"[%;(\[\]\\^`{{|}}](?:(?<!%)|{_BAD_ESCAPE})")
 """
-Finds text that `normalize_escapes` or `remove_session` may change. It starts with a character
-set, which makes it fast.
+Finds text that `normalize_escapes` or `remove_session` may change. The pattern is fast because it
+starts with a character set.
 """
 _PATH_SESSION = re.compile(r"(?i)(?<!\.)(?:;jsessionid=[^/;]*)+")
 """A session id in a path. It must not follow a dot, because the rest could become a dot segment."""
 _ASP_NET_SESSION = re.compile(r"/\((?:[A-Za-z]\([0-9a-z]{24}\))+\)(?=/)|/\([0-9a-z]{24}\)(?=/)")
-"""ASP.NET's cookieless session, a path segment such as `(S(lit3py55t21z5v55vlm25s55))`."""
+"""ASP.NET's cookieless session id: a path segment such as `(S(lit3py55t21z5v55vlm25s55))`."""
 _TRAILING_DOT = re.compile(r"(?<=[^.])\.(?=:[0-9]*\Z|\Z)")
 
 

@@ -34,7 +34,7 @@ class KnownPage:
 
     status: int | None = None
     canonical_url: str | None = None
-    """Its canonical URL, declared or decided; None if it declared none."""
+    """The page's canonical URL, declared or decided; None if the page declared none."""
     redirects_to: str | None = None
     gone: bool = False
 
@@ -59,7 +59,7 @@ class Evidence:
     link_canonical: tuple[str, ...] = ()
     """`<link rel=canonical>` in the head, in order."""
     body_canonical: tuple[str, ...] = ()
-    """`<link rel=canonical>` outside the head, which is recorded but ignored."""
+    """`<link rel=canonical>` outside the head; recorded but ignored."""
     og_url: str | None = None
     meta_refresh: tuple[float, str] | None = None
     """Delay in seconds and target."""
@@ -67,7 +67,7 @@ class Evidence:
     amp_url: str | None = None
     """The AMP version of the page, from `<link rel=amphtml>`."""
     hreflang: tuple[tuple[str, str], ...] = ()
-    """(language, URL) of translations, which are other pages. Recorded but never merged."""
+    """(language, URL) of translations. They are recorded as other pages and never merged."""
     unparsable: tuple[tuple[str, str], ...] = ()
     """(source, original text) of each URL that cannot be parsed."""
     placeholders: tuple[tuple[str, str, str], ...] = ()
@@ -93,10 +93,7 @@ class Decision:
 
 
 MAX_STEPS = 10
-"""
-Maximum length of a chain of canonical URLs and redirects, the same as for redirects of
-a fetch.
-"""
+"""Maximum length of a chain of canonical URLs and redirects. A fetch follows as many redirects."""
 
 _TEMPORARY_STATUS, _WITHHELD_STATUS = (408, 421, 425, 429), (401, 402, 403, 451)
 _HOMEPAGE_PATH = re.compile(
@@ -111,7 +108,7 @@ def is_gone(page: KnownPage) -> bool:
     """
     Return True if a fetch of the URL found no page.
 
-    5xx, 408, 421, 425 and 429 do not count, nor do 401, 402, 403 and 451: with these, the page may
+    5xx, 408, 421, 425 and 429 do not count, nor do 401, 402, 403 and 451, because the page may
     exist.
     """
     status = page.status or 200
@@ -144,7 +141,7 @@ def same_site(url: str, other: str) -> bool:
 
 
 def homepage(page: str, target: str) -> str | None:
-    """Reject the homepage as canonical URL of another page, because templates often declare it."""
+    """Reject the homepage as another page's canonical URL, because templates often declare it."""
     target_parts = urlsplit(target)
     if (
         target_parts.path != "/"
@@ -174,7 +171,7 @@ def redirects_here(evidence: Evidence, target: str) -> str | None:
 
 
 def downgrade(page: str, target: str) -> str | None:
-    """Reject the http spelling of a page fetched over https, because the tag is outdated."""
+    """Reject the http URL of a page fetched over https, because the tag is outdated."""
     if page.startswith("https://") and target.startswith("http://") and is_respelled(target, page):
         return "the page uses https and this is its old http spelling"
     return None
@@ -200,7 +197,7 @@ def other_language(evidence: Evidence, target: str) -> str | None:
 
 
 def refusal(evidence: Evidence, target: str) -> str | None:
-    """Return the first reason to reject `target` as canonical URL, or None."""
+    """Return the first reason to reject `target` as the canonical URL, or None."""
     page = evidence.final_url
     return (
         redirects_here(evidence, target)
@@ -214,10 +211,10 @@ def refusal(evidence: Evidence, target: str) -> str | None:
 
 def canonical_chain(evidence: Evidence, target: str) -> tuple[list[str], str | None]:
     """
-    Follow the known redirects and canonical URLs of `target`.
+    Follow the known redirects and canonical URLs from `target`.
 
-    Returns the URLs in the chain, the last of which is the candidate, and a reason to reject it or
-    None. A known redirect takes precedence over a known canonical URL.
+    Returns the URLs in the chain, and a reason to reject the last of them (the candidate) or None.
+    A known redirect takes precedence over a known canonical URL.
     """
     fetched = {evidence.url, evidence.final_url, *(hop.url for hop in evidence.redirects)}
     chain = [target]
@@ -244,7 +241,7 @@ A meta refresh within this many seconds counts as a redirect. With a longer dela
 page first.
 """
 PROVISIONAL = "provisional until "
-"""The start of a reason that applies only until the canonical URL is fetched."""
+"""How a reason begins that applies only until the canonical URL is fetched."""
 
 _SOURCE_NAMES = {
     "link_header": "the Link header",
@@ -383,7 +380,10 @@ def _sources(evidence: Evidence) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _choose_declared(evidence: Evidence, findings: _Findings) -> tuple[str, str] | None:
-    """Return the first source whose only URL passes all checks, and the URL that it leads to."""
+    """
+    Return the first source that declares a single URL which passes all checks, and the URL that it
+    leads to.
+    """
     chosen: tuple[str, str] | None = None
     for source, urls in _sources(evidence):
         if len(urls) > 1:

@@ -12,7 +12,7 @@ def split_port(text: str) -> tuple[str, str]:
     >>> split_port("[::1]:80")
     ('[::1]', '80')
 
-    `example.com:80`, `[::1]:80` and `example.com:` have a port, which may be empty; `::1` and
+    `example.com:80`, `[::1]:80` and `example.com:` have a port (the last one's is empty); `::1` and
     `[::1]` have none. An IPv6 address keeps its brackets.
     """
     host, colon, port = text.rpartition(":")

@@ -7,10 +7,10 @@ contains the extracted text, and if its paragraphs have at least twice as many l
 
 On other pages the element is found by its paragraphs (`richpins.article.container`). The element's
 paragraphs are kept if about half of them or more were missed, and if they have 1.5 times as many
-letters as the text.
+letters as the extracted text.
 
-Individual paragraphs that were missed between others are kept on all pages, if they are text or a
-child of that element. Boxes that are nested deeper are often advertisements.
+Individual paragraphs that were missed between others are kept on all pages, if they are running
+text or children of that element. Boxes that are nested deeper are often advertisements.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ class _Composer:
         if all(len(row) < 2 for row in rows):
             return True
         if len(rows[-1]) == 1 and len(rows) > _MIN_ROWS:
-            rows = rows[:-1]  # ignore notes below a table
+            rows = rows[:-1]  # leave out notes below a table
         return any(_is_part_of_layout(cell) for row in rows for cell in row)
 
     def _rows(self, table: Any) -> list[Any]:

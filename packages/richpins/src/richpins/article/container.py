@@ -21,7 +21,7 @@ _MIN_LETTERS = 80
 """Blocks with this many letters are rarely links, captions or buttons."""
 _MAX_LINK_SHARE = 0.3
 _MAX_LEVELS = 4
-"""Maximum number of elements around a paragraph to which its letters are added."""
+"""A paragraph's letters are added to at most this many elements around it."""
 _MIN_LINE_BREAKS = 2
 """An element with this many line breaks contains several paragraphs itself."""
 _MAX_CLIMB = 4
@@ -52,7 +52,7 @@ class Container:
         return next(iter(self.levels))
 
     def distance(self, block: TextBlock) -> int:
-        """Return the levels from the element up to its common ancestor with a block; 0 inside."""
+        """Return how far above the element its common ancestor with a block is; 0 if inside."""
         return self.levels[next(e for e in _chain(block.pieces[0].holder) if e in self.levels)]
 
 
@@ -96,7 +96,7 @@ def _around(block: TextBlock, known_mixed: dict[Any, bool]) -> Iterator[Any]:
 
 
 def _has_paragraphs(element: Any) -> bool:
-    """Return True if an element has line breaks or blocks beside its own text."""
+    """Return True if an element has line breaks or blocks next to its own text."""
     tags = [child.tag for child in element]
     return tags.count("br") >= _MIN_LINE_BREAKS or any(
         tag not in INLINE and tag != "br" for tag in tags
@@ -104,7 +104,7 @@ def _has_paragraphs(element: Any) -> bool:
 
 
 def paragraph_of(block: TextBlock) -> Any:
-    """Return the innermost element around a block's text that is not inline."""
+    """Return the innermost element that is not inline around a block's text."""
     return next(each for each in _chain(block.pieces[0].holder) if each.tag not in INLINE)
 
 
@@ -121,8 +121,8 @@ def long_paragraphs(
     """
     Return the long blocks of running text.
 
-    The search for parts that are not running text ends at an element in the cache `known_apart`. If
-    it is None, all parts count.
+    `known_apart` caches which elements are in parts that are not running text. If it is None, all
+    parts of the page count as running text.
     """
     return [
         block
@@ -137,7 +137,7 @@ def long_paragraphs(
 
 
 def _is_hypertext(block: TextBlock) -> bool:
-    """Return True for several sentences in which individual phrases are links."""
+    """Return True for several sentences with individual phrases as links."""
     links = sum(piece.holder.tag == "a" and not piece.is_tail for piece in block.pieces)
     return links >= _MIN_LINKS and len(_SENTENCE_END.findall(block.text)) >= _MIN_SENTENCES
 

@@ -42,7 +42,7 @@ def remove_ending(texts: PageTexts, blocks: list[TextBlock], container: Containe
 
 
 def _without_far_blocks(kept: list[TextBlock], container: Container) -> list[TextBlock]:
-    """Remove the blocks far behind a text's container, and return the remaining ones."""
+    """Remove the blocks far after a text's container, and return the remaining ones."""
     distances = [container.distance(block) for block in kept]
     inside = [number for number, distance in enumerate(distances) if not distance]
     letters = sum(len(kept[number].letters) for number in inside)

@@ -45,7 +45,7 @@ class ArticleImage:
     near: Any
     """The text block that contains the image or is next to it."""
     caption: Any = None
-    """The caption of the image's figure, unless the figure has several images."""
+    """The caption of the image's figure, if the figure has no other image."""
 
 
 def images_of(tree: Any, base_url: str) -> list[ArticleImage]:
@@ -96,7 +96,7 @@ def _first_of_set(sources: str | None) -> str | None:
 
 
 def _wrapper(image: Any) -> Any:
-    """Return the outermost element with no text except the image's captions, or the image."""
+    """Return the outermost element with no text but the image's captions, or else the image."""
     wrapper = image
     for _, element in zip(range(_MAX_CLIMB), image.iterancestors(), strict=False):
         if element.tag in {"body", "html", "td", "th"}:

@@ -127,7 +127,7 @@ _MAX_GROWTH = 3
 
 
 def _is_apart(block: TextBlock) -> bool:
-    """Return True if a block is in a menu, a caption or an aside, or is mostly links."""
+    """Return True if a block is in a menu, a caption or an aside, or consists mostly of links."""
     linked = 0
     for piece in block.pieces:
         tags = {element.tag for element in _ancestors(piece.holder)}
@@ -205,7 +205,7 @@ _PUNCTUATION = " ,|·–—-•()[]:"
 
 
 def _is_in_trail(block: TextBlock, titles: list[str]) -> bool:
-    """Return True if a block is in breadcrumbs, which link to sections and may have the title."""
+    """Return True if a block is in breadcrumbs: links to sections, and perhaps the title."""
     if len(block.letters) > _MAX_OPENING:
         return False
     outer_list = next(

@@ -39,7 +39,10 @@ _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _FRAGMENT_SAFE = "!$&'*+,;=:@/?%-._~"
 _JOINERS = ("\u200c", "\u200d")
 _FIRST_STAND_IN = 0x10600
-"""Linear A. Unicode classifies these characters as letters, but only texts about Crete use them."""
+"""
+The first character of Linear A, which provides the stand-ins. Unicode classifies its characters as
+letters, but only texts about Crete use them.
+"""
 _MAX_STAND_INS = 200
 _INVISIBLE = "\u00ad\u200b\u2060\ufeff"
 """Invisible characters: hints for line breaks, and the byte order mark."""
@@ -84,8 +87,8 @@ def _stand_ins(markup: str) -> dict[int, str]:
     """
     Return stand-in letters for characters that trafilatura deletes although readers need them.
 
-    It deletes characters that are not `str.isprintable`. These include the joiners of Persian and
-    Hindi spelling, direction marks, and letters that this Python version does not know.
+    It deletes characters that are not `str.isprintable`. These include the joiners in Persian and
+    Hindi words, direction marks, and letters that this Python version does not know.
     """
     if markup.isascii() and "\\u200" not in markup:
         return {}
@@ -96,7 +99,7 @@ def _stand_ins(markup: str) -> dict[int, str]:
 
 
 def _restore_escapes(script: Any, stand_ins: dict[int, str]) -> None:
-    """Replace escaped joiners in JSON-LD, which may contain the article, with their stand-ins."""
+    """Replace escaped joiners in JSON-LD with stand-ins. JSON-LD may contain the article."""
     text = script.text or ""
     for joiner in _JOINERS:
         if ord(joiner) in stand_ins:
@@ -115,8 +118,8 @@ def _remove_hidden(tree: Any) -> None:
     """
     Remove inline text that is neither displayed nor read aloud, such as tooltips and icon letters.
 
-    Separate blocks are kept, because a script may reveal them later. Some are hidden only from
-    screen readers, because a label repeats their text.
+    Separate blocks are kept, because a script may reveal them later. Some blocks are displayed and
+    hidden only from screen readers, because a label repeats their text.
     """
     _remove_invisible(tree)
     for element in tree.xpath("//*[@hidden or @aria-hidden='true']"):
@@ -268,10 +271,7 @@ def _prepare_code(tree: Any) -> None:
 
 
 def _is_alone(code: Any) -> bool:
-    """
-    Return True if code is the only content of its element, which a style sheet may display as a
-    line.
-    """
+    """Return True if code is an element's only content. A style sheet may show it as a line."""
     parent = code.getparent()
     if parent is None or parent.tag in {"td", "th", "li"}:
         return False

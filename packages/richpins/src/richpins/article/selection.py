@@ -1,9 +1,9 @@
 """
 Find the parts of a page's tree that a library selected, given the text that it returned.
 
-The library returns its own tree, which may lack lists, tables and spaces of the page. Its letters
-still occur in the page, block by block, and so identify the selected parts. The output is then
-built only from the page's tree (`richpins.article.composition`).
+The library returns its own tree, which may lack lists, tables and spaces of the page. The letters
+of its blocks still occur in the page, and so identify the selected parts. The output is then built
+only from the page's tree (`richpins.article.composition`).
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class _Search:
         return missing, offset
 
     def _mark_runs(self, part: str, offset: int) -> tuple[int, int]:
-        """Mark the longest runs of letters that a part and the page have in the same order."""
+        """Mark the longest runs of letters that a part and the page share, in the same order."""
         letters = self._page.letters
         number, missing, misses = 0, 0, 0
         while number < len(part):

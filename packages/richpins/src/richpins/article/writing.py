@@ -339,7 +339,7 @@ def _can_be_emphasized(element: Any, inner: str) -> bool:
     """
     Return True if CommonMark reads the markers as emphasis.
 
-    CommonMark does not if the markers are between punctuation and a letter.
+    It does not if the markers are between punctuation and a letter.
     """
     text = inner.strip()
     if not text:

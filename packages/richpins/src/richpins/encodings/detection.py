@@ -22,12 +22,14 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "u
 _CHARSET_WORD = re.compile(rb"charset", re.IGNORECASE)
 _LATE_DECLARATION_BYTES = 65_536
 _CONCATENATION = re.compile(rb"""(["'])[ \t\r\n]*\+[ \t\r\n]*\1""")
-"""Scripts hide the tags that they write from the parser: `'<meta chars' + 'et=…'`."""
+"""
+Scripts split the tags that they write, to hide them from the parser: `'<meta chars' + 'et=…'`.
+"""
 _DETECTION_BYTES = 20_000
 _DETECTION_CONFIDENCE = 0.18
 """
-Minimum confidence. For short texts in Latin script, chardet was wrong up to 0.12. For other
-scripts, it was right from 0.19.
+Minimum confidence. In short texts in Latin script, chardet was wrong up to a confidence of 0.12. In
+other scripts, it was right from 0.19 on.
 """
 
 
@@ -61,7 +63,7 @@ def encoding(body: bytes, content_type: str | None) -> str:
 
 
 def _utf16_without_mark(body: bytes) -> str | None:
-    """Return the UTF-16 variant of a page that begins with markup, or None."""
+    """Return the UTF-16 variant if the body begins with markup in UTF-16, or None."""
     start = body[:_WIDE_BYTES]
     if b"\0" not in start[:4]:
         return None
@@ -168,7 +170,7 @@ _COMPLETE_CHARACTER = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
 _THREE_BYTES = re.compile(rb"[\xe0-\xf4][\x80-\xbf]{2}")
 _MIN_THREE_BYTE_CHARACTERS = 4
 """
-Two-byte characters in Chinese text may look like UTF-8, but not like four three-byte characters.
+Chinese text in two-byte characters may look like UTF-8, but not with four three-byte characters.
 """
 
 

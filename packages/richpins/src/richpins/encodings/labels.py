@@ -58,7 +58,10 @@ def codec_of(name: str) -> str:
 
 
 def _to_c1_control(error: UnicodeError) -> tuple[str, int]:
-    """Replace one undecodable byte with the C1 control of the same number, as the standard does."""
+    """
+    Replace one undecodable byte with the C1 control character of the same code, as the standard
+    does.
+    """
     if not isinstance(error, UnicodeDecodeError):
         raise error
     byte = error.object[error.start]
@@ -82,7 +85,7 @@ def _character_reference(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def _c1_or_reference(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Encode a C1 control as the byte of the same number, which `decode` converts back."""
+    """Encode a C1 control character as the byte of the same code, which `decode` converts back."""
     if isinstance(error, UnicodeEncodeError) and 0x80 <= ord(error.object[error.start]) < 0xA0:
         return error.object[error.start].encode("latin-1"), error.start + 1
     return _character_reference(error)

@@ -53,7 +53,7 @@ def from_bytes(body: bytes) -> str | None:
     """
     Return the encoding declared by a meta element or XML declaration in the first 1,024 bytes.
 
-    None if there is no declaration, or an unknown encoding.
+    Returns None if there is no declaration or it names an unknown encoding.
     """
     head = body[:PRESCAN_BYTES]
     if head.startswith(b"<\0?\0x\0"):

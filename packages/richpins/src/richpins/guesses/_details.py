@@ -32,7 +32,7 @@ _FIELD_ORDER = (
 )
 _MAY_BE_CONSTANT = ("availability", "brand", "currency", "category")
 _COMMON_FIELDS = ("url", "tags", "location")
-"""Field names that match many elements of a page, most of which are not about its item."""
+"""Field names that match many elements of a page. Most of these elements are not about its item."""
 _NOT_CONTENT = re.compile(
     r"cookie|consent|dialog|modal|popup|menu|cart|basket|newsletter|signup|login|skip"
 )

@@ -18,7 +18,7 @@ MAX_FIELDS = 12
 MAX_SAMPLES = 30
 """Maximum elements whose values are compared."""
 MAX_SEARCHED_ELEMENTS = 5
-"""Maximum elements whose parts become candidates."""
+"""Parts of at most this many elements become candidates."""
 MAX_PARTS = 300
 MAX_TEXT_CHARS = 2_000
 MIN_SHARE = 0.6
@@ -62,11 +62,11 @@ class GuessedField:
     is_known: bool
     """True if the name suggests a known field."""
     kind: str
-    """Its type."""
+    """The type of its values."""
 
 
 def fields_of(elements: Sequence[tuple[Document, LexborNode]]) -> list[GuessedField]:
-    """Return fields that most of the elements have, with different values, most certain first."""
+    """Return the fields that most elements have and whose values differ, most certain first."""
     sampled = elements[:MAX_SAMPLES]
     by_values: dict[tuple[str | None, ...], Part] = {}
     for part in _parts([node for _, node in sampled[:MAX_SEARCHED_ELEMENTS]]):
@@ -146,7 +146,10 @@ def _selectors(node: LexborNode, root: LexborNode) -> Iterator[tuple[str, list[s
 
 
 def _endings(node: LexborNode) -> Iterator[tuple[str, bool]]:
-    """Yield the endings that rules for an element may have, and whether it has that value."""
+    """
+    Yield the endings that rules for an element may have, each with whether the element has that
+    value.
+    """
     attributes = node.attributes
     if node.tag == "a":
         yield "::link", bool(attributes.get("href"))

@@ -53,9 +53,9 @@ def guess_rules(documents: Sequence[Document]) -> Guess:
     """
     Guess the item kinds on pages of one site, and the fields embedded in the pages.
 
-    Pages that have most of their classes in common are of one kind. If many of a page's words are
-    in repeated elements, the page is a list of items. Otherwise it is one item, if there are two
-    such pages with different values, or if its classes suggest fields.
+    Pages that have most of their classes in common form one kind. If many of a page's words are in
+    repeated elements, the page is a list of items. Otherwise it is one item, if there are two such
+    pages with different values, or if its classes suggest fields.
     """
     kinds: list[GuessedKind] = []
     groups = _groups(documents)
@@ -68,7 +68,7 @@ def guess_rules(documents: Sequence[Document]) -> Guess:
 
 
 def _groups(documents: Sequence[Document]) -> list[list[Document]]:
-    """Group pages of one kind, which have most of their classes and ids in common."""
+    """Group the pages by kind. Pages of a kind have most of their classes and ids in common."""
     groups: list[tuple[set[str], list[Document]]] = []
     for document in documents:
         outline = _outline(document)
@@ -137,7 +137,10 @@ def _required(fields: Sequence[GuessedField]) -> dict[str, Any]:
 def _tested_kind(
     name: str, table: dict[str, Any], pages: Sequence[Document], *, is_page: bool
 ) -> GuessedKind | None:
-    """Return the kind, without unreadable fields, if its table finds items on the pages."""
+    """
+    Return the kind, or None if its table finds no items. Fields with unreadable values lose their
+    type.
+    """
     while table["fields"]:
         try:
             kind = kind_of(name, table)

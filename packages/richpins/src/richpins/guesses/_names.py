@@ -142,7 +142,7 @@ def words(text: str) -> Iterator[str]:
 
 
 def known_field(texts: Iterable[str], tag: str = "") -> str | None:
-    """Return the field that one of the classes or attributes suggests, or that the tag implies."""
+    """Return the field that one of the classes or attributes suggests, or else the tag."""
     for text in texts:
         joined = text.replace("-", "").replace("_", "").lower()
         if joined in _FIELD_OF:

@@ -59,7 +59,7 @@ class FoundItems:
 
 def find(kind: ItemKind, document: Document, page: Any = None) -> FoundItems:
     """
-    Return a page's items in document order. Empty if the page's URL does not match the kind.
+    Return a page's items in document order; no items if the page's URL does not match the kind.
 
     Args:
         kind: the item kind to find.
@@ -197,7 +197,7 @@ def _elements(kind: ItemKind, page: SelectedPage) -> Iterator[Selectable]:
 
 
 class _FieldValue(NamedTuple):
-    """The result of a field's rule, as a JSON value or as the reason why there is none."""
+    """The result of a field's rule: a JSON value, or the reason why there is none."""
 
     value: Any = None
     problem: str = ""

@@ -47,7 +47,7 @@ class ItemField:
 
     @property
     def field_type(self) -> FieldType:
-        """The type of the field's JSON value."""
+        """The JSON type of the field's value."""
         one = TYPES[self.type]
         return FieldType("list", one) if self.selector and self.selector.every else one
 
@@ -95,7 +95,7 @@ def kind_of(name: str, table: Mapping[str, Any], source: Any = None) -> ItemKind
     Args:
         name: the name of the kind.
         table: its keys are those of `ItemKind`, with strings, lists and tables as values.
-        source: a class decorated with `item`, whose rules the table overrides; a function that
+        source: a class decorated with `item` (the table overrides its rules); a function that
             takes a page and returns its items; or None if the table contains all rules.
 
     Raises:

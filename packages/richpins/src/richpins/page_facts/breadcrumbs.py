@@ -16,7 +16,7 @@ _MAX_CRUMBS = 20
 
 def categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
     """
-    Yield the last part of each trail that is neither the site's start page nor the page itself.
+    For each trail, yield the last part that is not the site's start page or the page itself.
 
     `name` is the name of the page's subject. The last part of a trail is a category if it does not
     contain that name. A trail with only one part contains just the start page.

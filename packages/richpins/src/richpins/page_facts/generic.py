@@ -60,10 +60,10 @@ def read(
 
     `enclosing` are the articles that contain the subject. `name_properties` are the properties with
     the subject's name, best first. With `prefers_shared_image`, the image for sharing takes
-    precedence over larger images in the markup, which often show an author or come later in the
-    page. `visible_authors`, `visible_dates` and `visible_changes` are authors, publication dates
-    and change dates in the visible text, used if the markup has none. `visible_pictures` are the
-    visible pictures, used if the page offers no image.
+    precedence over larger images in the markup. Those images often show an author or come later in
+    the page. `visible_authors`, `visible_dates` and `visible_changes` are authors, publication
+    dates and change dates in the visible text, used if the markup has none. `visible_pictures` are
+    the visible pictures, used if the page offers no image.
     """
     pages = list(sources.graph.of_types(_PAGE_TYPES))
     site_name = site_name_of(sources, nodes)

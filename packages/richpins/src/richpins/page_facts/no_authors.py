@@ -1,9 +1,9 @@
 """
-Recognize strings that appear in the place of an author's name but are not one: `View Full Bio`,
-`著者一覧`.
+Recognize strings that appear in place of an author's name: `View Full Bio`, `著者一覧`.
 
 They are links to an author's page or to all authors, headings above a name, and signatures with a
-place (`Ann Lee, Fargo, North Dakota`), which belong to letters and to people who are quoted.
+place (`Ann Lee, Fargo, North Dakota`). Such signatures belong to letters and to people who are
+quoted.
 """
 
 from __future__ import annotations

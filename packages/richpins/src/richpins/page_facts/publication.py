@@ -30,7 +30,7 @@ _AUTHOR_METAS = (
 )  # fmt: skip
 """`author` comes last, because templates often fill it with the publisher's name."""
 _AUTHOR_ENDINGS = ("_author", "_authors", "-author", "-authors", ":author", ".author")
-"""Suffixes of site-specific meta names, such as `lrt_authors`."""
+"""Suffixes of meta names that only one site uses, such as `lrt_authors`."""
 _PUBLISHED_METAS = (
     "article:published_time", "og:article:published_time", "article:published",
     "og:published_time", "article:published:time",
@@ -102,7 +102,7 @@ _PERSONS = frozenset({"person"})
 
 
 def _fullest_first(candidates: list[Candidate]) -> list[Candidate]:
-    """Move a longer list with the first candidate's persons to the front: `A, B and C`."""
+    """Move a longer list that contains the first candidate's persons to the front: `A, B and C`."""
     if len(candidates) < 2:
         return candidates
     names = [

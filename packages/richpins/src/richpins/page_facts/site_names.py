@@ -147,10 +147,10 @@ def _text_like_host(sources: Sources) -> Iterator[Candidate]:
 
 def _occurrences(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
     """
-    Yield where `letters` occur with up to three spaces and marks between adjacent letters.
+    Yield where `letters` occur, with up to three spaces and marks between two letters.
 
-    The search starts from the rarest letter, which takes a third of the time of a search from a
-    frequent first letter.
+    The search starts from the rarest letter. From a frequent first letter, it would take three
+    times as long.
     """
     up_to_rarest, from_rarest = _spelling_patterns(letters)
     max_bytes = len(up_to_rarest.pattern)
@@ -163,7 +163,7 @@ def _occurrences(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
 
 @lru_cache(256)
 def _spelling_patterns(letters: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """Return one pattern for the letters up to the rarest one, and one for the rest from it on."""
+    """Return a pattern for the letters before the rarest one, and one for the rest."""
     rarest = max(range(len(letters)), key=lambda index: _BY_FREQUENCY.find(letters[index]))
     characters = [re.escape(char.encode()) for char in letters]
     prefix = b"".join(char + _GAP for char in characters[:rarest])

@@ -66,7 +66,7 @@ _SEPARATORS = re.compile(r"(?<=\w)-(?=\w)|\s[-–—:]\s|[–—|│｜ㅣ·•�
 def title_of(
     sources: Sources, nodes: list[Node], properties: tuple[str, ...], site_name: str | None
 ) -> str | None:
-    """Return the title of a page about `nodes`. Values of `properties` take precedence."""
+    """Return the title of a page about `nodes`. The values of `properties` take precedence."""
     sites = {*filter(None, [site_name]), *own_names(sources)}
     visible = list(filter(_may_be_title, _visible_titles(sources, sites)))
     from_markup = list(filter(_may_be_title, _markup_titles(nodes, properties)))
@@ -268,7 +268,10 @@ def _resembles_any(plain: str, witnesses: list[str]) -> bool:
 
 
 def _is_site(heading: str, tag: str, sites: set[str]) -> bool:
-    """Return True for the site's name, or for the end of a title whose start is more specific."""
+    """
+    Return True for the site's name, or for the end of a title that starts with something more
+    specific.
+    """
     plain = bare(heading)
     if bare(tag) == plain:
         return False

@@ -38,14 +38,14 @@ class PageType:
     read: Callable[[Sources, list[Node]], Any]
     """Reads the record from items of `schema_types`, most trusted first, and from meta elements."""
     name_properties: tuple[str, ...] = ("name", "headline", "alternatename")
-    """The properties that may contain such an item's name, best first."""
+    """The properties that may contain the name of such an item, best first."""
     og_types: tuple[str, ...] = ()
     """Values of `og:type` for such pages."""
     og_weight: int = 30
     """Added to the weight if the page declares one of `og_types`."""
     declared: Callable[[Sources, str], int] = _no_evidence
     """
-    How clearly the meta elements declare the type on a page without such items; 0 if they do not.
+    How clearly the meta elements declare the type on a page without such items; 0 if not at all.
     The second argument is the value of `og:type`.
     """
     adjustment: Callable[[Sources, Node, str], int] = _unchanged
@@ -53,7 +53,7 @@ class PageType:
     is_complete: Callable[[Node], bool] = _never
     """Returns True for an item that must be the subject of its page."""
     yields_to_others: bool = False
-    """True if items without a page type take precedence, such as a trip over its places."""
+    """True if items without a page type take precedence, as a trip does over its places."""
     from_text: Callable[[Sources, PageType | None], tuple[list[Node], Any] | None] | None = None
     """
     Returns the nodes and the record if the visible text shows such a subject, or None. The second

@@ -20,7 +20,7 @@ class Article:
     section: str | None = None
     word_count: int | None = None
     is_free: bool | None = None
-    """False behind a paywall; None if unknown."""
+    """False if the article is behind a paywall; None if unknown."""
     body: str | None = None
     """The article's text, if the markup contains it."""
 

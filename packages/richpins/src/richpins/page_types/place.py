@@ -206,10 +206,7 @@ _POSITION_TAGS = (
 
 
 def coordinates(value: Any) -> Coordinates | None:
-    """
-    Return latitude and longitude within bounds. 0, 0 is ignored, because it comes from an empty
-    form.
-    """
+    """Return latitude and longitude within bounds. Ignores 0, 0, which empty forms contain."""
     if isinstance(value, Node):
         inner = value.first("geo")
         if isinstance(inner, Node):
@@ -278,7 +275,7 @@ def _time_of_day(text: str) -> str:
 
 
 def _adjustment(sources: Sources, place: Node, og_type: str) -> int:
-    """Lower the weight of the site's own business on a page declared as an article."""
+    """Lower the weight of the site's own business on a page that is declared as an article."""
     is_article = og_type in {"article", "blog"} or "article:published_time" in sources.metas
     return -45 if is_article and not has_address(place, addresses_of(sources)) else 0
 

@@ -204,7 +204,7 @@ def _visible_skus(sources: Sources) -> Iterator[Candidate]:
 
 
 def _search_lazily(sources: Sources, finder: Finder | None) -> Iterator[Candidate]:
-    """Search the visible text only when the first candidate is requested."""
+    """Delay the search of the visible text until the first candidate is requested."""
     if finder is not None:
         yield from finder(sources)
 
@@ -221,7 +221,7 @@ _GTINS = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
 
 
 def _chosen_offer_first(offers: list[Node], price: Price | None) -> list[Node]:
-    """Return the offers, starting with the chosen price's offer, for its seller and condition."""
+    """Return the offers, the one with the chosen price first: its seller and condition count."""
     chosen = [offer for offer in offers if price is not None and offer is price.offer]
     return [*chosen[:1], *(offer for offer in offers if offer not in chosen)]
 
@@ -233,8 +233,8 @@ def _availability(
     Return the availability of the offer with the chosen price.
 
     If that offer declares none, the product is in stock if the product itself, or another offer
-    without a price, is in stock; otherwise the first availability found is used. A product of which
-    only one size is sold out is in stock.
+    without a price, is in stock; otherwise the first availability found is used. A product stays in
+    stock if only one of its sizes is sold out.
     """
     skipped = {id(offer) for offer in price.not_chosen} if price else set()
     remaining = [offer for offer in offers if id(offer) not in skipped]
@@ -310,7 +310,7 @@ def sku(value: Any, name: str | None) -> str | None:
     """
     Return a product number without its label and the product's name, or None if nothing is left.
 
-    For a URL, this is the last part, if it contains a digit.
+    From a URL, it returns the last part if that contains a digit.
     """
     text = _SKU_LABEL.sub("", scalars.text(value) or "")
     if "://" in text:
@@ -373,7 +373,7 @@ def _declared(sources: Sources, og_type: str) -> int:
 
 
 def _adjustment(sources: Sources, product: Node, _og_type: str) -> int:
-    """Lower the weight of another site's product on an article page, where it is only an offer."""
+    """Lower the weight of another site's product on an article page, which only offers it."""
     url = product.first("url")
     addresses = addresses_of(sources)
     articles = sources.graph.of_types(article.TYPES)

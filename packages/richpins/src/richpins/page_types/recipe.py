@@ -166,7 +166,7 @@ def _ingredient(value: Any, *, is_only_one: bool) -> list[str]:
         joined = clean(" ".join(filter(None, map(scalars.text, parts))))
         return [joined] if joined else []
     if isinstance(value, str) and ("\n" in value or "<" in value):
-        # With several ingredients, the paragraphs of one are its amount, name and note.
+        # Among several values, one's paragraphs are an ingredient's amount, name and note.
         return lines(value) if is_only_one or _ENTRIES.search(value) else [" ".join(lines(value))]
     text = scalars.text(value)
     return [text] if text else []
@@ -226,8 +226,8 @@ class _VisibleRecipe:
         """
         Return True if there are ingredients and a part for steps, and one of them is certain.
 
-        The part for steps may only repeat the ingredients, because it still distinguishes a recipe
-        from other lists.
+        The part for steps counts even if it only repeats the ingredients, because other lists have
+        no such part.
         """
         has_both = len(self.ingredients) > 1 and "steps" in self._sections
         return has_both and not all(self._doubts.values())
@@ -237,7 +237,7 @@ class _VisibleRecipe:
         return tuple(entry for group in groups for entry in group.entries)
 
     def has_amounts_of(self, recipe: Recipe) -> bool:
-        """Return True if the visible list is the list in the markup plus amounts."""
+        """Return True if the visible list is the list in the markup with amounts added."""
         text = " ".join(self.ingredients).lower()
         found_count = sum(name.lower() in text for name in recipe.ingredients)
         return not _lacks_amounts(self.ingredients) and found_count * 10 >= 7 * len(
@@ -249,7 +249,7 @@ class _VisibleRecipe:
         return sum(map(len, self.instructions)) > 2 * sum(map(len, steps))
 
     def replace_in(self, recipe: Recipe, *, ingredients: bool, instructions: bool) -> Recipe:
-        """Return `recipe` with the requested parts replaced by the visible ones, if any."""
+        """Return `recipe` with the visible parts in place of the requested ones, if any."""
         if ingredients and self.ingredients and self._is_certain("ingredients", "ingredients"):
             groups = _groups(self._record_source("ingredients", "ingredients"))
             recipe = replace(recipe, ingredients=self.ingredients, ingredient_groups=groups)
@@ -335,10 +335,10 @@ def _groups(section: Section | None) -> tuple[Group, ...]:
 
 def _from_text(sources: Sources, page_type: PageType | None) -> tuple[list[Node], Recipe] | None:
     """
-    Return the recipe in the headings, lists and class names of a page whose markup has none.
+    Return the recipe that headings, lists and class names show on a page without recipe markup.
 
     A list of ingredients counts as a recipe only together with steps. On pages without a word for
-    ingredients, this costs one search in the bytes.
+    ingredients, this takes only one search in the bytes.
     """
     if page_type is not None and page_type.name != "article":
         return None

@@ -1,7 +1,7 @@
 r"""
 Undo escaping that templates and editors apply to a whole block of JSON.
 
-The first quote of the block shows the kind of escaping: `{&#34;name&#34;: …` is for HTML,
+The first quote of the block shows the kind of escaping: `{&#34;name&#34;: …` is escaped for HTML,
 `{\"name\": …` for a string, `%7B%22name%22…` for a URL, and `{“name”: …` comes from an editor.
 Escaped quotes inside the strings of a valid block are left unchanged.
 """

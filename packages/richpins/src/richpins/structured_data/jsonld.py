@@ -25,7 +25,7 @@ PROSE = frozenset({"articlebody", "reviewbody", "text", "description", "name", "
 
 
 def add_json(node: Node, name: str, text: str) -> None:
-    """Add the values in a JSON string to an item's property, in any syntax."""
+    """Add the values in a JSON string to a property. The item may be in any syntax."""
     for value in json_texts.values_in(text):
         _JsonLdReader(node.graph).add(node, name, value, 1)
 
@@ -78,7 +78,7 @@ class _JsonLdReader:
                 self._node(value, position, None, "", depth)
 
     def _read_context(self, context: Any) -> None:
-        """Record the terms that a context object renames. (`local_name` drops prefixes anyway.)"""
+        """Record the terms that a context object renames. (`local_name` drops prefixes.)"""
         for part in context if isinstance(context, list) else [context]:
             if isinstance(part, dict):
                 for term, target in list(part.items())[:1_000]:

@@ -21,8 +21,8 @@ from richpins.structured_data.escaped_json import unescape
 MAX_DEPTH = 64
 MAX_STRICT_DEPTH = 1_000
 """
-Maximum nesting for Python's own parser, close to orjson's limit (1,024). From Python 3.14 on, only
-the stack limits that parser, so it may return values that are too deep for other code.
+Maximum nesting for Python's own parser, close to orjson's limit (1,024). From Python 3.14 on, that
+parser is limited only by the stack, so it may return values that are too deep for other code.
 """
 MAX_MALFORMED_CHARS = 1_000_000
 """
@@ -214,7 +214,7 @@ class _LenientReader:
                 contents = self.text[self.position + 1 : match.start()]
                 self.position = match.end()
                 return _BACKSLASHED.sub(lambda m: _ESCAPES.get(m[1], m[1]), contents)
-        # The quotes that follow do not end a string either. Checking them again for each of 30,000
+        # The quotes after this one end no string either. Checking them again for each of 30,000
         # opening quotes took 100 s.
         self._has_no_closing_quote = True
         return self._literal()

@@ -33,7 +33,7 @@ MAX_REFERENCED = 5_000
 
 MAX_VALUE_CHARS = 8_000_000
 """
-Maximum characters of markup read for all values, because nested properties read it repeatedly.
+Maximum characters of markup read for all values. Nested properties read the same markup again.
 """
 
 _MAX_NAME_CHARS = 200
@@ -101,7 +101,7 @@ def _unique(elements: list[LexborNode]) -> Iterator[LexborNode]:
 
 
 def _hanging_rel(element: LexborNode) -> list[str]:
-    """Return the `rel` of an item's parent, if it has no object of its own ("hanging rel")."""
+    """Return the `rel` of an item's parent if that has no object of its own ("hanging rel")."""
     parent_attributes = element.parent.attributes if element.parent is not None else {}
     if any(name in parent_attributes for name in ("href", "src", "resource", "typeof", "property")):
         return []
@@ -199,7 +199,7 @@ class _MarkupWalk:
         self.graph.roots.append(node)
 
     def add_references(self, tree: LexborHTMLParser) -> None:
-        """Add properties outside an item if its `itemref` has the id of an element around them."""
+        """Add properties outside an item that are in elements to which its `itemref` points."""
         referring = [m for m in self.items.values() if m.attributes.get("itemref")]
         if not referring:
             return
@@ -314,7 +314,7 @@ def _is_text(element: LexborNode) -> bool:
 
 
 def _contains_list(element: LexborNode) -> bool:
-    """Return True if an element contains list entries or line breaks, and so is not one entry."""
+    """Return True if an element contains list entries or line breaks: it is not one entry."""
     inner = element.css("li,br,tr,dd")  # this also matches the element itself
     return any(child.mem_id != element.mem_id for child in inner)
 
@@ -339,4 +339,4 @@ _LINK_TEXT_PROPERTIES = frozenset(
         "contributor", "editor", "manufacturer", "recipeingredient", "ingredients",
     }
 )  # fmt: skip
-"""Properties whose value is a link's text, although the standards use its URL."""
+"""For these properties, a link's text is the value, although the standards use its URL."""

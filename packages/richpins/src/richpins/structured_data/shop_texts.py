@@ -111,7 +111,7 @@ LABELED_IN_STOCK = frozenset(
         "dostępny", "dostępne", "disponibil", "saatavilla", "pieejams", "laos",
     }
 )  # fmt: skip
-"""Phrases that mean in stock only if they are next to a stock label."""
+"""Phrases that mean `in stock` only if they are next to a stock label."""
 LABELED_OUT_OF_STOCK = frozenset(
     {
         *OUT_OF_STOCK, "no", "unavailable", "not available", "nicht verfügbar", "indisponible",
@@ -178,7 +178,7 @@ class ShopTexts:
 
 
 def _visible(lowered: bytes, start: int) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of the parts after an offset that are neither scripts nor styles."""
+    """Yield the start and end of each part after an offset that is not a script or style."""
     bytes_left = MAX_BYTES
     for _ in range(_MAX_PIECES if start >= 0 else 0):
         hidden = _HIDDEN.search(lowered, start)

@@ -72,8 +72,8 @@ _GROUPS = (
 Groups of words that are searched for together, when one of them is first needed. Vector
 instructions find up to 64 words, five times as fast as a state table. They compare as many bytes as
 the shortest word has, up to four. Three-byte words are therefore separate groups: a single word is
-searched for by its rarest bytes, and all three take a fifth of a group's time. If words of a group
-overlap in a text, only the first is found.
+searched for by its rarest bytes, and all three such words take a fifth of a group's time. If words
+of a group overlap in a text, only the first is found.
 """
 _AUTOMATA = [
     BytesAhoCorasick(
@@ -134,18 +134,18 @@ class Words:
         return next(iter(self.places(word)), -1)
 
     def in_class(self, *words: str) -> bool:
-        """Return True if a class attribute contains one of `words`, or might."""
+        """Return True if a class attribute contains, or might contain, one of `words`."""
         return self.any(words) and any(
             self._any_occurrence(word, self._is_in_class) for word in words
         )
 
     def in_tag(self, word: str) -> bool:
-        """Return True if a tag other than link and meta contains `word`, or might."""
+        """Return True if a tag other than link and meta contains, or might contain, `word`."""
         return self._any_occurrence(word, self._is_in_tag)
 
     def is_attribute(self, word: str) -> bool:
         """
-        Return True if `word` is an attribute's name, or might be. `typeof x` in a script rarely
+        Return True if `word` is, or might be, an attribute's name. `typeof x` in a script rarely
         matches.
         """
         return self._any_occurrence(

@@ -102,7 +102,7 @@ def named(text: str, country: str | None = None) -> str | None:
     """
     Return the currency in a string without numbers: `eur`, `http://schema.org/EUR`, `US$`.
 
-    A string that names two currencies gives None; `EUR (€)` names one.
+    Returns None for a string that names two currencies; `EUR (€)` names one.
     """
     code = currency_of_code(text) or currency_of_mark(text, country)
     if code:

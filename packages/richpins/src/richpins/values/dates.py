@@ -348,7 +348,7 @@ def _epoch_or_compact(text: str) -> Moment | None:
         return None
     if len(text) in {12, 14} and text[:2] in {"19", "20"}:
         return _iso(f"{text[:8]}T{text[8:]}")
-    # Up to 2034, `2024050110` may be seconds, or an hour of 2024.
+    # Until 2034, `2024050110` may mean seconds or an hour in 2024.
     is_unambiguous = len(text) == 13 or (len(text) == 10 and text[:2] not in {"19", "20"})
     return _from_epoch(int(text)) if is_unambiguous else None
 
@@ -375,7 +375,7 @@ def pick(
     """
     Return the date of `field`; a full date is preferred to a year from a more trusted source.
 
-    `language` is the page's language, for dates whose order it decides.
+    `language` is the page's language. It decides the order of day and month in some dates.
     """
     ranked = sorted(candidates, key=lambda candidate: moment(candidate.value, language) is None)
     parse = partial(moment_or_year, language=language)

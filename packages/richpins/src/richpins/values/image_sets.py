@@ -1,4 +1,4 @@
-"""Parse `srcset`, the URLs of one picture in several sizes (HTML Standard, 4.8.4.2.1)."""
+"""Parse `srcset`, which has one picture's URLs in several sizes (HTML Standard, 4.8.4.2.1)."""
 
 from __future__ import annotations
 

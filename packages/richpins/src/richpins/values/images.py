@@ -246,7 +246,7 @@ def is_icon(image: Image) -> bool:
 
 
 def is_presentable(image: Image) -> bool:
-    """Return True unless it is an icon, or declared too small to represent a page."""
+    """Return True unless the image is an icon, or is declared too small to represent a page."""
     sides = [side for side in (image.width, image.height) if side]
     return not is_icon(image) and (not sides or max(sides) >= PRESENTABLE_PIXELS)
 

@@ -59,7 +59,7 @@ def instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
 
 
 class _StepCollector:
-    """Collects steps by section. Visits each item once, so cyclic references terminate."""
+    """Collects steps by section. It visits each item once, because references may be cyclic."""
 
     def __init__(self) -> None:
         self.groups: list[tuple[str | None, list[str]]] = []

@@ -1,5 +1,5 @@
 """
-Parse prices as people write them, by finding the number that is the price and its currency.
+Parse prices as people write them: find out which number is the price, and find its currency.
 
 A symbol or code counts only next to a number or alone: `after` does not contain the currency `ft`,
 and `TOPAZ RING` does not contain `TOP`. Percentages, quantities, prices for several pieces and
@@ -218,7 +218,7 @@ def _amounts(text: str, country: str | None) -> list[_Amount]:
 def _add_amount(
     result: dict[int, _Amount], match: re.Match[str], text: str, country: str | None
 ) -> None:
-    """Add a match's amount under the end of its number, unless its code is a word here."""
+    """Add a match's amount; its key is the number's end. Skip it if its code is a word here."""
     code = match["code"]
     if code is None:
         name = currencies.currency_of_mark(match["mark"], country)

@@ -73,8 +73,8 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
 
     A JSON number is used unchanged. In a string, the last of two kinds of separators is the decimal
     separator (`1.299,00` and `1,299.00`), a repeated separator groups digits (`1.299.000`), and a
-    single separator before three digits groups them unless the currency has three decimals. A
-    rounded number (`1.2M`) gives None.
+    single separator before three digits groups them unless the currency has three decimals. For a
+    rounded number (`1.2M`), the result is None.
     """
     if isinstance(value, bool) or value is None:
         return None

@@ -111,7 +111,7 @@ def _is_of_one_piece(specification: Node) -> bool:
     reference = specification.first("referencequantity")
     unit = specification.first("unitcode", "unittext")
     if isinstance(reference, Node):
-        # With a `valueReference`, it only describes how the unit price is computed.
+        # With a `valueReference`, the value only describes how the unit price is computed.
         if not reference.all("valuereference"):
             unit = reference.first("unitcode", "unittext") or unit
         else:

@@ -1,5 +1,5 @@
 """
-Recognize placeholders, which are unfilled templates or default names in programs (`Untitled
+Recognize placeholders: unfilled templates, and default names that programs write (`Untitled
 document`, `admin`).
 """
 
@@ -33,7 +33,7 @@ _MAX_CHARS = 300
 
 
 def is_placeholder(text: str) -> bool:
-    """Return True for a string that is only unfilled templates or stands for a missing value."""
+    """Return True if a string has only unfilled templates, or stands for a missing value."""
     if len(text) > _MAX_CHARS:
         return False
     if text.strip().lower() in _VALUES:

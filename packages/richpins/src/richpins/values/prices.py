@@ -134,8 +134,8 @@ def _mentions_only_us_dollar(sources: Sources) -> bool:
 
 def _dollar_offsets(body: bytes) -> Iterator[int]:
     """
-    Yield where another dollar may be mentioned. The regular expression alone would take 1 ms for 60
-    KB.
+    Yield the offsets where another country's dollar may be mentioned. The regular expression alone
+    would take 1 ms for 60 KB.
     """
     for start in range(0, len(body), _CHUNK_BYTES):
         piece = body[start : start + _CHUNK_BYTES + _MAX_PRICE_BYTES]
@@ -165,7 +165,7 @@ _COUNTRY_OF_LANGUAGE = {
 _GENERIC_ENDINGS = frozenset(
     {"io", "co", "me", "tv", "ai", "to", "ly", "gg", "eu", "fm", "cc", "ws"}
 )
-"""Country top-level domains that sites of all countries use."""
+"""Country top-level domains that sites from all countries use."""
 
 
 def _is_grouped_in_text(body: bytes, text: str) -> bool:
@@ -215,8 +215,8 @@ def _best_price(raw: list[Node], country: str | None, is_plain: IsPlain) -> Pric
     """
     Return the lowest price among the offers with the best rank.
 
-    Sold-out offers rank after those in stock, and then count only for the highest price. The
-    currency is that of the first offer with the best rank.
+    Sold-out offers rank after those in stock. If there are offers in stock, the others count only
+    for the highest price. The currency is that of the first offer with the best rank.
     """
     prices = ((offer, offers.price_of_offer(offer, country, is_plain=is_plain)) for offer in raw)
     priced = [(offer, price) for offer, price in prices if price]

@@ -1,5 +1,5 @@
 """
-Read the UTC offset at the end of a time, in the spellings that pages use.
+Read the UTC offset at the end of a time, in the forms that pages use.
 
 These are `Z`, `UTC`, `+02:00`, `+0200`, `+2`, `GMT+1`, `UTC+05:30` and `(CEST)`. Abbreviations of
 several zones (`EST`, `IST`) and names (`Europe/Berlin`) are ignored. A time with two different

@@ -46,7 +46,7 @@ _ENTRIES = re.compile(r"ingredients?-?(?:list|item|s)?(?:[-_\s]|$)|instruction|s
 
 
 def is_trail(node: LexborNode) -> bool:
-    """Return True for breadcrumbs, tags, nutrients and ratings, whose lists contain no entries."""
+    """Return True for breadcrumbs, tags, nutrients and ratings: lists without recipe entries."""
     return _TRAIL.search(node.attributes.get("class") or "") is not None
 
 

@@ -233,7 +233,7 @@ _SLUG = re.compile(r"[^\W_]+")
 _MAX_BYLINE_CHARS = 2_000
 _MAX_CHARS_WITH_SCRIPTS = 20_000
 _SHORT_NAME = re.compile(r"([\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,6})")
-"""Names in scripts without spaces or capital letters."""
+"""Matches names in scripts without spaces or capital letters."""
 
 
 def _after_the_heading(sources: Sources) -> list[LexborNode]:

@@ -47,11 +47,11 @@ _INGREDIENTS_FOR = re.compile(
     r"(\d{1,3}(?:\s*(?:-|–|to)\s*\d{1,3})?\s+[^\W\d_]{3,20})",
     re.IGNORECASE,
 )
-"""`Ingredients for 10 rolls`. The unit of an ingredient's amount is shorter."""
+"""Matches `Ingredients for 10 rolls`, but not `for 10 g`: the word needs at least three letters."""
 
 
 def text_of(document: Document, *, anywhere: bool) -> str:
-    """Return the text of the page's main part on one line, or of the whole body with `anywhere`."""
+    """Return the main part's text on one line, or with `anywhere` the text of the whole body."""
     body = document.tree.body
     if body is None:
         return ""
@@ -266,7 +266,7 @@ _MAY_BE_A_PART = re.compile(
 
 def _bare(shown: str) -> Iterator[re.Match[str]]:
     """
-    Find a bare capitalized `Time`. The pattern starts with the letter to make the search fast.
+    Find a bare capitalized `Time`. The search is fast because the pattern starts with the letter.
 
     `Time` after another word means something else: `Oven Time` and `Rest Time` are not the total.
     """
@@ -302,7 +302,7 @@ def _runs(shown: str) -> Iterator[list[_CaptionToken]]:
 
 def _tokens(shown: str) -> list[_CaptionToken]:
     """
-    Return durations and captions. Durations are searched for first, because they are rare and
+    Return durations and captions. The search starts with durations, because they are rare and
     captions take longer to find.
     """
     result: dict[int, _CaptionToken] = {}

@@ -69,7 +69,7 @@ _IS_OF_TIME = re.compile(
     r"about|approx\w{0,8}|around|under|over|up|to|and|plus|or|circa|ca|etwa|unter|über|ungefähr|bis|zu|und|mit|"
     r"environ|moins|de|du|en|et|à|a|unos?|más|menos|y|e|o|di|da|della?|del|min|ongeveer|en|onder|około|do|ok|"
     r"cirka|under|og|och|asi|kb|около|yaklaşık|per|for|le|la|el|il|the|"
-    # names of icons, which a font shows as pictures
+    # names of icons that a font shows as pictures
     r"microwave|schedule|timer|alarm|kitchen|restaurant|blender|access_time|query_builder|hourglass_\w{1,9}|"
     r"watch_later|outdoor_grill|av_timer"
 )

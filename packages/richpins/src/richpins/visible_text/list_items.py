@@ -88,7 +88,7 @@ def are_called_ingredients(element: LexborNode) -> bool:
 
 _CALLED_INGREDIENTS = re.compile(r"ingr[eé]d|zutat", re.IGNORECASE)
 _CHOICE = 'input[type="radio"]'
-"""Radio buttons are for answers such as ratings. Ingredients and steps have check boxes."""
+"""Radio buttons belong to answers such as ratings. Ingredients and steps have check boxes."""
 
 
 def _titled_rows(nodes: list[LexborNode], rows: list[str]) -> list[str]:
@@ -133,7 +133,7 @@ def _as_one(shown: list[str]) -> list[str]:
 
 
 def _each_once(lines: list[str]) -> list[str]:
-    """Drop lines that are repeated for another screen size, one by one or all together."""
+    """Drop lines repeated for another screen size, each after itself or all after the last."""
     half = len(lines) // 2
     if half and lines[:half] == lines[half:]:
         return lines[:half]
@@ -168,7 +168,8 @@ def numbered_steps(node: LexborNode) -> list[str]:
     """
     Return one step for each block with its own number, with its heading as a title.
 
-    The node is such a block, or contains only such blocks. Empty if the numbers do not run 1, 2, 3.
+    The node is such a block, or contains only such blocks. The result is empty if the numbers are
+    not 1, 2, 3 in order.
     """
     return [line for block in numbered_blocks(node) for line in _numbered_step(block)]
 
@@ -221,7 +222,7 @@ _MAX_UNSEEN_CHARS = 30
 
 
 def _left_of(lines: list[str], others: Counter[str]) -> list[str]:
-    """Return `lines` without those in `others`, each removed as often as it occurs there."""
+    """Return `lines` without `others`. Each line is removed as often as it occurs there."""
     left = []
     for line in lines:
         if others[line]:

@@ -28,7 +28,7 @@ def _blocks_in(node: LexborNode) -> list[LexborNode]:
 
 
 def _counts_on(node: LexborNode) -> bool:
-    """Return True for a numbered block if a neighbor has the previous or next number."""
+    """Return True for a numbered block with a neighbor that has the previous or next number."""
     number = _own_number(node) if node.tag in BLOCKS else None
     if number is None:
         return False
@@ -37,7 +37,7 @@ def _counts_on(node: LexborNode) -> bool:
 
 
 def _has_near(node: LexborNode, direction: str, wanted: int) -> bool:
-    """Return True if a block near the node has this number, perhaps beyond a picture."""
+    """Return True if a block near the node has this number. A picture may be in between."""
     at, left = getattr(node, direction), _MAX_BESIDE
     while at is not None and left:
         if at.tag in BLOCKS and at.text(strip=True):

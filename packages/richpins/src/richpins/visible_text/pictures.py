@@ -1,4 +1,4 @@
-"""Find the picture of an article after its heading, for pages whose markup has none."""
+"""Find an article's picture after its heading, for pages whose markup has none."""
 
 from __future__ import annotations
 

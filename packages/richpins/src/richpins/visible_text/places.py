@@ -13,7 +13,7 @@ from richpins.structured_data.sources import Sources
 def after_heading(
     sources: Sources, pattern: re.Pattern[bytes], max_bytes: int
 ) -> Iterator[re.Match[bytes]]:
-    """Yield matches in the first `max_bytes` after the first h1; none without an h1."""
+    """Yield the matches in the first `max_bytes` after the first h1; none if there is no h1."""
     start = sources.heading_end
     if start < 0:
         return iter(())

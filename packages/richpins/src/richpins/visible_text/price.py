@@ -1,9 +1,9 @@
 """
 Find a product's price in the visible text of a page whose markup has none.
 
-It is the first price after the heading that is in an element with a price class, on a page with a
-shopping cart. A price in a link, or in one of several similar blocks, belongs to another product.
-On pages that sell nothing, this costs two searches in the bytes.
+The price is the first one after the heading that is in an element with a price class. The page must
+have a shopping cart. A price in a link, or in one of several similar blocks, belongs to another
+product. On pages that sell nothing, this takes only two searches in the bytes.
 """
 
 from __future__ import annotations

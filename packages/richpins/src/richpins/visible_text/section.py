@@ -61,14 +61,14 @@ class Section:
     lists: list[list[list[str]]] = field(default_factory=list)
     """For each list so far, the words of its entries without amounts."""
     has_numbered: bool = False
-    """True once an ordered list gave several steps."""
+    """True after an ordered list with several steps."""
     behind: list[list[str]] = field(default_factory=list)
     """Paragraphs after an ordered list of steps. They are steps only if another list follows."""
     row: Row | None = None
     """The form of the last paragraph of steps. Its neighbors of the same form are also steps."""
     between: list[list[str]] = field(default_factory=list)
     """
-    Short lines after that paragraph. They are kept if another paragraph of the same form follows.
+    Short lines after the paragraph of `row`. They are kept if another of the same form follows.
     """
     is_in_other_units: bool = False
     """True while reading a list whose class names a system of units or a print version."""
@@ -77,7 +77,7 @@ class Section:
 
     @property
     def least(self) -> int:
-        """The minimum number of entries of a valid section."""
+        """The minimum number of entries in a valid section."""
         return 2 if self.kind == "ingredients" else 1
 
     @property
@@ -220,7 +220,7 @@ class Section:
         return is_behind and _is_short(texts) and not self._counted(texts)
 
     def end_list(self) -> None:
-        """Forget the ordered list before a heading. Paragraphs after that may be steps again."""
+        """Forget the ordered list before a heading. Later paragraphs may be steps again."""
         self.has_numbered = False
         self.behind.clear()
 
@@ -243,12 +243,12 @@ def _extend(groups: Groups, entries: list[str], kind: SectionKind) -> None:
         if not groups:
             groups.append((None, []))
         if kind == "steps" and _is_again(text, groups):
-            continue  # written again for another screen
+            continue  # repeated for another screen size
         groups[-1][1].append(text)
 
 
 def _is_short(texts: list[str]) -> bool:
-    """Return True for one line that may be a name or a short step but begins no other part."""
+    """Return True for a single line that may be a name or a short step and begins no other part."""
     return len(texts) == 1 and not is_step(texts[0]) and not ends_steps(texts[0])
 
 
@@ -276,7 +276,7 @@ def _names_of(entries: list[str]) -> list[list[str]]:
 
 _LONG_STEP = 20
 _DENSITY = 2
-"""Other scripts need fewer characters for a word."""
+"""Text that is not ASCII counts double, because other scripts need fewer characters for a word."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 

@@ -26,7 +26,7 @@ Head = tuple[LexborNode, HeadingKind, str]
 
 
 def heads_of(sources: Sources) -> list[Head]:
-    """Return the elements that are known headings, in document order, with kind and text."""
+    """Return the known headings in document order, each with its element, kind and text."""
     return _without_captions(_without_times(_once_only(list(_heads(sources)))))
 
 
@@ -131,7 +131,7 @@ _PARTS = re.compile(r"\s{1,9}[–—|-]\s{1,9}|:\s{1,9}")
 
 
 def _is_in_sentence(node: LexborNode) -> bool:
-    """Return True for bold words in the middle of a sentence, which are not a heading."""
+    """Return True for bold words in the middle of a sentence. They are not a heading."""
     if node.tag not in _INLINE:
         return False
     before, after = node.prev, node.next

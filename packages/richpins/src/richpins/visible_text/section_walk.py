@@ -63,7 +63,7 @@ class _SectionWalk:
         self._section = section
         self._places = places
         self._left = _MAX_VISITED
-        # If steps have no heading, they are expected after the ingredients.
+        # Steps without a heading are expected after the ingredients.
         self._seeks_steps = section.kind == "ingredients" and "steps" not in places.values()
 
     def run(self, head: LexborNode) -> None:

@@ -59,8 +59,9 @@ def best_sections(sources: Sources) -> dict[str, Section]:
     """
     Return the best section for each part of a recipe, preferably one with a heading.
 
-    If there are several of both kinds, it returns the ingredients and steps that are closest in the
-    tree. A recipe card contains both, and often follows an article that also describes the steps.
+    If there are several sections for both parts, it returns the ingredients and steps that are
+    closest in the tree. A recipe card contains both, and often follows an article that also
+    describes the steps.
     """
     best: dict[str, Section] = {}
     if not is_mentioned(sources.words, sources.document.language):
@@ -122,7 +123,7 @@ def _by_names(name: str | None, steps: list[str]) -> Groups:
 
 
 def _is_headline(name: str) -> bool:
-    """Return True for `Make the Rice`: several words, the longer ones of which are capitalized."""
+    """Return True for `Make the Rice`: several words, with the longer ones capitalized."""
     words = [word for word in name.split() if len(word) >= _LONG_WORD]
     return len(name.split()) > 1 and bool(words) and all(word[:1].isupper() for word in words)
 
@@ -299,7 +300,7 @@ def _by_class(sources: Sources, kind: SectionKind) -> Section | None:
         if lists or any(
             element.mem_id != node.mem_id for element in node.css(_CLASS_QUERIES[kind])
         ):
-            continue  # the smaller ones inside it are examined separately
+            continue  # its smaller inner elements are examined separately
         text = parted_text(node)
         if 2 < len(text) < (200 if kind == "ingredients" else 2_000):
             loose.extend([text] if kind == "ingredients" else _steps_of(node))

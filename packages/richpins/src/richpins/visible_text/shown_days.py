@@ -33,8 +33,8 @@ def date_in(text: str) -> int | None:
     """
     Return the start of a date that ends a short text, or None.
 
-    A few characters may follow the date. Of several starts, the last one is returned, because a
-    name such as `Mar` may look like part of a date.
+    A few characters may follow the date. If there are several possible starts, the last one is
+    returned, because a name such as `Mar` may look like part of a date.
     """
     if len(text) > _MAX_DATED_CHARS or not _YEAR.search(text):
         return None
@@ -195,7 +195,7 @@ def _is_in_item(node: LexborNode) -> bool:
 
 
 def _is_declared(node: LexborNode) -> bool:
-    """Return True for the value of a property, which the structured data already contains."""
+    """Return True for a property's value. The structured data already contains it."""
     return bool({"itemprop", "property"} & node.attributes.keys())
 
 

@@ -86,7 +86,7 @@ IS_NEEDED = re.compile(
     r"potřebujeme|budete potřebovat)\s*[:：]?",
     re.IGNORECASE,
 )
-"""Headings for anything that is needed. They start a recipe only if amounts follow."""
+"""Headings such as `You will need`, also for tools. They start a recipe only if amounts follow."""
 ENDS = re.compile(
     r"(?:notes?|tips?|tipps?|(?:recipe|cook.?s|chef.?s|kitchen|baking|cooking|helpful|top|expert|quick|handy)\s(?:notes?|tips?)|"
     r"(?:notes?|tips?|tipps?|hints?|consejos|astuces|conseils|consigli|dicas|opmerkingen|hinweise)"
@@ -211,7 +211,7 @@ IS_AMOUNT_ALONE = re.compile(
 """An amount or a unit without an ingredient."""
 _SENTENCE_END = re.compile(r"[.!?。！]['\")»”]?(?:\s|$)|[。！]")
 _STEP_CHARS = 45
-"""Ingredients are rarely longer than this, and the mean length of steps is never shorter."""
+"""Ingredients are rarely longer than this, and the average step is never shorter."""
 
 
 def amounts(entries: list[str]) -> int:
@@ -364,7 +364,7 @@ def is_mentioned(words: Words, language: str | None) -> bool:
     code = (language or "").lower()[:2]
     if not code:
         return words.any(_IN_OTHER_LANGUAGES)
-    if code == "en":  # en is a template default, whatever the page's language
+    if code == "en":  # templates declare en by default, whatever the page's language
         return words.any(_FOREIGN_WORDS)
     return code in INGREDIENTS and words.any(INGREDIENTS[code])
 
