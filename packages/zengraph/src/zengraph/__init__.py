@@ -1,5 +1,6 @@
 """
-Zen, a graph store: nodes, edges, properties, indexes and counts over cell tables.
+Zen, a graph store: nodes, edges, properties, indexes and counts over cell tables, whose rows map
+columns to cells as in HBase.
 
 Two classes store nodes and edges, with separate rows for each edge:
 

@@ -1,5 +1,6 @@
 """
-The rows that store takes: their keys, and the format of their cells.
+The rows that store takes (removals of a list's best edges): their keys, and the format of their
+cells.
 
 A list from which edges were taken has a *state*, which each take replaces. The state contains the
 last take's edges until all of their rows are deleted. `_taking.py` describes the order in which the

@@ -157,7 +157,7 @@ class GroupHeader(NamedTuple):
     passing: Pass | None = None
     """The last pass while it is in progress, otherwise None."""
     collects: bool = False
-    """True if all groups below are divided, so that its lines can pass over them."""
+    """True if all groups directly below this one are divided, so that its lines can skip them."""
 
     def pack(self) -> bytes:
         """Encode the header for its cell."""
