@@ -42,7 +42,7 @@ class _ShardQueue:
     them.
     """
     is_at_limit: bool = False
-    """True if this process had reached its limit of jobs from the queue."""
+    """True if this process had reached its limit for jobs from the queue."""
     is_not_polled: bool = False
     """True if the poller is not waiting for this queue, because there was no room for its jobs."""
 

@@ -25,7 +25,7 @@ ORIGINAL_QUEUE = "x-death-queue"
 MAX_MESSAGES = 10_000
 """How many of the newest messages Redis keeps. RabbitMQ keeps all unless a policy limits them."""
 MAX_LOGGED_CHARACTERS = 2000
-"""Maximum characters of a message in the log."""
+"""Maximum number of characters of a message in the log."""
 _PROPERTIES = ("correlation_id", "reply_to", "priority")
 
 

@@ -156,7 +156,7 @@ class FlowerPage(BaseHandler):
     refusals: tuple[type[Exception], ...] = (InvalidArgument,)
     """Errors caused by the request."""
     failures: tuple[type[Exception], ...] = (PinlaterError,)
-    """Errors of the system, such as a broker that does not answer."""
+    """Other errors, such as a broker that does not answer."""
     as_json: bool
 
     async def read(self, operation: Callable[[], T]) -> tuple[T | None, str]:

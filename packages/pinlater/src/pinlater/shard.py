@@ -14,7 +14,8 @@ from pinlater import models
 
 MAX_BATCH = 200
 """
-Maximum jobs of one claim or one script. Redis serves no other client while a script runs (3 ms).
+Maximum number of jobs in one claim or one script call. Redis serves no other client while a script
+runs (3 ms).
 """
 
 Hold = tuple[str, int]
@@ -84,7 +85,7 @@ class Shard(Protocol):
         """
         Delete named jobs, or the `limit` oldest, in a state other than RUNNING.
 
-        Returns how many.
+        Returns how many it deleted.
         """
 
     def sizes(self, queue: str) -> models.Sizes:

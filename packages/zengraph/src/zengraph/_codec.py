@@ -43,9 +43,7 @@ def edge_prefix(node_id: bytes, direction: bytes, edge_type: int | None = None) 
 def edge_key(
     node_id: bytes, direction: bytes, edge_type: int, score: int, other_id: bytes
 ) -> bytes:
-    """
-    Return an edge's 43-byte key. A node's edges of a type sort by score, then by the other node.
-    """
+    """Return an edge's 43-byte key. A node's edges of a type sort by score, then by other node."""
     return edge_prefix(node_id, direction, edge_type) + score_bytes(score) + other_id
 
 

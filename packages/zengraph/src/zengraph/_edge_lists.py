@@ -101,7 +101,7 @@ class EdgeLists:
         `reverse`.
 
         Edges of an ordered type sort by score, by order, and then by the other node. `prefix`
-        selects edges whose order begins with it. All of these have one score (`least_score` or 0).
+        selects edges that have one score (`least_score` or 0) and an order that begins with it.
 
         Takes one range scan, and a few multi-gets for the page's edges. A page ends before `limit`
         when its properties reach about `PAGE_BYTES`. The direction is `OUT` or `IN`; scores are

@@ -84,9 +84,7 @@ class CellLeases:
         return lease if self._table.check_and_put(row, self._column, expected, lease.cell) else None
 
     def renew(self, row: bytes, lease: Lease) -> Lease | None:
-        """
-        Extend the lease, counting from now. Returns None if another process has taken it over.
-        """
+        """Extend the lease from the current time. Returns None if another process took it over."""
         return self.take(row, lease, lease.holder)
 
     def end(self, row: bytes, lease: Lease) -> Lease | None:

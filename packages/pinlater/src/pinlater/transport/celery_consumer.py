@@ -104,7 +104,7 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
             dead_letters.store(self.app, message, problem)
 
     def _dispose(self, message: Any, step: Step, problem: str, delay_s: float = 0.0) -> bool:
-        """End the job of a message in this state; returns False if it is not a pinlater job."""
+        """End a message's job in this state; returns False if it is not a pinlater job."""
         claims = getattr(message.channel, "claims", None)
         if claims is None or message.delivery_tag not in claims:
             return False

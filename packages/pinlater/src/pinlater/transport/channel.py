@@ -2,8 +2,8 @@
 The channel of `pinlater://`. Task messages become jobs; other messages use kombu's Redis lists.
 
 Broadcasts, events, replies and messages that are not tasks use kombu's own lists and pub/sub on the
-first server. Queues are read from both, so messages left over from `redis://` are processed as
-well.
+first server. Each queue is read from its shards and from kombu's list, so messages left over from
+`redis://` are processed as well.
 """
 
 from __future__ import annotations

@@ -113,9 +113,7 @@ class LinkGraph:
             yield self.lists.inlink(line)
 
     def count_into(self, target: str) -> int:
-        """
-        Return the number of links to a target, read from counts. Takes at most two round trips.
-        """
+        """Return the number of links to a target from its counts, in at most two round trips."""
         return self.lists.count([self._naming.list_id(target.encode())])
 
     def compact(self) -> None:

@@ -193,9 +193,7 @@ class Segments:
         return self._removed_links.forget(removed, now_ms)
 
     def _merge(self, lists: Sequence[tuple[bytes, Row]], now_ms: int) -> None:
-        """
-        Merge these lists' deltas. Takes two round trips in total for all lists that stay short.
-        """
+        """Merge these lists' deltas. The lists that stay short take two round trips in total."""
         inline, removed = [], {}
         for target, row in lists:
             head = ListHeader.of(row)
@@ -221,9 +219,7 @@ class Segments:
         )
 
     def _replace(self, target: bytes, row: Row, head: ListHeader) -> Row | None:
-        """
-        Replace the header and return the new row, or None if another process replaced it first.
-        """
+        """Replace the header and return the new row; None if another process changed it first."""
         value = head.pack()
         if not self._table.check_and_put(target, HEADER, _cell(row), value):
             return None
