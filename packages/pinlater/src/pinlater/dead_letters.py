@@ -59,7 +59,7 @@ def store(app: Any, message: Any, problem: str) -> bool:
 
 def delete(app: Any, unwanted: Callable[[Any], bool]) -> int:
     """
-    Delete the dead letters whose decoded body is unwanted, and return their number.
+    Delete the dead letters with an unwanted decoded body, and return how many there were.
 
     One call reads up to `MAX_MESSAGES` messages, and requeues those that it does not delete. If the
     process is killed in the meantime, the broker requeues them when the connection ends, or on

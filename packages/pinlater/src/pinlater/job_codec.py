@@ -17,7 +17,7 @@ from pinlater.models import JobFrame, JobInfo, JobState, NewJob
 
 VERSION = 1
 COLLECTED_VERSION = 2
-"""The version of jobs that collect items, whose body is split into parts."""
+"""The version of jobs that collect items. Their body is split into parts."""
 PART, DUE_END = b"\x1e", b"\x1f"
 MAX_PROBLEM_CHARACTERS = 1000
 """Maximum characters of a stored error."""

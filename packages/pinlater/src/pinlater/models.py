@@ -41,9 +41,7 @@ class NewJob:
     unique_key: str = ""
     """While a job with this key is waiting or running, no other job with the key is accepted."""
     name: str = ""
-    """
-    The job type, which is the task's name or the function that runs a plain body (`job_body.py`).
-    """
+    """The job type: the task's name, or the function that runs a plain body (`job_body.py`)."""
     key: str = ""
     """The application's own id, such as the task's id, for display."""
     even_when_full: bool = False

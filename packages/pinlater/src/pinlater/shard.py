@@ -74,10 +74,10 @@ class Shard(Protocol):
         """Reap claims that expired before both `reap_before_ms` and now; delete old jobs."""
 
     def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
-        """End claims on these jobs by workers with this name prefix, and return their number."""
+        """End claims on these jobs by workers with this name prefix, and return how many."""
 
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
-        """Run the named FAILED jobs again, or the `limit` oldest, and return their number."""
+        """Run the named FAILED jobs again, or the `limit` oldest, and return how many."""
 
     def delete(
         self, queue: str, state: models.JobState, *, ids: Sequence[str] = (), limit: int = 0

@@ -1,12 +1,12 @@
 """
-Property indexes, which find nodes by value. Every write of an indexed property updates them.
+Property indexes find nodes by value. Every write of an indexed property updates them.
 
 An index row is written before its property and removed after it, and every hit is verified against
 its node. So a writer that crashes leaves only rows that lookups ignore; lookups and repairs delete
 them.
 
-The owner of a unique value is recorded in a lease (`_leases`), which is acquired before the
-property is written and ended afterward. If two writers both see that a value is free, only one of
+The owner of a unique value is recorded in a lease (`_leases`). The lease is acquired before the
+property is written, and ended afterward. If two writers both see that a value is free, only one of
 them acquires it. If a writer is suspended for longer than its lease, another writer can acquire the
 value; then the first writer notices this at the end, and removes its property again. An ended lease
 contains the owner's id as long as that node has the value.
@@ -84,8 +84,8 @@ class Schema:
     """Edge types that `put_edge` rejects, because their edges are stored elsewhere."""
     columns: Mapping[str, bytes] = field(default_factory=dict)
     """
-    Properties with their own column (`s:…`), which another layer writes. Having one of them is
-    enough for a node to exist.
+    Properties that another layer writes into columns of their own (`s:…`). A node exists if it has
+    at least one of them.
     """
     limits: Limits = field(default_factory=Limits)
     """The limits for a node or an edge."""

@@ -107,7 +107,8 @@ class MultiGraph(ParallelEdges):
 
     def move(self, puts: Sequence[Put], source: bytes) -> None:
         """
-        Write properties that move here from the node `source`, with the ownership of their values.
+        Write properties that move here from the node `source`. The ownership of their values moves,
+        too.
 
         A value that a third node owns is written as well, but lookups still return its owner.
         """

@@ -1,9 +1,9 @@
 """
 Simple edges: at most one per source, type and target, with a score that can change.
 
-An edge has three rows: the pair row, which contains score and properties and is authoritative, and
-a list row at each node, which lists it by score. List rows are written before the pair row. List
-rows with an earlier score are deleted after the pair row is written. Every listed edge is verified
+An edge has three rows. The pair row contains its score and properties, and is authoritative. At
+each node, a list row lists the edge by score. List rows are written before the pair row. List rows
+with an earlier score are deleted after the pair row is written. Every listed edge is verified
 against its pair row, so a writer that crashes leaves only rows that reads ignore; repeating its
 call completes them.
 """

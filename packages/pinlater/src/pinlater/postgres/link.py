@@ -1,5 +1,5 @@
 """
-Connections to a PostgreSQL server whose calls have a timeout.
+Connections to a PostgreSQL server, with a timeout for each call.
 
 They use libpq through `psycopg.pq`, because psycopg's own cursors wait for a reply without a limit,
 and a server that hangs would block a worker's event loop. Each statement is sent with its

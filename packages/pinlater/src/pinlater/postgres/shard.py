@@ -101,7 +101,7 @@ class PostgresShard:
         Upgrade the tables to this program's version, and return it; workers may keep running.
 
         Args:
-            report: called with a line of text before each step, which may take a long time.
+            report: called with a line of text before each step. A step may take a long time.
 
         Raises:
             BrokerUnavailable: a newer program has upgraded them, the role may not change them, or

@@ -27,7 +27,7 @@ from pinlater.clock import SystemClock
 from pinlater.models import Step
 
 EVENTS_EVERY_S = 0.25
-"""Seconds for which task events are collected. The first after a pause is sent immediately."""
+"""How long task events are collected (s). The first event after a pause is sent immediately."""
 UNKNOWN_TASK_DELAY = "pinlater_unknown_task_delay_s"
 """
 Key in the app's configuration: seconds that the job of an unknown task waits for a worker that
