@@ -4,8 +4,8 @@ Convert task messages to jobs and back.
 A message with the headers `task` and `id` is a job. Its `eta` becomes the job's due time and moves
 to the header `x_eta`, so an unmodified worker never delays the task itself.
 
-A message with the header `plain_body` becomes a job with a plain body (job_body.py), which programs
-in other languages can also read. A job with a plain body becomes a message for the task that runs
+A message with the header `plain_body` becomes a job with a plain body (job_body.py). Programs in
+other languages can read it, too. A job with a plain body becomes a message for the task that runs
 it.
 
 A message with the header `collect`, a `Collection` as JSON, contains a list and may share jobs with

@@ -83,7 +83,7 @@ def admin_for(url: str, options: Mapping[str, Any] | None) -> Admin | None:
 
 @lru_cache(8)
 def _admin(url: str, shards: tuple[str, ...], prefix: str) -> Admin:
-    """Return a cached `Admin`, whose connections stay open across Flower's requests."""
+    """Return a cached `Admin`. Its connections stay open across Flower's requests."""
     return Admin.connect(url, shards, prefix=prefix)
 
 

@@ -1,7 +1,7 @@
 """
 Remove passwords from broker URLs and from messages about them.
 
-Some applications use a `str` subclass that prints itself masked for secrets, and a URL may be an
+Some applications keep secrets in a `str` subclass that prints itself masked. A URL may be an
 instance of it. `reveal` returns its real text, for the code that connects.
 """
 

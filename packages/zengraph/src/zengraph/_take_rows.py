@@ -69,7 +69,7 @@ class TakeState(NamedTuple):
     request: bytes
     """16 bytes; zeros if the take has no id."""
     parts: bytes = b""
-    """The packed edges, whose rows may still exist; empty if the take is finished."""
+    """The packed edges. Their rows may still exist. Empty if the take is finished."""
 
     @classmethod
     def of(cls, before: TakeState | None, request: bytes, edges: Sequence[Seen]) -> Self:

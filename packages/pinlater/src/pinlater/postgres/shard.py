@@ -328,7 +328,7 @@ _REMARKS = {
 
 
 def job_id_of(number: int) -> str:
-    """Return a job's id, which is its number in hexadecimal, so that ids sort by age."""
+    """Return a job's id: its number in hexadecimal, so that ids sort by age."""
     return f"{number:016x}"
 
 

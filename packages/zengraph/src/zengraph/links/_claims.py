@@ -101,8 +101,8 @@ class Claims:
 
     def abandoned(self, now_ms: int) -> LaneClaim | None:
         """
-        Return an expired claim with a stored plan, which any process must execute again; None if
-        there is none.
+        Return an expired claim whose plan is stored, or None. Any process must execute that plan
+        again.
         """
         return next((c for c in self.held if c.planned and c.until_ms <= now_ms), None)
 

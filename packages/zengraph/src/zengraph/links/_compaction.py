@@ -152,7 +152,7 @@ class Compactor:
         """
         Compact as many of these lanes as `limit` requires, choosing the first free ones.
 
-        If `lanes` is None, it compacts all lanes and the rows outside them, which is possible only
+        If `lanes` is None, it compacts all lanes and the rows outside them. That is possible only
         while no other process compacts. `urgent` ignores the maximum number of compactions.
         """
         if lanes is None:
@@ -319,7 +319,7 @@ def removals(entries: Sequence[Entry], naming: Naming) -> dict[bytes, list[bytes
 
 
 def by_target(entries: Sequence[Entry]) -> tuple[dict[bytes, bytes], int]:
-    """Return joined posting lines by target, and their number. A hot loop: 0.4 µs per link."""
+    """Return joined posting lines by target, and how many lines. A hot loop: 0.4 µs per link."""
     result: dict[bytes, bytes] = {}
     more: dict[bytes, list[bytes]] = defaultdict(list)
     for entry in entries:

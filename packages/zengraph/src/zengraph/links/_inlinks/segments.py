@@ -4,7 +4,7 @@ A long posting list in its own rows: its header, the deltas from compactions, an
 `groups` has the short lists. When a list has many deltas, or a delta with a removed link, its
 deltas are merged into the header. When the header grows past 256 lines, it becomes a segment:
 sorted, in chunks of 512 lines per row, and merged with earlier segments that aren't much larger. So
-even a hub with a million inlinks has at most a dozen segments, and is read, counted and merged in
+even a node with a million inlinks has at most a dozen segments, and is read, counted and merged in
 constant memory. Such a list keeps removed links until all segments are merged; `RemovedLinks`
 records them.
 
@@ -14,7 +14,7 @@ segment has a random name, which is added to the header once all of its rows are
 then, the header says which segment is being written, and for a few minutes other processes leave
 the list to the process that writes the segment.
 
-`RemovedLinks` names the long lists that still contain a link which a source no longer has. For a
+`RemovedLinks` names the long lists that still contain a link that its source has removed. For a
 short list, the compaction that removes a link also merges the list. A list with segments keeps the
 removed link until all of its segments are merged, which may take months. Until then, a cell in the
 source's row in `o`, `l:g<list id in hex>`, names the list, so that a takedown can find it.

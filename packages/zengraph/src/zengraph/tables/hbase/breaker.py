@@ -1,5 +1,5 @@
 """
-A gateway's circuit breaker, which takes it out of rotation after errors, and probes it later.
+A gateway's circuit breaker. It takes the gateway out of rotation after errors, and probes it later.
 
 The caller passes the time, in seconds of a monotonic clock.
 """

@@ -6,8 +6,8 @@ Behavior of HBase and its gateway, and how this adapter handles it (observed on 
 - A batch executes its puts first, then its deletes, whatever their order, so here a batch contains
   only puts or only deletes. A batch has one timestamp, so rows are grouped by timestamp.
 - Writes carry the caller's timestamps, so the newest one wins in any order of arrival. The region
-  server assigns the timestamps of check-and-put and increment, which are never earlier than those
-  of the cells that they replace.
+  server assigns the timestamps of check-and-put and increment. They are never earlier than the
+  timestamps of the replaced cells.
 - `rows` omits rows that have none of the columns, as `CellTable` requires.
 - A scan is read in pages. Each page has its own scanner, which is closed before its rows are
   returned. So the caller's work blocks no connection and no scanner, and a page that failed can be

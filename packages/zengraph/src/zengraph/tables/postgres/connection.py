@@ -1,5 +1,5 @@
 """
-One connection to PostgreSQL, which sends several statements in one round trip, with a timeout.
+One connection to PostgreSQL. It sends several statements in one round trip, with a timeout.
 
 It uses libpq directly, because psycopg's cursors take 40 µs of CPU per statement; parameters and
 results are bytes. Several statements are sent together in libpq's pipeline mode, as one

@@ -2,7 +2,7 @@
 Move finished transactions from the write-ahead logs into the SQLite files.
 
 One thread per process moves them, so that writers do not wait. If a log still grows past 256 MB,
-writers wait until all of it has been moved, which slows them to the speed of the disk.
+writers wait until all of it has been moved. That slows them to the speed of the disk.
 
 When all of a log has been moved, SQLite overwrites it from its start but never shrinks the file. So
 the file's size shows only how large the log once was. Its frames (each has one written page) show

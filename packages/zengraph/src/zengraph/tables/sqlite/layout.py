@@ -26,7 +26,7 @@ CheckItem = tuple[bytes, bytes, bytes | None, bytes]
 
 
 class Layout(Protocol):
-    """Statements for one table, on a connection on which the caller has begun a transaction."""
+    """Statements for one table. The caller has begun a transaction on the connection."""
 
     schema: str
     """The statement that creates the table, without its storage options (see `schemas`)."""
