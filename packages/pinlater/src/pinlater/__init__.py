@@ -7,7 +7,7 @@ and the alias must exist before the first connection is opened. It does not impo
 For applications:
 
     worker.py            at_least_once, follow and RunLater, which change Celery workers
-    job_types.py         job types, each of which is a function and a section of a TOML file
+    job_types.py         job types: functions with a section in a TOML file
     job_body.py          job bodies that programs in other languages can read
     doors.py             lets other programs use a queue
     brokers.py           broker URLs and Celery's settings for each kind of broker

@@ -69,7 +69,7 @@ def note(text: str, *, err: bool = False) -> None:
 
 
 def is_quiet() -> bool:
-    """Return whether the program runs with `quiet`, which prints only requested output."""
+    """Return whether the program runs with `quiet`. Then it prints only requested output."""
     return bool(getattr(click.get_current_context().obj, "quiet", False))
 
 

@@ -59,9 +59,12 @@ class Claim:
     has ended.
     """
     ended_s: float | None = None
-    """When the renewer first saw that an orphan's job had ended; None while it is running."""
+    """
+    When the renewer first saw that the job of this orphaned claim had ended; None while it is
+    running.
+    """
     task: str = ""
-    """Name of the task that runs it; empty unless runs are logged."""
+    """Name of the task that runs the job; empty unless runs are logged."""
     started_s: float | None = None
     """When its task started; None unless runs are logged."""
     run_s: float | None = None

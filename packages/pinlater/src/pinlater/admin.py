@@ -115,7 +115,7 @@ class Admin:
         the version.
 
         Args:
-            report: called with a line of text before each step, which may take a long time.
+            report: called with a line of text before each step. A step may take a long time.
 
         Raises:
             BrokerUnavailable: a shard does not answer, refuses, or has a newer version. The shards
@@ -202,7 +202,7 @@ class Admin:
         self.configure(queue, **RetryPolicy.settings(changes, job_type))
 
     def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:
-        """Return up to `limit` jobs in a state: soonest first, or most recent first if ended."""
+        """Return up to `limit` jobs in a state: soonest first, or ended jobs most recent first."""
         pages, _ = self._collect(lambda shard: shard.jobs(queue, state, limit=limit))
         jobs = [
             replace(job, job_id=f"{name}-{job.job_id}")
@@ -227,13 +227,13 @@ class Admin:
         return None
 
     def purge(self, queue: str, *, progress: Progress = _ignore_progress) -> int:
-        """Delete all PENDING jobs, and return their number."""
+        """Delete all PENDING jobs, and return how many there were."""
         return self.delete(queue, JobState.PENDING, progress=progress)
 
     def retry(
         self, queue: str, ids: Sequence[str] = (), *, progress: Progress = _ignore_progress
     ) -> int:
-        """Run the named FAILED jobs again, or all of them, and return their number."""
+        """Run the named FAILED jobs again, or all of them, and return how many there were."""
         if ids:
             return self._sum_over_shards(ids, lambda shard, own: shard.retry(queue, ids=own))
         return self._in_steps(
@@ -363,7 +363,7 @@ class Admin:
 def delete_some(
     shard: Shard, queue: str, state: JobState, limit: int, before_delete: BeforeDelete | None
 ) -> int:
-    """Delete up to `limit` (1 to 200) jobs in a state other than RUNNING; return their number."""
+    """Delete up to `limit` (1 to 200) jobs in a state other than RUNNING; return how many."""
     if before_delete is None:
         return shard.delete(queue, state, limit=limit)
     jobs = shard.jobs(queue, state, limit=limit)

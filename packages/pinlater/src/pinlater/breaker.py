@@ -1,5 +1,5 @@
 """
-A circuit breaker, which stops using a server after errors and tries it again after a while.
+A circuit breaker. It takes a server out of use after errors, and tries it again later.
 
 Each shard has two breakers, one for errors and one for when it is full. The caller passes in the
 time, in seconds of a monotonic clock.

@@ -178,7 +178,7 @@ def redis_urls(broker_url: str) -> tuple[str, ...]:
     """
     Return the Redis URLs of a broker URL's servers, in the order given, for redis-py.
 
-    Empty for PostgreSQL.
+    The result is empty for PostgreSQL.
 
     Raises:
         InvalidConfig: the URL does not belong to this transport.

@@ -39,13 +39,14 @@ class ClaimRenewer:
     Args:
         cluster: the shards of the claims.
         claims: the claims by tag; shared with the registry.
-        guards: by shard name; shared with the reaper, which waits after an outage until all workers
-            had time to renew.
+        guards: the guards by shard name. The reaper shares them; after an outage it waits until all
+            workers have had time to renew.
         claim_timeout_ms: how long a claim lasts after each renewal.
         max_claim_ms: claims older than this are not renewed, so that another worker runs a job
             that hangs.
         clock: only its monotonic clock is used.
-        still_running: returns whether the delivery with this tag is running; used for orphans.
+        still_running: returns whether the delivery with this tag is running; used for claims whose
+            channel is closed.
     """
 
     cluster: Cluster
@@ -93,7 +94,7 @@ class ClaimRenewer:
 
     def _forget_if_ended(self, orphan: Claim) -> None:
         """
-        Drop an orphan whose job ended a claim timeout ago.
+        Drop an orphaned claim whose job ended one claim timeout ago.
 
         Its ack may have to wait until the worker's event loop runs again, on a new connection.
         """
@@ -111,8 +112,8 @@ class Reaper:
     Returns expired claims to the queues that this process consumes.
 
     Args:
-        cluster: its shards are reaped.
-        guards: by shard name; shared with the renewer.
+        cluster: the shards to reap.
+        guards: the guards by shard name; shared with the renewer.
         clock: only its monotonic clock is used.
         renew: extends this process's claims; called when a shard is available again.
     """

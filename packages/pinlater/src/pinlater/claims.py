@@ -100,8 +100,8 @@ class ClaimRegistry:
 
     def count_held(self, queue: str) -> int:
         """
-        Return how many jobs of a queue this process has claimed; costs 0.1 µs per claim of any
-        queue.
+        Return how many jobs of a queue this process has claimed. Takes 0.1 µs for each of its
+        claims, whatever their queue.
         """
         return sum(claim.queue == queue for claim in list(self._claims.values()))
 

@@ -1,5 +1,5 @@
 """
-`queue`: a click command group for queue administration, which programs add to their own CLI.
+`queue`: a click command group for queue administration. Programs add it to their own CLI.
 
 The program puts an object with `broker_url` and `shards` into click's context (`QueueLocation`).
 Every command prints a table, or JSON with `--json`. If a command fails, it prints a message and

@@ -2,7 +2,7 @@
 `Cluster` makes several shards act as one. Jobs go to a random healthy shard; queries go to all.
 
 A job stays on the shard that accepted it. Adding a shard therefore moves no jobs, and the jobs of a
-lost shard wait until it returns. Its public id is `<shard>-<id>`. Rendezvous hashing over the
+lost shard wait until it returns. A job's public id is `<shard>-<id>`. Rendezvous hashing over the
 healthy shards assigns jobs with the same unique key to the same shard, so that duplicates are
 detected.
 """
@@ -131,8 +131,8 @@ class Cluster:
         """
         Return whether the shard is in rotation.
 
-        A separate thread probes a shard that is not, every `PROBE_EVERY_S`, so that no caller waits
-        for a server that hangs.
+        A separate thread probes each shard that is out of rotation, every `PROBE_EVERY_S`, so that
+        no caller waits for a server that hangs.
         """
         healthy = self.breakers[shard.name].healthy
         if not healthy:
@@ -178,7 +178,7 @@ class Cluster:
         Return True if any shard answers.
 
         Raises:
-            BrokerUnavailable: none does.
+            BrokerUnavailable: no shard answers.
         """
         last_error: BrokerUnavailable | None = None
         for shard in self.healthy():
@@ -207,8 +207,8 @@ class Cluster:
 
     def accepting_shards(self) -> list[Shard]:
         """
-        Return the shards that new jobs are sent to, which are those in rotation whose memory is not
-        full.
+        Return the shards that new jobs are sent to: those that are in rotation and have free
+        memory.
 
         If all are full, return them anyway, so that the caller gets their error.
         """
@@ -230,7 +230,7 @@ class Cluster:
 
         Raises:
             BrokerUnavailable: no shard accepted some or all of them.
-            BrokerFull: the same, because the shards that answer have full memory.
+            BrokerFull: the same, because the memory of the shards that answer is full.
         """
         receipts: list[Enqueued | None] = [None] * len(jobs)
         remaining = list(range(len(jobs)))
@@ -329,7 +329,7 @@ class Cluster:
         return by_shard
 
     def settings(self, queue: str) -> Mapping[str, float]:
-        """Return a queue's settings, at most two seconds old; empty when no shard answers."""
+        """Return a queue's settings, read at most two seconds ago; empty when no shard answers."""
         now_s = self._clock.monotonic_s()
         cached = self._settings.get(queue)
         if cached and now_s - cached[0] < SETTINGS_TTL_S:

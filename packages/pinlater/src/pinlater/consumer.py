@@ -2,7 +2,7 @@
 `JobConsumer` claims due jobs from all shards for one channel of a worker.
 
 It claims as many jobs as the worker has room for, several per round trip. It does so when a poller
-is woken, when the next job becomes due, and at least once a second. Each shard has a poller, which
+is woken, when the next job becomes due, and at least once a second. Each shard has a poller. It
 waits for a wake token on Redis or a notification on PostgreSQL. The caller sets a timer for due
 times (`next_check_s`), because Redis's own timeouts have a resolution of only 100 ms.
 """
@@ -42,7 +42,7 @@ class _ShardQueue:
     them.
     """
     is_at_limit: bool = False
-    """True if this process had reached its limit of jobs from the queue."""
+    """True if this process had reached its limit for jobs from the queue."""
     is_not_polled: bool = False
     """True if the poller is not waiting for this queue, because there was no room for its jobs."""
 
@@ -95,7 +95,7 @@ class JobConsumer:
 
     @property
     def next_check_s(self) -> float:
-        """Return the time, on the monotonic clock, by which `take` must be called next."""
+        """Return the latest time, on the monotonic clock, for the next call of `take`."""
         return min(
             (shard_queue.check_at_s for shard_queue in self._round_robin), default=float("inf")
         )
@@ -115,7 +115,7 @@ class JobConsumer:
         return count
 
     def _take_from(self, shard_queue: _ShardQueue, room: int) -> int:
-        """Claim and deliver a queue's jobs on one shard if a check is due; return their number."""
+        """Claim and deliver a queue's jobs on one shard if a check is due; return how many."""
         queue, now_s = shard_queue.queue, self._clock.monotonic_s()
         reserved, free = gates.reserved_room(queue), self._free_room(queue, room)
         unreserved = free - reserved.jobs

@@ -25,7 +25,7 @@ ORIGINAL_QUEUE = "x-death-queue"
 MAX_MESSAGES = 10_000
 """How many of the newest messages Redis keeps. RabbitMQ keeps all unless a policy limits them."""
 MAX_LOGGED_CHARACTERS = 2000
-"""Maximum characters of a message in the log."""
+"""Maximum number of characters of a message in the log."""
 _PROPERTIES = ("correlation_id", "reply_to", "priority")
 
 
@@ -59,7 +59,7 @@ def store(app: Any, message: Any, problem: str) -> bool:
 
 def delete(app: Any, unwanted: Callable[[Any], bool]) -> int:
     """
-    Delete the dead letters whose decoded body is unwanted, and return their number.
+    Delete the dead letters with an unwanted decoded body, and return how many there were.
 
     One call reads up to `MAX_MESSAGES` messages, and requeues those that it does not delete. If the
     process is killed in the meantime, the broker requeues them when the connection ends, or on

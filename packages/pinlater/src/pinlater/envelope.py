@@ -4,8 +4,8 @@ Convert task messages to jobs and back.
 A message with the headers `task` and `id` is a job. Its `eta` becomes the job's due time and moves
 to the header `x_eta`, so an unmodified worker never delays the task itself.
 
-A message with the header `plain_body` becomes a job with a plain body (job_body.py), which programs
-in other languages can also read. A job with a plain body becomes a message for the task that runs
+A message with the header `plain_body` becomes a job with a plain body (job_body.py). Programs in
+other languages can read it, too. A job with a plain body becomes a message for the task that runs
 it.
 
 A message with the header `collect`, a `Collection` as JSON, contains a list and may share jobs with
@@ -37,7 +37,7 @@ COLLECT_HEADER = "collect"
 PLAIN_HEADER = "plain_body"
 """Header of a message whose arguments become a plain body."""
 MAX_REPR_CHARACTERS = 1024
-"""Maximum characters of arguments in events, as in Celery."""
+"""Maximum number of characters of arguments in events, as in Celery."""
 _CANVAS = ("callbacks", "errbacks", "chain", "chord")
 _ONLY_CELERY = ("expires", "group", "retries", "stamped_headers")
 # JSON escapes control characters, and no URL or name contains one.
@@ -260,7 +260,7 @@ class Collection:
     span_ms: int
     """Elements due in the same span of this many milliseconds share a job."""
     most: int
-    """Maximum elements of one job."""
+    """Maximum number of elements in one job."""
     group: str
     """
     Only elements of the same group share a job. A group names the task and its message version.

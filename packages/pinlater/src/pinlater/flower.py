@@ -55,8 +55,8 @@ def install(
     effect.
 
     Args:
-        admin_of: returns the `Admin` whose queues the pages show. None means that of Flower's own
-            application.
+        admin_of: returns the `Admin` whose queues the pages show. None means the `Admin` of
+            Flower's own application.
         more: returns further routes and the folder of their templates, for an application's own
             pages.
         notes: returns sentences to show above the queues, such as what their jobs wait for; called
@@ -106,7 +106,7 @@ def _add(
 
 
 class Unframed(web.OutputTransform):
-    """Forbids frames for every response of Flower, against clickjacking of its buttons."""
+    """Forbids frames in every response from Flower, to prevent clickjacking of its buttons."""
 
     def transform_first_chunk(
         self,

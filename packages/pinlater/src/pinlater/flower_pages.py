@@ -83,7 +83,7 @@ def admin_for(url: str, options: Mapping[str, Any] | None) -> Admin | None:
 
 @lru_cache(8)
 def _admin(url: str, shards: tuple[str, ...], prefix: str) -> Admin:
-    """Return a cached `Admin`, whose connections stay open across Flower's requests."""
+    """Return a cached `Admin`. Its connections stay open across Flower's requests."""
     return Admin.connect(url, shards, prefix=prefix)
 
 
@@ -156,7 +156,7 @@ class FlowerPage(BaseHandler):
     refusals: tuple[type[Exception], ...] = (InvalidArgument,)
     """Errors caused by the request."""
     failures: tuple[type[Exception], ...] = (PinlaterError,)
-    """Errors of the system, such as a broker that does not answer."""
+    """Other errors, such as a broker that does not answer."""
     as_json: bool
 
     async def read(self, operation: Callable[[], T]) -> tuple[T | None, str]:

@@ -1,9 +1,9 @@
 """
-Gates, with which an application decides which jobs its process claims from a queue.
+Gates let an application decide which jobs its process claims from a queue.
 
     gates.put("fetch", lambda: 9 if there_is_room() else gates.NOTHING)
 
-A worker can also reserve room for urgent jobs, so that they never wait until another job ends:
+A worker can also reserve room for urgent jobs, so that they never wait for another job to end:
 
     gates.reserve_room("fetch", gates.ReservedRoom(jobs=2, lowest=2))
 
@@ -17,7 +17,7 @@ queue, and returns the limit.
 
 A queue without a gate is always open. A gate that admits only some jobs is called four times a
 second. The other jobs stay on the server, where other processes may claim them. An `Allowance`
-counts jobs of all shards together, until the gate is called again. A gate affects only its own
+covers all shards together, and lasts until the next call of the gate. A gate affects only its own
 process. To stop a queue everywhere, pause it.
 """
 
@@ -32,10 +32,10 @@ EVERYTHING = PRIORITIES[-1]
 NOTHING = -1
 GATE_CHECK_EVERY_S = 0.25
 """
-Interval between two calls of a gate that is not wide open, because nothing reports when it opens.
+How often to call a gate that is not wide open. It is polled, because nothing reports when it opens.
 """
 URGENT_CHECK_EVERY_S = 0.03
-"""Interval between two checks for urgent jobs by a worker that has room only for them."""
+"""How often a worker that has room only for urgent jobs checks for them."""
 
 
 class Allowance(NamedTuple):
@@ -53,7 +53,7 @@ class Allowance(NamedTuple):
 
 
 class ReservedRoom(NamedTuple):
-    """Room of a worker that is reserved for urgent jobs of a queue."""
+    """Room on a worker that is reserved for a queue's urgent jobs."""
 
     jobs: int
     lowest: int = NOTHING
@@ -62,9 +62,7 @@ class ReservedRoom(NamedTuple):
 
 Gate = Callable[[], "Allowance | int"]
 Limit = Callable[[int], int]
-"""
-Takes the number of jobs that a process has claimed from a queue; returns how many it may have.
-"""
+"""Takes the number of a queue's jobs that a process has claimed; returns how many it may have."""
 NO_ROOM = ReservedRoom(0)
 
 _gates: dict[str, Gate] = {}

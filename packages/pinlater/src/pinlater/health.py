@@ -46,8 +46,8 @@ class ReapGuard:
 
     def reap_before_ms(self, at_ms: float) -> int:
         """
-        Return a time by the server's clock. Only claims that expired before it may be reaped; with
-        0, none may.
+        Return a time by the server's clock. Only claims that expired before that time may be
+        reaped; with 0, none may.
         """
         if self.seen_server_ms is None or at_ms < self.paused_until_ms:
             return 0

@@ -1,5 +1,5 @@
 """
-A job's body, which is opaque bytes with a content type, for programs in any language.
+A job's body: opaque bytes with a content type, for programs in any language.
 
 The first byte of a stored body gives its format:
 

@@ -17,7 +17,7 @@ from pinlater.models import JobFrame, JobInfo, JobState, NewJob
 
 VERSION = 1
 COLLECTED_VERSION = 2
-"""The version of jobs that collect items, whose body is split into parts."""
+"""The version of jobs that collect items. Their body is split into parts."""
 PART, DUE_END = b"\x1e", b"\x1f"
 MAX_PROBLEM_CHARACTERS = 1000
 """Maximum characters of a stored error."""
@@ -92,7 +92,7 @@ def _join_body(parts: bytes) -> bytes:
 def shorten_problem(problem: str) -> str:
     """Return an error on one line, cut to `MAX_PROBLEM_CHARACTERS` characters."""
     line = " ".join(problem.split())[:MAX_PROBLEM_CHARACTERS]
-    # A lone surrogate would make all acks fail that are sent in the same call.
+    # A lone surrogate would make all acks that are sent in the same call fail.
     return line.encode("utf-8", "backslashreplace").decode()[:MAX_PROBLEM_CHARACTERS]
 
 
@@ -104,8 +104,8 @@ def encode_collected(
 
     Args:
         frame: what the items share.
-        items: due time (ms) and data of each.
-        now_ms: the time.
+        items: the due time (ms) and the data of each item.
+        now_ms: the current time.
         due_ms: due time (ms) of the item that was added first.
     """
     names = "|".join(map(escape, ("", frame.name, frame.key)))

@@ -1,5 +1,5 @@
 """
-Job types, each of which is a function and a section of a TOML file.
+Job types. Each one is a function with a section in a TOML file.
 
     [thumbnail]                  jobs = JobTypes.from_toml(app, Path("jobs.toml"))
     queue = "images"
@@ -37,7 +37,7 @@ from pinlater.retry_policy import RetryPolicy
 from pinlater.worker import follow
 
 CLUSTERS = "clusters"
-"""The section with broker URLs of clusters by name."""
+"""The section that contains the broker URLs of clusters by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,8 +281,8 @@ def _cluster_problems(urls: Any) -> list[str]:
 
 def _door_problems(sections: Mapping[str, Any]) -> list[str]:
     """
-    Check that all job types of a queue have the same doors, since other programs claim any of its
-    jobs.
+    Check that all job types of a queue have the same doors, since other programs can claim any of
+    its jobs.
     """
     first: dict[str, tuple[str, Any]] = {}
     problems = []

@@ -1,8 +1,8 @@
 """
 Remove passwords from broker URLs and from messages about them.
 
-A URL may be an instance of a `str` subclass that prints itself masked, which some applications use
-for secrets. `reveal` returns its real text, for the code that connects.
+Some applications keep secrets in a `str` subclass that prints itself masked. A URL may be an
+instance of it. `reveal` returns its real text, for the code that connects.
 """
 
 from __future__ import annotations

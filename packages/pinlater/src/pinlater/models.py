@@ -17,8 +17,8 @@ PRIORITIES = range(10)
 
 LATENESS_BOUNDS_MS = (1000, 10_000, 60_000)
 """
-Each queue counts the claimed jobs that were later than each bound, as `later_than_1000_ms` and so
-on. `late_ms` is the sum of the lateness of all jobs.
+For each bound, a queue counts the jobs that were claimed later than that, as `later_than_1000_ms`
+and so on. `late_ms` is the sum of the lateness of all jobs.
 """
 
 Step = Literal["again", "release", "fail"]
@@ -41,9 +41,7 @@ class NewJob:
     unique_key: str = ""
     """While a job with this key is waiting or running, no other job with the key is accepted."""
     name: str = ""
-    """
-    The job type, which is the task's name or the function that runs a plain body (`job_body.py`).
-    """
+    """The job type: the task's name, or the function that runs a plain body (`job_body.py`)."""
     key: str = ""
     """The application's own id, such as the task's id, for display."""
     even_when_full: bool = False
@@ -61,7 +59,7 @@ class JobFrame:
     span_ms: int
     """Items share a job if they are due in the same span (ms) of the server's clock."""
     max_items: int
-    """Maximum items of one job."""
+    """Maximum number of items in one job."""
     group: str = ""
     """Items of different groups or priorities never share a job."""
     priority: int = 0
@@ -117,7 +115,7 @@ class Claimed:
     record: bytes
     """Header and body as stored; see `pinlater.job_codec`."""
     claimed_at_ms: int = 0
-    """By the shard's clock."""
+    """When it was claimed, by the shard's clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

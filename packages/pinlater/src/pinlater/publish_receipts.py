@@ -1,5 +1,5 @@
 """
-Receipts of jobs published through Celery, which `apply_async` does not return.
+Receipts for jobs published through Celery. `apply_async` does not return them.
 
     with publish_receipts.collect_receipts() as receipts:
         task.apply_async(unique_key="page 7")

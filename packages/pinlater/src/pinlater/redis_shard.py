@@ -31,7 +31,7 @@ class RedisShard:
     A shard on a Redis server 6.2 or newer, with `maxmemory-policy noeviction`.
 
     Args:
-        client: returns bytes; may be shared by threads, not by processes.
+        client: a client that returns bytes. Threads may share it, but processes may not.
         name: used in job ids and for display; must be unique and stable among the shards.
         prefix: prepended to every key.
     """

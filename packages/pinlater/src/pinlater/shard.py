@@ -14,7 +14,8 @@ from pinlater import models
 
 MAX_BATCH = 200
 """
-Maximum jobs of one claim or one script. Redis serves no other client while a script runs (3 ms).
+Maximum number of jobs in one claim or one script call. Redis serves no other client while a script
+runs (3 ms).
 """
 
 Hold = tuple[str, int]
@@ -73,10 +74,10 @@ class Shard(Protocol):
         """Reap claims that expired before both `reap_before_ms` and now; delete old jobs."""
 
     def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
-        """End claims on these jobs by workers with this name prefix, and return their number."""
+        """End claims on these jobs by workers with this name prefix, and return how many."""
 
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
-        """Run the named FAILED jobs again, or the `limit` oldest, and return their number."""
+        """Run the named FAILED jobs again, or the `limit` oldest, and return how many."""
 
     def delete(
         self, queue: str, state: models.JobState, *, ids: Sequence[str] = (), limit: int = 0
@@ -84,7 +85,7 @@ class Shard(Protocol):
         """
         Delete named jobs, or the `limit` oldest, in a state other than RUNNING.
 
-        Returns how many.
+        Returns how many it deleted.
         """
 
     def sizes(self, queue: str) -> models.Sizes:

@@ -72,7 +72,7 @@ class RunLater(Reject):
     """
     Raised in a task to return its job to the queue and run it again after a delay.
 
-    On brokers other than pinlater, it runs again immediately.
+    On brokers other than pinlater, the job runs again immediately.
 
     Args:
         reason: stored with the job.

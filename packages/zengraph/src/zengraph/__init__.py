@@ -1,5 +1,5 @@
 """
-Zen, a graph store: nodes, edges, properties, indexes and counts over cell tables.
+Zen, a graph store: nodes, edges, properties, indexes and counts over tables of cells, as in HBase.
 
 Two classes store nodes and edges, with separate rows for each edge:
 

@@ -1,8 +1,8 @@
 """
 The row keys of every table.
 
-An id is 16 bytes, uniformly distributed. Integers are big-endian, so that keys sort like numbers.
-Keys of tables that would otherwise grow only at their end (ordered indexes, journal, log) begin
+An id is 16 uniformly distributed bytes. Integers are big-endian, so that keys sort like numbers.
+Some tables would otherwise grow only at their end (ordered indexes, journal, log). Their keys begin
 with a bucket, the low four bits of a hash, so that writes are spread across regions and files. A
 node's rows in ordered indexes are in the same file as the node, because the low bits of the first
 byte select the file.
@@ -43,10 +43,7 @@ def edge_prefix(node_id: bytes, direction: bytes, edge_type: int | None = None) 
 def edge_key(
     node_id: bytes, direction: bytes, edge_type: int, score: int, other_id: bytes
 ) -> bytes:
-    """
-    Return an edge's key, 43 bytes. A node's edges of a type sort by score, then by the
-    other node.
-    """
+    """Return an edge's 43-byte key. A node's edges of a type sort by score, then by other node."""
     return edge_prefix(node_id, direction, edge_type) + score_bytes(score) + other_id
 
 
@@ -78,7 +75,7 @@ def ordered_edge_key(
 
 
 def read_order(key: bytes) -> bytes | None:
-    """Return the order in an edge's key, possibly empty. None if the edge has no order."""
+    """Return the order in an edge's key (it may be empty), or None if the edge has no order."""
     if len(key) == _PLAIN_KEY_BYTES:
         return None
     return key[27 : -ID_BYTES - len(_ORDER_END)].replace(b"\0\xff", b"\0")

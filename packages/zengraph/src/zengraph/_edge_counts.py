@@ -1,5 +1,5 @@
 """
-Stored edge counts, which are cells of the nodes and are updated after the edges.
+Stored edge counts: cells in the rows of nodes, updated after the edges.
 
 If a writer is killed in between, or two writers put or remove the same edge at the same time, the
 counts are wrong until a recount.

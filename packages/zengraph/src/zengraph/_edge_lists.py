@@ -1,5 +1,6 @@
 """
-Lists of simple edges. An edge has a list row at both nodes; reads verify it against the pair row.
+Lists of simple edges. An edge has a list row at each of its nodes. Reads verify these rows against
+the edge's pair row.
 
 `_simple_edges.py` documents the rows of an edge.
 """
@@ -72,7 +73,7 @@ class ListEnd(NamedTuple):
     node_id: bytes
     edge_type: int
     lowest: bool
-    """True for the end with the lowest scores, False for the highest."""
+    """True for the end with the lowest scores, False for the end with the highest."""
 
 
 class EdgeLists:
@@ -100,7 +101,7 @@ class EdgeLists:
         `reverse`.
 
         Edges of an ordered type sort by score, by order, and then by the other node. `prefix`
-        selects the edges with one score (`least_score` or 0) whose order begins with it.
+        selects edges that have one score (`least_score` or 0) and an order that begins with it.
 
         Takes one range scan, and a few multi-gets for the page's edges. A page ends before `limit`
         when its properties reach about `PAGE_BYTES`. The direction is `OUT` or `IN`; scores are
@@ -198,8 +199,8 @@ class EdgeLists:
         """
         Return the first edges of these list rows, fewer if their properties reach `max_bytes`.
 
-        The second value contains the existing rows of `also`, read together with the first edges'
-        pairs.
+        The second value contains those rows of `also` that exist. They are read together with the
+        pair rows of the first edges.
         """
         found: list[Seen] = []
         others: dict[bytes, Row] | None = None
@@ -263,7 +264,7 @@ class EdgeLists:
 
         `first` is a scan of these keys that has already started.
 
-        On HBase, reading a row backward costs several times as much as forward.
+        On HBase, reading a row backward costs several times as much as reading it forward.
         """
         while start < stop:
             count = 0
@@ -294,8 +295,8 @@ class EdgeLists:
         self, base: bytes, edge_type: int, prefix: bytes, least: int | None, most: int | None
     ) -> tuple[bytes, bytes]:
         """
-        Return the keys (start, stop) of edges with one score whose order begins with
-        `prefix`.
+        Return the key range (start, stop) of edges that have this score and an order that begins
+        with `prefix`.
         """
         if edge_type not in self._ordered:
             raise InvalidArgument(

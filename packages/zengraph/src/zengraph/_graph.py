@@ -27,7 +27,7 @@ from zengraph.tables import Tables
 
 _FIRST_NODES = 2
 MAX_REMOVED = 10_000
-"""Maximum number of edges that one `remove_node` removes."""
+"""Maximum number of edges that one call of `remove_node` removes."""
 
 
 class RepairedGraph(NamedTuple):
@@ -83,7 +83,7 @@ class Graph:
         tables: tables used by this graph alone.
         schema: the graph's indexed properties and counted types.
         clock: the system clock if None.
-        max_removed: maximum number of edges that one `remove_node` removes.
+        max_removed: maximum number of edges that one call of `remove_node` removes.
         max_counted: maximum number of edges of an uncounted type that `count_edges` reads.
     """
 
@@ -185,8 +185,9 @@ class Graph:
         Put edges. An existing edge gets the new score, and keeps properties that are not given.
 
         Takes one read and two writes for any number of edges, a third write if scores change, and
-        another read for properties. For packed types it takes one read and one write, atomic for
-        each list. Safe to repeat. If several edges have the same pair, the last one is used.
+        another read if edges have properties. For packed types it takes one read and one write,
+        atomic for each list. Safe to repeat. If several edges have the same pair, the last one is
+        used.
 
         Raises:
             InvalidArgument: an id, a type or a score cannot be stored; nothing was written.
@@ -333,7 +334,7 @@ class Graph:
         self, limit: int, cursor: bytes | None = None, names: Sequence[str] | None = None
     ) -> tuple[list[tuple[bytes, dict[str, bytes]]], bytes | None]:
         """
-        Return (nodes with their properties ordered by id, cursor or None at the end).
+        Return (nodes with their properties, cursor or None at the end). Nodes are ordered by id.
 
         A page ends before `limit` once its nodes' properties reach `PAGE_BYTES`. This is not a
         snapshot: a node that is put meanwhile may be missing.

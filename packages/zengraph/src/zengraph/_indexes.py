@@ -1,12 +1,12 @@
 """
-Property indexes, which find nodes by value. Every write of an indexed property updates them.
+Property indexes find nodes by value. Every write of an indexed property updates them.
 
 An index row is written before its property and removed after it, and every hit is verified against
 its node. So a writer that crashes leaves only rows that lookups ignore; lookups and repairs delete
 them.
 
-The owner of a unique value is recorded in a lease (`_leases`), which is acquired before the
-property is written and ended afterward. If two writers both see that a value is free, only one of
+The owner of a unique value is recorded in a lease (`_leases`). The lease is acquired before the
+property is written, and ended afterward. If two writers both see that a value is free, only one of
 them acquires it. If a writer is suspended for longer than its lease, another writer can acquire the
 value; then the first writer notices this at the end, and removes its property again. An ended lease
 contains the owner's id as long as that node has the value.
@@ -73,8 +73,8 @@ class Schema:
     packed: tuple[int, ...] = ()
     """
     Edge types of a `Graph` whose outgoing edges are stored in one cell of their source, and listed
-    only there. A take costs a fifth as much. A list may have up to 1 MiB, and each change rewrites
-    all of it.
+    only there. A take costs a fifth of what it costs with separate rows. A list may be up to 1 MiB
+    large, and each change rewrites all of it.
     """
     sorted: tuple[str, ...] = ()
     """Properties whose values can be looked up by prefix (`lookup_prefix`)."""
@@ -84,8 +84,8 @@ class Schema:
     """Edge types that `put_edge` rejects, because their edges are stored elsewhere."""
     columns: Mapping[str, bytes] = field(default_factory=dict)
     """
-    Properties with their own column (`s:…`), which another layer writes. Having one of them is
-    enough for a node to exist.
+    Properties that another layer writes into columns of their own (`s:…`). A node exists if it has
+    at least one of them.
     """
     limits: Limits = field(default_factory=Limits)
     """The limits for a node or an edge."""
@@ -347,7 +347,7 @@ class PropertyIndexes:
 
     def _acquire(self, change: _IndexedValue, source: bytes | None = None) -> Lease:
         """
-        Acquire the lease of a value; `source` is a node that may give it up.
+        Acquire the lease of a value; `source` is a node that may hand it over.
 
         Raises:
             NotUnique: another node has the value, or is acquiring it.

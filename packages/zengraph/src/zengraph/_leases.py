@@ -34,7 +34,7 @@ class Lease(NamedTuple):
 
     @classmethod
     def until(cls, until_ms: int, holder: bytes) -> Self:
-        """Return a lease that this holder has until that time."""
+        """Return a lease for this holder that expires at that time."""
         return cls(until_ms.to_bytes(_EXPIRY_BYTES) + holder)
 
     @property
@@ -84,7 +84,7 @@ class CellLeases:
         return lease if self._table.check_and_put(row, self._column, expected, lease.cell) else None
 
     def renew(self, row: bytes, lease: Lease) -> Lease | None:
-        """Extend the lease from now. Returns None if another process has taken it over."""
+        """Extend the lease from the current time. Returns None if another process took it over."""
         return self.take(row, lease, lease.holder)
 
     def end(self, row: bytes, lease: Lease) -> Lease | None:

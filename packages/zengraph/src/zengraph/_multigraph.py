@@ -7,8 +7,8 @@ Nodes are found by property values, and by ordering keys that the caller defines
 It works on cell tables without transactions. An edge's outgoing row is written last and is
 authoritative. An index row is written before its property and removed after it, and every hit is
 verified against the node. So a writer that crashes leaves only rows that reads ignore, and
-repeating its call completes them. Each edge is a separate row, so the edges of a hub can be split
-at any point; a list continues from a cursor, never from an offset.
+repeating its call completes them. Each edge is a separate row, so the edges of a node with very
+many edges can be split at any point. A list continues from a cursor, never from an offset.
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ class MultiGraph(ParallelEdges):
 
     def move(self, puts: Sequence[Put], source: bytes) -> None:
         """
-        Write properties that move here from the node `source`, with the ownership of their values.
+        Write properties that move here from the node `source`. The ownership of their values moves,
+        too.
 
         A value that a third node owns is written as well, but lookups still return its owner.
         """
@@ -251,7 +252,8 @@ class MultiGraph(ParallelEdges):
         self, name: str, prefix: bytes, limit: int = 100, cursor: bytes | None = None
     ) -> tuple[list[tuple[bytes, bytes]], bytes | None]:
         """
-        Return ((value, node) for values of a sorted property that begin with `prefix`, cursor).
+        Return ((value, node) pairs, cursor) for values of a sorted property that begin with
+        `prefix`.
 
         They are sorted by the first 500 bytes of the value, then by node. Takes one range scan in
         each of sixteen buckets, and one multi-get for the page.

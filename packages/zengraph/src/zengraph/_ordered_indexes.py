@@ -1,8 +1,8 @@
 """
 Ordered indexes of nodes, by numbers and by ordering keys that the caller defines.
 
-The layer that owns a property writes its index row before the property, and deletes it after.
-`_mutations` creates these rows for the layer's batches.
+The layer that owns a property writes the index row before the property, and deletes the index row
+after the property. `_mutations` creates these rows for the layer's batches.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ class LabelWalk:
     """
     The distinct labels of an `OrderIndex`, in order, across all buckets.
 
-    A label costs one small read in each bucket that has many of its nodes; their exact number
-    doesn't matter.
+    Each label costs one small read in every bucket where it has many nodes, whatever their exact
+    number.
     """
 
     _AHEAD = 20

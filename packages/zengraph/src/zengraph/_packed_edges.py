@@ -1,16 +1,16 @@
 """
-Packed edges: a node's outgoing edges of a type are in one cell, for pools that many processes
-share.
+Packed edges: a node's outgoing edges of a type are in one cell. They suit a pool of items that many
+processes take from.
 
 Each change reads the cell and replaces it by check-and-put, so it is atomic: a killed process has
 made its whole change or none of it. If two writers read the same version of a list, one write
-succeeds, and the other writer reads the list again. A take is one read and one such write, however
-many edges it takes.
+succeeds, and the other writer reads the list again. A take, which removes a node's best edges and
+returns them, is one read and one such write, however many edges it takes.
 
 Packed edges have no rows at their targets; they are listed only at their source. The cell is in the
-row of the list's state (`_take_rows.py`), and the receipts of takes have the same row keys as for
-other edges. Earlier versions know only the other columns of these rows, and leave the cell
-unchanged.
+row of the list's state (`_take_rows.py`), and the receipts of takes (rows that say which edges were
+taken) have the same keys as for other edges. Earlier versions know only the other columns of these
+rows, and leave the cell unchanged.
 """
 
 from __future__ import annotations

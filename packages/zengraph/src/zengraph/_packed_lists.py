@@ -158,7 +158,7 @@ class PackedList(NamedTuple):
 
     @property
     def cell(self) -> bytes:
-        """Encode the list as a new cell, which differs from all others."""
+        """Encode the list as a new cell that differs from all others."""
         takes = packed_parts(each.packed for each in self.takes)
         lengths = b"".join(_LENGTH.pack(len(each)) for each in self.data)
         return b"".join([_VERSION, os.urandom(8), packed_parts([takes, lengths]), *self.data])
@@ -175,7 +175,7 @@ class PackedList(NamedTuple):
         )
 
     def with_edges(self, edges: Iterable[PackedEdge]) -> Self:
-        """Return a copy with these edges, which replace edges to the same nodes."""
+        """Return a copy with these edges. They replace edges to the same nodes."""
         new = {edge.key[-ID_BYTES:]: edge.data for edge in edges}
         kept = [each for each in self.data if target_of(each) not in new]
         return self._replace(data=sorted([*kept, *new.values()], key=key_of))

@@ -37,7 +37,8 @@ class PackedMoves:
 
     def repair(self) -> int:
         """
-        Move edges that are stored in the wrong form, and return their number. Safe to repeat.
+        Move edges that are stored in the wrong form, and return how many there were. Safe to
+        repeat.
 
         If another process puts or takes an edge while it is being moved, the old version may
         reappear. Run this before consumers start to take edges.

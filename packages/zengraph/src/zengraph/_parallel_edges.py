@@ -1,7 +1,7 @@
 """
 Parallel edges: any number from one node to another, each with a type, a score and properties.
 
-Two edges of the same source, type and target with different scores are different edges, such as
+Two edges with the same source, type and target but different scores are different edges, such as
 payments at different times. (`_simple_edges` has edges whose score can change.) An edge has a row
 at each of its nodes, so that both list it; the row at the source is authoritative. An edge of a
 one-ended type has a row only at its target, because a property of the source already contains the
@@ -97,7 +97,7 @@ class ParallelEdges:
         at_ms: int | None = None,
     ) -> None:
         """
-        Set an edge. Edges of the same source, type and target with different scores are different
+        Set an edge. Edges with the same source, type and target but different scores are different
         edges.
 
         Safe to repeat. Increments the counts if the edge is new. If a writer crashes in between, or

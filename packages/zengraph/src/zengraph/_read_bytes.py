@@ -2,7 +2,7 @@
 Count the bytes of rows while they are read, so that a caller can stop a read that is too large.
 
 The size of a row is known only after reading it, and one call may read any number of rows.
-Therefore SQLite, which reads from its own files, counts each row before it reads the next.
+Therefore the SQLite engine, which reads its files itself, counts each row before it reads the next.
 """
 
 from __future__ import annotations

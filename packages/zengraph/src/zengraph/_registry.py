@@ -71,7 +71,7 @@ class Registry:
         return self._table.scan(first, after(prefix), limit=limit)
 
     def buckets(self) -> list[int]:
-        """Return the first bytes of writable names: all except those in damaged files."""
+        """Return the first bytes that writable names can have: all but those in damaged files."""
         return [bucket for bucket in range(BUCKETS) if self._tables.serves(bucket)]
 
     def open_bucket(self, bucket: int = 0) -> int:

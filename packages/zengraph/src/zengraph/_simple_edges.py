@@ -1,10 +1,11 @@
 """
 Simple edges: at most one per source, type and target, with a score that can change.
 
-An edge has three rows: the pair row, which contains score and properties and is authoritative, and
-a list row at each node, which lists it by score. List rows are written before the pair row, and
-those of an earlier score are deleted after it. Every listed edge is verified against its pair row,
-so a writer that crashes leaves only rows that reads ignore; repeating its call completes them.
+An edge has three rows. The pair row contains its score and properties, and is authoritative. At
+each node, a list row lists the edge by score. List rows are written before the pair row. List rows
+with an earlier score are deleted after the pair row is written. Every listed edge is verified
+against its pair row, so a writer that crashes leaves only rows that reads ignore; repeating its
+call completes them.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ class SimpleEdges:
         Put edges. An existing edge gets the new score, and keeps properties that are not given.
 
         Takes one read and two writes for any number of edges, a third write if scores change, and
-        another read for properties. Safe to repeat. If several edges have the same pair, the last
-        one is used.
+        another read if edges have properties. Safe to repeat. If several edges have the same pair,
+        the last one is used.
 
         Raises:
             InvalidArgument: an id, a type or a score cannot be stored; nothing was written.

@@ -1,5 +1,6 @@
 """
-The rows that store takes: their keys, and the format of their cells.
+The rows that store takes (removals of a list's best edges): their keys, and the format of their
+cells.
 
 A list from which edges were taken has a *state*, which each take replaces. The state contains the
 last take's edges until all of their rows are deleted. `_taking.py` describes the order in which the
@@ -68,7 +69,7 @@ class TakeState(NamedTuple):
     request: bytes
     """16 bytes; zeros if the take has no id."""
     parts: bytes = b""
-    """The packed edges, whose rows may still exist; empty if the take is finished."""
+    """The packed edges. Their rows may still exist. Empty if the take is finished."""
 
     @classmethod
     def of(cls, before: TakeState | None, request: bytes, edges: Sequence[Seen]) -> Self:

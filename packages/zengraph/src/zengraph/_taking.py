@@ -87,8 +87,8 @@ class Takes:
 
         If the caller is killed, or the call fails after its decision, the edges are removed anyway.
         A caller that passes a `request_id`, such as the id of its job, can repeat the call for a
-        day and gets the same edges. So without an id, an edge is returned at most once; with ids,
-        at least once, but only to one of them.
+        day and gets the same edges. So without an id, an edge is returned at most once. With ids,
+        it is returned at least once, but only under one id.
 
         Costs a read of the state, a range scan, a multi-get and two writes. Counted types, and
         edges with large properties, cost two more writes.

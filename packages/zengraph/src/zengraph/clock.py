@@ -1,5 +1,5 @@
 """
-Clocks, through which the graph reads the time and sleeps.
+Clocks. The graph reads the time and sleeps only through one of them.
 
 Times are integer milliseconds since the epoch, named `…_at_ms`. `ManualClock` is for tests: its
 `sleep_s` advances the time instead of waiting.

@@ -1,5 +1,5 @@
 """
-Connections to a PostgreSQL server whose calls have a timeout.
+Connections to a PostgreSQL server, with a timeout for each call.
 
 They use libpq through `psycopg.pq`, because psycopg's own cursors wait for a reply without a limit,
 and a server that hangs would block a worker's event loop. Each statement is sent with its
@@ -27,7 +27,9 @@ from pinlater.postgres.wire import Argument, decoder
 CONNECT_TIMEOUT_S = 2
 """In seconds. This is libpq's minimum."""
 MAX_IDLE = 2
-"""Unused connections that are kept open: one for a worker's event loop and one for its thread."""
+"""
+How many unused connections are kept open: one for a worker's event loop and one for its thread.
+"""
 _clock = SystemClock()
 _BINARY = pq.Format.BINARY
 Row = tuple[Any, ...]
@@ -83,7 +85,7 @@ class PostgresLink:
 
     @property
     def is_pooled(self) -> bool:
-        """Return whether a connection pooler, which makes up a process id, is in between."""
+        """Return whether a connection pooler is in between; a pooler makes up a process id."""
         [[pid]] = self.run(SqlCall("SELECT pg_backend_pid()"))
         return bool(pid != self.pgconn.backend_pid)
 

@@ -54,7 +54,7 @@ class QueueSchema:
     Args:
         layout: the version of the tables that this program needs.
         code: the version of this program's functions.
-        upgrades: as `UPGRADES`.
+        upgrades: see `UPGRADES`.
     """
 
     def __init__(

@@ -37,7 +37,7 @@ from pinlater.shard import MAX_BATCH, Hold
 logger = logging.getLogger(__name__)
 WAKE_WITHIN_MS = 1000
 MAX_JOBS = 2000
-"""Maximum new jobs of one statement; more jobs take several statements in the same round trip."""
+"""Maximum number of new jobs in one statement; more take several statements in one round trip."""
 DROP_STEP = 5000
 _MISSING_STATES = ("3F000", "42P01", "42883")
 _RETRIABLE_STATES = ("40001", "40P01")
@@ -101,7 +101,7 @@ class PostgresShard:
         Upgrade the tables to this program's version, and return it; workers may keep running.
 
         Args:
-            report: called with a line of text before each step, which may take a long time.
+            report: called with a line of text before each step. A step may take a long time.
 
         Raises:
             BrokerUnavailable: a newer program has upgraded them, the role may not change them, or
@@ -328,12 +328,12 @@ _REMARKS = {
 
 
 def job_id_of(number: int) -> str:
-    """Return a job's id, which is its number in hexadecimal, so that ids sort by age."""
+    """Return a job's id: its number in hexadecimal, so that ids sort by age."""
     return f"{number:016x}"
 
 
 def _number(job_id: str) -> int:
-    """Return the number in a job id, or 0, which no job has, if it is not a number."""
+    """Return the number in a job id. If the id is not a number, return 0, which no job has."""
     try:
         number = int(job_id, 16)
     except ValueError:

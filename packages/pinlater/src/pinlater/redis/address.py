@@ -8,7 +8,7 @@ Parse Redis URLs.
     sentinels://…                                the same over TLS, to Sentinel and to Redis
 
 `?ssl_ca_certs=…` and the other `ssl_` options of redis-py may follow a TLS URL; `sentinel_username`
-and `sentinel_password` follow a Sentinel URL. `redis+socket://`, Celery's spelling, is the same as
+and `sentinel_password` follow a Sentinel URL. `redis+socket://`, Celery's form, is the same as
 `unix://`.
 """
 

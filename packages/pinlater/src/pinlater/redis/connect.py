@@ -31,7 +31,7 @@ else:
     DRIVER_INFO = {"driver_info": DriverInfo()}
 """
 Connection option for the client information that is sent to the server. By default each connection
-reads redis-py's version from its metadata, which takes three quarters of the CPU of connecting.
+reads redis-py's version from its metadata. That takes three quarters of the CPU time of connecting.
 """
 
 RETRY_DELAY_S = 0.05

@@ -8,8 +8,8 @@ from redis.exceptions import DataError
 
 MAX_SEND_BYTES = 1 << 20
 """
-Maximum bytes of one send. redis-py uses a separate send for each argument above 6,000 bytes. A
-batch of 50 bodies would take 50 sends, each of which releases the GIL.
+Maximum number of bytes in one send. redis-py uses a separate send for each argument above 6,000
+bytes. A batch of 50 bodies would take 50 sends, and each send releases the GIL.
 """
 
 

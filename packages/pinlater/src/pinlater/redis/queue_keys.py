@@ -1,7 +1,7 @@
 """
 The Redis keys of a queue.
 
-They start with `<prefix>pl1:{<queue>}:` and share a hash tag; the number is the layout version.
+They start with `<prefix>pl1:{<queue>}:` and share a hash tag; the 1 is the layout version.
 """
 
 from __future__ import annotations

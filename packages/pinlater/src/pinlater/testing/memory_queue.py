@@ -145,7 +145,7 @@ class MemoryQueue:
         return job.state
 
     def delete_old(self, state: JobState, limit: int, now_ms: int) -> int:
-        """Delete ended jobs that are too old or too many, oldest first, and return their number."""
+        """Delete ended jobs that are too old or too many, oldest first, and return how many."""
         ended = self.jobs_in(state)
         before_ms = now_ms - self.setting(f"keep_{state.lower()}_ms")
         old_count = sum(j.at_ms < before_ms for j in ended)

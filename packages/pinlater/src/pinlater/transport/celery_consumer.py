@@ -27,7 +27,7 @@ from pinlater.clock import SystemClock
 from pinlater.models import Step
 
 EVENTS_EVERY_S = 0.25
-"""Seconds for which task events are collected. The first after a pause is sent immediately."""
+"""How long task events are collected (s). The first event after a pause is sent immediately."""
 UNKNOWN_TASK_DELAY = "pinlater_unknown_task_delay_s"
 """
 Key in the app's configuration: seconds that the job of an unknown task waits for a worker that
@@ -104,7 +104,7 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
             dead_letters.store(self.app, message, problem)
 
     def _dispose(self, message: Any, step: Step, problem: str, delay_s: float = 0.0) -> bool:
-        """End the job of a message in this state; returns False if it is not a pinlater job."""
+        """End a message's job in this state; returns False if it is not a pinlater job."""
         claims = getattr(message.channel, "claims", None)
         if claims is None or message.delivery_tag not in claims:
             return False

@@ -2,8 +2,8 @@
 The channel of `pinlater://`. Task messages become jobs; other messages use kombu's Redis lists.
 
 Broadcasts, events, replies and messages that are not tasks use kombu's own lists and pub/sub on the
-first server. Queues are read from both, so messages left over from `redis://` are processed as
-well.
+first server. Each queue is read from its shards and from kombu's list, so messages left over from
+`redis://` are processed as well.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class Channel(QueueChannel):
         return payloads[0] if payloads else super()._get(queue)
 
     def _brpop_read(self, **options: Any) -> Any:
-        # A server that becomes a replica ends blocked pops with an error, which used to stop
+        # A server that becomes a replica ends blocked pops with an error. That used to stop
         # workers.
         with redis_errors("broker, waiting for messages"):
             try:
@@ -293,7 +293,7 @@ class Channel(QueueChannel):
 
     @property
     def next_work_s(self) -> float:
-        """Return the time by which `work` must be called next."""
+        """Return the latest time for the next call of `work`."""
         if not self._consumer or not self._consumer.queues or not self.qos.can_consume():
             return float("inf")
         next_check_s = self._consumer.next_check_s

@@ -19,7 +19,7 @@ class SingleClientChannel(Channel):
     """
     A channel that reuses one client.
 
-    kombu's own channel creates a client for each command and each published event, which takes
+    kombu's own channel creates a client for each command and each published event. That takes
     several times as long as the command. A client is thread-safe, because each command takes a
     connection from the pool.
     """
@@ -67,7 +67,7 @@ def parameters(channel: Channel, *, asynchronous: bool) -> dict[str, Any]:
 
 
 def sentinel_pool(channel: Channel, *, asynchronous: bool) -> ConnectionPool:
-    """Return a pool of connections to the master, which Sentinel provides."""
+    """Return a pool of connections to the master that Sentinel names."""
     url = channel.connection.control_url
     address = parse_sentinel(url)
     channel.keyprefix_fanout = channel.keyprefix_fanout.format(db=address.db)

@@ -2,8 +2,8 @@
 The kombu transport `pinlater://`.
 
 To use it with Celery, change the broker URL; see `pinlater.brokers` for its forms. Only this
-module, `channel` and `poller` use kombu's internal API, which is why kombu is pinned to one minor
-version.
+module, `channel` and `poller` use kombu's internal API. Because of them, kombu is pinned to one
+minor version.
 """
 
 from __future__ import annotations

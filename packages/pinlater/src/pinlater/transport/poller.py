@@ -1,5 +1,5 @@
 """
-The transport's poller, which reads kombu's messages and delivers jobs in the event loop.
+The transport's poller. It reads kombu's messages and delivers jobs in the event loop.
 
 In Celery's event loop, due times are timers. A timer created in a callback does not shorten the
 loop's next wait, because the length of that wait is already fixed. To end it, the poller writes a
@@ -24,7 +24,7 @@ _clock = SystemClock()
 
 
 class WakeSocket(NamedTuple):
-    """A job poller and the connection on which it waits."""
+    """A job poller and the connection that it waits on."""
 
     channel: Channel
     poller: ShardPoller

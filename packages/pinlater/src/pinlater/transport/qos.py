@@ -83,8 +83,8 @@ class QoS(stock.QoS):
         Return the minimum room for a claim; with less room, the channel postpones the claim
         briefly.
 
-        A prefork pool frees room one job at a time. With nothing unacknowledged, no more room will
-        come.
+        A prefork pool frees room one job at a time. If nothing is unacknowledged, no more room can
+        become free.
         """
         unacknowledged = len(self._delivered) - len(self._dirty)
         return max(1, min(8, self.prefetch_count // 4)) if unacknowledged else 1

@@ -1,5 +1,5 @@
 """
-A channel's queues, which are jobs on every shard and kombu's own lists on the first server.
+A channel's queues. Each has jobs on every shard, and kombu's own list on the first server.
 
 Sizes, bindings, purges and deletions cover both. In kombu, the process that declares a list also
 sets its expiry. Workers write replies without declaring their lists, so the reply lists of dead
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 CONTROL_REPLY_TTL_MS = 3_600_000
 """How long replies of remote control are kept; their callers wait only seconds."""
 RESULT_TTL_MS = 7 * 86_400_000
-"""How long results of `rpc://` are kept after the last one; Celery's default is a day."""
+"""How long results of `rpc://` are kept after the last one arrives; Celery's default is a day."""
 _CONTROL_REPLY = re.compile(r"\.reply\.[^.]+\.pidbox$")
 _RESULT_QUEUE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 

@@ -61,7 +61,7 @@ class LinkGraph:
     Every method may raise `StoreUnavailable`.
 
     Args:
-        tables: of any engine. A `MultiGraph` may use the same tables.
+        tables: the tables of any engine. A `MultiGraph` may use them, too.
         naming: maps names to ids and groups. By default, each name is its own group.
         clock: the system clock if None.
         listed: which links are also listed at their targets.
@@ -113,7 +113,7 @@ class LinkGraph:
             yield self.lists.inlink(line)
 
     def count_into(self, target: str) -> int:
-        """Return the number of links to a target, read from counts; at most two round trips."""
+        """Return the number of links to a target from its counts, in at most two round trips."""
         return self.lists.count([self._naming.list_id(target.encode())])
 
     def compact(self) -> None:

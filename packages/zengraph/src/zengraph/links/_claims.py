@@ -1,11 +1,11 @@
 """
 Assign the lanes of the link journal to the processes that compact them.
 
-A compaction claims a *slot* and some lanes (see `_journal_keys`) until it has executed its plan.
-Its deltas are named by its slot and number. A slot has only one compaction at a time, so the
-numbers within a slot are consecutive, as `delta_names` requires. A lane is claimed by only one
-compaction at a time, so the changes of a source are compacted in order. All claims are in one cell,
-which is replaced by check-and-put.
+A compaction claims a *slot* (a number from 0 to 127) and some lanes (see `_journal_keys`) until it
+has executed its plan. Its deltas, the changes that it adds to lists, are named by its slot and
+number. A slot has only one compaction at a time, so the numbers within a slot are consecutive, as
+`delta_names` requires. A lane is claimed by only one compaction at a time, so the changes of a
+source are compacted in order. All claims are in one cell, which is replaced by check-and-put.
 
 Claims expire, according to the clocks of the processes. If the plan was not stored yet, nothing was
 written: the claim becomes void, and its slow process can no longer store a plan. If the plan was
@@ -101,8 +101,8 @@ class Claims:
 
     def abandoned(self, now_ms: int) -> LaneClaim | None:
         """
-        Return an expired claim with a stored plan, which any process must execute again; None if
-        there is none.
+        Return an expired claim whose plan is stored, or None. Any process must execute that plan
+        again.
         """
         return next((c for c in self.held if c.planned and c.until_ms <= now_ms), None)
 
@@ -201,13 +201,13 @@ class ClaimCell:
         )
 
     def end(self, claim: LaneClaim) -> bool:
-        """Give up the claim. Returns False if it was lost."""
+        """Release the claim. Returns False if it was lost."""
         return bool(
             self._change(lambda claims: claims.without(claim) if claims.find(claim) else None)
         )
 
     def abandon(self, claim: LaneClaim) -> None:
-        """Give up the claim. A stored plan is left to the next compaction."""
+        """Release the claim. A stored plan is left to the next compaction."""
         if claim.planned:
             self._edit(claim, lambda _, now: replace(now, until_ms=0))
         else:

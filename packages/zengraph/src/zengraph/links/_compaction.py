@@ -4,7 +4,7 @@ Compact the link journal into the posting lists of inlinks.
 Any number of processes can compact at the same time, each in some lanes of the journal. A process
 first claims a slot and lanes (`_claims`) and stores its plan: the journal rows that it takes
 (`_plan`). Then it writes a delta to each target, named by the slot and the compaction's number,
-deletes the journal rows, and gives up its claim. After a crash at any point, a later run, in this
+deletes the journal rows, and releases its claim. After a crash at any point, a later run, in this
 process or another, finds the plan and writes the same deltas again. If a journal row of the plan is
 already deleted, all its deltas have been written. So each change is compacted exactly once, and the
 net counts of the deltas add up to the exact number of links.
@@ -152,7 +152,7 @@ class Compactor:
         """
         Compact as many of these lanes as `limit` requires, choosing the first free ones.
 
-        If `lanes` is None, it compacts all lanes and the rows outside them, which is possible only
+        If `lanes` is None, it compacts all lanes and the rows outside them. That is possible only
         while no other process compacts. `urgent` ignores the maximum number of compactions.
         """
         if lanes is None:
@@ -200,8 +200,8 @@ class Compactor:
 
     def _adapt(self, claimed: int, chosen: Choice) -> None:
         """
-        Adapt the number of lanes to claim to the last compaction, so that other processes find free
-        lanes.
+        Choose how many lanes the next compaction claims from how many the last one used, so that
+        other processes find free lanes.
         """
         if not chosen.left:
             self._share = min(LANES, 2 * self._share)
@@ -235,7 +235,7 @@ class Compactor:
             return self._execute(claim, CompactionPlan.unpack(cell.value))
 
     def _execute(self, claim: LaneClaim, plan: CompactionPlan) -> CompactionReport:
-        """Execute a stored plan, and then give up the claim."""
+        """Execute a stored plan, and then release the claim."""
         keys = [row.key for row in plan.rows]
         rows = self._journal.get_many([*keys, *plan.void], [journal.COLUMN])
         report = CompactionReport(journal_rows=len(keys) + len(plan.void), left=True)
@@ -319,7 +319,7 @@ def removals(entries: Sequence[Entry], naming: Naming) -> dict[bytes, list[bytes
 
 
 def by_target(entries: Sequence[Entry]) -> tuple[dict[bytes, bytes], int]:
-    """Return joined posting lines by target, and their number. A hot loop: 0.4 µs per link."""
+    """Return joined posting lines by target, and how many lines. A hot loop: 0.4 µs per link."""
     result: dict[bytes, bytes] = {}
     more: dict[bytes, list[bytes]] = defaultdict(list)
     for entry in entries:

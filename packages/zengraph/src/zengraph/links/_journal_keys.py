@@ -79,8 +79,8 @@ def beside_range(bucket: int) -> tuple[bytes, bytes]:
 
 def heads(table: CellTable) -> Iterator[Head]:
     """
-    Yield the oldest row of each lane, and of each bucket beside them, with one short scan
-    each.
+    Yield the oldest row of each lane, and of each bucket's rows beside the lanes. Takes one short
+    scan for each.
     """
     for bucket in range(BUCKETS):
         start, stop = bytes([bucket]), bytes([bucket + 1])

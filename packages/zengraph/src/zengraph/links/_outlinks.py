@@ -12,9 +12,9 @@ journal of changes. Nodes are identified by names (`Naming`). A cell is
     12 bytes  a name for each of the last changes, oldest first
     rest      zstd of lines `target \t tag \t text`, in the order of the source
 
-A journal entry took effect if its name is in its source's cell. The compaction drops other entries:
-they were overtaken, or their writer crashed. A name begins with the time of its journal row, and is
-removed when all rows of that time have been compacted.
+A journal entry took effect if the cell of its source contains its name. The compaction drops other
+entries: a newer change overtook them, or their writer crashed. A name begins with the time of its
+journal row, and is removed when all rows of that time have been compacted.
 """
 
 from __future__ import annotations

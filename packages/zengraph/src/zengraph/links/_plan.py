@@ -1,10 +1,11 @@
 """
 Plan a compaction: choose the rows of the link journal that it takes.
 
-Changes of one source must be compacted in order: a list drops a removed link once it is merged, so
-an older addition that arrived later would restore the link. All changes of a source are in one
-lane, except those written outside the lanes. So if there are rows outside the lanes, a plan takes
-the oldest rows of all lanes and of those; otherwise it takes the oldest rows of some lanes.
+Changes of one source must be compacted in order. A list drops a removed link when the list is
+merged, so an older change that adds the link would restore it if it arrived later. All changes of a
+source are in one lane, except those written outside the lanes. So if there are rows outside the
+lanes, a plan takes the oldest rows inside and outside all lanes. Otherwise it takes the oldest rows
+of some lanes.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ class Planner:
         return Choice(plan, frozenset(used), left and bool(plan))
 
     def of_all(self, limit: int) -> Choice:
-        """Take the oldest rows of all lanes and outside them, about `limit` entries."""
+        """Take the oldest rows inside and outside all lanes, about `limit` entries."""
         ranges = [*map(lane_range, range(LANES)), *map(beside_range, range(BUCKETS))]
         taken = self._take(ranges, limit)
         return Choice(taken.plan, frozenset(range(LANES)), taken.left and bool(taken.plan))

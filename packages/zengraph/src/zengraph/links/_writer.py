@@ -46,8 +46,8 @@ _PAUSE_S = 0.02
 
 Listed = Literal["all", "none"] | Callable[[str], Callable[[bytes], bool]]
 """
-Which links are also listed at their targets: all, none, or a function that takes a source and
-returns a predicate for its targets.
+Which links are also listed at their targets: all, none, or those that a function chooses. It takes
+a source and returns a predicate for the source's targets.
 """
 
 Edit = Callable[[bytes], bytes]

@@ -133,8 +133,9 @@ class CellTable(Protocol):
         Like `get_many`, for rows in which one cell, `guide`, shows which other cells a reader
         needs.
 
-        `unneeded` is called with the key of a row and that cell's value, and returns columns.
-        Engines that support it do not read them, and return empty values (time 0) instead.
+        `unneeded` is called with the key of a row and that cell's value, and returns the columns to
+        leave out. Engines that support it do not read these, and return empty values (time 0)
+        instead.
         """
         del guide, unneeded
         return self.get_many(rows)

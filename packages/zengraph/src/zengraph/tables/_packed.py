@@ -145,7 +145,7 @@ def values_of_rows(
 
 
 Spans = tuple[tuple[int, int | None], ...]
-"""The offset numbers of the beginning and the end of each value."""
+"""For each value, the indexes of the offsets at which it begins and ends."""
 
 
 class Places(NamedTuple):
@@ -155,14 +155,14 @@ class Places(NamedTuple):
     """Reads only the required offsets."""
     spans: Spans
     """
-    The offset numbers of each column's value, or (0, None) for a column that is not in the row.
-    Empty if the row has none of the columns.
+    The indexes of the offsets of each column's value, or (0, None) for a column that is not in the
+    row. Empty if the row has none of the columns.
     """
 
 
 @lru_cache(maxsize=1024)
 def _places(numbers: Numbers) -> Places:
-    """The positions of columns that have these numbers in their row."""
+    """Return the positions of columns that have these indexes in their row."""
     cells = sorted(number for number in numbers if number is not None)
     needed = sorted({*cells, *(cell + 1 for cell in cells)})
     place = {offset: n for n, offset in enumerate(needed)}
@@ -180,7 +180,7 @@ def number_format(count: int) -> Struct:
 
 @lru_cache(maxsize=1024)
 def _existing(columns: tuple[bytes, ...], numbers: Numbers) -> list[tuple[bytes, int]]:
-    """Return (column, number) for the columns that have a number."""
+    """Return (column, index) for the columns that have an index."""
     return [(c, number) for c, number in zip(columns, numbers, strict=True) if number is not None]
 
 

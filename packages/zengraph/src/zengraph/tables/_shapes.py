@@ -1,11 +1,11 @@
 """
-The shapes of packed rows: which columns a row has, and the number of each.
+The shapes of packed rows: which columns a row has, and the index of each.
 
-A shape is a sorted JSON list. Many rows have one of a few shapes, so the numbers of the columns
-that readers request are cached. If each row has one column of its own, such as one whose name
-contains a position in a file, no shape repeats. So when two shapes differ in only one column, the
-text before and after that column is remembered, and other shapes with the same beginning and end
-have the same numbers. Parsing each of them would take two thirds of the time of a read.
+A shape is a sorted JSON list. Most rows share a few shapes, so the indexes of the columns that
+readers request are cached. If each row has one column of its own, such as one whose name contains a
+position in a file, no shape repeats. So when two shapes differ in only one column, the text before
+and after that column is remembered. Other shapes with the same beginning and end have the same
+indexes. Parsing each of them would take two thirds of the time of a read.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _BETWEEN = b'","'
 _PATTERNS = 8
 
 Numbers = tuple[int | None, ...]
-"""The number of each requested column, None for those that the shape lacks."""
+"""The index of each requested column; None for a column that the shape lacks."""
 
 
 class _Pattern(NamedTuple):
-    """Shapes that differ in one column, which is none of the requested ones."""
+    """Shapes that differ in only one column, which nobody requested."""
 
     before: bytes
     after: bytes
@@ -32,7 +32,7 @@ class _Pattern(NamedTuple):
 
 
 class _Request:
-    """What is known about the shapes in which certain columns were looked up."""
+    """What has been learned about shapes for one set of requested columns."""
 
     def __init__(self) -> None:
         self.patterns: tuple[_Pattern, ...] = ()
@@ -41,7 +41,7 @@ class _Request:
 
 
 def shape_of(columns: Sequence[bytes]) -> bytes:
-    """The shape of a row with these columns, which are sorted."""
+    """Return the shape of a row with these sorted columns."""
     joined = b'["' + _BETWEEN.join(columns) + b'"]' if columns else b"[]"
     if joined.count(b'"') == 2 * len(columns) and _is_plain(joined):
         return joined
@@ -49,7 +49,7 @@ def shape_of(columns: Sequence[bytes]) -> bytes:
 
 
 def columns_of(shape: bytes) -> list[bytes]:
-    """The columns of a shape, sorted."""
+    """Return the sorted columns of a shape."""
     if shape != b"[]" and _is_plain(shape):
         return shape[2:-2].split(_BETWEEN)
     return [name.encode("latin-1") for name in orjson.loads(shape)]
@@ -57,12 +57,12 @@ def columns_of(shape: bytes) -> list[bytes]:
 
 @lru_cache(maxsize=256)
 def numbers_in(shape: bytes) -> Mapping[bytes, int]:
-    """The number of each column of a shape."""
+    """Return the index of each column of a shape."""
     return {column: number for number, column in enumerate(columns_of(shape))}
 
 
 def numbers_of(shape: bytes, columns: tuple[bytes, ...]) -> Numbers:
-    """The numbers of `columns`. Readers request the same few sets repeatedly."""
+    """Return the indexes of `columns`. Readers request the same few sets repeatedly."""
     for before, after, numbers in _request(columns).patterns:
         if shape.startswith(before) and shape.endswith(after):
             own = shape[len(before) : len(shape) - len(after)]
@@ -95,5 +95,5 @@ def _parsed(shape: bytes, columns: tuple[bytes, ...]) -> Numbers:
 
 
 def _is_plain(shape: bytes) -> bool:
-    """True if JSON escapes no character of a shape, and encodes each as one byte."""
+    """Return True if nothing in a shape needs escaping in JSON and each character is one byte."""
     return b"\\" not in shape and shape.isascii() and shape.decode("ascii").isprintable()

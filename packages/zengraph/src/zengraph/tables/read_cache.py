@@ -1,10 +1,10 @@
 """
 Tables with a short-lived cache of nodes in the reading process.
 
-Only the nodes table's `values_many`, which plain reads of records call, uses the cache. It keeps
-the values of some columns by row. An entry's age is counted from the start of its read, and is
-limited. A write through the same tables drops the row, so a process reads its own writes at once.
-Writes by other processes are seen when entries expire. Missing rows are not cached.
+Only the nodes table's `values_many`, which plain reads of records call, uses the cache. The cache
+keeps the values of some columns by row. An entry's age is counted from the start of its read, and
+is limited. A write through the same tables drops the row, so a process reads its own writes at
+once. Writes by other processes are seen when entries expire. Missing rows are not cached.
 """
 
 from __future__ import annotations
@@ -103,7 +103,10 @@ class ReadCache:
         return found | values if found else values
 
     def drop(self, rows: Iterable[bytes]) -> None:
-        """Drop rows that were written. Reads of them in progress do not cache their result."""
+        """
+        Drop rows that were written. Reads of these rows that are in progress do not cache their
+        results.
+        """
         with self._lock:
             for row in rows:
                 self._writes[row[0]] += 1
@@ -188,7 +191,7 @@ _WRITES_OF_MANY = ("put_many", "delete_many", "check_and_put_many")
 
 
 class _CachedNodes:
-    """The nodes table. Its writes drop the rows that they change from the cache."""
+    """The nodes table. A write drops the rows that it changes from the cache."""
 
     def __init__(self, table: CellTable, cache: ReadCache) -> None:
         self._table = table

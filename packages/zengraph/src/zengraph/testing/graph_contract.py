@@ -22,7 +22,7 @@ def node(number: int) -> bytes:
 
 
 class GraphContract:
-    """Fixtures for a graph in the tables of the engine, which `make_tables` returns."""
+    """Fixtures for a graph in the engine's tables, the result of `make_tables`."""
 
     @pytest.fixture
     def clock(self) -> ManualClock:

@@ -5,8 +5,9 @@ Two kinds of writers add deltas to the rows of posting lists: a compaction adds 
 groups, and a group that passes on its lines adds them to the groups and lists below it. Every
 writer has a source (one byte), and numbers its writes 1, 2, 3 and so on. It starts a number only
 after all deltas of the previous number are written, and a repeated write under the same name always
-has the same content. So the last included number of each source describes what a header includes,
-whatever the order in which sources write, and a delta that arrives late is recognized.
+has the same content. So a header only needs the last included number of each source to describe
+what it includes. The order in which sources write does not matter, and a delta that arrives late is
+recognized.
 
     0 to 127     a slot of compactions (`_claims`)
     128 to 136   the group above, by its number of divisions, when it passes on lines

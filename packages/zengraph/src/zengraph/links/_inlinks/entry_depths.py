@@ -1,9 +1,9 @@
 """
 The depth at which a compaction writes the links of a large group of lists.
 
-Without it, each line of a large batch would be written once on each level of the group's tree, only
-to be passed on at once. So the lines go directly to the deepest level at which each group receives
-`delta_lines` of them on average.
+If a compaction always wrote to the first level, each line of a large batch would be written on
+every level of the group's tree, only to be passed on at once. So the lines go directly to the
+deepest level at which each group receives `delta_lines` of them on average.
 
 A line must not overtake an earlier change to its link. So a compaction skips a level only if all
 groups on it and above it are divided and contain no lines. The changes of one source are always
@@ -31,9 +31,9 @@ _LINE_BYTES = 16
 def large_groups(groups: ByGroup, delta_lines: int) -> dict[bytes, int]:
     """
     Return the largest depth for each group with enough lines, by the group's key. Reads nothing, so
-    every process finds the same groups. Later versions must find the same groups, too. Otherwise
-    they would write the lines of a plan without depths to other groups than the version that began
-    it.
+    every process finds the same groups. Later versions must find the same groups, too. Otherwise,
+    for a plan without depths, they would write lines to different groups than the version that
+    began the plan.
     """
     deepest = {}
     for key, lists in groups.items():

@@ -97,7 +97,7 @@ def max_lines(key: bytes, group_lines: int, header: GroupHeader) -> float:
     Return the number of lines at which a group is divided or, if already divided, passes them on.
 
     Groups below the first divisions belong to a large host. All of them grow at the same rate, so
-    with the same limit, they would all be divided at about the same time, which takes as long as
+    with the same limit, they would all be divided at about the same time, and that takes as long as
     adding the lines did. So the limit depends on the last digit: it is between 0.4 and 5.7 times
     `group_lines`. A smaller limit would only replace the group by a buffer that is as large.
     Buffers of large hosts are twice as large as others, so that they pass on half as many deltas.
@@ -115,7 +115,7 @@ def max_lines(key: bytes, group_lines: int, header: GroupHeader) -> float:
 
 
 def large_delta(key: bytes, large_lines: int) -> int:
-    """Return the number of lines in a delta after which the size of its group is checked."""
+    """Return the number of lines in a delta above which its group's size is checked."""
     return large_lines * (BUFFER_FACTOR if len(key) >= GROUP_BYTES + _LARGE_DEPTH else 1)
 
 
@@ -157,7 +157,7 @@ class GroupHeader(NamedTuple):
     passing: Pass | None = None
     """The last pass while it is in progress, otherwise None."""
     collects: bool = False
-    """True if all groups below are divided, so that its lines can pass over them."""
+    """True if all groups directly below this one are divided, so that its lines can skip them."""
 
     def pack(self) -> bytes:
         """Encode the header for its cell."""

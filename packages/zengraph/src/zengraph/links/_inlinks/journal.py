@@ -1,5 +1,5 @@
 """
-Rows of the link journal, which contain the link changes from one batch of sources.
+Rows of the link journal. A row contains the link changes of one batch of sources.
 
 A row begins with a line of JSON: for each source a list [source, at_ms, change, added, changed,
 removed], where the last three are the lengths of compressed blobs. The blobs follow. A new source's

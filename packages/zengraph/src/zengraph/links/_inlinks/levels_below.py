@@ -1,7 +1,7 @@
 """
 Find groups that may pass lines over the level below them, directly to groups two levels below.
 
-Without it, a link of a large host would be written once on each level of its tree of groups. When
+Otherwise, a link of a large host would be written once on each level of its tree of groups. When
 all sixteen groups below a group are divided, writing lines to them is a waste of time, because each
 would only collect the lines and pass them on. So the group above collects more lines itself, and
 passes them to the 256 groups two levels below.
@@ -44,7 +44,8 @@ def left_below(table: CellTable, keys: Collection[bytes]) -> dict[bytes, list[by
     """
     Return, for each group, the keys of the groups directly below that still contain lines.
 
-    Omits a group if one below it is not divided, which happens only if that one's header was lost.
+    Omits a group if a group below it is not divided. That happens only if the lower group's header
+    was lost.
     """
     rows = table.get_many([key + digit for key in keys for digit in DIGITS])
     groups = {key: ListGroup(key, row) for key, row in rows.items()}

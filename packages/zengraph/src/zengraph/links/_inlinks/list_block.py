@@ -18,7 +18,7 @@ from zengraph.links import _zstd as zstd
 from zengraph.links._outlinks import compress_links, decompress_links
 
 LOCAL_BYTES = 12
-"""The length of a list id without its group's hash, which all lists of a block share."""
+"""The length of a list id without its group's hash. All lists of a block share that hash."""
 _COMPRESSED_PAST_BYTES = 800
 _HEAD_BYTES = 8
 _BETWEEN = b"\xff"

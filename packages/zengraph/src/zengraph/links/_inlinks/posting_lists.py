@@ -18,7 +18,7 @@ from zengraph.links._values import ListLimits
 from zengraph.tables import Row, Tables
 
 _FIRST_DEPTHS = 3
-"""Number of group levels that are read together with a list's own row; deeper ones follow."""
+"""Number of group levels that are read together with a list's own row; deeper ones come later."""
 
 
 class PostingLists:
@@ -128,7 +128,7 @@ class PostingLists:
 
 
 def _text(groups: Sequence[ListGroup], target: bytes, row: Row) -> bytes:
-    """Return the joined lines that groups contain for a list, except moved lines in a later row."""
+    """Return a list's joined lines in the groups, except lines that have moved to a later row."""
     texts = []
     for number, group in enumerate(groups):
         if not group.may_contain(target):

@@ -6,7 +6,7 @@ source has several lines, only the one with the largest at_ms is valid. Kinds: `
 link whose text changed, `-` a removed link. A delta of a list is
 
     4 bytes   its net count: added links minus removed links, signed
-    rest      the lines, plain if it begins with a line, else zstd (whose magic is not UTF-8)
+    rest      the lines: plain if it begins with a line, else zstd (its first bytes are not UTF-8)
 
 Net counts add up to the exact number of links, because each change is compacted exactly once.
 
@@ -167,7 +167,7 @@ def inlink(line: bytes) -> InLink:
 
 def spill(sizes: list[int], incoming: int) -> int:
     """
-    Return how many of the newest segments are merged with a run of `incoming` lines.
+    Return how many of the newest segments to merge with `incoming` sorted lines.
 
     `sizes` are the segments' numbers of lines, oldest first. Segments are merged while they are
     less than twice as large as the lines merged so far. So a list of n lines has at most
@@ -204,7 +204,7 @@ class ListHeader:
     inline: bytes = b""
     """The newest part of the list, as a packed delta; may be empty."""
     writing: bytes = b""
-    """The segment being written; its rows are garbage if the name is not in `segments` later."""
+    """The segment being written. If its name never gets into `segments`, its rows are garbage."""
 
     @property
     def net(self) -> int:

@@ -1,19 +1,20 @@
 """
 A long posting list in its own rows: its header, the deltas from compactions, and its segments.
 
-`groups` has the short lists. When a list has many deltas, or one with a removed link, they are
-merged into the header. When the header grows past 256 lines, it becomes a segment: sorted, in
-chunks of 512 lines per row, and merged with earlier segments that aren't much larger. So even a hub
-with a million inlinks has at most a dozen segments, and is read, counted and merged in constant
-memory. Such a list keeps removed links until all segments are merged; `RemovedLinks` records them.
+`groups` has the short lists. When a list has many deltas, or a delta with a removed link, its
+deltas are merged into the header. When the header grows past 256 lines, it becomes a segment:
+sorted, in chunks of 512 lines per row, and merged with earlier segments that aren't much larger. So
+even a node with a million inlinks has at most a dozen segments, and is read, counted and merged in
+constant memory. Such a list keeps removed links until all segments are merged; `RemovedLinks`
+records them.
 
 Any number of processes can write to a list at once. Its header is replaced by check-and-put and
 names the deltas that it includes (`delta_names`); such deltas are leftovers and are ignored. A
 segment has a random name, which is added to the header once all of its rows are written. Until
 then, the header says which segment is being written, and for a few minutes other processes leave
-the list to the one that writes it.
+the list to the process that writes the segment.
 
-`RemovedLinks` names the long lists that still contain a link which a source no longer has. For a
+`RemovedLinks` names the long lists that still contain a link that its source has removed. For a
 short list, the compaction that removes a link also merges the list. A list with segments keeps the
 removed link until all of its segments are merged, which may take months. Until then, a cell in the
 source's row in `o`, `l:g<list id in hex>`, names the list, so that a takedown can find it.
@@ -192,7 +193,7 @@ class Segments:
         return self._removed_links.forget(removed, now_ms)
 
     def _merge(self, lists: Sequence[tuple[bytes, Row]], now_ms: int) -> None:
-        """Merge these lists' deltas; all lists that stay short take two round trips in total."""
+        """Merge these lists' deltas. The lists that stay short take two round trips in total."""
         inline, removed = [], {}
         for target, row in lists:
             head = ListHeader.of(row)
@@ -218,7 +219,7 @@ class Segments:
         )
 
     def _replace(self, target: bytes, row: Row, head: ListHeader) -> Row | None:
-        """Replace the header and return the new row, or None if another process was first."""
+        """Replace the header and return the new row; None if another process changed it first."""
         value = head.pack()
         if not self._table.check_and_put(target, HEADER, _cell(row), value):
             return None

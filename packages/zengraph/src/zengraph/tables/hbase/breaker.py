@@ -1,5 +1,5 @@
 """
-A gateway's circuit breaker, which takes it out of rotation after errors, and probes it later.
+A gateway's circuit breaker. It takes the gateway out of rotation after errors, and probes it later.
 
 The caller passes the time, in seconds of a monotonic clock.
 """
@@ -16,7 +16,7 @@ class Breaker:
     Takes one server out of rotation after errors, and puts it back after a successful call.
 
     Args:
-        errors: consecutive errors that take the server out of rotation.
+        errors: how many consecutive errors take the server out of rotation.
         first_wait_s: the wait before the first probe; doubles with each further error.
         max_wait_s: the maximum wait between probes.
     """

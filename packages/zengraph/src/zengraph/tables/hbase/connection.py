@@ -31,7 +31,9 @@ __all__ = ["DeadlineSocket", "GatewayConnection", "NumberedProtocol", "call_many
 
 MAX_NUMBER = 0x7FFF_FFFF
 BUFFER_BYTES = 16_384
-"""Read buffer. thriftpy2's 4 KiB took 25% more CPU for 100 records; 64 KiB is no faster."""
+"""
+Size of the read buffer. thriftpy2's 4 KiB took 25% more CPU for 100 records; 64 KiB is no faster.
+"""
 
 
 class DeadlineSocket(TSocket):
@@ -99,7 +101,7 @@ class NumberedProtocol(TCyBinaryProtocol):  # type: ignore[misc]
 
 
 def call_many(client: Any, method: str, calls: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Send all calls of one method, then read all responses. For methods without a batch form."""
+    """Send all calls of one method, which has no batch form, then read all responses."""
     return call_each(client, [(method, arguments) for arguments in calls])
 
 

@@ -1,7 +1,7 @@
 """
 A connection pool for one or several HBase Thrift gateways.
 
-The rules, each of which has a test:
+The rules (each has a test):
 
 - A connection serves one call at a time. If a call ends without a normal response (an error, a
   timeout, a signal while it runs), its connection is closed.

@@ -6,14 +6,14 @@ Behavior of HBase and its gateway, and how this adapter handles it (observed on 
 - A batch executes its puts first, then its deletes, whatever their order, so here a batch contains
   only puts or only deletes. A batch has one timestamp, so rows are grouped by timestamp.
 - Writes carry the caller's timestamps, so the newest one wins in any order of arrival. The region
-  server assigns the timestamps of check-and-put and increment, which are never earlier than those
-  of the cells that they replace.
+  server assigns the timestamps of check-and-put and increment. They are never earlier than the
+  timestamps of the replaced cells.
 - `rows` omits rows that have none of the columns, as `CellTable` requires.
 - A scan is read in pages. Each page has its own scanner, which is closed before its rows are
   returned. So the caller's work blocks no connection and no scanner, and a page that failed can be
   read again.
 - Check-and-put treats an empty cell as absent, so empty values are rejected here.
-- HBase acknowledges and loses a put whose column has no colon, so it is rejected here.
+- HBase acknowledges but loses a put whose column has no colon, so such a put is rejected here.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from zengraph.tables.hbase.pool import HBasePool
 
 MAX_BATCH_ROWS = 500
 MAX_BATCH_BYTES = 4 << 20
-# Maximum calls that are sent before their responses are read. Their responses are small and fit in
-# the socket buffers, so gateway and client never block each other with unread data.
+# Maximum number of calls that are sent before their responses are read. Their responses are small
+# and fit in the socket buffers, so gateway and client never block each other with unread data.
 MAX_CALLS_ON_THE_WAY = 100
 FIRST_PAGE_ROWS = 64
 FIRST_COUNTED_ROWS = 8

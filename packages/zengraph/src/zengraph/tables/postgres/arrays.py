@@ -1,5 +1,5 @@
 """
-PostgreSQL's binary array format, with which one parameter carries a whole batch.
+PostgreSQL's binary array format. It lets one parameter carry a whole batch.
 
     int32 dimensions, int32 has nulls, uint32 element type, int32 length, int32 first index
     of each element: int32 length in bytes (-1: null), its bytes

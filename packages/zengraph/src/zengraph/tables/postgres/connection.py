@@ -1,5 +1,5 @@
 """
-One connection to PostgreSQL, which sends several statements in one round trip, with a timeout.
+One connection to PostgreSQL. It sends several statements in one round trip, with a timeout.
 
 It uses libpq directly, because psycopg's cursors take 40 µs of CPU per statement; parameters and
 results are bytes. Several statements are sent together in libpq's pipeline mode, as one
@@ -94,7 +94,7 @@ REFUSALS = (
 REPEATABLE = ("40", "55P03")
 """Conflicts with other transactions: the same statements may succeed when repeated at once."""
 ENDING = ("57P01", "57P02", "57P03", "57P05", "08")
-"""The server or the connection is closing: a repeat may succeed on another connection."""
+"""The server or the connection is closing: the call may succeed on another connection."""
 OURS = ("22", "54")
 """The server rejects the arguments, so repeating the call does not help."""
 
@@ -229,8 +229,8 @@ class PostgresConnection:
 
     def close(self) -> None:
         """
-        Close the connection. A forked child only forgets it, because closing would end the
-        parent's.
+        Close the connection. A forked child only forgets it, because closing it would end the
+        parent's connection.
         """
         if os.getpid() == self._pid:
             self._connection.close()

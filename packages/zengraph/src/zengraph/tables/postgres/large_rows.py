@@ -75,7 +75,7 @@ class LargeNodeRows:
         )
 
     def read(self, row: bytes, columns: Sequence[bytes] | None) -> bytes:
-        """Return the packed row, with `columns` only; counted before its values are read."""
+        """Return the packed row, with `columns` only; its bytes are counted before it is read."""
 
         def act(stored: _StoredRow) -> bytes:
             if columns is None:
@@ -159,7 +159,7 @@ class _StoredRow:
 
 
 def _pieces(values: Sequence[bytes | ValuePlace]) -> list[bytes]:
-    """Return the three arrays of `_rewrite`: new bytes, or the position of old ones in the row."""
+    """Return the arrays of `_rewrite`: for a piece, new bytes or its position in the old row."""
     placed = [value if isinstance(value, ValuePlace) else None for value in values]
     return [
         bytea_array([b"" if isinstance(value, ValuePlace) else value for value in values]),

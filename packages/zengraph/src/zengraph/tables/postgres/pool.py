@@ -1,9 +1,10 @@
 """
 A pool of connections to one PostgreSQL server, for all threads of a process.
 
-- A connection serves one call at a time. If a call ends without a response, it is closed.
+- A connection serves one call at a time. If a call ends without a response, its connection is
+  closed.
 - If the server rejects a call because of other transactions (deadlock, serialization), it has
-  changed nothing, and the call is repeated, up to `ATTEMPTS` attempts.
+  changed nothing, and the call is repeated. It gets up to `ATTEMPTS` attempts.
 - When a connection is lost, the idle ones are closed too, because usually the server has restarted.
   A repeatable call is repeated once on a new connection. Other calls (check-and-put, increment) are
   repeated only if nothing has been sent.

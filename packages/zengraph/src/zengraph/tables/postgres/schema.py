@@ -30,7 +30,7 @@ HASHED = ("n", "e", "o", "l")
 """Tables whose keys begin with a hash."""
 PACKED = "n"
 _FORM = "format"
-"""The entry of `meta` with the data's format. If it is missing, the format is 1."""
+"""The entry in `meta` that contains the data's format. If it is missing, the format is 1."""
 
 UPGRADES: Mapping[int, Callable[[str], str]] = {1: "SELECT 1 FROM {}.meta".format}
 """Upgrades from version k to k + 1: each takes the schema's name and returns statements. They run

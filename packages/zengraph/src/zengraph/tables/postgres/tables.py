@@ -31,8 +31,8 @@ class PostgresTables(Tables):
         pool_size: maximum number of connections of this process.
         timeout_s: limit for one call.
         pooler: True behind a pooler in transaction mode.
-        max_lag_s: set if the dsn names a replica: calls fail while it lags further behind. None for
-            a primary.
+        max_lag_s: for a replica, its maximum lag in seconds: calls fail while its lag is larger.
+            None for a primary.
         clock: the clock of `check_and_put` and `incr`. None for the server's clock.
         upgrades: see `UPGRADES`.
         remedies: names of commands and settings for error messages.
@@ -74,7 +74,7 @@ class PostgresTables(Tables):
         return self._nodes if name == PACKED else self._others[name]
 
     def write(self, puts: Sequence[Put]) -> None:
-        """See `Tables.write`; one round trip and one transaction for all of them."""
+        """See `Tables.write`. All rows take one round trip and one transaction."""
         by_table: dict[str, list[tuple[bytes, Mapping[bytes, bytes], int]]] = {}
         for name, row, cells, at_ms in puts:
             by_table.setdefault(name, []).append((row, cells, at_ms))

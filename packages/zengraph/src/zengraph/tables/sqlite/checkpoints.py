@@ -2,10 +2,11 @@
 Move finished transactions from the write-ahead logs into the SQLite files.
 
 One thread per process moves them, so that writers do not wait. If a log still grows past 256 MB,
-writers wait until all of it has been moved, which slows them to the speed of the disk.
+writers wait until all of it has been moved. That slows them to the speed of the disk.
 
 When all of a log has been moved, SQLite overwrites it from its start but never shrinks the file. So
-the file's size shows only how large the log once was; the frames show how much is in use now.
+the file's size shows only how large the log once was. Its frames (each has one written page) show
+how much is in use now.
 """
 
 from __future__ import annotations
@@ -48,8 +49,9 @@ def log_use(path: Path) -> LogUse:
     Find how much of a write-ahead log is in use, by reading about 16 of its frames.
 
     The format is described in section 4.1 of sqlite.org/fileformat2.html. The `-shm` file next to
-    the log contains the number, but SQLite locks that file, and a process that closes any handle of
-    a file loses all of its locks on the file. SQLite never locks the log, so reading it is safe.
+    the log contains the number of frames, but SQLite locks that file, and a process that closes any
+    handle of a file loses all of its locks on the file. SQLite never locks the log, so reading it
+    is safe.
 
     Raises:
         OSError: the log does not exist, or cannot be read.
@@ -110,7 +112,7 @@ class Checkpoints:
                 db = sqlite3.connect(path, isolation_level=None)
                 ((_, _, moved),) = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
                 db.close()
-                self._moved[number] = use.salts, max(0, moved)  # -1: another process is doing it
+                self._moved[number] = use.salts, max(0, moved)  # -1: another process runs one
         except (sqlite3.Error, OSError):
             # Another process runs a checkpoint, or the disk is full. Try again later; writers
             # report a full disk.

@@ -25,7 +25,7 @@ _STOPPED = {"T": "is stopped", "t": "was stopped by a debugger"}
 @contextmanager
 def locked(path: Path, *, wait_s: float) -> Iterator[None]:
     """
-    Hold the lock of a file, which is created if missing. Takes about 20 µs if the lock is free.
+    Hold the lock of a file; create the file if missing. Takes about 20 µs if the lock is free.
 
     Two threads of a process exclude each other as well.
 

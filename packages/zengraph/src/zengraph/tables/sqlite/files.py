@@ -173,7 +173,7 @@ class StoreFiles:
             raise StoreUnavailable(f"sqlite ({folder})", str(error)) from error
 
     def number(self, first_byte: int) -> int:
-        """Return the number of the file with the rows whose key begins with `first_byte`."""
+        """Return the number of the file for rows whose keys begin with `first_byte`."""
         return first_byte % self.count
 
     @contextmanager

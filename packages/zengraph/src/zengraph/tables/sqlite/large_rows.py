@@ -39,7 +39,7 @@ class LargePackedRows:
         self._insert = f"INSERT INTO {name} (row, data) VALUES (?, zeroblob(?))"  # noqa: S608
 
     def read(self, db: sqlite3.Connection, row: bytes, columns: Sequence[bytes] | None) -> bytes:
-        """Return the packed row, with `columns` only; counted before its values are read."""
+        """Return the packed row, with `columns` only; its bytes are counted before it is read."""
         with self._opened(db, row) as (blob, size):
             if blob is None:
                 return pack({})

@@ -12,7 +12,10 @@ from zengraph.tables import Row, RowExtent, RowSizes, Unneeded, extents_of
 COUNTED_BYTES = 65_536
 """The number of bytes that are counted at once. A call for each row would cost 5% of a read."""
 ROWS_A_STATEMENT = 32
-"""Each number of rows up to this one has its own statement, which SQLite keeps prepared."""
+"""
+A read of up to this many rows uses a statement for exactly that number, which SQLite keeps
+prepared.
+"""
 
 PAGE_BYTES = 4_194_304
 """A page of a scan ends with the row that makes it exceed this size."""
@@ -23,7 +26,7 @@ CheckItem = tuple[bytes, bytes, bytes | None, bytes]
 
 
 class Layout(Protocol):
-    """Statements for one table, on a connection on which the caller has begun a transaction."""
+    """Statements for one table. The caller has begun a transaction on the connection."""
 
     schema: str
     """The statement that creates the table, without its storage options (see `schemas`)."""
@@ -34,7 +37,7 @@ class Layout(Protocol):
     def fetch(
         self, db: sqlite3.Connection, rows: Sequence[bytes], columns: Sequence[bytes] | None
     ) -> Iterable[tuple[bytes, Any]]:
-        """Return the rows that exist, in stored form, for `values` of `columns`."""
+        """Return the rows that exist, in a stored form that `values` accepts for `columns`."""
         return [(row, cells) for row in rows if (cells := self.get(db, row, columns))]
 
     def get_many(
@@ -131,7 +134,7 @@ def all_rows(cursor: sqlite3.Cursor) -> list[tuple[bytes, Any]]:
 
 
 def kept_bytes(data: bytes, cells: Row, columns: Sequence[bytes] | None) -> int:
-    """Return the bytes of a row that its reader keeps; for a small row, its whole size."""
+    """Return how many bytes of a row its reader keeps; for a small row, its whole size."""
     if columns is None or len(data) <= COUNTED_BYTES:
         return len(data)
     return sum([len(cell.value) for cell in cells.values()])

@@ -1,5 +1,5 @@
 """
-Records of damaged files that were replaced, until their lost rows are restored.
+Records of replaced damaged files, kept until their lost rows are restored.
 
 A new file may lack rows of the damaged one. After the replacement, the caller walks through the
 keys of that file and restores missing rows. Because a repair may be killed before that, a small

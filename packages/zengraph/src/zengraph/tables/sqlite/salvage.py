@@ -37,7 +37,7 @@ from zengraph.tables.sqlite.packed_layout import Packed
 log = logging.getLogger(__name__)
 
 PROBES = 20_000
-"""Maximum number of ranges tried per table, which takes a few seconds at most."""
+"""Maximum number of ranges to try per table. That takes a few seconds at most."""
 BARREN = 10
 """A range is skipped after this many consecutive bisections without a row."""
 _ROWS = 1000
@@ -56,7 +56,8 @@ SqlRow = tuple[object, ...]
 
 def salvage_damaged(shards: StoreFiles, report: Callable[[str], None]) -> list[Salvaged]:
     """
-    Check every file and replace the damaged ones. Each of those needs disk space for two copies.
+    Check every file and replace the damaged ones. Each damaged file needs disk space for two
+    copies.
 
     Returns these replacements, and earlier ones that were not passed to `replacements.forget` yet.
     `report` gets a line before each step that may take long. Safe to kill and to repeat, because a

@@ -5,8 +5,9 @@ A power loss can lose only the most recent writes (WAL, synchronous=NORMAL). Any
 processes on one machine may write. The folder must be on a local file system.
 
 Rows are spread over files by their first key byte, so that writers of different rows rarely wait
-for each other: with one file, writers stalled up to 1.2 s; with sixteen, 0.14 s. A file contains
-its rows of all tables, so a node's rows that are written together are written in one transaction.
+for each other: with one file, writers stalled up to 1.2 s; with sixteen, up to 0.14 s. A file
+contains its rows of all tables, so a node's rows that are written together are written in one
+transaction.
 """
 
 from __future__ import annotations
