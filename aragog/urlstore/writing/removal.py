@@ -216,9 +216,7 @@ class Takedown:
         publish(self.zen, [change], self.zen.clock)
 
     def withdraw(self, url: str, now_ms: int, upto_ms: int) -> None:
-        """
-        `drop` the page that was fetched from a URL: its own page or that of its canonical URL.
-        """
+        """`drop` the page that was fetched from a URL: its own or that of its canonical URL."""
         if (canonical := self.page_sent_by(url)) is not None:
             self.drop(canonical, now_ms, upto_ms)
 

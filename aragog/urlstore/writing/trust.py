@@ -56,8 +56,7 @@ class Trust:
 
     def schedule_recheck(self, urls: Sequence[str], now_ms: int) -> None:
         """
-        Schedule a fetch of the aliases of `urls`; the page that they matched has changed or is
-        gone.
+        Schedule fetches of the aliases of `urls`; the page they matched has changed or is gone.
 
         Aliases have no data and no schedule of their own. Without this fetch, they would keep
         leading to a page that they may differ from. Aliases that are not wanted or that redirect

@@ -122,10 +122,7 @@ class WritePlanner:
         return rows
 
     def _plan_of(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> PageWritePlan:
-        """
-        Return one page's plan, which also says whether it is stale, refused, or a copy of stored
-        data.
-        """
+        """Return one page's plan, which says if it is stale, refused, or a copy of stored data."""
         canonical = judgment.canonical
         row = rows.get(canonical, {})
         nodes.check_url(row, canonical)

@@ -114,9 +114,7 @@ class PageBatchWriter:
         return page if at_ms == page.fetched_at_ms else fetched_at(page, at_ms)
 
     def _delete_forbidden(self, page: PageWrite) -> None:
-        """
-        Delete a page if it redirects to a taken-down URL, or if its site forbids us to keep it.
-        """
+        """Delete a page that redirects to a taken-down URL, or whose site forbids keeping it."""
         before_ms = page.fetched_at_ms - 1
         if page.leads_to_taken_down:
             self._takedowns.drop(page.url, before_ms)
@@ -127,10 +125,7 @@ class PageBatchWriter:
                 self._takedowns.drop_content(url, before_ms)
 
     def _withdraw(self, page: PageWrite, url: str, before_ms: int) -> None:
-        """
-        Delete the data that was fetched from a URL, unless another crawl also keeps it and may do
-        so.
-        """
+        """Delete data that was fetched from a URL, unless another crawl keeps it and may do so."""
         crawl = str(page.facts.get(KEPT_FOR) or USUAL)
         if page.expired or not others(self._takedowns.facts_of_sent(url), page.facts, crawl):
             self._takedowns.withdraw(url, before_ms)
@@ -155,9 +150,7 @@ def _log_older(results: Iterable[Written]) -> None:
 
 
 class PageWriter:
-    """
-    Writes pages. A write is safe to repeat, to run late, and to run in several processes at once.
-    """
+    """Writes pages; this may be repeated, run late, and run in several processes at once."""
 
     def __init__(
         self,
@@ -233,10 +226,7 @@ class PageWriter:
         return {id(plan.page): page_plan.written(plan) for plan in plans}, remaining
 
     def _host_trusts(self, current: Sequence[PageWritePlan]) -> dict[str, HostTrust]:
-        """
-        For pages with a mark from a sitemap or feed, return how far their host's signals are
-        trusted.
-        """
+        """Return the trust in their hosts' signals for pages that a sitemap or feed marked."""
         hosts = {p.canonical: host(p.canonical) for p in current if nodes.SIGNAL in p.row}
         if self._signals is None or not hosts:
             return {}
