@@ -39,7 +39,7 @@ HOST_BYTES, MAX_BYTES = 65_536, 196_608
 MIN_SAVED = 0.15
 """A dictionary is used if it saves this fraction of the bytes, even with its copy in each pack."""
 MAX_TRAINED_ON = 64
-"""Maximum number of packs that a dictionary is trained on. All are in memory at once."""
+"""Maximum number of packs that a dictionary is trained on; they are read together."""
 MAX_PACKS = 1000
 """Once this many packs have a dictionary, it is no longer used. The next packs may train another
 one.
@@ -230,7 +230,7 @@ def _complete(data: bytes, dictionary: Dictionary | None) -> Iterator[frames.Fra
 
 
 def _newest(fresh: Sequence[FreshPack], min_bytes: int) -> list[FreshPack]:
-    """Return the newest packs that together have this size; empty if they are smaller."""
+    """Return the newest packs that together have this size; empty if there are too few."""
     chosen: list[FreshPack] = []
     for pack in sorted(fresh, reverse=True)[:MAX_TRAINED_ON]:
         chosen.append(pack)

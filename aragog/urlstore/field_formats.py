@@ -87,9 +87,7 @@ class FieldFormats:
         self.of = lru_cache(maxsize=4096)(self._of)
 
     def _of(self, name: str) -> Format:
-        """
-        Return the format declared for the name or for its longest prefix; text if there is none.
-        """
+        """Return the format declared for the name or its longest prefix; text if there is none."""
         formats = (self._declared.get(pattern) for pattern in patterns(name))
         return cast("Format", next(filter(None, formats), "text"))
 

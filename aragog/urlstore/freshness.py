@@ -80,9 +80,7 @@ def page_seen_at_ms(row: Row) -> int:
 
 
 def _is_late(due_at_ms: int, state: RefreshState | None, now_ms: int) -> bool:
-    """
-    Return True if the page is overdue by its planned interval, even if a crawl budget postponed it.
-    """
+    """Return True if the page is overdue by its planned interval, even if it was postponed."""
     if state is None:
         return now_ms > due_at_ms + _MIN_LATE_MS
     planned_ms = min(due_at_ms, state.due_at_ms or due_at_ms)

@@ -35,7 +35,7 @@ def host_order(url: str) -> bytes:
     """
     Return a normalized URL's host with the labels reversed, and a zero byte.
 
-    It is the first part of row keys, so it sorts URLs by host.
+    Row keys that contain it sort URLs by host.
     """
     return reversed_host(host(url)).encode() + b"\0"
 

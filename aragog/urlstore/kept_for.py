@@ -22,9 +22,7 @@ Facts = Mapping[str, object]
 
 
 def crawl_name(purposes: str | None) -> str:
-    """
-    Return the name of a crawl whose jobs have these purposes; None means those in the settings.
-    """
+    """Return the name of a crawl whose jobs have these purposes (None: those in the settings)."""
     if purposes is None:
         return USUAL
     return "+".join(sorted(set(purposes.split()))) or _ANY

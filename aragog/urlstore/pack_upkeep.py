@@ -1,5 +1,5 @@
 """
-Upkeep of packs, which reclaims dead space, and erases bytes that must not be kept.
+Upkeep of packs: the job that reclaims dead space, and erases bytes that must not be kept.
 
 A pack is rewritten if more than half of its bytes are dead, or if a takedown requires some of its
 bytes to be erased. Its live records are copied to a new pack and their pages are pointed there. The
@@ -16,9 +16,10 @@ several such packs, or after an hour. Packs that already have a shared dictionar
 Before a pack is deleted, all nodes that may refer to its records are read again, to find pointers
 that were moved or written in the meantime.
 
-Several processes may run this, and may repeat it: a pack is claimed, every step checks the current
-state, and if a run is killed, the next run completes it. A takedown between two steps takes
-precedence: it marks its pages first, and data that was just moved to a marked page is deleted.
+Several processes may run this at once, and may repeat it: each claims its packs, every step checks
+the current state, and if a run is killed, the next run completes it. A takedown between two steps
+takes precedence: it marks its pages first, and data that was just moved to a marked page is
+deleted.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from aragog.urlstore.packs.pack_writer import LATE_S
 from zengraph import MultiGraph
 
 GRACE_S = 900.0
-"""Seconds that a pack is kept after its records moved, for readers that already have a pointer."""
+"""Seconds to keep a pack after its records moved, for readers that already have a pointer."""
 DEAD_SHARE = 0.5
 
 
@@ -71,7 +72,7 @@ class UpkeepReport:
 @dataclass(slots=True, eq=False)
 class PackUpkeep:
     """
-    Rewrites and deletes packs of a store.
+    Rewrites and deletes a store's packs.
 
     `trained_on_bytes` is the size of the packs that a shared dictionary is trained on.
     """
@@ -139,10 +140,10 @@ class PackUpkeep:
 
     def inspect(self, name: str) -> int:
         """
-        Find a pack's records that no page uses; returns how many of them the catalog did not list
-        as dead.
+        Find the records in a pack that no page uses, and mark them as dead or for erasing.
 
-        Also restores the pack's catalog entry if it was lost.
+        Returns how many were new to the catalog. Also restores the pack's catalog entry if it was
+        lost.
         """
         packs = self._packs()
         data = packs.files.read_all(name)

@@ -50,8 +50,8 @@ _PROGRESS_INTERVAL = 256
 
 Progress = Callable[[str, int, float | None], None]
 """
-Called with the name of the current table, the number of rows done so far, and the fraction done (0
-to 1, or None if unknown).
+Called with the current table's name, the number of rows done so far, and the fraction done (0 to 1,
+or None if unknown).
 """
 
 
@@ -79,7 +79,7 @@ class Repair:
     _: KW_ONLY
     grace_s: float = GRACE_S
     wait: bool = True
-    """If False, content without a node that points to it is left to a later repair."""
+    """If False, content that no node points to is left to a later repair."""
     _counted: set[int] = field(init=False, default_factory=set)
     _last: tuple[bytes, bytes, int] | None = field(init=False, default=None)
     _repaired: Counter[str] = field(init=False, default_factory=Counter)
@@ -133,7 +133,7 @@ class Repair:
         return RepairReport(dict(self._walked), dict(self._repaired), salvaged)
 
     def _step(self, name: str, progress: Progress | None, share: float | None = None) -> None:
-        """Count a row; `share` is the fraction of its table done so far, or None if unknown."""
+        """Count a row; `share` is the fraction of the table done so far, or None if unknown."""
         self._walked[name] += 1
         if progress and self._walked[name] % _PROGRESS_INTERVAL == 0:
             progress(name, self._walked[name], share)
@@ -331,7 +331,7 @@ class Repair:
         return True
 
     def _check_packs(self, progress: Progress | None, report: Callable[[str], None]) -> None:
-        """Record which pack records no page uses; upkeep removes them later."""
+        """Record which pack records no page uses; the job in `pack_upkeep` removes them later."""
         packs = self.bodies.packs
         if packs is None:
             return

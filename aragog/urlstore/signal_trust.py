@@ -1,5 +1,5 @@
 """
-The trust in the dates of a host's sitemaps and feeds, stored as a few numbers per host.
+How far the dates in a host's sitemaps and feeds are trusted, stored as a few numbers per host.
 
 A signal is a date that reports a change to a page since its last fetch. The next fetch of the page
 tests the signal: if the page had not changed, the signal was false. If it had changed, the signal
@@ -40,7 +40,7 @@ PROVEN_WEIGHT = 3.0
 """With this much evidence (see `HostTrust.room`), a host is judged by its evidence alone."""
 UNPROVEN_BELIEF = 0.5
 PROBES = 10
-"""Maximum number of refreshes that one read of a file may cause while its host is unproven."""
+"""Maximum number of refreshes that reading a file may cause while its host is unproven."""
 MAX_FEEDS = 3
 """Maximum number of feeds per host that are added because its pages link to them."""
 _PRIOR_TRUE, _PRIOR_CHECKED = 0.5, 2.0
@@ -50,7 +50,7 @@ _MAX_SILENCE = 0.95
 
 
 class Evidence(NamedTuple):
-    """The evidence of a page fetch about the signals of its host."""
+    """What a page's fetch shows about the signals of its host."""
 
     changed: float
     """The weight of the observed change, 0 to 1."""
@@ -89,8 +89,8 @@ class HostTrust(NamedTuple):
     @property
     def room(self) -> float:
         """
-        The weight of the evidence, as a number of fetches for which the pages' rates predicted
-        no change.
+        The weight of the evidence: a number of fetches for which the pages' rates predicted no
+        change.
         """
         return self.checked - self.expected
 

@@ -1,8 +1,8 @@
 """
-The content stores, which keep page content in a folder or in S3, as objects or in packs.
+The content stores: they keep page content in a folder or in S3, as objects or in packs.
 
-An object has the content of one canonical URL. Packs (`aragog.urlstore.packs`) are files with many
-records.
+An object has the content of one canonical URL. Packs (`aragog.urlstore.packs`) are files, each with
+the content of many pages.
 
 An object's key is the SHA-256 of the canonical URL in 64 hex digits, which spreads the load over
 folders and S3 prefixes. A body is compressed bytes; its `meta` is a small table of strings. Body
@@ -45,7 +45,7 @@ def open_content(settings: ContentSettings, data_dir: Path) -> ContentStore:
     """
     Open the configured content store; a folder is `data_dir`/content.
 
-    Does not connect before the first call.
+    Does not connect until it is first used.
 
     Raises:
         ConfigError: the folder cannot be created, or S3 has no region or invalid credentials.

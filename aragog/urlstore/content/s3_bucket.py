@@ -34,7 +34,7 @@ from aragog.urlstore.s3_connection import (
 
 log = logging.getLogger(__name__)
 
-# A body is read after botocore's own retries, so repeat the request if the connection breaks then.
+# botocore's own retries end before a body is read, so repeat the request if that read fails.
 BODY_READS = 2
 VERSIONING_FRESH_S = 60.0
 """How long to cache the server's response on bucket versioning."""
