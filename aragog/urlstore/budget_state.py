@@ -19,7 +19,7 @@ _BUDGET = struct.Struct(">qqddq")
 
 
 class BudgetState:
-    """Small cells in the table of unique values; each call is one round trip."""
+    """Small cells in the table of unique values; each call takes one round trip."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen
@@ -45,7 +45,7 @@ class BudgetState:
         row = self._row(b"tick", name)
         cell = self._registry.get(row, [_VALUE]).get(_VALUE)
         elapsed_ms = now_ms - int.from_bytes(cell.value[:8]) if cell else int(min_interval_s * 1000)
-        # A negative value means that a clock was set back, which must not stop the ticks.
+        # A negative value means that a clock was set back. That must not stop the ticks.
         if 0 <= elapsed_ms < min_interval_s * 1000:
             return None
         tick = now_ms.to_bytes(8) + os.urandom(4)

@@ -161,7 +161,7 @@ class DictionaryUpkeep:
     def _train_on(self, names: Sequence[str], hosts: int) -> bool:
         try:
             live = [one for name in names for one in self._live(name)]
-        except CorruptContent:  # upkeep reports it when the pack is rewritten
+        except CorruptContent:  # the upkeep job reports it when the pack is rewritten
             return False
         samples = sampled(live)
         dictionary = Dictionary.train(
@@ -194,7 +194,7 @@ class DictionaryUpkeep:
             dictionary = dictionary_of(data)
             found = [one.data for one in islice(_complete(data, dictionary), TRIED_RECORDS)]
             plain = [frames.compress(frames.decompress(one, dictionary), "zstd") for one in found]
-        except CorruptContent:  # upkeep reports it when the pack is rewritten
+        except CorruptContent:  # the upkeep job reports it when the pack is rewritten
             return 0.0
         if dictionary is None or not found:
             return 0.0

@@ -232,7 +232,7 @@ class Changes:
 
     def purge(self, is_gone: Callable[[str], bool]) -> int:
         """
-        Delete the changes to URLs for which `is_gone` returns True; returns how many were deleted.
+        Delete changes to a URL if `is_gone` returns True for it; returns how many were deleted.
 
         Other changes in the same row keep their cursors.
         """

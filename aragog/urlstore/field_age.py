@@ -33,7 +33,7 @@ def true_at_ms(
     extractors: Collection[str] = (),
 ) -> int | None:
     """
-    Return the last time at which a field's value was known to be true, or None if unknown.
+    Return when a field's value was last known to be true; None if unknown.
 
     Args:
         name: the field's name.

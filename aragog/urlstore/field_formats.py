@@ -65,7 +65,7 @@ _DECIMAL = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Number:
-    """A JSON number that is not an integer. Keeps its original digits, which a float would lose."""
+    """A JSON number that is not an integer, with all of its digits; a float would lose some."""
 
     text: str
 

@@ -94,7 +94,7 @@ def _summary(ages: list[float], late: list[bool]) -> Freshness:
 
 def _sample_rows(zen: MultiGraph, sample: int) -> Iterator[Row]:
     """
-    Yield a representative sample of page nodes, without duplicates; all nodes of a small store.
+    Yield a representative sample of page nodes without duplicates, or all nodes of a small store.
 
     A store is small if it has fewer than eight times `sample` pages.
     """

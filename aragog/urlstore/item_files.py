@@ -43,7 +43,7 @@ def stored_files(
     pages: RecordReader, urls: Iterable[str], purpose: str | None = None
 ) -> dict[str, StoredFile]:
     """
-    Return the stored files, by URL as given; one multi-get per 500 files.
+    Return the stored files, by URL as given; takes one multi-get per 500 files.
 
     Args:
         pages: the store.

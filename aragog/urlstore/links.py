@@ -1,7 +1,7 @@
 """
 Read, add and remove links between pages, in both directions, for URLs in any form.
 
-An inlink is a pair of the linking page and the linked URL, which may be an alias. The inlinks of a
+An inlink is a pair: the linking page and the linked URL. That URL may be an alias. The inlinks of a
 page are its own list followed by the lists of its aliases, so no inlinks move when an alias is
 merged or undone.
 """

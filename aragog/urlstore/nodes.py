@@ -7,12 +7,12 @@ The cells of a URL's node, and reads of nodes through their aliases.
 | `s:url` | the URL; it is compared on reads, in case two URLs have the same key |
 | `s:canonical_url` | the URL that this URL is an alias of; absent or the URL itself: not an alias |
 | `s:provisional`, `s:reasons` | whether that decision is provisional, and its reasons |
-| `s:own` | JSON of what a fetch of exactly this URL found, for decisions about other URLs |
+| `s:own` | JSON of what a fetch of exactly this URL found, used to decide about other URLs |
 | `s:facts` | JSON of the last fetch |
 | `s:fetched` | the `FetchRecord` of the last fetch of exactly this URL that returned content |
 | `s:response` | the `FetchRecord` of another URL's fetch that returned this page's content |
 | `s:fetch` | the `FetchRecord` of the last fetch without content (a 304, a failure) |
-| `s:provenance` | JSON, field to where the pipeline found it |
+| `s:provenance` | JSON of where the pipeline found each field |
 | `s:from:<field>` | the source that the writer of a `put` gave |
 | `s:ckey`, `s:chash`, `s:clen`, `s:cenc` | content: key, hash as stored, length, encoding |
 | `s:pack` | content in a pack: the pointer to its record, instead of `s:ckey` (`packs.pointers`) |
@@ -30,9 +30,9 @@ The cells of a URL's node, and reads of nodes through their aliases.
 | `s:doubted` | JSON [URL, URL]: two pages that declare this URL as canonical but do not match |
 | `s:asked` | `1`: this URL was enqueued because of `s:doubted` |
 | `s:leaving` | the canonical URL that an alias is being detached from; empty: none |
-| `s:moved` | no data moved away from here is newer than this time; data that returns is newer |
+| `s:moved` | the latest time of data that moved away from here; data that returns is newer |
 | `s:withdrawn` | `1`: the page was deleted; the feed hides its values up to the cell's time |
-| `s:in:<crawl>` | `1`: the page was stored for this crawl; its timestamp: when it first was |
+| `s:in:<crawl>` | `1`: the page was stored for this crawl; timestamp: when that first happened |
 | `s:changed` | the last change that a fetch found, as in the change feed; timestamp: that fetch |
 | `s:lock` | the lease of a conditional write (`CellLeases`) |
 """

@@ -148,7 +148,7 @@ class PackUpkeep:
         packs = self._packs()
         data = packs.files.read_all(name)
         if data is None:
-            packs.files.delete(name)  # a killed writer may have put only the index
+            packs.files.delete(name)  # a killed writer may have stored only the index
             packs.catalog.forget(name)
             return 0
         was_lost = packs.catalog.size(name) is None
@@ -160,7 +160,7 @@ class PackUpkeep:
         records = self.records(name, data)
         lost = [one for one in records if not one.owners and one.pointer.offset not in known]
         # No node refers to a record that is not `known`: its writer was killed, or its page was
-        # taken down. So it must be erased.
+        # taken down. It must therefore be erased.
         packs.catalog.record_dead([one.pointer for one in lost if one.known])
         packs.catalog.erase([one.pointer for one in lost if not one.known])
         return len(lost)

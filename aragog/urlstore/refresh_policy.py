@@ -1,9 +1,9 @@
 """
 The refresh policy: decides when a page is fetched again. Pure functions, no I/O.
 
-A page's state has a belief about its rate of change (`change_rate`), which each fetch updates, and
-its recent failures. The first belief comes from the usual interval for the page's type and fields
-(`usual_intervals`).
+A page's state consists of its recent failures and a belief about its rate of change
+(`change_rate`), which each fetch updates. The first belief comes from the usual interval for the
+page's type and fields (`usual_intervals`).
 """
 
 from __future__ import annotations

@@ -232,7 +232,7 @@ class Repair:
             return
         fresh = self.zen.nodes.get(self.zen.node_id(url), nodes.CONTENT)
         if nodes.content_cell(fresh) != location and self._is_readable(fresh):
-            return  # upkeep has moved the content since the node was read
+            return  # the upkeep job has moved the content since the node was read
         if fresh.get(nodes.CONTENT_HASH) != row.get(nodes.CONTENT_HASH) or self._has_recent_cell(
             fresh
         ):
@@ -339,7 +339,7 @@ class Repair:
         for file in packs.files.packs():
             self._step("packs", progress)
             if packs.catalog.row(OPEN, file.name) or self._is_recent(file.modified_ms):
-                continue  # the pack's writer or upkeep will inspect it
+                continue  # the pack's writer or the upkeep job will inspect it
             try:
                 lost = upkeep.inspect(file.name)
             except CorruptContent as error:

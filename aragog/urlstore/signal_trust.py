@@ -66,19 +66,19 @@ class HostTrust(NamedTuple):
     """The evidence about a host's signals; a tuple of numbers, stored in this order."""
 
     at_ms: int = 0
-    """The time for which the evidence's weight was last computed."""
+    """When the evidence was last weighted by its age."""
     checked: float = 0.0
     """Number of fetches of pages with a signal."""
     changed: float = 0.0
-    """The number of these fetches in which the page had changed."""
+    """How many of these fetches found that the page had changed."""
     expected: float = 0.0
-    """The number of these fetches in which a change was expected from the pages' own rates."""
+    """How many of these fetches were expected to find a change, given the pages' own rates."""
     named: float = 0.0
     """Number of changes to pages in the host's files that were reported before the fetch."""
     unnamed: float = 0.0
     """Number of changes to pages in the host's files that were not reported."""
     silent: float = 0.0
-    """Number of fetches of pages in the host's files for which no change was reported."""
+    """Number of fetches of pages that the host's files list, but without a reported change."""
     read_at_ms: int = 0
     """When one of the host's files was last read, or confirmed by a 304."""
     looked_at_ms: int = 0

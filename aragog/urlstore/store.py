@@ -54,7 +54,7 @@ from zengraph.tables import TOGETHER, Tables
 
 class UrlStore:
     """
-    The parts of the store on one set of tables, and the calls that most users need.
+    A store on one set of tables: its parts, and the calls that most users need.
 
     Any number of processes may open a store on the same tables; threads may share it. Every method
     that takes a URL raises `InvalidUrl` if the URL cannot be normalized, and `StoreUnavailable` if

@@ -93,7 +93,7 @@ class Takedowns:
 
     def drop(self, url: str, upto_ms: int) -> None:
         """
-        Delete the data of a normalized URL's page, as far as it is not newer than `upto_ms`.
+        Delete the data of a normalized URL's page, except data newer than `upto_ms`.
 
         Used when a refresh of the page was redirected to a taken-down URL. Keeps the page's watches
         and next fetch; does nothing to an alias.

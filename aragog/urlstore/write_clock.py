@@ -59,7 +59,7 @@ class WriteClock:
 
     def capped(self, at_ms: int, what: str) -> int:
         """
-        Return the time at which `what` happened according to another machine, but at most now.
+        Return when `what` happened according to another machine, but at most the current time.
 
         Logs a time more than a minute ahead of this clock, because the other machine's clock is
         then probably wrong.

@@ -32,8 +32,8 @@ SHA256 = "aragog-sha256"
 META = "aragog-meta"
 FRAMED = "aragog-framed"
 
-# S3 limits all names and values of user metadata to 2 KB in total, of which the hash takes 80
-# bytes.
+# S3 limits all names and values of user metadata to 2 KB in total. The hash takes 80 bytes of
+# that.
 MAX_META_BYTES = 1800
 
 

@@ -194,7 +194,7 @@ class S3Bucket:
 
 class _Tokens:
     """
-    Checks the continuation tokens of a list, which would never end if a server repeated them.
+    Checks a list's continuation tokens. If a server repeated them, the list would never end.
 
     In addition to the last token, one older token is remembered and replaced after 1, 2, 4, ...
     pages (Brent's algorithm). This detects cycles of any length without keeping all tokens of a

@@ -40,7 +40,7 @@ With them, a page takes 10% more CPU and 0.5% fewer bytes than with smaller tabl
 """
 MAX_BYTES = 112_640
 SAMPLES = 64
-"""Number of records on which a dictionary is trained; takes 10 to 30 ms of CPU per pack."""
+"""Number of records to train a dictionary on; the training takes 10 to 30 ms of CPU per pack."""
 FIRST_READ_BYTES = 65_536
 """Number of bytes that a reader requests first, enough for nearly every dictionary."""
 _MAX_STORED_BYTES = 8_388_608
@@ -98,7 +98,7 @@ class Dictionary:
 
     @property
     def id(self) -> int:
-        """The id in its frames, which is more than 0."""
+        """The id that its frames contain; always more than 0."""
         return self._made.dict_id()
 
     @cached_property

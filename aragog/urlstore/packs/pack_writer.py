@@ -279,7 +279,7 @@ class PackWriter:
         """
         Store the open pack and stop the thread. Also called when the process ends.
 
-        The writer can be used afterwards, but must then be closed again.
+        The writer can be used afterward, but must then be closed again.
         """
         if os.getpid() != self._pid:
             return

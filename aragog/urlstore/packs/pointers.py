@@ -59,7 +59,7 @@ class PackPointer(NamedTuple):
 
     def check(self, frame: bytes) -> None:
         """
-        Check that these are the bytes for which the pointer was made.
+        Check that these are the bytes that the pointer was made for.
 
         Raises:
             CorruptContent: length or digest differ.

@@ -26,11 +26,11 @@ from zengraph.records import Mutation, Row, put_record
 
 MAX_COMPARED_ITEMS = 100
 """
-Maximum changed items per page for which other pages are read. If there are more, they are compared
-only with this page's stored items.
+Other pages are read for at most this many changed items per page. If more items changed, they are
+compared only with this page's stored items.
 """
 MAX_PAGES_PER_ITEM = 50
-"""Maximum number of pages that are read for an item."""
+"""Maximum number of pages to read for an item."""
 MAX_NEWS = 500
 """Maximum number of item values in one entry of the feed."""
 _PAGE = b"i:p"
