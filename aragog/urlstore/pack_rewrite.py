@@ -5,9 +5,9 @@ A record is copied unchanged, or compressed again if the new pack's dictionary s
 (`pack_groups`, `pack_trial`). If a page shares the record of a page that was taken down or has a
 different body now, the body is written again in a record with only the sharing page's URL.
 
-Several processes may run this at once, and may repeat it: each claims its packs, and if a run is
-killed, the next run completes it. A takedown between two steps takes precedence: it marks its pages
-first, and data that was just moved to a marked page is deleted.
+This is safe to repeat, and to run in several processes at once: each claims its packs, and if a run
+is killed, the next run completes it. A takedown between two steps takes precedence: it marks its
+pages first, and data that was just moved to a marked page is deleted.
 """
 
 from __future__ import annotations

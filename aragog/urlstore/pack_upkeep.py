@@ -16,9 +16,9 @@ several such packs, or after an hour. Packs that already have a shared dictionar
 Before a pack is deleted, all nodes that may refer to its records are read again, to find pointers
 that were moved or written in the meantime.
 
-Several processes may run this at once, and may repeat it: each claims its packs, every step checks
-the current state, and if a run is killed, the next run completes it. A takedown between two steps
-takes precedence: it marks its pages first, and data that was just moved to a marked page is
+This is safe to repeat, and to run in several processes at once: each claims its packs, every step
+checks the current state, and if a run is killed, the next run completes it. A takedown between two
+steps takes precedence: it marks its pages first, and data that was just moved to a marked page is
 deleted.
 """
 

@@ -3,8 +3,8 @@ Record which URLs are aliases of another URL, and move the data stored under the
 
 The pointer in the alias's node is authoritative. If there are several pointers, the one with the
 latest evidence counts. The canonical URL's edges list its aliases, and are verified against that
-pointer. An alias's data moves to the canonical URL cell by cell with unchanged timestamps, so the
-move may be repeated, and moves may run in any order.
+pointer. An alias's data moves to the canonical URL cell by cell with unchanged timestamps, so moves
+are safe to repeat and may run in any order.
 """
 
 from __future__ import annotations
