@@ -102,7 +102,7 @@ class Repair:
         Replace damaged files, then walk nodes, each index, content, and posting lists.
 
         `report` is called with a line of text before each step that does not count rows, and for
-        each page that has a unique value belonging to another page.
+        each page that has another page's value in a unique field.
         """
         self._report = report
         salvaged = self.zen.salvage(report)
