@@ -1,5 +1,5 @@
 """
-The UrlStore, which finds pages by any spelling or alias of their URL.
+The UrlStore finds pages by any form or alias of their URL.
 
     store                           the UrlStore and its public interface
     reader, record_reader, records  reads, and the values they return
@@ -7,7 +7,7 @@ The UrlStore, which finds pages by any spelling or alias of their URL.
     fields, field_*                 metadata fields: names, formats, age
     items, item_*                   items; a page can have many
     page_content, bodies, content   the content of pages, as objects or in packs
-    packs, pack_*                   packs: WARC files of many pages, their index and upkeep
+    packs, pack_*                   packs (WARC files of many pages), their index and maintenance
     warc_records, cdxj              a page's WARC record, and the index of records
     compression                     codec and level for bodies: in the spool, objects and packs
     aliases, links, link_edges      canonical URLs and their aliases; links in both directions
@@ -18,5 +18,5 @@ The UrlStore, which finds pages by any spelling or alias of their URL.
     feed, watchers                  the change feed, and who watches a page
     takedowns, tombstones           pages, hosts and domains that were taken down
     uses, kept_for, crawl_members   permitted uses of a page, and the crawls that it is kept for
-    maintenance, repair             upkeep, and repair after interrupted writes
+    maintenance, repair             regular maintenance, and repair after interrupted writes
 """

@@ -51,7 +51,7 @@ class Aliases:
         return [str(page) for page in orjson.loads(row[nodes.CONFLICTING_PAGES].value) if page]
 
     def mark_enqueued_for_check(self, urls: Sequence[str]) -> None:
-        """Record that these normalized URLs were enqueued to resolve a conflict of their pages."""
+        """Record that these normalized URLs were enqueued to resolve a conflict between pages."""
         self._merger.mark(urls, nodes.ENQUEUED_FOR_CHECK, self._clock.now_ms())
 
     def merge(
@@ -66,8 +66,8 @@ class Aliases:
         """
         Make one URL an alias of another, based on evidence from `at_ms` (now if None).
 
-        Data stored under the alias moves to the canonical URL and keeps its timestamps. Merges may
-        be repeated and may run in any order.
+        Data stored under the alias moves to the canonical URL and keeps its timestamps. Merges are
+        safe to repeat and may run in any order.
 
         Raises:
             BadInput: `at_ms` is negative or more than a minute ahead of the store's clock.

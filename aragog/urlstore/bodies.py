@@ -38,7 +38,7 @@ from zengraph.records import Cell, Row
 
 BODY, REVISIT, SHARED = b"body", b"revisit", b"shared"
 """
-How a node uses a record: for the page's own body, for a fetch that found the body unchanged, or for
+What a node uses a record for: the page's own body, a fetch that found the body unchanged, or
 another page's identical body.
 """
 ENCODING = b"warc"
@@ -53,7 +53,7 @@ class StoredBody(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Packs:
-    """The pack files, with the catalog, dictionaries and writer that they need."""
+    """The pack files, with their catalog, dictionaries and writer."""
 
     files: PackFiles
     catalog: PackCatalog
@@ -101,7 +101,7 @@ class Packs:
 
     def record_of(self, page: WarcPage, body: bytes) -> PackRecord:
         """
-        Return a page's record for a pack; `body` is compressed (`Bodies.compress`).
+        Return the record to add to a pack for a page; `body` is compressed (`Bodies.compress`).
 
         Raises:
             CorruptContent: the body is damaged, or its dictionary was erased.
@@ -120,8 +120,8 @@ class Bodies:
     Reads and releases the bodies that nodes point to; threads may share it.
 
     Args:
-        objects: stores the bodies of the layout `objects`.
-        packs: stores the bodies of the layout `packs`; None if this layout is not used.
+        objects: stores bodies in the layout `objects`, one object per page.
+        packs: stores bodies in the layout `packs`; None if this layout is not used.
     """
 
     def __init__(self, objects: ContentStore, packs: Packs | None = None) -> None:
@@ -137,7 +137,8 @@ class Bodies:
         """
         Connect to the server that has the bodies, in the background.
 
-        Call this at the start of a process that readers wait for. Does nothing for a folder.
+        Call this at the start of a process that serves readers, so that they do not wait. Does
+        nothing for a folder.
         """
         place = self.packs.files if self.packs and self.in_packs else self.objects
         if isinstance(place, Connectable):
@@ -174,8 +175,9 @@ class Bodies:
 
     def storable(self, blob: bytes | None) -> bytes | None:
         """
-        Return a compressed body as it is stored, which is without a dictionary unless this process
-        writes packs with dictionaries. None if the body is not `readable`.
+        Return a compressed body as it is stored; None if it is not `readable`.
+
+        It is stored without a dictionary, unless this process writes packs with dictionaries.
         """
         blob = self.readable(blob)
         if blob is None or self.packs is None or self.packs.shared.is_on:
@@ -199,7 +201,7 @@ class Bodies:
         return self._object(cell.value.decode(), row)
 
     def read(self, pointer: PackPointer) -> StoredBody:
-        """Return the body of a record in a pack."""
+        """Return the body from a record in a pack."""
         if self.packs is None:
             raise CorruptContent(pointer.place, "is in a pack, but no packs are configured")
         block = read_record(self.packs.read(pointer))
@@ -239,7 +241,7 @@ class Bodies:
 
 
 class ReplacedObject(CorruptContent):
-    """An intact object that does not match its node, perhaps because a writer has replaced it."""
+    """An object that is intact but does not match its node; a writer may have replaced it."""
 
     def __init__(self, key: str, reason: str, meta: Mapping[str, str]) -> None:
         super().__init__(key, reason)
@@ -253,7 +255,7 @@ def pointer_of(row: Row) -> PackPointer | None:
 
 
 def record_cell(pointer: PackPointer, kind: bytes) -> tuple[bytes, bytes]:
-    """Return the cell by which a node refers to a record in a pack."""
+    """Return the cell that makes a node refer to a record in a pack."""
     column = nodes.RECORDS + f"{pointer.pack} {pointer.offset}".encode()
     return column, b"%d %s %s" % (pointer.length, pointer.digest.encode(), kind)
 
@@ -264,8 +266,8 @@ def records_of(
     """
     Return the records that a node refers to, as (pointer, kind, time in ms), newest first.
 
-    While upkeep moves a record, the node refers to both copies; the copy in the later pack comes
-    first.
+    While the upkeep job (`pack_upkeep`) moves a record, the node refers to both copies. The copy in
+    the later pack comes first.
     """
     found = [
         _record(column, row[column])
@@ -277,11 +279,11 @@ def records_of(
 
 def live_records(row: Row, keep_versions: int) -> set[PackPointer]:
     """
-    Return the node's records that must be kept, which are its body, its kept versions, and its
-    newest revisit.
+    Return the node's records that must be kept: its body, its kept versions, and its newest revisit
+    (a record saying that a fetch found the body unchanged).
 
     The newest revisit is kept until there is a newer record, because it proves that the body had
-    not changed until that revisit.
+    not changed until then.
     """
     pointer, records = pointer_of(row), records_of(row)
     live = set() if pointer is None else {pointer}
@@ -299,7 +301,7 @@ def version_at(row: Row, at_ms: int, keep_versions: int) -> PackPointer | None:
     """
     Return the record with the body that a page had at `at_ms`.
 
-    Returns None if the page had no body then, or the record is no longer kept.
+    Returns None if the page had no body then, or if the record is no longer kept.
     """
     live = live_records(row, keep_versions)
     for pointer, kind, seen_ms in records_of(row):
@@ -309,7 +311,7 @@ def version_at(row: Row, at_ms: int, keep_versions: int) -> PackPointer | None:
 
 
 def pack_cells(pointer: PackPointer, digest: str, length_bytes: int) -> dict[bytes, bytes]:
-    """Return the cells of a node whose body is a record in a pack."""
+    """Return the cells for a node whose body is a record in a pack."""
     column, value = record_cell(pointer, BODY)
     return {
         nodes.CONTENT_PACK: pointer.cell(),
@@ -321,7 +323,7 @@ def pack_cells(pointer: PackPointer, digest: str, length_bytes: int) -> dict[byt
 
 
 def shared_cells(shared: SharedBody, digest: str, length_bytes: int) -> dict[bytes, bytes]:
-    """Return the cells of a node whose body is a record of another page."""
+    """Return the cells for a node whose body is in another page's record."""
     column, value = record_cell(shared.pointer, SHARED)
     whose = b" %d %s" % (shared.at_ms, shared.url.encode())
     return {**pack_cells(shared.pointer, digest, length_bytes), column: value + whose}

@@ -1,8 +1,8 @@
 """
 The refresh state that all beats and workers share.
 
-It contains the time of the last tick, the budgets of domains with more due refreshes than their
-rate allows, and the trust in each host's change signals.
+It contains the time of the last tick (one round of starting due refreshes), the budgets of domains
+with more due refreshes than their rate allows, and the trust in each host's change signals.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BUDGET = struct.Struct(">qqddq")
 
 
 class BudgetState:
-    """Small cells in the table of unique values; each call is one round trip."""
+    """Small cells in the table of unique values; each call takes one round trip."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen
@@ -45,7 +45,7 @@ class BudgetState:
         row = self._row(b"tick", name)
         cell = self._registry.get(row, [_VALUE]).get(_VALUE)
         elapsed_ms = now_ms - int.from_bytes(cell.value[:8]) if cell else int(min_interval_s * 1000)
-        # A negative value means that a clock was set back, which must not stop the ticks.
+        # A negative value means that a clock was set back. That must not stop the ticks.
         if 0 <= elapsed_ms < min_interval_s * 1000:
             return None
         tick = now_ms.to_bytes(8) + os.urandom(4)
@@ -54,7 +54,7 @@ class BudgetState:
         return max(elapsed_ms / 1000, min_interval_s)
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
-        """Return each domain's stored budget, or an empty budget for a domain that has none."""
+        """Return each domain's stored budget, or an empty budget if it has none."""
         rows = {self._row(b"domain", domain): domain for domain in domains}
         cells = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
         return {
@@ -89,7 +89,7 @@ class BudgetState:
         return self._registry.check_and_put(self._row(b"signals", host), _VALUE, before, after)
 
     def bookmark(self, name: str) -> str | None:
-        """Return the stored position of a walk, or None to start at the beginning."""
+        """Return the stored position of a walk; None means that it starts at the beginning."""
         cell = self._registry.get(self._row(b"walk", name), [_VALUE]).get(_VALUE)
         return cell.value.decode() if cell and cell.value else None
 

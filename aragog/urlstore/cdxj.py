@@ -1,5 +1,5 @@
 """
-CDXJ, an index of WARC files by URL and time, which replay programs read.
+CDXJ: an index of WARC files by URL and time. Programs that replay archived pages read it.
 
 Each line has the key of a URL, the time of its capture, and JSON with the location of its record.
 The key (SURT: Sort-friendly URI Reordering Transform) has the host's labels in reverse order, so
@@ -41,7 +41,9 @@ _QUERY_SESSIONS = tuple(
 
 
 _SIMPLE_URL = re.compile(r"https?://([a-z0-9.-]+)((?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)/?")
-"""Matches most URLs, which have no port, parameters, escapes, empty segments or dot segments."""
+"""
+Matches URLs without a port, parameters, escapes, empty segments and dot segments; most have none.
+"""
 _encode_json = json.JSONEncoder(separators=(",", ":")).encode
 
 

@@ -13,9 +13,9 @@ The interval follows the same authors' optimal allocation (Effective Page Refres
 Crawlers, 2003): fetches go to the pages where an additional fetch gains the most freshness. A page
 with rate λ fetched every T = r/λ seconds gains (1 - (1+r)exp(-r))/λ seconds of freshness from an
 additional fetch; at the optimum this gain, `marginal_freshness_s`, is the same for all pages of a
-kind. Pages that change often are therefore fetched more often, in proportion to the square root of
-their rate, down to the kind's shortest interval. Pages that change too fast for any fetch rate get
-four times the usual interval.
+kind. The more often a page changes, the more often it is therefore fetched, in proportion to the
+square root of its rate, down to the kind's shortest interval. Pages that change too fast for any
+fetch rate get four times the usual interval.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _HOPELESS_INTERVALS = 4
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How pages of a kind are refreshed while their own change rates are unknown."""
+    """How pages of one kind are refreshed while their own change rates are unknown."""
 
     usual_s: float
     floor_s: float
@@ -59,7 +59,7 @@ def updated_belief(
     a: float, b_s: float, elapsed_s: float, weight: float, *, is_reported: bool = False
 ) -> tuple[float, float]:
     """
-    Return the belief (`a`, `b_s`) after a check that took place `elapsed_s` after the previous one.
+    Return the belief (`a`, `b_s`) after a check made `elapsed_s` seconds after the previous one.
 
     Args:
         a: shape of the belief.
@@ -107,7 +107,7 @@ def interval_s(rate_per_s: float, kind: Kind) -> float:
 
 @lru_cache(maxsize=256)
 def kind_of(usual_s: float, effort: float = 1.0) -> Kind:
-    """Return the kind for pages with a usual interval; more effort shortens all intervals."""
+    """Return the kind for pages with this usual interval; more effort shortens all intervals."""
     floor_s = usual_s * FLOOR_SHARE / effort
     marginal_freshness_s = floor_s / _MIN_INTERVAL
     # For the usual interval, r solves 1 - (1+r)exp(-r) = r·m/usual, with m = marginal_freshness_s;
@@ -121,7 +121,7 @@ def kind_of(usual_s: float, effort: float = 1.0) -> Kind:
 
 
 def ratio(gain: float) -> float:
-    """Solve 1 - (1+r)exp(-r) = gain for r, where gain is 0 to 0.99; Newton's method, 2 µs."""
+    """Solve 1 - (1+r)exp(-r) = gain (0 to 0.99) for r by Newton's method; takes 2 µs."""
     r = math.sqrt(2 * gain) * (1 + gain)
     for _ in range(8):
         e = math.exp(-r)

@@ -2,12 +2,12 @@
 Store the change signals from sitemaps and feeds, and refresh the reported pages earlier.
 
 For each page it stores a mark (`signal_marks`), and for each host the trust in its signals
-(`signal_trust`). Reading a file costs one multi-get per chunk of entries, and writes only what is
-new. A page that is refreshed earlier stays in the due index, so its domain's rate and crawl budget
-apply to it as to any other page.
+(`signal_trust`). Reading a file takes one multi-get per chunk of entries, and only new facts are
+written. A page that is refreshed earlier stays in the due index, so its domain's rate and crawl
+budget apply to it as to any other page.
 
-This code may run twice, in several processes at once, and may be killed at any point. A mark has
-the time of the read that found it, a page is moved in the due index only if its due time has not
+This code may run twice or in several processes at once, and may be killed at any point. A mark is
+dated with the read that found it, a page is moved in the due index only if its due time has not
 changed, and evidence is stored by compare-and-set. Lost or duplicate evidence affects only one
 sample of a statistic.
 """
@@ -45,11 +45,11 @@ if TYPE_CHECKING:  # readers of the store do not need the sitemap parser
     from aragog.pages.sitemaps import SitemapUrl
 
 FEED_LINK = "feed"
-"""The fact with the URL of the feed that a page links to."""
+"""The name of the fact with the URL of the feed that a page links to."""
 MAX_HOSTS = 100
-"""Maximum number of hosts per file whose pages are checked; pages of further hosts are skipped."""
+"""Pages of at most this many hosts are checked per file; pages of further hosts are skipped."""
 SEARCH_INTERVAL_MS = 7 * 86_400_000
-"""Time between two searches for a watched host's sitemaps and feeds."""
+"""How long to wait before searching for a watched host's sitemaps and feeds again."""
 _MAX_TRIES = 3
 _COLUMNS = (
     nodes.URL, nodes.CANONICAL, nodes.REMOVED, *nodes.POINTERS, nodes.FACTS, nodes.REFRESH,
@@ -62,7 +62,7 @@ _REPORTED, _IGNORED, _CONFIRMED, _REFUTED, _UNNAMED = map(
 
 
 class ChangeSignals:
-    """A UrlStore's change signals; threads may share it."""
+    """The change signals of a UrlStore; threads may share an instance."""
 
     def __init__(self, zen: MultiGraph, clock: WriteClock, settings: RefreshSettings) -> None:
         self.zen = zen
@@ -75,7 +75,7 @@ class ChangeSignals:
     def reading(
         self, entries: Sequence[SitemapUrl], *, kind: str, fetched_at_ms: int, sender: str
     ) -> Reading:
-        """Start to process the entries of a file that was fetched from `sender` at this time."""
+        """Start processing the entries of a file that was fetched from `sender` at this time."""
         dated = [reported for entry in entries if (reported := _reported_change(entry))]
         is_believed = self.settings.signals and not marks.is_stamp(dated, fetched_at_ms)
         return Reading(self, kind, fetched_at_ms, sender, is_believed=is_believed)
@@ -102,8 +102,8 @@ class ChangeSignals:
 
     def record_unchanged(self, urls: Iterable[str], at_ms: int) -> None:
         """
-        Record that these files returned a 304, so they have reported no changes since they were
-        last read.
+        Record that these files returned a 304, so they have reported no changes since the last
+        read.
         """
         for name in {host(url) for url in urls}:
             self.change(name, partial(trust.record_read, at_ms=at_ms))
@@ -163,11 +163,11 @@ class ChangeSignals:
 
     def children(self, listed: Sequence[SitemapUrl], fetched_at_ms: int, limit: int) -> list[str]:
         """
-        Return the unknown sitemaps of an index, at most `limit`, newest first.
+        Return the unknown sitemaps in a sitemap index, at most `limit`, newest first.
 
-        Known sitemaps whose lastmod shows a change become due now, unless they were read within a
-        quarter of their interval. This limit is needed because some indexes give every file the
-        current time, so every file would otherwise be read each time.
+        Known sitemaps whose lastmod shows a change become due now, unless their last read was less
+        than a quarter of their interval ago. Some indexes give every file the current time; without
+        this limit, all of their files would be read each time.
         """
         newest = sorted(listed, key=lambda child: -(child.lastmod_ms or 0))
         rows = self.nodes.follow([child.url for child in newest], _SOURCE_COLUMNS)
@@ -213,7 +213,7 @@ class Reading:
 
     def take(self, entries: Sequence[SitemapUrl]) -> list[int | None]:
         """
-        Process entries; returns when each page was last confirmed, as `Pages.seen_at_ms` does.
+        Process entries. Like `Pages.seen_at_ms`, returns when each page was last confirmed.
 
         Raises:
             StoreUnavailable: part of the result may be written; process the entries again.
@@ -250,7 +250,7 @@ class Reading:
                 written.append(put_properties(zen.node_id(canonical), cell, self._at_ms))
         if written:
             zen.mutate(written)
-        # Written after the marks, which give the reason for the earlier refresh.
+        # Written after the marks, because these give the reason for the earlier refresh.
         self._signals.move(earlier)
 
     def _new_mark(
@@ -288,10 +288,10 @@ class Reading:
         self, reported: ReportedChange, before: PageMark | None
     ) -> PageMark | None:
         """
-        Return the mark of a page that a sitemap lists without a new change, or None to keep the
-        mark.
+        Return the mark for a page that a sitemap lists without a new change.
 
-        A feed does not list all pages, so it never changes the mark here.
+        None keeps the stored mark. A feed does not list all pages, so it never changes the mark
+        here.
         """
         if self._kind != SITEMAP:
             return None
@@ -332,10 +332,7 @@ def _has_changed(child: SitemapUrl, state: RefreshState, fetched_at_ms: int) -> 
 def _earlier_due(
     url: str, row: Row, state: RefreshState, now_ms: int, settings: RefreshSettings
 ) -> list[tuple[Due, int]]:
-    """
-    Return the page with the earliest time at which the page may be fetched; empty if the page is
-    due before that time.
-    """
+    """Return the page and the earliest time to fetch it; empty if it is due sooner anyway."""
     due = text(row, nodes.DUE)
     at_ms = max(now_ms, state.checked_at_ms + int(settings.min_interval_s * 1000))
     return [(Due(url, int(due), state), at_ms)] if due and int(due) > at_ms else []

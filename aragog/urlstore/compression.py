@@ -11,7 +11,7 @@ from aragog.urlstore import zstd
 from aragog.urlstore.records import ContentWrite
 
 ZSTD_LEVEL = 3
-"""The zstd level, at which 57 KB of HTML takes 0.25 ms and shrinks to a fifth."""
+"""The zstd level. With it, 57 KB of HTML takes 0.25 ms and shrinks to a fifth."""
 
 
 def compress(body: bytes) -> bytes:
@@ -25,7 +25,7 @@ def compress(body: bytes) -> bytes:
 
 def object_bytes(compressed: bytes) -> bytes:
     """
-    Return a compressed body as it is stored in an object, which is without the checksum.
+    Return a compressed body as it is stored in an object: without the checksum.
 
     The object's hash is computed from these bytes, so every version of aragog must return the same.
     """
@@ -34,7 +34,7 @@ def object_bytes(compressed: bytes) -> bytes:
 
 def dictionary_id(frame: bytes) -> int:
     """
-    Return the id of the dictionary with which a frame was compressed, or 0.
+    Return the id of the dictionary that a frame was compressed with; 0 if none.
 
     Raises:
         CorruptContent: the bytes are not a zstd frame.
@@ -66,12 +66,12 @@ def content_hash(data: bytes) -> str:
 
 
 def stored_hash(content: ContentWrite) -> str:
-    """Return the hash in a node whose body is an object, computed from the compressed bytes."""
+    """Return a node's hash if its body is an object; it is computed from the compressed bytes."""
     return content_hash(object_bytes(content.body))
 
 
 def body_hash(content: ContentWrite) -> str:
-    """Return the hash in a node whose body is in a pack, which is that of the uncompressed body."""
+    """Return a node's hash if its body is in a pack; it is computed from the uncompressed body."""
     if content.packed is not None:
         return content.packed.digest
     if content.digest is not None:
@@ -91,5 +91,5 @@ def body_bytes(content: ContentWrite) -> int:
 
 
 def content_key(url: str) -> str:
-    """Return a canonical URL's key in the content store, which is the URL's SHA-256 in hex."""
+    """Return a canonical URL's key in the content store: the URL's SHA-256 in hex."""
     return hashlib.sha256(url.encode()).hexdigest()

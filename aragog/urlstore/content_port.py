@@ -1,4 +1,4 @@
-"""The interface of content stores, which the UrlStore uses for page content."""
+"""The interface that content stores implement. The UrlStore keeps page content in them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class ContentPut(NamedTuple):
-    """An object to put."""
+    """An object to store."""
 
     key: str
     body: bytes
@@ -16,7 +16,7 @@ class ContentPut(NamedTuple):
 
 class ContentStore(Protocol):
     """
-    Stores objects by a key, which is a SHA-256 in hex. An object has bytes and a small table of
+    Stores objects, each by a SHA-256 in hex as its key. An object has bytes and a small table of
     strings.
 
     Every method raises `ContentUnavailable` if the store does not respond.
@@ -27,8 +27,9 @@ class ContentStore(Protocol):
         Replace the object's body and meta together.
 
         When this returns, readers find the object even if a process is killed. After a power
-        failure, S3 still has it. A folder may lose the last seconds or contain incomplete bytes,
-        which the hash detects, unless `content.fsync` makes every put wait for the disk.
+        failure, S3 still has it. In a folder, objects from the last seconds may be lost or
+        incomplete, which the hash detects, unless `content.fsync` makes every put wait for the
+        disk.
         """
 
     def put_many(self, puts: Sequence[ContentPut]) -> None:
@@ -38,7 +39,7 @@ class ContentStore(Protocol):
         """Return the object's body and meta, both from the same put; None if it does not exist."""
 
     def delete(self, key: str) -> None:
-        """Delete the object; no error if it does not exist."""
+        """Delete the object; it is no error if it does not exist."""
 
     def keys(self, prefix: str = "") -> Iterator[str]:
         """Yield the keys that start with `prefix`, in ascending order."""
@@ -46,7 +47,7 @@ class ContentStore(Protocol):
 
 @runtime_checkable
 class Connectable(Protocol):
-    """A content store, or a store of pack files, on a server."""
+    """A content store or pack store on a server."""
 
     def connect(self) -> None:
-        """Open a connection in the background, so that no reader waits for that. Never raises."""
+        """Open a connection in the background, so that no reader waits for it. Never raises."""

@@ -1,13 +1,12 @@
 """
-Crawl budgets choose which of a domain's due refreshes its rate allows. Pure functions, no I/O.
+Crawl budgets: choose which due refreshes a domain's rate allows now. Pure functions, no I/O.
 
 Fetching due pages in order would give all pages of an overloaded domain the same interval: pages
 that change too fast to be kept fresh would get as many fetches as pages that could be kept fresh. A
-fetch therefore has a shadow price, which is the seconds of freshness that it must gain. Fetching a
-page with change rate λ that was last checked T seconds ago gains (1 - (1+λT)exp(-λT))/λ, at most
-1/λ. The price is set so that the number of pages that qualify matches the domain's rate. The result
-is the optimal allocation of Cho and Garcia-Molina (see `change_rate`), for any distribution of
-rates.
+fetch therefore has a shadow price: the seconds of freshness that it must gain. Fetching a page with
+change rate λ that was last checked T seconds ago gains (1 - (1+λT)exp(-λT))/λ, at most 1/λ. The
+price is set so that the number of pages that qualify matches the domain's rate. The result is the
+optimal allocation of Cho and Garcia-Molina (see `change_rate`), for any distribution of rates.
 
 A controller adjusts the price. The price rises while more pages qualify than the rate allows, or
 while postponed pages wait too long. It falls while fewer pages qualify. It changes by a factor of e
@@ -16,8 +15,8 @@ allowed rate is always used: if too few pages gain as much as the price, the bes
 fetched too.
 
 Every page is fetched eventually. A page that gains less than the price is considered again when its
-gain has reached the price, when its age has doubled, or after `MAX_WAIT_S`. At `HOPELESS_AGES`
-times the domain's usual interval it is fetched whatever its gain.
+gain has reached the price, when its age has doubled, or after `MAX_WAIT_S`. When its age reaches
+`HOPELESS_AGES` times the domain's usual interval, it is fetched whatever its gain.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from aragog.urlstore.signal_sources import SOURCES, reading_gain_s
 from aragog.urlstore.usual_intervals import DAY_S
 
 MIN_PRICE_S = 60.0
-"""A lower price counts as 0, which means that all due pages are fetched."""
+"""A lower price counts as 0: all due pages are fetched."""
 MAX_PRICE_S = 30 * DAY_S
 HOPELESS_AGES = 6
 _HOPELESS_PRICES = 200
@@ -55,14 +54,14 @@ _MIN_CHECKS = 5
 
 
 class Budget(NamedTuple):
-    """A domain's refresh state, kept between ticks."""
+    """A domain's refresh state, kept between ticks (rounds of starting due refreshes)."""
 
     booked_ms: int = 0
     """The due time of the last postponed refresh; the next postponed refresh comes after it."""
     free_ms: int = 0
     """When the next refresh may start; only used if the rate is below one fetch per tick."""
     price_s: float = 0.0
-    """Seconds of freshness that a fetch must gain; at 0 all due pages are fetched."""
+    """Seconds of freshness that a fetch must gain; if 0, all due pages are fetched."""
     age_s: float = 0.0
     """
     Moving average of the time between a page's last check and its fetch; 0 before the first fetch.
@@ -139,8 +138,8 @@ def ration(
 
 def _first_due_ms(budget: Budget, now_ms: int, tick_s: float) -> float:
     """
-    Return the due time for the next postponed URL, or the time of the next tick if the queue is
-    already too long.
+    Return the due time for the next postponed URL, or the next tick's time if the queue is already
+    too long.
     """
     first_ms = now_ms + tick_s * 1000
     if not budget.age_s:
@@ -177,7 +176,7 @@ def marginal_freshness_s(
 
 def optimistic_rate(state: RefreshState) -> float:
     """
-    Return the changes per second; an optimistic (low) estimate while there are few observations.
+    Return the changes per second; the estimate is optimistic (low) while observations are few.
 
     A page that is assumed to change too fast is rarely checked, so a wrong estimate would hardly
     ever be corrected. The rate is therefore estimated low while it is uncertain. If a page had
@@ -193,7 +192,7 @@ def _age_s(state: RefreshState, now_ms: int) -> float:
 
 
 def _postpone_s(state: RefreshState | None, budget: Budget, now_ms: int) -> float:
-    """Return how long to postpone a page whose gain is now below the price."""
+    """Return how long to postpone a page that currently gains less than the price."""
     if state is None:
         return 0.0
     age_s, rate = _age_s(state, now_ms), optimistic_rate(state)

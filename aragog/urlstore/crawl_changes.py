@@ -1,10 +1,10 @@
 """
-What happened to a crawl's pages since a given time, computed from their nodes.
+Find out from their nodes what has happened to a crawl's pages since a given time.
 
 Nothing is counted while pages are fetched. A node has the time at which its page was stored for the
 crawl (`s:in:<crawl>`), the last change that a fetch found and its time (`s:changed`, written with
-the page), and the time of the last check. So the result depends only on the stored nodes and the
-given time, even if fetches were killed and repeated.
+the page), and the time of the last check. The result therefore depends only on the stored nodes and
+the given time, even if fetches were killed and repeated.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class PageNews(StrEnum):
     NEW = "new"
     """The page was not in the crawl before."""
     GONE = "gone"
-    """The site now returns 404 or 410 for the page, which it did not before."""
+    """The site now returns 404 or 410 for the page; it did not before."""
     REDIRECTED = "redirected"
-    """The page's URL now leads to another page, which it did not before."""
+    """The page's URL now leads to another page; it did not before."""
     WITHHELD = "withheld"
-    """The site now refuses the page (401, 402, 403, 451), which it did not before."""
+    """The site now refuses the page (401, 402, 403, 451); it did not before."""
     BACK = "back"
     """The page is available again, with the same content as before."""
     NOT_REACHED = "not reached"
@@ -111,7 +111,7 @@ class CrawlPages:
 
     def since(self, since_ms: int) -> Iterator[CrawlPage]:
         """
-        Yield each page, with what happened to it after `since_ms`, in no particular order.
+        Yield each page and what happened to it after `since_ms`, in no particular order.
 
         Reads all nodes of the crawl's domains. If a page is written during the walk, the result may
         be from before or after that write.

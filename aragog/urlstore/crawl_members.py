@@ -1,8 +1,8 @@
 """
 The crawls that a page was stored for. The page's node has one cell `s:in:<name>` per crawl.
 
-Two more cells of this form protect pages from being deleted with a crawl. `s:in:.imported` is for
-imported pages, and `s:in:.earlier` is for a page that was stored before any crawl requested it. No
+Two more cells of this form keep pages from being deleted with a crawl: `s:in:.imported` for
+imported pages, and `s:in:.earlier` for pages that were stored before any crawl requested them. No
 crawl's name starts with a dot.
 
 Several processes may write these cells at once and may repeat their writes, because each crawl has
@@ -48,7 +48,7 @@ def crawls_in(row: Row) -> list[str]:
 
 
 def _owners(row: Row) -> list[str]:
-    """Return the page's crawls, and the other names (with a dot) for which it is kept."""
+    """Return the page's crawls, and the other names (with a dot) that it is kept for."""
     return sorted(
         column.removeprefix(IN_CRAWL).decode()
         for column, cell in row.items()
@@ -57,7 +57,7 @@ def _owners(row: Row) -> list[str]:
 
 
 class CrawlMembers:
-    """Reads and writes the cells; one or two round trips per call."""
+    """Reads and writes these cells; a call takes one or two round trips."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen
@@ -78,8 +78,8 @@ class CrawlMembers:
         """
         Like `add`, for pages that were stored before; pages already in the crawl keep their times.
 
-        Stored pages that are in no crawl are marked as stored earlier. One round trip, and up to
-        three more if some pages were not in the crawl.
+        Stored pages that are in no crawl are marked as stored earlier. Takes one round trip, and up
+        to three more if some pages were not in the crawl.
         """
         members = self.among(name, list(pages))
         new_members = {url: at_ms for url, at_ms in pages.items() if url not in members}

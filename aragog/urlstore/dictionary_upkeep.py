@@ -1,18 +1,17 @@
 """
-Upkeep of shared dictionaries, which trains one while a crawl fetches few sites, and erases it in
-time.
+Upkeep of shared dictionaries: train one while a crawl fetches few sites, and erase it in time.
 
 Compressing pages again later would cost twice the CPU time of storing them, so fetch processes
 compress them with a dictionary of pages that were fetched before (`packs.shared_dictionaries`). It
 is trained on 2 MB of packs, and used if a trial on other records saves 15% or more. Each pack has a
 copy of the dictionary, so it saves too little if packs are very small. Such packs are later
-rewritten by host (`pack_rewrite`), as they are without a dictionary.
+rewritten by host (`pack_rewrite`), like packs without a dictionary.
 
-A dictionary contains text of the pages that it was trained on. Their packs are therefore kept as
+A dictionary contains text from the pages that it was trained on. Their packs are therefore kept as
 they are while packs with the dictionary exist. The pages' nodes still refer to their records, so a
-takedown finds them. When bytes of such a pack must be erased, the dictionary is no longer used, and
-all packs that have it are written again without it. So a dictionary is used for at most 1,000
-packs.
+takedown finds them. When bytes in such a pack must be erased, the dictionary is no longer used, and
+all packs that have it are written again without it. To limit that work, a dictionary is used for at
+most 1,000 packs.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ from zengraph import MultiGraph
 TRAINED_ON_BYTES = 2_097_152
 """Size of the packs that a dictionary is trained on, about 200 pages of documentation."""
 HOST_BYTES, MAX_BYTES = 65_536, 196_608
-"""Size of a dictionary for each large host, and its maximum; stored, it is a third of that."""
+"""A dictionary's size per large host, and its maximum size; stored, it takes a third of that."""
 MIN_SAVED = 0.15
-"""A dictionary is used if it saves this fraction of the bytes, counting its copy in each pack."""
+"""A dictionary is used if it saves this fraction of the bytes, even with its copy in each pack."""
 MAX_TRAINED_ON = 64
-"""Maximum number of packs that a dictionary is trained on. They are read together."""
+"""Maximum number of packs that a dictionary is trained on; they are read together."""
 MAX_PACKS = 1000
 """Once this many packs have a dictionary, it is no longer used. The next packs may train another
 one.
@@ -48,15 +47,17 @@ one.
 CHECKED_BYTES = 524_288
 """How much of a pack is read to check what its dictionary saves."""
 RETRY_MS = 600_000
-"""Milliseconds until the next dictionary is trained, after one that saved too little."""
+"""Milliseconds until the next dictionary is trained if the last one saved too little."""
 MAX_AGE_MS = 600_000
-"""A dictionary is trained on packs of the last ten minutes, because older crawls may have ended."""
+"""
+A dictionary is trained on packs from the last ten minutes, because older crawls may have ended.
+"""
 UNUSED_MS = 3_600_000
-"""Milliseconds after which a dictionary that no pack has is forgotten."""
+"""Milliseconds after which a dictionary is forgotten if no pack has it."""
 ERASED_MS = 7 * 86_400_000
 """
-Milliseconds during which an erased dictionary is remembered, because a process that has it in
-memory may still write a pack with it.
+Milliseconds that an erased dictionary is remembered, because a process that has it in memory may
+still write a pack with it.
 """
 
 
@@ -88,10 +89,10 @@ class DictionaryUpkeep:
 
     def erase(self) -> None:
         """
-        Erase dictionaries if bytes of a pack that they were trained on must be erased.
+        Erase dictionaries if bytes in a pack that they were trained on must be erased.
 
-        Their packs are written again by `PackUpkeep`, like others with bytes to erase. Also forgets
-        dictionaries that are no longer needed by anything.
+        `PackUpkeep` then rewrites the packs that have them, like others with bytes to erase. Also
+        forgets dictionaries that nothing needs anymore.
         """
         for one in self.records.all():
             if one.erased_ms is None and any(map(self.packs.catalog.erased, one.trained_on)):
@@ -111,7 +112,7 @@ class DictionaryUpkeep:
         """
         Train a dictionary on newly written packs, if none is in use; returns True if it is used.
 
-        Needs 2 MB of packs, half of it of hosts with 256 KB or more. Costs 0.1 s of CPU, at most
+        Needs 2 MB of packs, half of it from hosts with 256 KB or more. Takes 0.1 s of CPU, at most
         once in ten minutes if dictionaries save too little.
         """
         recent_ms = self.clock.now_ms() - MAX_AGE_MS
@@ -144,7 +145,7 @@ class DictionaryUpkeep:
 
     def restore(self, pack: str, data: bytes, *, was_lost: bool) -> None:
         """
-        Restore what is recorded about the dictionary at the beginning of a pack.
+        Restore the records about the dictionary at the beginning of a pack.
 
         If a damaged file of the store had the dictionary's record, nobody knows what it was trained
         on, so it is erased from the pack. `was_lost` is True if the pack's own entry was lost.
@@ -160,7 +161,7 @@ class DictionaryUpkeep:
     def _train_on(self, names: Sequence[str], hosts: int) -> bool:
         try:
             live = [one for name in names for one in self._live(name)]
-        except CorruptContent:  # upkeep reports it when the pack is rewritten
+        except CorruptContent:  # the upkeep job reports it when the pack is rewritten
             return False
         samples = sampled(live)
         dictionary = Dictionary.train(
@@ -193,7 +194,7 @@ class DictionaryUpkeep:
             dictionary = dictionary_of(data)
             found = [one.data for one in islice(_complete(data, dictionary), TRIED_RECORDS)]
             plain = [frames.compress(frames.decompress(one, dictionary), "zstd") for one in found]
-        except CorruptContent:  # upkeep reports it when the pack is rewritten
+        except CorruptContent:  # the upkeep job reports it when the pack is rewritten
             return 0.0
         if dictionary is None or not found:
             return 0.0
@@ -219,7 +220,7 @@ class DictionaryUpkeep:
 
 
 def _complete(data: bytes, dictionary: Dictionary | None) -> Iterator[frames.Frame]:
-    """Yield the complete records of a pack whose end is missing, except the first (`warcinfo`)."""
+    """Yield the complete records of a truncated pack, except the first one (`warcinfo`)."""
     found = frames.beginnings(data, dictionary)
     try:
         for one in islice(found, 1, None):
@@ -229,7 +230,7 @@ def _complete(data: bytes, dictionary: Dictionary | None) -> Iterator[frames.Fra
 
 
 def _newest(fresh: Sequence[FreshPack], min_bytes: int) -> list[FreshPack]:
-    """Return the newest packs that together have this size, or no packs."""
+    """Return the newest packs that together have this size; empty if there are too few."""
     chosen: list[FreshPack] = []
     for pack in sorted(fresh, reverse=True)[:MAX_TRAINED_ON]:
         chosen.append(pack)
@@ -245,8 +246,9 @@ def _saved_by(
     packs: int,
 ) -> float:
     """
-    Return the fraction of bytes that a dictionary would save in that many packs, estimated from
-    records that it was not trained on.
+    Return the fraction of bytes that a dictionary would save in that many packs.
+
+    It is estimated from records that the dictionary was not trained on.
     """
     trained_on = {one.pointer for one in samples}
     tried = sampled([one for one in live if one.pointer not in trained_on], TRIED_RECORDS)

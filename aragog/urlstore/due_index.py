@@ -1,5 +1,5 @@
 """
-The due index, which lists the URLs to fetch again, soonest first.
+The due index: a list of the URLs to fetch again, soonest first.
 
 A row is valid if its time equals `s:due` in the URL's node. A claim is a lease in the row: if a
 claimed URL is not written before the lease ends, it becomes due again.
@@ -28,9 +28,9 @@ from zengraph.records import (
 
 _CLAIM_COLUMNS = (nodes.DUE, nodes.REFRESH, nodes.SIGNAL, nodes.WATCHED)
 DUE_URL = b"i:u"
-"""The column of a due row with its URL."""
+"""The column of a due row that contains the URL."""
 _YOUNG_MS = 600_000
-"""A row is written before its node, so a row younger than this (ms) may still become valid."""
+"""Rows are written before their nodes, so a row younger than this (ms) may still become valid."""
 
 
 def due_cell(due_at_ms: int | None) -> bytes:

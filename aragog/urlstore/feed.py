@@ -1,11 +1,11 @@
 """
-The change feed, which contains changes to pages that were fetched again, for a limited time.
+The change feed: for a limited time, it has the changes that later fetches found in stored pages.
 
-A batch of pages with any change writes one row, keyed by time, before it writes the changed nodes;
-a batch without changes writes no row. After a crash between the two writes, the batch runs again
-and its changes are reported twice, but never lost. Rows become visible shortly after their
-timestamp, so that readers do not miss rows that are written late. A cursor is the key of the last
-change that was read.
+For a batch of pages with any change, one row is written before the changed nodes, keyed by time; a
+batch without changes has no row. After a crash between the two writes, the batch runs again and its
+changes are reported twice, but never lost. Rows become visible shortly after their timestamp, so
+that readers do not miss rows that are written late. A cursor is the key of the last change that was
+read.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Change:
     because the site does not allow keeping it), or `reserved` (one more use is forbidden).
     """
     fields: Mapping[str, Values] = field(default_factory=dict)
-    """Old and new value by field name, as stored; None for a missing or too long value."""
+    """Old and new value by field name, as stored; None for a value that is missing or too long."""
     owners: tuple[str, ...] = ()
     """The owners that watched the page when it was fetched."""
     cursor: str = ""
@@ -81,7 +81,7 @@ class Change:
 SETTLE_MS = 2000
 """Delay between a row's timestamp and its visibility."""
 MAX_VALUE_BYTES = 4096
-"""Longer values are omitted from the feed; the record has them."""
+"""Longer values (in bytes) are omitted from the feed; they are in the record."""
 
 _COLUMN = b"l:v"
 _HASH, _TARGET = "\tcontent_hash", "\tredirected_to"
@@ -103,7 +103,7 @@ def changes_put(log: TimeLog, changes: Sequence[Change], now_ms: int) -> Mutatio
 
 def _pack_values(change: Change) -> dict[str, Values]:
     """
-    Return the fields, and the other values under names that no field can have.
+    Return the fields together with the other values, whose names no field can have.
 
     aragog 0.1 ignores those names.
     """
@@ -232,7 +232,7 @@ class Changes:
 
     def purge(self, is_gone: Callable[[str], bool]) -> int:
         """
-        Delete the changes to URLs for which `is_gone` returns True; returns how many were deleted.
+        Delete changes to a URL if `is_gone` returns True for it; returns how many were deleted.
 
         Other changes in the same row keep their cursors.
         """
@@ -332,7 +332,7 @@ class Feed:
         Return up to `limit` changes after the cursor (None: from the oldest), and the next cursor.
 
         These are changes to all pages, to pages that `owner` watched at the time, or to one host's
-        pages. With `item`, they are only changes to one kind of item, or to one item by its key.
+        pages. With `item`, returns only changes to one kind of item, or to one item by its key.
         Each change is returned at least once. A page may be empty although more changes follow its
         cursor.
 

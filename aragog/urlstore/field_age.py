@@ -1,5 +1,5 @@
 """
-Compute the age of a field's value, and describe it as text. Pure functions, no I/O.
+Compute how old a field's value is, and say so as text. Pure functions, no I/O.
 
 An extracted value is confirmed by each later fetch that finds it again, and by each 304. The age of
 an extracted field is therefore the time since its page was last confirmed. The age of any other
@@ -21,7 +21,7 @@ def comes_from_fetches(name: str, extractors: Collection[str] = ()) -> bool:
 
     Args:
         name: the field's name.
-        extractors: prefixes of the operator's own extractors, in addition to those of the Rich Pin.
+        extractors: name prefixes of the operator's own extractors, in addition to the Rich Pin's.
     """
     return is_extracted(name) or name.partition(".")[0] in extractors
 
@@ -33,7 +33,7 @@ def true_at_ms(
     extractors: Collection[str] = (),
 ) -> int | None:
     """
-    Return the last time at which a field's value was known to be true, or None if unknown.
+    Return when a field's value was last known to be true; None if unknown.
 
     Args:
         name: the field's name.
@@ -57,8 +57,8 @@ def age_text(
     """
     Return a value's source and age as text, such as `from json-ld #1, confirmed 2 h ago`.
 
-    The arguments are those of `true_at_ms`. The text for written values is like `written 3 d ago`.
-    Empty if neither is known. The source is untrusted text.
+    Takes the arguments of `true_at_ms`. For written values, returns text such as `written 3 d ago`.
+    Empty if neither source nor age is known. The source is untrusted text.
     """
     at_ms = true_at_ms(name, info, confirmed_at_ms, extractors)
     if at_ms is None:

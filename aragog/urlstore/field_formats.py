@@ -52,7 +52,7 @@ def is_extracted(name: str) -> bool:
 
 
 def patterns(name: str) -> Iterator[str]:
-    """Yield the keys that may declare a field's format, first its name and then each `prefix.*`."""
+    """Yield the keys that may declare a field's format: first its name, then each `prefix.*`."""
     yield name
     while "." in name:
         name = name.rpartition(".")[0]
@@ -65,7 +65,7 @@ _DECIMAL = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Number:
-    """A JSON number that is not an integer, with its original digits, which a float would lose."""
+    """A JSON number that is not an integer, with all of its digits; a float would lose some."""
 
     text: str
 
@@ -75,7 +75,7 @@ class Number:
 
 class FieldFormats:
     """
-    The field registry, which has the format of each field.
+    The field registry: the format of each field.
 
     Args:
         declared: format by field name or `prefix.*` (`store.field_formats`); overrides the
@@ -87,7 +87,7 @@ class FieldFormats:
         self.of = lru_cache(maxsize=4096)(self._of)
 
     def _of(self, name: str) -> Format:
-        """Return the format of the name, or of its longest declared prefix, or text."""
+        """Return the format declared for the name or its longest prefix; text if there is none."""
         formats = (self._declared.get(pattern) for pattern in patterns(name))
         return cast("Format", next(filter(None, formats), "text"))
 
@@ -132,7 +132,7 @@ class FieldFormats:
 
     def from_json(self, name: str, value: Any) -> bytes:
         """
-        Return a field's bytes for its JSON value, as returned by `parse`.
+        Return the bytes that store a JSON value (from `parse`) in a field.
 
         Raises:
             InvalidField: the value does not fit the field's format.

@@ -1,10 +1,10 @@
 """
-The rules for field names and values that the store accepts. No I/O.
+The rules that say which field names and values the store accepts. No I/O.
 
 Two names that look the same must not be two fields, because readers would trust the wrong field.
-`lookalike_problem` rejects spellings that hide something. `skeleton` maps an accepted name to its
-appearance (Unicode TR39, section 4), so that it can be compared with names that already have an
-owner.
+`lookalike_problem` rejects names with hidden or misleading characters. `skeleton` maps an accepted
+name to its appearance (Unicode TR39, section 4), so that it can be compared with names that already
+have an owner.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aragog.errors import InvalidField
 from aragog.settings import StoreSettings
 
 _MAX_CACHED_NAMES = 10_000
-"""Number of valid names to cache, because an application uses the same few fields on every page."""
+"""Number of valid names to cache; an application uses the same few fields on every page."""
 
 
 class FieldRules:
@@ -85,8 +85,8 @@ _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
     *map(chr, range(0xE0100, 0xE01F0)),
 }
 """
-Fillers and variation selectors, which Python considers printable but which look like nothing or a
-space.
+Fillers and variation selectors: Python considers them printable, but they look like nothing or like
+a space.
 """
 
 _DISTINCT_FROM_LATIN = ("CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO")

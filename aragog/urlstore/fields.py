@@ -1,9 +1,9 @@
 """
 Write the fields of one page.
 
-A conditional write compares the version under a lock in a cell of the node, because HBase can
-compare and put only a single cell. The lock expires. It does not delay unconditional writers;
-if they write a new version before the comparison, the conditional write fails.
+A conditional write compares the version while it holds a lock, because HBase can compare and put
+only a single cell. The lock is a cell of the node, and expires. It does not delay unconditional
+writers; if they write a new version before the comparison, the conditional write fails.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class Fields:
         Replace a page's extracted fields after its content from `at_ms` was extracted again.
 
         Deletes fields that an earlier extraction found and this one did not. Keeps newer values,
-        and fields written by others. Returns the names of the changed fields. Safe to repeat.
+        and fields that others wrote. Returns the names of the changed fields. Safe to repeat.
 
         Raises:
             InvalidField: a name or a value is not accepted; nothing was written.

@@ -1,5 +1,5 @@
 """
-Freshness statistics, which are the age of stored pages by type and the fraction refreshed in time.
+Freshness statistics: how old stored pages are, by type, and which fraction is refreshed on time.
 
 They are computed from a sample. One page in eight is in the sample index, chosen by the hash of its
 URL. The pages after a random hash are read. In a store whose node keys are such hashes
@@ -25,8 +25,8 @@ from zengraph.records import ID_BYTES, Row
 
 SAMPLE = 1000
 """
-Number of sampled rows; takes about 15 ms on SQLite. A fraction of one half is then accurate to
-within 3%.
+Number of sampled rows; reading them takes about 15 ms on SQLite. A fraction of one half is then
+accurate to within 3%.
 """
 _SCAN_COUNT = 16
 # A refresh is late if it is overdue by more than this fraction of its interval, and by more than a
@@ -80,10 +80,7 @@ def page_seen_at_ms(row: Row) -> int:
 
 
 def _is_late(due_at_ms: int, state: RefreshState | None, now_ms: int) -> bool:
-    """
-    Return True if the page is overdue by its planned interval; a crawl budget may have postponed
-    it.
-    """
+    """Return True if the page is overdue by its planned interval, even if it was postponed."""
     if state is None:
         return now_ms > due_at_ms + _MIN_LATE_MS
     planned_ms = min(due_at_ms, state.due_at_ms or due_at_ms)
@@ -97,7 +94,7 @@ def _summary(ages: list[float], late: list[bool]) -> Freshness:
 
 def _sample_rows(zen: MultiGraph, sample: int) -> Iterator[Row]:
     """
-    Yield a representative sample of page nodes, without duplicates; all nodes of a small store.
+    Yield a representative sample of page nodes without duplicates, or all nodes of a small store.
 
     A store is small if it has fewer than eight times `sample` pages.
     """

@@ -1,9 +1,9 @@
 """
-The host index, which lists every URL of a host, and every page that was fetched from the host and
-is stored under another URL.
+The host index. It lists every URL of a host, and every page that was fetched from the host but is
+stored under another URL.
 
-Takedowns need the second list, because after a redirect, a canonical URL or a merge, a host's text
-is stored under URLs of other hosts.
+Takedowns need the second list: after a redirect, a canonical URL or a merge, a host's text may be
+stored under URLs of other hosts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def host_order(url: str) -> bytes:
     """
     Return a normalized URL's host with the labels reversed, and a zero byte.
 
-    Sorts URLs by host.
+    Row keys that contain it sort URLs by host.
     """
     return reversed_host(host(url)).encode() + b"\0"
 
@@ -69,7 +69,7 @@ def sample_put(zen: MultiGraph, url: str, now_ms: int) -> Mutation:
 
 
 def moved_sender(position: bytes, sender: str | None, naming: Naming) -> bytes:
-    """Return the position of a `sender_put` row with `naming`; other positions are unchanged."""
+    """Return where `naming` places a `sender_put` row; other positions stay the same."""
     if sender is None or position[1:2] != _SENDERS:
         return position
     order = _SENDERS + host_order(sender) + naming.node_id(sender)
@@ -83,7 +83,7 @@ class SentPage(NamedTuple):
     url: str
     """The URL under which the page's data is stored."""
     sent_at_ms: int
-    """When data for it was last fetched from the sender."""
+    """When its data was last fetched from the sender."""
 
 
 class Hosts:
@@ -127,7 +127,7 @@ class Hosts:
         return (url for _, url in self._rows([label + b"\0"], b""))
 
     def sent_by_url(self, sender: str) -> Iterator[SentPage]:
-        """Yield pages with data that was fetched from this URL; one small read per bucket."""
+        """Yield pages with data that was fetched from this URL; takes one small read per bucket."""
         return self._sent(host(sender), [b"\0" + self._zen.node_id(sender)])
 
     def sent_by_host(self, site: str) -> Iterator[SentPage]:

@@ -1,5 +1,5 @@
 """
-Stored files of items, such as images and documents, whose URLs are in the items' fields.
+Items' stored files, such as images and documents. Their URLs are in the items' fields.
 
 A file is stored as a separate page, with its bytes as content and no fields. Files are looked up
 when items are read, so that files stored later are included and files taken down later are not.
@@ -43,11 +43,11 @@ def stored_files(
     pages: RecordReader, urls: Iterable[str], purpose: str | None = None
 ) -> dict[str, StoredFile]:
     """
-    Return the stored files, by URL as given; one multi-get per 500 files.
+    Return the stored files, by URL as given; takes one multi-get per 500 files.
 
     Args:
         pages: the store.
-        urls: in any spelling; invalid URLs and URLs without a stored file are omitted.
+        urls: in any form; invalid URLs and URLs without a stored file are omitted.
         purpose: omit files whose sites refuse this use.
     """
     normalized = {}
@@ -78,8 +78,8 @@ def _sha256(record: Record) -> str | None:
     """
     Return the SHA-256 of a file's bytes, if known.
 
-    The content's hash is used only for a body in a pack, because the hash of an object is computed
-    from the compressed bytes.
+    The content's hash is used only for a body in a pack, because an object's hash is computed from
+    the compressed bytes.
     """
     in_pack = " " in (record.content_key or "")
     digest = record.content_hash if in_pack else record.facts.get(SHA256)

@@ -1,4 +1,4 @@
-"""Read stored items by site and kind or by key, and read their histories."""
+"""Read stored items by site and kind, or by key, as well as their histories."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Items:
             kind: the kind's name in the settings.
             site: the host of the kind's rules, or a subdomain of it to get only the items on that
                 host's pages.
-            limit: number of items, 1 or more; items without a key are returned together with all
-                others of their page, even beyond the limit.
+            limit: number of items, 1 or more; a page's items without a key are returned together,
+                even beyond the limit.
             cursor: from the previous part.
             purpose: omit pages whose sites refuse this use.
 
@@ -94,8 +94,9 @@ class Items:
         withheld: bool = True,
     ) -> Iterator[StoredItem]:
         """
-        Yield all items of a kind under one site's rules, each item with a key once. Uses constant
-        memory.
+        Yield all items of a kind under one site's rules. Items with a key are yielded once.
+
+        Takes constant memory.
 
         Args:
             kind: the kind's name in the settings.
@@ -135,8 +136,7 @@ class Items:
         withheld: bool = True,
     ) -> Iterator[StoredItem]:
         """
-        Yield the items on the given pages, in page order. An item is repeated for each page that
-        has it.
+        Yield the items on the given pages, in page order. An item on several pages is repeated.
 
         Calls `on_page` with the stored items of each page that has any. Takes constant memory.
         """
@@ -171,7 +171,7 @@ class Items:
         Return the versions of an item, newest first, as far back as `store.history` keeps
         `items.KIND`.
 
-        Combines the histories of the pages that have it now, by time.
+        Combines the histories of the pages that have the item now, by time.
         """
         field = field_of(kind)
         for parent in and_parents(site.lower().rstrip(".")):

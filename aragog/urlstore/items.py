@@ -1,7 +1,7 @@
 """
 The index of items by site, kind and key, and the index records that a page's fields require.
 
-A page has the items of a kind in one field (`aragog.pages.items`). The index has a record
+A page's items of one kind are all in one field (`aragog.pages.items`). The index has a record
 (`MultiGraph.registry`) for each item and page, in the item's bucket:
 
 | record | `i:p` |
@@ -15,8 +15,8 @@ A record is written before the node that makes it valid, and deleted after the n
 Every hit is verified at its node, so items that were taken down, withdrawn or replaced are not
 returned. `aragog store repair` restores records lost with a damaged file.
 
-`link` records lead to the items that link to a page. The page's items inherit values from those
-items (`from_parent`).
+`link` records lead to the items that link to a page. Items on that page inherit values from them
+(`from_parent`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ItemEntry(NamedTuple):
 
     @property
     def item(self) -> bytes:
-        """The part of the name that is the same for all pages of an item."""
+        """The part of the name that is the same for all pages with the item."""
         return self.name[:_ITEM_BYTES]
 
 
@@ -119,7 +119,7 @@ def entries_of(
     url: str, row: Row, columns: Iterable[bytes] | None = None
 ) -> list[tuple[bytes, int]]:
     """
-    Return the names of a node's records, each with the timestamp for deleting it.
+    Return the names of a node's records, each with the timestamp for its delete.
 
     Args:
         url: the node's URL.
@@ -156,7 +156,7 @@ class ItemIndex:
         self._registry = zen.registry
 
     def serves(self, name: bytes) -> bool:
-        """Return False while the record's file is damaged."""
+        """Return False while the file with the record is damaged."""
         return self._zen.serves(name[0])
 
     def has(self, name: bytes) -> bool:
@@ -208,6 +208,6 @@ def is_item_name(name: bytes) -> bool:
 
 
 def item_fields(row: Row, field: str) -> PageItems:
-    """Return the items in a node's field."""
+    """Return the items in a field of a node."""
     cell = row.get(nodes.field_column(field))
     return PageItems.read(cell.value if cell else None)

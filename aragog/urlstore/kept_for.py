@@ -1,9 +1,9 @@
 """
 The crawls that a stored page is kept for, identified by their purposes. Pure functions, no I/O.
 
-A crawl's name here consists of its purposes, for example `ai-input+search`. `any` is a crawl
+Here, a crawl's name consists of its purposes, for example `ai-input+search`. `any` is a crawl
 without purposes, and `usual` is the crawl in the settings, whatever its purposes are. The fact
-`kept_for` has these names; a page without this fact is kept for the usual crawl. If a site
+`kept_for` lists these names; a page without this fact is kept for the usual crawl. If a site
 withdraws permission for one crawl, the page is deleted only if it is kept for no other crawl.
 """
 
@@ -22,7 +22,7 @@ Facts = Mapping[str, object]
 
 
 def crawl_name(purposes: str | None) -> str:
-    """Return a crawl's name, from its jobs' purposes; None stands for those in the settings."""
+    """Return the name of a crawl whose jobs have these purposes (None: those in the settings)."""
     if purposes is None:
         return USUAL
     return "+".join(sorted(set(purposes.split()))) or _ANY
@@ -44,16 +44,13 @@ def crawls_of(facts: Facts) -> frozenset[str]:
 
 
 def fact_of(names: Collection[str]) -> str | None:
-    """
-    Return the fact `kept_for`, or None for pages kept only for the usual crawl, which do not need
-    it.
-    """
+    """Return the fact `kept_for`. It is None for pages kept only for the usual crawl."""
     return " ".join(sorted(names)) if set(names) - {USUAL} else None
 
 
 def others(before: Facts, current: Facts, crawl: str) -> frozenset[str]:
     """
-    Return the other crawls that a page is kept for and its site still permits.
+    Return the other crawls that a page is kept for, as far as its site still permits them.
 
     Args:
         before: the facts of the stored page.

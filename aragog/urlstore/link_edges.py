@@ -9,7 +9,7 @@ from zengraph.links import Link, LinkGraph, Naming, from_lines
 from zengraph.tables import Tables
 
 LINK = 0
-"""The edge type of page links, which are stored in packed form together with their page."""
+"""The edge type of page links. They are stored in packed form together with their page."""
 
 
 class LinkEdges:
@@ -53,7 +53,7 @@ class LinkEdges:
         """
         Return the number of links.
 
-        Stored counts of inlinks do not include uncompacted changes.
+        Stored inlink counts do not include changes that are not compacted yet.
         """
         if direction == OUT:
             return len(self._out(node_id))

@@ -1,7 +1,7 @@
 """
-Read links of pages in both directions, and add and remove them, for URLs in any spelling.
+Read, add and remove links between pages, in both directions, for URLs in any form.
 
-An inlink is a pair of the linking page and the linked URL, which may be an alias. The inlinks of a
+An inlink is a pair: the linking page and the linked URL. That URL may be an alias. The inlinks of a
 page are its own list followed by the lists of its aliases, so no inlinks move when an alias is
 merged or undone.
 """
@@ -57,10 +57,10 @@ class LinkReader:
         self, url: str, limit: int, cursor: str | None, *, aliased: bool
     ) -> ListPage[LinkRecord]:
         """
-        Return the inlinks, sorted by linked URL, with `url` first, and then by source; constant
-        memory.
+        Return the inlinks, sorted by linked URL (with `url` first) and then by source.
 
-        Pass `aliased=False` if the node of `url` has no aliases, which saves three round trips.
+        Takes constant memory. To save three round trips, pass `aliased=False` if the node of `url`
+        has no aliases.
         """
         limit = min(limit, MAX_LIMIT)
         result: list[LinkRecord] = []
@@ -73,7 +73,7 @@ class LinkReader:
         return ListPage(result)
 
     def count_inlinks(self, url: str, *, aliased: bool) -> int:
-        """Return the number of inlinks, without uncompacted changes; one read per alias."""
+        """Return the number of inlinks, without uncompacted changes; takes one read per alias."""
         total, batch = 0, []
         for member in self._members(url, aliased=aliased):
             batch.append(list_id(member.encode()))
@@ -177,7 +177,7 @@ class Links:
 
     def add(self, url: str, links: Sequence[OutLink]) -> None:
         """
-        Add outlinks, replacing links to the same targets. Targets may have any spelling.
+        Add outlinks, replacing links to the same targets. Target URLs may have any form.
 
         Links to taken-down hosts are omitted.
 

@@ -1,4 +1,4 @@
-"""Maintain a UrlStore, with compaction, repair, freshness, and positions of long walks."""
+"""Maintain a UrlStore: compact links, repair it, rewrite packs, and measure how fresh pages are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from zengraph.links import CompactionReport, Compactor
 
 @dataclass(slots=True, eq=False)
 class Maintenance:
-    """Maintenance of a UrlStore; any number of processes may run it."""
+    """Maintains a UrlStore; any number of processes may do so at once."""
 
     zen: MultiGraph
     bodies: Bodies
@@ -83,15 +83,15 @@ class Maintenance:
         Rewrite packs that are more than half dead, and erase bytes that must be erased; see
         `PackUpkeep`.
 
-        Handles at most about `limit` packs for each kind of work.
+        Each kind of work is limited to about `limit` packs.
         """
         return PackUpkeep(self.zen, self.bodies, self.clock.clock).run(limit)
 
     def dead_pack_bytes(self) -> int | None:
         """
-        Return the bytes of pack records that no page uses anymore, as counted by the last upkeep.
+        Return the bytes of pack records that no page uses anymore, as last counted.
 
-        None if no upkeep has run yet, or the store has no packs.
+        `upkeep_packs` counts them. None if it has not run yet, or the store has no packs.
         """
         packs = self.bodies.packs
         return None if packs is None else packs.catalog.dead_bytes()
@@ -102,10 +102,10 @@ class Maintenance:
 
     def freshness(self, sample: int = SAMPLE, *, cached_s: float = 0.0) -> dict[str, Freshness]:
         """
-        Return the age of the stored pages and the fraction refreshed on time, by page type, from a
-        sample.
+        Return how old stored pages are and which fraction is refreshed on time, by page type.
 
-        With `cached_s`, may return an earlier result that is at most this old.
+        This is computed from a sample. With `cached_s`, may return an earlier result that is at
+        most this old.
         """
         now_ms = self.clock.clock.now_ms()
         at_ms, result = self._freshness

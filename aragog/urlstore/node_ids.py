@@ -1,10 +1,10 @@
 """
-The graph ids of a URL's node and of its inlink posting list.
+The graph ids of a URL's node and of its posting list, which contains the URL's inlinks.
 
-A store keeps the id layout with which it was created (`Tables.format`). In the first layout, ids
-are hashes of whole URLs; in later ones, ids group pages by host (docs/adr/0113). Everywhere else,
-the key of a URL is `urlspelling.url_key`. This includes Redis, messages, and data on which stores
-of both layouts must agree.
+A store keeps the id layout that it was created with (`Tables.format`). In the first layout, ids are
+hashes of whole URLs; in later ones, ids group pages by host (docs/adr/0113). Everywhere else, the
+key of a URL is `urlspelling.url_key`. This includes Redis, messages, and data that must be the same
+in stores of both layouts.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _CACHE_SIZE = 65_536
 
 
 def host_of(url: bytes) -> bytes:
-    """Return a URL's host with its port, by which its node and its posting list are grouped."""
+    """Return a URL's host with its port. Nodes and posting lists are grouped by it."""
     parts = url.split(b"/", 3)
     return parts[2] if len(parts) > 2 else b""
 
 
 class UrlNaming(Naming):
     """
-    Derives node ids from normalized URLs, grouped by host.
+    Derives node ids, grouped by host, from normalized URLs.
 
-    Most links stay on their site, so the lists that a compaction changes are adjacent
+    Most links stay on their site. The lists that a compaction changes are therefore adjacent
     (docs/adr/0039), and so are the nodes that a batch of pages changes.
 
     Args:

@@ -7,12 +7,12 @@ The cells of a URL's node, and reads of nodes through their aliases.
 | `s:url` | the URL; it is compared on reads, in case two URLs have the same key |
 | `s:canonical_url` | the URL that this URL is an alias of; absent or the URL itself: not an alias |
 | `s:provisional`, `s:reasons` | whether that decision is provisional, and its reasons |
-| `s:own` | JSON of what a fetch of exactly this URL found, for decisions about other URLs |
+| `s:own` | JSON of what a fetch of exactly this URL found, used to decide about other URLs |
 | `s:facts` | JSON of the last fetch |
 | `s:fetched` | the `FetchRecord` of the last fetch of exactly this URL that returned content |
 | `s:response` | the `FetchRecord` of another URL's fetch that returned this page's content |
 | `s:fetch` | the `FetchRecord` of the last fetch without content (a 304, a failure) |
-| `s:provenance` | JSON, field to where the pipeline found it |
+| `s:provenance` | JSON of where the pipeline found each field |
 | `s:from:<field>` | the source that the writer of a `put` gave |
 | `s:ckey`, `s:chash`, `s:clen`, `s:cenc` | content: key, hash as stored, length, encoding |
 | `s:pack` | content in a pack: the pointer to its record, instead of `s:ckey` (`packs.pointers`) |
@@ -30,9 +30,9 @@ The cells of a URL's node, and reads of nodes through their aliases.
 | `s:doubted` | JSON [URL, URL]: two pages that declare this URL as canonical but do not match |
 | `s:asked` | `1`: this URL was enqueued because of `s:doubted` |
 | `s:leaving` | the canonical URL that an alias is being detached from; empty: none |
-| `s:moved` | no data moved away from here is newer than this time; data that returns is newer |
+| `s:moved` | the latest time of data that moved away from here; data that returns is newer |
 | `s:withdrawn` | `1`: the page was deleted; the feed hides its values up to the cell's time |
-| `s:in:<crawl>` | `1`: the page was stored for this crawl; its timestamp: when it first was |
+| `s:in:<crawl>` | `1`: the page was stored for this crawl; timestamp: when that first happened |
 | `s:changed` | the last change that a fetch found, as in the change feed; timestamp: that fetch |
 | `s:lock` | the lease of a conditional write (`CellLeases`) |
 """
@@ -52,7 +52,7 @@ from zengraph import MultiGraph
 from zengraph.records import Cell, Row
 
 SENTINEL = b"m:_"
-"""A record's marker cell, which is `PRESENT` or the time (ms) from which the page is hidden."""
+"""A record's marker cell: `PRESENT`, or the time (ms) from which the page is hidden."""
 PRESENT = b"1"
 URL = b"s:url"
 CANONICAL = b"s:canonical_url"
@@ -93,16 +93,19 @@ IN_CRAWL = b"s:in:"
 """Prefix of the cells for the crawls that a page was stored for."""
 
 _PAGE_STATUSES = (*range(200, 300), 304)
-"""Statuses of a fetch that returned or confirmed a page."""
+"""HTTP statuses of a fetch that returned or confirmed a page."""
 
 CONTENT = (CONTENT_KEY, CONTENT_HASH, CONTENT_LENGTH, CONTENT_ENCODING, CONTENT_PACK)
 CONTENT_AND_RESPONSE = (*CONTENT, RESPONSE)
 POINTERS = (CONTENT_KEY, CONTENT_PACK)
-"""The columns that may have the content's location; if both exist, the newer cell is used."""
+"""The columns that may contain the content's location; if both exist, the newer cell counts."""
 TAKEN_DOWN = b"taken down"
 
 MAX_HOPS = 4
-"""Maximum alias hops. Writes flatten chains, so more than one hop results only from a race."""
+"""
+Maximum number of aliases to follow. Writes flatten chains, so there is more than one only after a
+race.
+"""
 
 
 ALIAS_URL = b"p:u"
@@ -170,8 +173,9 @@ def leads_to(row: Row, url: str) -> str | None:
 
 def sender_of(row: Row, url: str) -> str:
     """
-    Return the URL that returned the stored page of `url`, according to its node; `url` if that is
-    unknown.
+    Return the URL that returned the stored page of `url`, according to its node.
+
+    Returns `url` if that is unknown.
     """
     sender = facts_of(row).get("final_url")
     return sender if isinstance(sender, str) and sender else url
@@ -244,8 +248,7 @@ def sentinel_of(facts: Mapping[str, object]) -> bytes:
 
 def after_moves(row: Row, at_ms: int) -> int:
     """
-    Return the timestamp, `at_ms` or slightly later, with which the page of that time can be written
-    to a node.
+    Return the timestamp for writing a page from `at_ms` to a node: `at_ms` or slightly later.
 
     When data moved away from a node, it was deleted at its own timestamp, and its links one
     millisecond later. A put that is not newer than such a delete may be lost.
@@ -266,13 +269,13 @@ def hidden_upto_ms(row: Row, now_ms: int) -> int:
 
 
 def record_marker(row: Row) -> bytes:
-    """Return the value of `SENTINEL` for a record that is written again without a fetch."""
+    """Return the `SENTINEL` value for a record that is written again without a fetch."""
     cell = row.get(SENTINEL)
     return PRESENT if cell is None else cell.value
 
 
 class Nodes:
-    """Reads nodes, with one multi-get per batch and one more for each hop of aliases."""
+    """Reads nodes. A batch takes one multi-get, and one more for each alias in a chain."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._properties = zen.nodes
@@ -294,9 +297,9 @@ class Nodes:
         Return the canonical URL of each URL, and that URL's node.
 
         If aliases form a circle, the URL with the smallest hash is the canonical URL. `columns`
-        must contain `CANONICAL`. With `URL`, the node's URL is compared with the requested URL;
-        with `REMOVED`, an alias that was taken down is not followed. `rows` are nodes that were
-        already read with these columns.
+        must contain `CANONICAL`. If they contain `URL`, the node's URL is compared with the
+        requested URL; if they contain `REMOVED`, an alias that was taken down is not followed.
+        `rows` are nodes that were already read with these columns.
         """
         if rows is None:
             rows = self.read(dict.fromkeys(urls), columns)

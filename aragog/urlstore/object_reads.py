@@ -1,11 +1,11 @@
 """
 Read the body that a node points to, while writers may replace node and object.
 
-A writer puts an object before the node, so a reader may find an object that is newer than its node.
-They match again after milliseconds, or later if a server stopped or the writer was killed and its
-job has to run again. A record in a pack is never replaced, but upkeep may have moved it since the
-node was read, in which case the node now refers to another record. If rereading does not help, the
-content is damaged.
+A writer stores an object before the node, so a reader may find an object that is newer than its
+node. They match again after milliseconds, or later if a server stopped or the writer was killed and
+its job has to run again. A record in a pack is never replaced, but the upkeep job may have moved it
+since the node was read; the node then refers to another record. If reading both again does not
+help, the content is damaged.
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ from aragog.urlstore.bodies import Bodies, ReplacedObject
 from zengraph.records import Row
 
 RETRY_DELAYS_S = (0.0, 0.01, 0.03, 0.1, 0.3)
-"""
-Delays (s) before node and object are read again; most replacements finish within their sum.
-"""
+"""Delays (s) before node and object are read again. Their sum is enough for most replacements."""
 PUT_AT = "put_at_ms"
-"""The meta key with the time of the object's pointer, if the content was not fetched."""
+"""The key in meta with the time of the object's pointer, if the content was not fetched."""
 
 
 class ObjectRead(NamedTuple):
@@ -78,7 +76,7 @@ def read_object(
 
 
 def _problem(problem: CorruptContent, row: Row) -> Exception:
-    """Return the exception to raise for a mismatch, ContentReplaced if the object is newer."""
+    """Return the exception to raise for a mismatch: ContentReplaced if the object is newer."""
     if not isinstance(problem, ReplacedObject):
         return problem
     pointer = row.get(nodes.CONTENT_HASH)

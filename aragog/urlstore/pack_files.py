@@ -1,4 +1,4 @@
-"""The interface for pack files, and an in-memory implementation for tests."""
+"""The interface to pack files, and an in-memory implementation for tests."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class PackFile(NamedTuple):
     size: int
     """Size in bytes."""
     modified_ms: int
-    """When the file was put, by the storage server's clock."""
+    """When the file was stored, by the storage server's clock."""
 
 
 class PackFiles(Protocol):
     """
-    Stores files that are put as a whole and never changed, each with an index.
+    Stores pack files, each with an index. They are written as a whole and never changed.
 
     Every method raises `ContentUnavailable` if the store does not respond, and `BadInput` for an
     invalid pack name.
@@ -30,10 +30,10 @@ class PackFiles(Protocol):
 
     def put(self, name: str, data: bytes | Sequence[bytes], index: bytes) -> None:
         """
-        Put a pack, whose bytes may be in parts, and its index, in any order.
+        Store a pack and its index, in any order. The pack's bytes may be in parts.
 
-        When this returns, readers find both even if a process is killed; after an error, there may
-        be either. Safe to repeat with the same bytes.
+        When this returns, readers find both even if a process is killed; after an error, one of
+        them may be there. Safe to repeat with the same bytes.
         """
 
     def read(self, name: str, offset: int, length: int) -> bytes | None:
@@ -66,7 +66,7 @@ def check_name(name: str) -> str:
 
 
 def in_one_piece(data: bytes | Sequence[bytes]) -> bytes:
-    """Return the bytes of a pack, which may be in parts, in one piece."""
+    """Return a pack's bytes in one piece; `data` may be in parts."""
     return data if isinstance(data, bytes) else b"".join(data)
 
 

@@ -14,13 +14,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 MIN_RAW_BYTES = 1_048_576
-"""A host with fewer bytes of decompressed records gets no dictionary."""
+"""A host whose decompressed records have fewer bytes gets no dictionary."""
 MIN_HOST_BYTES = 262_144
-"""The same limit for records compressed without a dictionary."""
+"""The same limit, in bytes of records that are compressed without a dictionary."""
 MIN_SHARE = 0.5
-"""Fresh packs are rewritten if hosts above that limit have this fraction of their bytes."""
+"""
+Fresh (newly written) packs are rewritten if hosts above that limit have this share of their bytes.
+"""
 GROUP_BYTES = 67_108_864
-"""Bytes of packs that are rewritten together; all of their records are in memory."""
+"""Size of the packs that are rewritten together, in bytes; all of their records are in memory."""
 WAIT_MS = 3_600_000
 """Milliseconds that fresh packs of less than `GROUP_BYTES` wait for more packs."""
 
@@ -28,7 +30,7 @@ T = TypeVar("T")
 
 
 class FreshPack(NamedTuple):
-    """A pack as written by the store stage, with records from many batches."""
+    """A pack as the store stage wrote it, with records from many batches."""
 
     name: str
     size: int
@@ -43,7 +45,7 @@ def fresh_groups(packs: Iterable[FreshPack], now_ms: int) -> Iterator[list[Fresh
     """
     Yield groups of about `GROUP_BYTES`, in pack order.
 
-    The packs left over at the end are a group only once the oldest has waited for `WAIT_MS`.
+    The packs left over at the end become a group only once the oldest has waited for `WAIT_MS`.
     """
     group: list[FreshPack] = []
     for pack in packs:
@@ -82,7 +84,7 @@ def parts(
     most: int,
 ) -> Iterator[tuple[list[T], bool]]:
     """
-    Yield the records for each new pack; with True for one host's records that need a dictionary.
+    Yield the records for each new pack, with True if they are one host's and need a dictionary.
 
     A part has at most `most` bytes of compressed records, unless a single record is larger.
     """

@@ -17,7 +17,7 @@ from aragog.urlstore.warc_records import capture_of, read_record, warcinfo_recor
 
 
 def pack_index(name: str, data: bytes) -> tuple[bytes, str | None]:
-    """Return the index of a pack's bytes, and a description of their damage (None if intact)."""
+    """Return the index for a pack's bytes, and a description of any damage (None if intact)."""
     lines: list[str] = []
     problem = None
     try:
@@ -31,7 +31,7 @@ def pack_index(name: str, data: bytes) -> tuple[bytes, str | None]:
 
 
 def pack_of(name: str, records: Iterable[bytes], at_ms: int) -> bytes:
-    """Return a pack made of compressed records, after a new `warcinfo` record."""
+    """Return a pack that consists of a new `warcinfo` record and these compressed records."""
     compression: Compression = "gzip" if name.endswith(".gz") else "zstd"
     first = frames.compress(warcinfo_record(name, at_ms), compression)
     return b"".join([first, *records])

@@ -1,9 +1,9 @@
 """
 Move content that is stored as objects into packs.
 
-For each page, the record is put first and then the pointer, with the timestamp of the object's
-pointer. The object is deleted last. If a run is killed, the next run completes its work. It skips
-pages without an object, and upkeep finds records that no page uses.
+For each page, the record is stored first and then the pointer, with the timestamp of the object's
+pointer. The object is deleted last. If a run is killed, the next run completes its work: it skips
+pages without an object, and the upkeep job (`pack_upkeep`) finds records that no page uses.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from zengraph import MultiGraph
 from zengraph.records import Row, put_properties
 
 PAGES_AT_ONCE = 200
-"""Number of pages collected for one pack, which limits memory to about 20 MB."""
+"""Number of pages to collect for one pack; this limits memory to about 20 MB."""
 
 
 @dataclass(slots=True)

@@ -1,5 +1,5 @@
 """
-Read the records of a pack, with the pages that use them.
+Read the records in a pack, with the pages that use them.
 
 A record is live if a page's node refers to it. The nodes that may refer to it are those of the URLs
 in the record, of their canonical URLs, and of the URLs that the catalog lists for the record.
@@ -58,8 +58,8 @@ class PackedRecord:
     @property
     def own_frame(self) -> bytes:
         """
-        The record compressed without the pack's dictionary, which may contain other
-        pages' text.
+        The record compressed without the pack's dictionary, because the dictionary may contain
+        other pages' text.
         """
         return self.frame if self.dictionary is None else frames.compress(self.record, "zstd")
 
@@ -75,7 +75,7 @@ class PackedRecord:
 
     @property
     def is_sent(self) -> bool:
-        """True if one of its owners returned the body, rather than sharing another page's body."""
+        """True if one of its owners returned the body itself, and does not share another page's."""
         return any(shared_of(row, self.pointer) is None for _, row in self.owners)
 
 
@@ -90,7 +90,7 @@ class PackRecords:
         """
         Yield a pack's records, except the first (`warcinfo`), with the nodes that refer to them.
 
-        A body is only decompressed if no node knows the hash of its record.
+        A body is only decompressed if no node contains the hash of its record.
 
         Raises:
             CorruptContent: the pack is damaged.

@@ -5,9 +5,9 @@ A record is copied unchanged, or compressed again if the new pack's dictionary s
 (`pack_groups`, `pack_trial`). If a page shares the record of a page that was taken down or has a
 different body now, the body is written again in a record with only the sharing page's URL.
 
-Several processes may run this, and may repeat it: a pack is claimed, and if a run is killed, the
-next run completes it. A takedown between two steps takes precedence: it marks its pages first, and
-data that was just moved to a marked page is deleted.
+This is safe to repeat, and to run in several processes at once: each claims its packs, and if a run
+is killed, the next run completes it. A takedown between two steps takes precedence: it marks its
+pages first, and data that was just moved to a marked page is deleted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from zengraph.records import Cell, Mutation, Row, put_properties
 
 MOVES_AT_ONCE = 500
 _OF_THE_BODY = ("content_type", "fetched_at_ms")
-"""The metadata that stays when a record is written again under another page's URL."""
+"""The metadata that is kept when a record is written again under another page's URL."""
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class Rewritten:
     names: list[str] = field(default_factory=list)
     """Packs whose live records have moved."""
     empty: list[str] = field(default_factory=list)
-    """Those of these packs that had no live records. No reader has a pointer to them."""
+    """Those of these packs that had no live records. No reader has a pointer into them."""
     busy: list[str] = field(default_factory=list)
     """Packs that another process has claimed, or had claimed when it was killed."""
     problems: list[str] = field(default_factory=list)
@@ -74,7 +74,7 @@ class _Copy(NamedTuple):
 
 
 class _Move(NamedTuple):
-    """A change of a node's pointer, which then points to a new record."""
+    """A change to a node's pointer, so that it points to a new record."""
 
     owner: bytes
     row: Row
@@ -91,7 +91,7 @@ class _Move(NamedTuple):
     @property
     def is_listed(self) -> bool:
         """
-        True if the new record contains the URL, so that upkeep finds the page from the
+        True if the new record contains the URL, so that the upkeep job finds the page from the
         record.
         """
         return not self.url or self.is_own or self.url in self.record.urls
@@ -110,14 +110,14 @@ class _Move(NamedTuple):
 
     @property
     def at_ms(self) -> int:
-        """The record's timestamp, which a move does not change."""
+        """The record's timestamp; a move does not change it."""
         cell = self.row.get(self.old_column)
         return cell.at_ms if cell else self.row[nodes.CONTENT_PACK].at_ms
 
 
 @dataclass(slots=True, eq=False)
 class PackRewriter:
-    """Rewrites packs of a store."""
+    """Rewrites a store's packs."""
 
     zen: MultiGraph
     packs: Packs
@@ -181,9 +181,9 @@ class PackRewriter:
 
     def _put_parts(self, copies: Sequence[_Copy], *, only_if_smaller: bool) -> bool:
         """
-        Put records into new packs, by host; returns False if nothing was put.
+        Store records in new packs, by host; returns False if nothing was stored.
 
-        Each dictionary is tried on a sample before anything is put.
+        Each dictionary is tried on a sample before anything is stored.
         """
         most = self.packs.settings.pack_bytes
         tried = [
@@ -230,7 +230,7 @@ class PackRewriter:
         return _Rewrite(name, live, frozenset(body_only), erased)
 
     def _put(self, copies: Sequence[_Copy], trial: Trial | None) -> None:
-        """Put records as one pack, and point their pages to it."""
+        """Store records as one pack, and point their pages to it."""
         dictionary = trial.dictionary if trial else None
         compressed = trial.frames if trial else {}
         records = [
@@ -258,7 +258,7 @@ class PackRewriter:
         self, copy: _Copy, dictionary: Dictionary | None, compressed: bytes | None
     ) -> PackRecord:
         """
-        Return a record as it is put into a pack with this dictionary (None: without one).
+        Return a record as it is stored in a pack with this dictionary (None: without one).
 
         `compressed` is the record compressed with the dictionary, if that is already done.
         """
@@ -291,10 +291,10 @@ class PackRewriter:
 
     def _erase_revisits(self, row: Row, *, at_once: bool) -> None:
         """
-        Erase a page's revisits, which refer to another page's record.
+        Erase a page's revisit records, because they refer to another page's record.
 
         The page has the body under its own URL now, and a takedown of the other page would not find
-        its revisits.
+        these revisits.
         """
         revisits = [one for one, kind, _ in records_of(row) if kind == REVISIT]
         if revisits:

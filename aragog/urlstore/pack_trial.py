@@ -15,9 +15,9 @@ from aragog.urlstore.packs.dictionaries import Dictionary
 from aragog.urlstore.packs.pointers import PackPointer
 
 TRIED_RECORDS = 16
-"""Number of records on which a dictionary is tried."""
+"""Number of records that a dictionary is tried on."""
 MIN_SAVED = 0.15
-"""Fresh packs are rewritten if dictionaries save at least this fraction of their bytes."""
+"""Newly written packs are rewritten if dictionaries save at least this fraction of their bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Trial:
 
     dictionary: Dictionary
     frames: Mapping[PackPointer, bytes]
-    """The records on which it was tried, compressed with the dictionary."""
+    """The records that it was tried on, compressed with the dictionary."""
     saved_bytes: int
     """About how many bytes the dictionary saves for all of the records; more than 0."""
 
@@ -56,5 +56,5 @@ class Trial:
 
 
 def saves_enough(saved_bytes: int, all_bytes: int) -> bool:
-    """Return True if saving this many bytes is worth rewriting fresh packs of `all_bytes`."""
+    """Return True if saving this many bytes is worth rewriting new packs of `all_bytes` bytes."""
     return saved_bytes >= MIN_SAVED * all_bytes

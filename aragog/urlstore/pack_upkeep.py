@@ -1,5 +1,5 @@
 """
-Upkeep of packs, which reclaims dead space, and erases bytes that must not be kept.
+Upkeep of packs: the job that reclaims dead space, and erases bytes that must not be kept.
 
 A pack is rewritten if more than half of its bytes are dead, or if a takedown requires some of its
 bytes to be erased. Its live records are copied to a new pack and their pages are pointed there. The
@@ -16,9 +16,10 @@ several such packs, or after an hour. Packs that already have a shared dictionar
 Before a pack is deleted, all nodes that may refer to its records are read again, to find pointers
 that were moved or written in the meantime.
 
-Several processes may run this, and may repeat it: a pack is claimed, every step checks the current
-state, and if a run is killed, the next run completes it. A takedown between two steps takes
-precedence: it marks its pages first, and data that was just moved to a marked page is deleted.
+This is safe to repeat, and to run in several processes at once: each claims its packs, every step
+checks the current state, and if a run is killed, the next run completes it. A takedown between two
+steps takes precedence: it marks its pages first, and data that was just moved to a marked page is
+deleted.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from aragog.urlstore.packs.pack_writer import LATE_S
 from zengraph import MultiGraph
 
 GRACE_S = 900.0
-"""Seconds that a pack is kept after its records moved, for readers that already have a pointer."""
+"""Seconds to keep a pack after its records moved, for readers that already have a pointer."""
 DEAD_SHARE = 0.5
 
 
@@ -71,7 +72,7 @@ class UpkeepReport:
 @dataclass(slots=True, eq=False)
 class PackUpkeep:
     """
-    Rewrites and deletes packs of a store.
+    Rewrites and deletes a store's packs.
 
     `trained_on_bytes` is the size of the packs that a shared dictionary is trained on.
     """
@@ -139,15 +140,15 @@ class PackUpkeep:
 
     def inspect(self, name: str) -> int:
         """
-        Find a pack's records that no page uses; returns how many of them the catalog did not list
-        as dead.
+        Find the records in a pack that no page uses, and mark them as dead or for erasing.
 
-        Also restores the pack's catalog entry if it was lost.
+        Returns how many were new to the catalog. Also restores the pack's catalog entry if it was
+        lost.
         """
         packs = self._packs()
         data = packs.files.read_all(name)
         if data is None:
-            packs.files.delete(name)  # a killed writer may have put only the index
+            packs.files.delete(name)  # a killed writer may have stored only the index
             packs.catalog.forget(name)
             return 0
         was_lost = packs.catalog.size(name) is None
@@ -159,7 +160,7 @@ class PackUpkeep:
         records = self.records(name, data)
         lost = [one for one in records if not one.owners and one.pointer.offset not in known]
         # No node refers to a record that is not `known`: its writer was killed, or its page was
-        # taken down. So it must be erased.
+        # taken down. It must therefore be erased.
         packs.catalog.record_dead([one.pointer for one in lost if one.known])
         packs.catalog.erase([one.pointer for one in lost if not one.known])
         return len(lost)

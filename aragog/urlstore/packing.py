@@ -1,9 +1,9 @@
 """
-Put the bodies of a batch into a pack, together with other batches, before its pages are planned.
+Add a batch's bodies to a pack, together with other batches, before its pages are planned.
 
-If the page or another page on its host already has the body, only a `revisit` or no record is
-added. This decision is based on the stored data at that time; each page's plan decides later
-whether the record is used.
+If the page already has the body, or another page on its host does, only a `revisit` record (without
+a body) or no record is added. This decision is based on the data stored at that time; each page's
+plan decides later whether the record is used.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ MIN_SHARED_BYTES = 1024
 """A smaller body is stored again, because a `revisit` would take about as much space."""
 MAX_SHARING = 1000
 """
-A record with this many sharing pages in its pack is not shared further, because a rewrite of the
-pack has to change the pointers of all of them.
+If this many pages share records in a pack, its records are not shared further, because a rewrite of
+the pack has to change all of these pages' pointers.
 """
 
 
@@ -51,7 +51,7 @@ class _Added:
 
 @dataclass(frozen=True, slots=True)
 class PackingPages:
-    """Pages whose bodies are being put into a pack."""
+    """Pages whose bodies are being added to a pack."""
 
     pages: Sequence[PageWrite]
     _added: tuple[_Added, ...] = ()
@@ -59,10 +59,10 @@ class PackingPages:
 
     def wait(self) -> list[PageWrite]:
         """
-        Wait until the pack is put; returns the pages with the locations of their bodies.
+        Wait until the pack is stored; returns the pages with the locations of their bodies.
 
         Raises:
-            ContentUnavailable: the pack could not be put; pack the batch again.
+            ContentUnavailable: the pack could not be stored; pack the batch again.
         """
         pages = list(self.pages)
         if self._ticket is None:
@@ -96,7 +96,7 @@ class Packing:
         Pass `now=True` if a caller is waiting for one of the pages. `urls` is how many of the
         batch's URLs wait for the pack.
 
-        Costs two multi-gets, and a few more reads if another page has one of the bodies. Does
+        Takes two multi-gets, and a few more reads if another page has one of the bodies. Does
         nothing if new bodies are stored as objects.
         """
         packs = self._packs
@@ -114,7 +114,7 @@ class Packing:
 
     def put_if_last(self, in_flight: Callable[[], int]) -> None:
         """
-        Put the open pack if every URL in flight is waiting for it, because no further pages come.
+        Store the open pack if every URL in flight is waiting for it, as no more pages will come.
 
         `in_flight` counts the URLs in flight; it is called only if URLs wait for a pack.
         """
@@ -159,7 +159,7 @@ class Packing:
         return PackingPages(pages, tuple(added), ticket)
 
     def _is_wanted(self, page: PageWrite, canonical: str, row: Row) -> bool:
-        """Return False if the page was taken down, or the stored fetch is as new or newer."""
+        """Return False if the page was taken down, or if the stored fetch is as new or newer."""
         if nodes.is_taken_down(row) or self._takedowns.site_refused(*page.urls, canonical):
             return False
         where = nodes.content_cell(row)
@@ -173,7 +173,7 @@ class Packing:
 
     def _of_other_pages(self, packs: Packs, new: Mapping[str, str]) -> dict[str, SharedBody]:
         """
-        Return for each URL whose body another page of the host already has, that page's record.
+        Find URLs whose body another page of the host already has; returns that page's record.
 
         `new` has the digest of each URL's body.
         """
@@ -208,7 +208,7 @@ class Packing:
         return Original(body.url, iso_date(body.at_ms))
 
     def _body_of(self, canonical: str, row: Row, pointer: PackPointer) -> SharedBody:
-        """Return the record with a page's body, which may belong to yet another page."""
+        """Return the record with a page's body; the record may belong to yet another page."""
         column, _ = record_cell(pointer, b"")
         cells = self._zen.nodes.get(self._zen.node_id(canonical), [column])
         if shared := shared_of(cells, pointer):

@@ -1,4 +1,4 @@
-"""Read and write page content, which is the stored body and the node's pointer to it."""
+"""Read and write page content: the stored body and the node's pointer to it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from zengraph.records import Row, put_properties
 _COLUMNS = (*BASE, nodes.RESPONSE, nodes.FETCHED, nodes.CONTENT_LENGTH)
 
 Admit = Callable[[int], None]
-"""Called with the memory in bytes that the next body needs; raises if it is not available."""
+"""Called with the memory (in bytes) that the next body needs; raises if that is not available."""
 
 
 RESPONSE = (nodes.FACTS, nodes.CONTENT_HASH, nodes.RESPONSE, nodes.FETCHED)
@@ -177,7 +177,7 @@ class PageContent:
     def _put_body(
         self, canonical: str, body: bytes, meta: Mapping[str, str], at_ms: int
     ) -> tuple[dict[bytes, bytes], PackTicket | None]:
-        """Put a body; returns the cells that point to it and, for a pack, its ticket."""
+        """Store a body; returns the cells that point to it and, for a pack, its ticket."""
         dated_meta = {**meta, PUT_AT: str(at_ms)}
         if self._bodies.in_packs and self._bodies.packs:
             page = WarcPage(canonical, at_ms, content_hash(body), len(body), dated_meta)

@@ -129,7 +129,7 @@ class Pages:
 
     def fetch_report(self, url: str) -> FetchRecord | None:
         """
-        Return the last fetch of exactly this URL, alias or not, or None if it was not fetched.
+        Return the last fetch of exactly this URL, even if it is an alias; None if never fetched.
 
         For a URL that was never requested itself, this is the fetch that returned its canonical
         URL's page; `report.url` is the URL requested then. Takes one round trip, rarely up to
@@ -201,7 +201,7 @@ class Pages:
         self, field: str, value: bytes, cursor: str | None = None, limit: int = 1000
     ) -> ListPage[str]:
         """
-        Return URLs of pages whose field has this value, without aliases, in no particular order.
+        Return URLs of pages with this value in a field, without aliases, in no particular order.
 
         Takes a range scan per bucket and a read per page. A unique field takes two reads, and has
         at most one page.
@@ -225,5 +225,5 @@ class Pages:
         return self._hosts.page(host, cursor, limit)
 
     def hosts(self, beyond: str = "") -> LabelWalk:
-        """Walk over the hosts with stored URLs; `LabelWalk` documents order and cost."""
+        """Walk over the hosts that have stored URLs; `LabelWalk` documents order and cost."""
         return self._hosts.walk(beyond)

@@ -45,7 +45,7 @@ def from_cell(cell: bytes, row: str) -> FetchRecord:
 REPORTS = (nodes.FETCH, nodes.FETCHED)
 """
 The columns with reports; the newer cell is the URL's report. If both have the same time, the first
-one counts, because it is from a 304 that changed the stored response in the second one.
+column counts, because it is from a 304 that changed the stored response in the second one.
 """
 
 
@@ -92,7 +92,7 @@ def _columns(fields: tuple[str, ...], info: bool) -> tuple[bytes, ...]:
 FACTS = (nodes.FACTS, nodes.CONTENT_HASH, nodes.CONTENT_LENGTH, nodes.DUE)
 """The columns of the facts, in the order of `FieldValues`."""
 BEFORE_VALUES = 4
-"""Number of `value_columns` before the fields: sentinel, URL, canonical URL, version."""
+"""Number of `value_columns` that precede the fields: sentinel, URL, canonical URL, version."""
 
 
 @lru_cache(maxsize=1024)

@@ -1,4 +1,4 @@
-"""The values that the UrlStore takes and returns, as frozen dataclasses and tuples without I/O."""
+"""The values that the UrlStore takes and returns: frozen dataclasses and tuples. No I/O."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class LinkRecord(NamedTuple):
     """A link, read from its source or from its target."""
 
     url: str
-    """The other end of the link, which is an outlink's target or an inlink's source."""
+    """The other end of the link: an outlink's target or an inlink's source."""
     text: str
     rel: str
     at_ms: int
     """When the linking page was fetched."""
     target: str = ""
-    """The URL that an inlink points to, which may be an alias."""
+    """The URL that an inlink points to; it may be an alias."""
 
 
 def is_expired(facts: Mapping[str, object], now_ms: int) -> bool:
@@ -71,13 +71,14 @@ def is_expired(facts: Mapping[str, object], now_ms: int) -> bool:
 
 WITHHELD = frozenset(outcome.WITHHELD.values())
 ABSENT = "absent"
-"""The fact with the outcome of a fetch that found the page gone or withheld."""
+"""The name of the fact with the outcome of a fetch that found the page gone or withheld."""
 
 
 def absent_as(facts: Mapping[str, object]) -> str | None:
     """
-    Return the outcome that found the page gone or withheld, even if later fetches failed, or
-    None.
+    Return the outcome that found the page gone or withheld; None if it is neither.
+
+    Later failed fetches do not change it.
     """
     if ABSENT in facts:
         return str(facts[ABSENT])
@@ -87,7 +88,7 @@ def absent_as(facts: Mapping[str, object]) -> str | None:
 
 
 def use_of(facts: Mapping[str, object], purpose: str) -> tuple[bool | None, str]:
-    """Return whether a site allows a purpose (None if it does not say), and its statement."""
+    """Return whether a site allows a purpose (None if it says nothing), and its statement."""
     return verdict((facts.get("robots_preferences"), facts.get("page_preferences")), purpose)
 
 
@@ -98,7 +99,7 @@ def refused_use(facts: Mapping[str, object], purpose: str) -> str | None:
 
 def is_allowed(facts: Mapping[str, object], purpose: str | None) -> bool:
     """
-    Return True if a page may be returned for a purpose; None stands for any purpose.
+    Return True if a page may be returned for a purpose; None means any purpose.
 
     Returns False if this is unknown, as for uses by models if the page was stored without reading
     the site's tdmrep.json.
@@ -107,7 +108,7 @@ def is_allowed(facts: Mapping[str, object], purpose: str | None) -> bool:
 
 
 class Ticket(Protocol):
-    """The part of `PackTicket` that a batch needs to check the pack that it added bodies to."""
+    """The part of `PackTicket` that a batch needs for checking its pack's age."""
 
     def check_age(self) -> None:
         """Raise ContentUnavailable if the pack is too old for new pointers."""
@@ -129,7 +130,7 @@ class PackedContent(NamedTuple):
 
 
 class SharedBody(NamedTuple):
-    """A record of another page on the host, with the same body."""
+    """The record of another page on the host that has the same body."""
 
     pointer: PackPointer
     url: str
@@ -152,7 +153,7 @@ class ContentWrite:
     digest: str | None = None
     """The SHA-256 of the body in hex; if None, it is computed."""
     packed: PackedContent | None = None
-    """Where the body is, if it was put into a pack before the write."""
+    """Where the body is, if it was added to a pack before the write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,7 @@ class Likeness:
     """The sketch of the main text (`richpins.text_sketch`); empty if the text is too short."""
 
     def agrees(self, other: Likeness) -> bool:
-        """Return True if the bodies are identical, or the main texts nearly the same."""
+        """Return True if the bodies are identical, or the main texts are nearly the same."""
         return bool(self.body and self.body == other.body) or are_near_same(self.text, other.text)
 
 
@@ -183,17 +184,17 @@ class PageWrite:
     """True until `canonical_url` itself was fetched and confirmed to be canonical."""
     canonical_reasons: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
-    """Further aliases, which are the URLs that redirected permanently on the way to the page."""
+    """Further aliases: the URLs that redirected permanently on the way to the page."""
     fetched_at_ms: int
     fields: Mapping[str, bytes] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
-    """The syntax and position where each field was found, by field name."""
+    """Where each field was found (syntax and position), by field name."""
     complete: bool = False
     """True if the page was read completely; stored fields that it no longer has are deleted."""
     links: Iterable[tuple[str, str, str]] | None = None
     """
-    The page's links, most cheaply as `PackedLinks`. None keeps the stored links, as after a 304 or
-    a failure.
+    The page's links; `PackedLinks` are the cheapest form. None keeps the stored links, for example
+    after a 304 or a failure.
     """
     content: ContentWrite | None = None
     """The page's content; None keeps the stored content."""
@@ -213,7 +214,7 @@ class PageWrite:
     due_at_ms: int | None = None
     """When to fetch again, or None for never. Ignored if `seen` is given."""
     seen: Seen | None = None
-    """The observation from which the refresh policy computes the next fetch time."""
+    """The observation that the refresh policy computes the next fetch time from."""
     gone: bool = False
     """True if the origin reports that the page does not exist; aliases based on it are undone."""
     leads_to_taken_down: bool = False
@@ -247,20 +248,20 @@ class Written:
     """
     unconfirmed: str | None = None
     """
-    The canonical URL that the page declares, if it has to be fetched to decide and was not enqueued
-    yet.
+    The canonical URL that the page declares, if it must be fetched before it is trusted and was not
+    enqueued yet.
     """
     older_by_ms: int = 0
     """How much later the stored page was fetched; 0 unless this page was dropped as older."""
     same_as: str | None = None
-    """The URL of another page that already had the same body, which is not stored again."""
+    """The URL of another page that already had the same body; the body is not stored again."""
     existed: bool = False
     """True if the page already had content from an earlier fetch or from another source."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldInfo:
-    """When a field's value was observed, and its source (None if none is stored)."""
+    """When a field's value was observed, and its source (None if not stored)."""
 
     at_ms: int
     provenance: str | None = None
@@ -280,8 +281,8 @@ class Record:
     """The current version, for `put(if_version=…)`."""
     content_key: str | None = None
     """
-    The content's location. This is an object's key or, for a record in a pack, the version, pack,
-    offset, length and digest, separated by spaces. None if there is no content.
+    The content's location: an object's key or, for a record in a pack, the version, pack, offset,
+    length and digest, separated by spaces. None if there is no content.
     """
     content_hash: str | None = None
     content_bytes: int | None = None
@@ -292,11 +293,11 @@ class Record:
     provisional: bool = False
     """True for an alias whose canonical URL has not been fetched yet."""
     from_standby: bool = False
-    """True if read from the standby store, whose data may be older."""
+    """True if this was read from the standby store; its data may be older."""
 
 
 class FieldValues(NamedTuple):
-    """The values of some fields of a URL, from the cheapest read."""
+    """The values of some fields of a URL, as the cheapest read returns them."""
 
     url: str
     """The requested URL, normalized."""
@@ -341,5 +342,5 @@ class Due:
     state: RefreshState | None = None
     """The page's refresh state, or None."""
     belief: float = 0.0
-    """The probability that the page has changed, if a sitemap or feed reported a change; else 0."""
+    """The probability that the page has changed if a sitemap or feed reported a change, else 0."""
     watched: bool = False

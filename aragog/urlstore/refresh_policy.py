@@ -1,9 +1,9 @@
 """
-The refresh policy, which decides when a page is fetched again. Pure functions, no I/O.
+The refresh policy: decides when a page is fetched again. Pure functions, no I/O.
 
-A page's state has a belief about its rate of change (`change_rate`), which each fetch updates, and
-its recent failures. The first belief comes from the usual interval for the page's type and fields
-(`usual_intervals`).
+A page's state consists of its recent failures and a belief about its rate of change
+(`change_rate`), which each fetch updates. The first belief comes from the usual interval for the
+page's type and fields (`usual_intervals`).
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Seen:
     signal_count: float = 0.0
     """Number of signals in that file, each weighted by the trust in its host."""
     not_before_ms: int | None = None
-    """A request before this time is useless, because of the robots rules' expiry or Retry-After."""
+    """A request before this time is useless: Retry-After says so, or robots rules expire then."""
 
 
 class RefreshState(NamedTuple):
@@ -105,11 +105,11 @@ class RefreshState(NamedTuple):
     one.
     """
     checked_at_ms: int = 0
-    """The last fetch with any outcome."""
+    """When the page was last fetched, with any outcome."""
     compared_at_ms: int = 0
-    """The last fetch that returned the page, or confirmed it as unchanged."""
+    """When a fetch last returned the page, or confirmed it as unchanged."""
     changed_at_ms: int = 0
-    """The last such fetch that found a change; 0 if none did."""
+    """When such a fetch last found a change; 0 if none did."""
     gone: int = 0
     """Number of consecutive 404 and 410 responses; responses close together count once."""
     gone_at_ms: int = 0
@@ -120,7 +120,7 @@ class RefreshState(NamedTuple):
     withheld, and when it is no longer withheld.
     """
     due_at_ms: int | None = None
-    """The next fetch, as planned by the last one; None if the store gave up on the page."""
+    """When to fetch next, as planned at the last fetch; None if the store gave up on the page."""
     body_hash: str = ""
     """The first 16 hex digits of the body's hash."""
     page_type: str = "page"
@@ -193,7 +193,7 @@ _PAGE_OUTCOMES = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
 
 
 def _reset_if_kind_changed(before: RefreshState, seen: Seen) -> RefreshState:
-    """Return the state, or a new one if the page is now a sitemap or feed, or no longer one."""
+    """Return the state, or a new one if the page became a sitemap or feed, or is no longer one."""
     if seen.source and before.page_type not in SOURCES:
         return RefreshState(page_type=seen.source)
     if not seen.source and before.page_type in SOURCES and seen.outcome in _PAGE_OUTCOMES:
@@ -291,7 +291,7 @@ def _after_comparison(
 
 
 def _hinted_s(state: RefreshState, seen: Seen) -> float:
-    """Return the interval, extended until the response is stale, up to the usual interval."""
+    """Return the interval, extended until the response goes stale, but at most to the usual one."""
     if not seen.fresh_s:
         return state.interval_s
     return max(state.interval_s, min(seen.fresh_s, state.usual_s))

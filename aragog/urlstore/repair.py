@@ -50,8 +50,8 @@ _PROGRESS_INTERVAL = 256
 
 Progress = Callable[[str, int, float | None], None]
 """
-Called with the name of the current table, the number of rows done so far, and the fraction done (0
-to 1, or None if unknown).
+Called with the current table's name, the number of rows done so far, and the fraction done (0 to 1,
+or None if unknown).
 """
 
 
@@ -79,7 +79,7 @@ class Repair:
     _: KW_ONLY
     grace_s: float = GRACE_S
     wait: bool = True
-    """If False, content without a node that points to it is left to a later repair."""
+    """If False, content that no node points to is left to a later repair."""
     _counted: set[int] = field(init=False, default_factory=set)
     _last: tuple[bytes, bytes, int] | None = field(init=False, default=None)
     _repaired: Counter[str] = field(init=False, default_factory=Counter)
@@ -102,7 +102,7 @@ class Repair:
         Replace damaged files, then walk nodes, each index, content, and posting lists.
 
         `report` is called with a line of text before each step that does not count rows, and for
-        each page whose value of a unique field belongs to another page.
+        each page that has another page's value in a unique field.
         """
         self._report = report
         salvaged = self.zen.salvage(report)
@@ -133,7 +133,7 @@ class Repair:
         return RepairReport(dict(self._walked), dict(self._repaired), salvaged)
 
     def _step(self, name: str, progress: Progress | None, share: float | None = None) -> None:
-        """Count a row; `share` is the fraction of its table done so far, or None if unknown."""
+        """Count a row; `share` is the fraction of the table done so far, or None if unknown."""
         self._walked[name] += 1
         if progress and self._walked[name] % _PROGRESS_INTERVAL == 0:
             progress(name, self._walked[name], share)
@@ -232,7 +232,7 @@ class Repair:
             return
         fresh = self.zen.nodes.get(self.zen.node_id(url), nodes.CONTENT)
         if nodes.content_cell(fresh) != location and self._is_readable(fresh):
-            return  # upkeep has moved the content since the node was read
+            return  # the upkeep job has moved the content since the node was read
         if fresh.get(nodes.CONTENT_HASH) != row.get(nodes.CONTENT_HASH) or self._has_recent_cell(
             fresh
         ):
@@ -331,7 +331,7 @@ class Repair:
         return True
 
     def _check_packs(self, progress: Progress | None, report: Callable[[str], None]) -> None:
-        """Record which pack records no page uses; upkeep removes them later."""
+        """Record which pack records no page uses; the job in `pack_upkeep` removes them later."""
         packs = self.bodies.packs
         if packs is None:
             return
@@ -339,7 +339,7 @@ class Repair:
         for file in packs.files.packs():
             self._step("packs", progress)
             if packs.catalog.row(OPEN, file.name) or self._is_recent(file.modified_ms):
-                continue  # the pack's writer or upkeep will inspect it
+                continue  # the pack's writer or the upkeep job will inspect it
             try:
                 lost = upkeep.inspect(file.name)
             except CorruptContent as error:

@@ -44,17 +44,16 @@ REMEDIES = {
 
 
 _descriptions: list[Any] = []
-"""botocore's loader of the S3 service descriptions; empty before the first client."""
+"""botocore's loader for the S3 service descriptions; empty before the first client."""
 _descriptions_lock = threading.Lock()
 
 
 def s3_client(settings: ContentSettings) -> Any:
     """
-    Return a boto3 client with the configured endpoint, region and limits; it connects at the first
-    call.
+    Return a boto3 client with the configured endpoint, region and limits.
 
-    The first client of a process takes about 0.1 s of CPU and 13 MB, each further one 10 ms and
-    0.3 MB, because botocore's descriptions of S3 are read once.
+    It connects at the first call. A process's first client takes about 0.1 s of CPU and 13 MB, each
+    further one 10 ms and 0.3 MB, because botocore's descriptions of S3 are read only once.
 
     Raises:
         ConfigError: endpoint, region or profile cannot be used.
@@ -126,13 +125,13 @@ def s3_code(error: BaseException) -> str:
 
 
 def is_gone(error: ClientError) -> bool:
-    """Return True if the object does not exist; a 404 without a body has the status as its code."""
+    """Return True if the object does not exist. The code is the status if a 404 has no body."""
     return s3_code(error) in ("NoSuchKey", "404")
 
 
 def delete_object(client: Any, bucket: str, name: str) -> None:
     """
-    Delete an object; no error if it does not exist.
+    Delete an object; it is no error if it does not exist.
 
     S3 returns 204 for a missing object. Other servers return 404, which also happens when an
     attempt succeeded and was then retried.

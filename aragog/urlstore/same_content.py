@@ -1,5 +1,5 @@
 """
-Find pages of a host with the same body, or nearly the same text.
+Find pages on a host with the same body, or nearly the same text.
 
 The index has two kinds of records (`MultiGraph.registry`), in the bucket of the body's hash:
 
@@ -55,7 +55,7 @@ class SamePage:
     is_identical: bool
     """True if the bodies are the same."""
     distance: int | None
-    """How many of the fingerprints' 64 bits differ; None if one of the texts is too short."""
+    """How many of the 64 bits in the two fingerprints differ; None if a text is too short."""
 
 
 def entry_of(url: str, likeness: Likeness | None) -> bytes | None:
@@ -84,7 +84,7 @@ def original_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutati
 
 
 def entries_of(url: str, row: Row) -> list[tuple[bytes, int]]:
-    """Return the names of a node's entries, each with the timestamp for deleting it."""
+    """Return the names of a node's entries, each with the timestamp for its delete."""
     likeness, cell = likeness_of(row), row.get(nodes.LIKENESS)
     name = entry_of(url, likeness)
     if name is None or cell is None:
@@ -103,7 +103,7 @@ class SameContent:
         self._registry = zen.registry
 
     def serves(self, name: bytes) -> bool:
-        """Return False while the entry's file is damaged."""
+        """Return False while the file with the entry is damaged."""
         return self._zen.serves(name[0])
 
     def has(self, name: bytes) -> bool:
@@ -121,7 +121,7 @@ class SameContent:
 
     def originals(self, likeness_of: Mapping[str, Likeness]) -> dict[str, str]:
         """
-        Return for each normalized URL another page of the host with the same body.
+        For each normalized URL, return another page on the host with the same body.
 
         URLs without such a page are omitted. Takes one multi-get, and one more if some are found.
         The returned pages may have a different body by now.
@@ -153,11 +153,11 @@ class SameContent:
         texts.
 
         They are in no particular order. A part may have fewer pages than its limit although more
-        follow, because with `within` the entries of all pages of the host are read, up to 20,000
-        per call.
+        follow: with `within`, the entries of all of the host's pages are read, up to 20,000 per
+        call.
 
         Args:
-            url: the page's URL, in any spelling.
+            url: the page's URL, in any form.
             within: how many bits of the fingerprints may differ, 0 to 3.
             limit: number of pages, 1 or more.
             cursor: from the previous part.
@@ -241,7 +241,7 @@ def _body_prefix(url: str, likeness: Likeness | None) -> bytes | None:
 
 
 def _entry_url(row: Row, neighbor: str) -> str:
-    """Return the URL of an entry, which has the same host as `neighbor`."""
+    """Return an entry's URL; it has the same host as `neighbor`."""
     _, scheme, path = row[_PAGE].value.decode("utf-8", "replace").split(" ", 2)
     return f"{scheme}://{host_of(neighbor.encode()).decode()}{path}"
 

@@ -1,7 +1,4 @@
-"""
-The refresh schedule, which covers when pages are fetched again, who watches them, and crawl
-budgets.
-"""
+"""The refresh schedule: when pages are fetched again, who watches them, and the crawl budgets."""
 
 from __future__ import annotations
 
@@ -58,7 +55,7 @@ class Schedule:
         self._clock.record_deletion(now_ms)
 
     def capped(self, at_ms: int, what: str) -> int:
-        """See `WriteClock.capped`; for requests with a time from another machine."""
+        """See `WriteClock.capped`; use it for requests that were dated by another machine."""
         return self._clock.capped(at_ms, what)
 
     def plan(self, url: str, due_at_ms: int | None) -> None:
@@ -100,8 +97,9 @@ class Schedule:
         Keep a URL's page fresh for `owner`, as of `at_ms` (now if None); does not fetch the page
         now.
 
-        Watching twice, by any spelling or alias, has the same effect as once. Of a watch and an
-        unwatch by one owner, the one with the later time counts, even if it arrives first.
+        Watching twice, by any form or alias of the URL, has the same effect as watching once. If an
+        owner both watches and unwatches, the request with the later time wins, even if it arrives
+        first.
 
         Raises:
             BadInput: the owner's name is empty or too long; `at_ms` is negative or more than a

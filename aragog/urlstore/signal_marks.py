@@ -20,19 +20,19 @@ from aragog.urlstore.change_rate import kind_of
 VERSION = 1
 _MAX_STAMP_AGE_MS = 60_000
 """
-If most dates in a file are this close (ms) to the response's time, the server filled in the current
+If most dates in a file are within this time (ms) of the response, the server filled in the current
 time.
 """
 
 
 class ReportedChange(NamedTuple):
-    """An entry of a sitemap or feed, which has a page and the date of its last change."""
+    """An entry of a sitemap or feed: a page and the date of its last change."""
 
     url: str
     start_ms: int
     """The first moment of the date, in ms since the epoch."""
     end_ms: int
-    """The last moment, if the date is a day, month or year. Otherwise equal to the first."""
+    """The last moment if the date is a day, month or year; otherwise the same as the first."""
 
 
 class PageMark(NamedTuple):
@@ -41,7 +41,7 @@ class PageMark(NamedTuple):
     reported_ms: int = 0
     """The first moment of the newest reported date."""
     read_at_ms: int = 0
-    """When that date was first read as a new change. 0 if the page was checked after that date."""
+    """When that date was first read as a new change; 0 if the page was checked after that date."""
     belief: float = 0.0
     """How far the host was trusted at that time, from 0 to 1."""
     covered: bool = True
@@ -76,10 +76,7 @@ def is_news(
 
 
 def is_stamp(entries: Sequence[ReportedChange], fetched_at_ms: int) -> bool:
-    """
-    Return True if most dates in a file are just the time of the response, so they carry no
-    information.
-    """
+    """Return True if most dates in a file are just the time of the response and say nothing."""
     stamp_count = sum(
         1
         for entry in entries
@@ -120,7 +117,7 @@ def to_cell(mark: PageMark) -> bytes:
 
 
 def from_cell(cell: bytes | None) -> PageMark | None:
-    """Decode a mark. None if the page has no mark, or one of an unknown version."""
+    """Decode a mark; None if the page has no mark, or if the mark's version is unknown."""
     if not cell:
         return None
     version, *values = orjson.loads(cell)

@@ -1,12 +1,13 @@
 """
 Decide when a sitemap or feed is read again, based on the results of earlier reads. No I/O.
 
-A file with R true signals per second that is read every S seconds costs 1/S requests per second,
-and each change waits S/2 seconds for its signal on average. If every other fetch must gain `m`
-seconds of freshness (`change_rate`), the sum m/S + R·S/2 is smallest at S = sqrt(2m/R). So a file
-that reports many changes is read often, and a file that reports no changes is read less and less
-often. Reading a file gains R·T²/2 seconds of freshness T seconds after the last read. When the file
-is due, this equals `m`, so the request is worth as much as the fetch of a page.
+A signal is a date that reports a change (`signal_trust`). Reading a file with R true signals per
+second every S seconds takes 1/S requests per second, and each change waits S/2 seconds for its
+signal on average. If every other fetch must gain `m` seconds of freshness (`change_rate`), the sum
+m/S + R·S/2 is smallest at S = sqrt(2m/R). So a file that reports many changes is read often, and a
+file that reports no changes is read less and less often. Reading a file gains R·T²/2 seconds of
+freshness T seconds after the last read. When the file is due, this equals `m`, so the request is
+worth as much as fetching a page.
 
 R is a Gamma belief about a Poisson rate: each read adds its number of signals to the shape, and the
 time since the last read to the rate parameter.
@@ -21,7 +22,7 @@ from aragog.urlstore.change_rate import PRIOR_SHAPE, kind_of
 from aragog.urlstore.usual_intervals import FEED, SITEMAP, usual_s
 
 SOURCES = frozenset({SITEMAP, FEED})
-"""The types of such files in the refresh schedule."""
+"""The page types of sitemaps and feeds in the refresh schedule."""
 # Each read reduces the weight of earlier reads, down to the prior's, because a file may become
 # active.
 _DECAY = 0.95
@@ -57,5 +58,5 @@ def reading_interval_s(rate_per_s: float, settings: RefreshSettings) -> float:
 
 
 def reading_gain_s(rate_per_s: float, age_s: float) -> float:
-    """Return the freshness (s) gained by reading a file again, `age_s` s after the last read."""
+    """Return the freshness (s) gained by reading a file again `age_s` s after the last read."""
     return rate_per_s * age_s**2 / 2

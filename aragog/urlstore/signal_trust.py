@@ -1,5 +1,5 @@
 """
-The trust in the dates of a host's sitemaps and feeds, stored as a few numbers per host.
+How far the dates in a host's sitemaps and feeds are trusted, stored as a few numbers per host.
 
 A signal is a date that reports a change to a page since its last fetch. The next fetch of the page
 tests the signal: if the page had not changed, the signal was false. If it had changed, the signal
@@ -40,7 +40,7 @@ PROVEN_WEIGHT = 3.0
 """With this much evidence (see `HostTrust.room`), a host is judged by its evidence alone."""
 UNPROVEN_BELIEF = 0.5
 PROBES = 10
-"""Maximum number of refreshes that one read of a file may cause while its host is unproven."""
+"""Maximum number of refreshes that reading a file may cause while its host is unproven."""
 MAX_FEEDS = 3
 """Maximum number of feeds per host that are added because its pages link to them."""
 _PRIOR_TRUE, _PRIOR_CHECKED = 0.5, 2.0
@@ -50,7 +50,7 @@ _MAX_SILENCE = 0.95
 
 
 class Evidence(NamedTuple):
-    """The evidence of a page fetch about the signals of its host."""
+    """What a page's fetch shows about the signals of its host."""
 
     changed: float
     """The weight of the observed change, 0 to 1."""
@@ -66,19 +66,19 @@ class HostTrust(NamedTuple):
     """The evidence about a host's signals; a tuple of numbers, stored in this order."""
 
     at_ms: int = 0
-    """The time for which the evidence's weight was last computed."""
+    """When the evidence was last weighted by its age."""
     checked: float = 0.0
     """Number of fetches of pages with a signal."""
     changed: float = 0.0
-    """The number of these fetches in which the page had changed."""
+    """How many of these fetches found that the page had changed."""
     expected: float = 0.0
-    """The number of these fetches in which a change was expected from the pages' own rates."""
+    """How many of these fetches were expected to find a change, given the pages' own rates."""
     named: float = 0.0
     """Number of changes to pages in the host's files that were reported before the fetch."""
     unnamed: float = 0.0
     """Number of changes to pages in the host's files that were not reported."""
     silent: float = 0.0
-    """Number of fetches of pages in the host's files for which no change was reported."""
+    """Number of fetches of pages that the host's files list, but without a reported change."""
     read_at_ms: int = 0
     """When one of the host's files was last read, or confirmed by a 304."""
     looked_at_ms: int = 0
@@ -89,8 +89,8 @@ class HostTrust(NamedTuple):
     @property
     def room(self) -> float:
         """
-        The weight of the evidence, as a number of fetches for which the pages' rates predicted
-        no change.
+        The weight of the evidence: a number of fetches for which the pages' rates predicted no
+        change.
         """
         return self.checked - self.expected
 

@@ -1,5 +1,5 @@
 """
-The UrlStore, which has the metadata, content and links of URLs, by any spelling or alias.
+The UrlStore: the metadata, content and links of URLs, found by any form or alias of a URL.
 
 Reads and writes apply to the canonical URL of the given URL. The URL is normalized, and its node is
 read together with the requested cells; only an alias needs a second round trip. There are no
@@ -54,7 +54,7 @@ from zengraph.tables import TOGETHER, Tables
 
 class UrlStore:
     """
-    The parts of the store on one set of tables, and the calls that most users need.
+    A store on one set of tables: its parts, and the calls that most users need.
 
     Any number of processes may open a store on the same tables; threads may share it. Every method
     that takes a URL raises `InvalidUrl` if the URL cannot be normalized, and `StoreUnavailable` if
@@ -152,7 +152,7 @@ class UrlStore:
         Takes one round trip for a URL that is not an alias, two for an alias.
 
         Args:
-            url: in any spelling.
+            url: in any form.
             fields: the fields to read; None reads all, () only facts.
             info: include the time and provenance of each field.
         """
@@ -181,7 +181,7 @@ class UrlStore:
         Set fields and keep the others. Returns the new version.
 
         Args:
-            url: in any spelling.
+            url: in any form.
             fields: name to value; limits are in the settings.
             at_ms: when the values were observed (now if None), at most a minute ahead of the
                 store's clock. A value never replaces a value with a later time.
@@ -236,7 +236,7 @@ class UrlStore:
         Raises:
             CorruptContent: the stored bytes do not match the node's hash, even after rereading both
                 for half a second.
-            ContentReplaced: a writer has put newer bytes but not yet the node; try again later.
+            ContentReplaced: a writer has stored newer bytes but not the node yet; try again later.
             ContentUnavailable: the content store does not respond.
         """
         if at_ms is not None:
@@ -252,7 +252,8 @@ class UrlStore:
         at_ms: int | None = None,
     ) -> None:
         """
-        Replace the page's content, compressed with zstd. The body is put before the node's pointer.
+        Replace the page's content. The body is compressed with zstd, and stored before the node's
+        pointer.
 
         Raises:
             TakenDown: the URL was taken down.
@@ -284,23 +285,23 @@ class UrlStore:
         self, pages: Sequence[PageWrite], *, now: bool = False, urls: int = 0
     ) -> PackingPages:
         """
-        Put the bodies of pages into a pack with the bodies of other batches, before `write_pages`.
+        Add pages' bodies to a pack with the bodies of other batches, before `write_pages`.
 
-        Wait for the result, write the pages that it returns, and then settle it. Without this step,
-        `write_pages` puts the bodies of its batch into a separate pack. If a process is killed at
-        any point, run the batch again: it gets another pack, and upkeep removes the unused records
-        of the first pack.
+        Call the result's `wait`, write the pages that it returns, and then call `settle`. Without
+        this step, `write_pages` stores the bodies of its batch in a separate pack. If a process is
+        killed at any point, run the batch again: it gets another pack, and the upkeep job removes
+        the unused records of the first pack.
 
         Args:
             pages: as for `write_pages`.
-            now: a caller is waiting for one of the pages, so the pack is put at once.
+            now: a caller is waiting for one of the pages, so the pack is stored at once.
             urls: number of the batch's URLs that wait for the pack, for `put_pack_if_last`.
         """
         return self._packing.add(pages, now=now, urls=urls)
 
     def put_pack_if_last(self, in_flight: Callable[[], int]) -> None:
         """
-        Put the pack of `pack_pages` now, if all URLs in flight are waiting for this pack.
+        Store the pack of `pack_pages` now, if all URLs in flight are waiting for it.
 
         `in_flight` counts the URLs in flight, and is called only if URLs are waiting. If the count
         is too low, the pack is just smaller.
@@ -312,7 +313,7 @@ class UrlStore:
         Return the page as `write_pages` stores it: a fetch dated in the future gets the current
         time.
 
-        For callers that report the times of their writes.
+        Use it to report the time of a write.
         """
         return self._batches.timely(page)
 
@@ -341,14 +342,14 @@ class UrlStore:
         return self.zen.check()
 
     def close(self) -> None:
-        """Put the open pack, and close the tables' files and connections."""
+        """Store the open pack, and close the tables' files and connections."""
         if self.bodies.packs is not None:
             self.bodies.packs.writer.close()
         self.zen.close()
 
 
 def _schema(settings: StoreSettings) -> Schema:
-    """Return the graph schema in the settings; raises ConfigError if a field cannot be unique."""
+    """Return the graph schema from the settings; raises ConfigError if a field cannot be unique."""
     problems = [
         f"store.unique: {name!r} is extracted from pages, and a fetch cannot be rejected for a "
         "duplicate value; use a field of your own, or store.indexed"
@@ -388,8 +389,7 @@ def link_graph(
 
 def _external_only(source: str) -> Callable[[bytes], bool]:
     """
-    For `store.inlinks = "external"`, return the test for links that are added to their targets'
-    inlinks.
+    Return the test for links that are stored as inlinks if `store.inlinks` is "external".
 
     Those are the links to other registered domains.
     """

@@ -1,4 +1,4 @@
-"""Read items for one call, each from the most recently fetched page that has the item."""
+"""Read items for one call. Each is read from the most recently fetched page that has it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_PAGES_PER_ITEM = 50
 BATCH_SIZE = 20
 """Number of pages read at once; each may have up to half a megabyte of items."""
 _MAX_CACHED_PAGES = 64
-"""Number of pages cached per call, because the items of a page are scattered in the index."""
+"""Number of pages cached per call; a page's items are scattered in the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class StoredItem:
     """The item's position on its page, starting at 0."""
     also_from: tuple[str, ...] = ()
     """
-    Further URLs that the values come from. They are the URL that returned the page, if it is not
-    `page_url`, and the pages of items whose values this item inherits.
+    Further URLs that the values come from: the URL that returned the page, if it is not `page_url`,
+    and the pages of items whose values this item inherits.
     """
     files: tuple[str, ...] = ()
-    """Names of fields with URLs of files; `values` also describes the stored files."""
+    """Names of fields that contain URLs of files; `values` also describes the stored files."""
 
 
 class ItemReading:
@@ -144,8 +144,9 @@ class ItemReading:
         self, record: Record, parents: Mapping[str, tuple[str, str]]
     ) -> tuple[dict[str, Any], list[str]]:
         """
-        Return the values that a page's items inherit from items that link to the page, and the URLs
-        of their pages.
+        Return the values that a page's items inherit, and the URLs of the pages they come from.
+
+        They are inherited from items that link to the page.
         """
         requested = record.facts.get("url")
         urls = dict.fromkeys([record.canonical_url, str(requested or record.canonical_url)])
@@ -227,8 +228,9 @@ def _add_files(item: StoredItem, stored: Mapping[str, StoredFile]) -> dict[str, 
 
 def _files_of(value: Any, stored: Mapping[str, StoredFile]) -> Any:
     """
-    Return the description of a URL's stored file, or None if it is not stored; for a list of URLs,
-    a list of these.
+    Return the description of a URL's stored file, or None if it is not stored.
+
+    For a list of URLs, returns a list of these.
     """
     if isinstance(value, list):
         return [_files_of(url, stored) for url in value]

@@ -1,4 +1,4 @@
-"""Takedowns of URLs, hosts and domains, which later writes cannot undo."""
+"""Takedowns of URLs, hosts and domains. Later writes cannot undo them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Takedowns:
 
     def pages_of(self, url: str) -> tuple[str, ...]:
         """
-        Return the normalized URLs, with their aliases, that a takedown of `url` takes down.
+        Return the normalized URLs that taking down `url` takes down, together with their aliases.
 
         These are `url` itself and its canonical URL, if both have the same host (apart from a
         leading `www.`). The canonical URL is not included if it was never fetched and other pages
@@ -93,7 +93,7 @@ class Takedowns:
 
     def drop(self, url: str, upto_ms: int) -> None:
         """
-        Delete data of a normalized URL's page that is not newer than `upto_ms`.
+        Delete the data of a normalized URL's page, except data newer than `upto_ms`.
 
         Used when a refresh of the page was redirected to a taken-down URL. Keeps the page's watches
         and next fetch; does nothing to an alias.
@@ -159,7 +159,7 @@ class Takedowns:
         return any(results)
 
     def sites(self) -> list[tuple[str, str]]:
-        """Return the hosts and domains taken down, as sorted ("host" or "domain", name)."""
+        """Return the hosts and domains that were taken down: sorted ("host" or "domain", name)."""
         return sorted(self.tombstones.all())
 
     def listed(self) -> list[tuple[str, str]]:
@@ -198,7 +198,7 @@ class Takedowns:
         return any(map(self.tombstones.refuses, urls))
 
     def recheck(self, urls: Iterable[str], before: int) -> None:
-        """Delete the data of those normalized URLs that were taken down after `before`."""
+        """Delete the data of those normalized URLs taken down since `count` returned `before`."""
         if self.tombstones.count() != before and (late := self.refused(urls)):
             now_ms = self.clock.now_ms()
             self.takedown.of_urls(late, now_ms, listed=False)

@@ -1,5 +1,6 @@
 """
-Tombstones of hosts and domains that were taken down and are not fetched or stored again.
+Tombstones: marks for hosts and domains that were taken down and must not be fetched or stored
+again.
 
 A URL that was taken down individually has a stub in its node instead. These URLs are also listed
 next to the tombstones, so that operators and producers can read the list.
@@ -66,7 +67,7 @@ class Tombstones:
         self._domains: frozenset[str] = frozenset()
 
     def count(self) -> int:
-        """Return a number that changes with each takedown; one small read."""
+        """Return a number that changes with each takedown; takes one small read."""
         cell = self._registry.get(self._row(_COUNTER), [_COUNT]).get(_COUNT)
         return int.from_bytes(cell.value) if cell else 0
 
@@ -141,7 +142,7 @@ class Tombstones:
             self._registry.incr(bytes([bucket]) + _COUNTER, _COUNT, 1)
 
     def repair(self, now_ms: int) -> None:
-        """Restore the tombstones in buckets whose file was replaced, from the other buckets."""
+        """If a bucket's file was replaced, restore its tombstones from the other buckets."""
         names_by_bucket: dict[int, set[bytes]] = {
             bucket: {
                 name[1:]

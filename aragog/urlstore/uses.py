@@ -1,5 +1,5 @@
 """
-Find out which pages and changes a reader with a purpose may use.
+Find out which pages and changes may be used for a reader's purpose.
 
 The statements stored with each page are evaluated when the data is read
 (`aragog.pages.preferences.refusal`). Data that was not fetched, such as a record that an

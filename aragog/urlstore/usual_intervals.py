@@ -38,7 +38,7 @@ USUAL_S = {
     FEED: 6 * HOUR_S,
 }
 """
-The usual intervals of page types, and of fields with a different rate; see docs/refresh.md.
+The usual intervals of page types, and of fields that change at another rate; see docs/refresh.md.
 
 `body` is the page's bytes, which only count for a page without a type. On other pages, changing
 advertisements and tokens would be mistaken for changes to the page.
@@ -51,7 +51,7 @@ _FIELDS_BY_TYPE = {
 
 _VERSIONS = {"page.extractor_version", "page.text_version", "page.rules_version"}
 IGNORED_FIELDS = frozenset({*_VERSIONS, "page.markdown", "page.fingerprint"})
-"""Fields that are not compared, because they change with the extractor or with any word."""
+"""Fields that are not compared, because any new word or extractor version changes them."""
 
 
 def usual_s(name: str, settings: RefreshSettings) -> float:
@@ -79,7 +79,7 @@ def change_weight(
     page_type: str, changed: tuple[str, ...], page_s: float, settings: RefreshSettings
 ) -> float:
     """
-    Return the weight of a change, 0 to 1, determined by the changed field with the highest weight.
+    Return the weight of a change, 0 to 1: that of the changed field with the highest weight.
 
     A field that should change slowly weighs less, because a rating that changes with each visitor
     is no reason to fetch prices every hour.

@@ -33,7 +33,7 @@ The field with further URLs of a page, separated by spaces. Normalized URLs cont
 """
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 ENCODING_HEADERS = ("content-encoding", "transfer-encoding", "content-length")
-"""Headers that describe the transferred bytes, which are not in the record."""
+"""Headers that describe the bytes as transferred; the record does not contain those bytes."""
 _END = b"\r\n\r\n"
 RECORD_END = b"\r\n\r\n"
 """The bytes after a record's body."""
@@ -43,7 +43,7 @@ _CONTENT_TYPE = re.compile(rb"\r\n[ \t]*content-type[ \t]*:([^\r\n]*)", re.IGNOR
 
 @dataclass(frozen=True, slots=True)
 class WarcPage:
-    """The page from which a record is made."""
+    """The page that a record is made from."""
 
     url: str
     """The URL that returned the page, normalized."""
@@ -57,7 +57,7 @@ class WarcPage:
     report: FetchRecord | None = None
     """The fetch's report, or None if the page was not fetched."""
     pages: tuple[str, ...] = ()
-    """Further URLs under which the page may be stored; upkeep reads their nodes too."""
+    """Further URLs under which the page may be stored; the upkeep job reads their nodes, too."""
 
 
 class Original(NamedTuple):
@@ -138,7 +138,7 @@ def page_head(page: WarcPage) -> RecordHead:
 
 
 def revisit_head(page: WarcPage, original: Original) -> RecordHead:
-    """Return the `revisit` record of a page whose body did not change; it has no body."""
+    """Return the `revisit` record for a page whose body did not change; the record has no body."""
     head = http_head(page.report, None)
     fields = [
         *_fields("revisit", page),
@@ -183,7 +183,7 @@ def read_record(data: bytes) -> WarcBlock:
 
 def read_beginning(data: bytes) -> tuple[WarcBlock, int]:
     """
-    Parse the fields and the HTTP head of a record, whose body may be missing.
+    Parse the fields and the HTTP head of a record; its body may be missing.
 
     Returns:
         The record without its body, and the size of the whole record in bytes.
@@ -248,7 +248,7 @@ def http_head(report: FetchRecord | None, body_bytes: int | None) -> bytes:
     """
     Return a response's status line and headers, with the empty line; empty if they are unknown.
 
-    Headers that describe encodings are renamed; `body_bytes` becomes Content-Length, unless None.
+    Headers that describe encodings are renamed; `body_bytes`, unless None, becomes Content-Length.
     """
     if report is None or not report.status:
         return b""
@@ -272,7 +272,7 @@ def _archived_name(name: str) -> str:
 def network_fields(
     address: str | None, tls: str | None, http_version: str | None
 ) -> list[tuple[str, str]]:
-    """Return the WARC fields for what is known about the connection."""
+    """Return WARC fields with what is known about the connection."""
     protocols = _protocols(tls, http_version)
     return [("WARC-IP-Address", address), *protocols] if address else [*protocols]
 

@@ -1,10 +1,10 @@
 """
-Watches, each of which records that an owner wants a URL's page to be kept fresh.
+Watches: owners' requests to keep a URL's page fresh.
 
 A watch is an edge from its owner to the page, with the time of the request; an unwatch overwrites
-the edge. Of a watch and an unwatch, the request with the later time counts, even if it arrives
-first, and each may arrive twice. The node's `s:watched` summarizes the edges: `1` if the URL is
-watched, `0` after the last watch ended.
+the edge. If there is both a watch and an unwatch, the request with the later time wins, even if it
+arrives first, and each may arrive twice. The node's `s:watched` summarizes the edges: `1` if the
+URL is watched, `0` after the last watch ended.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Watches:
         Write a watch or an unwatch.
 
         Returns True if the page is watched afterward, False if not, and None after an unwatch of a
-        page that was never watched. Such an unwatch does not set `s:watched`. If the watch that it
-        ends arrives later, writing that watch sets `s:watched`.
+        page that was never watched. Such an unwatch does not set `s:watched`. If the matching watch
+        arrives afterward, `s:watched` is set then.
 
         Two concurrent unwatches may each still see the other's watch. `s:watched` is therefore
         computed after the edge is written, and computed again if it is 0.
@@ -77,7 +77,7 @@ class Watches:
         self, source: str, canonical: str, now_ms: int, *, watched_as: str | None = None
     ) -> bool:
         """
-        Move a page's watches to another page; with `watched_as`, only watches of that URL.
+        Move a page's watches to another page; with `watched_as`, only those that name that URL.
 
         Returns True if there were any. Safe to repeat: watches are added to the new page before
         they are ended on the old page.
@@ -88,7 +88,7 @@ class Watches:
             if watch.active and (watched_as is None or watch.watched_as == watched_as)
         ]
         if active:
-            # The new watch is later than the end of the old watch, so that it can move back here.
+            # Date the new watch after the end of the old one, so that it can move back here later.
             moved = [watch._replace(at_ms=watch.at_ms + 2) for watch in active]
             self._zen.mutate([row for watch in moved for row in self._edge(canonical, watch)])
             self._update_summary(canonical, now_ms)

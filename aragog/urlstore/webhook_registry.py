@@ -1,8 +1,7 @@
 """
-The webhook registry, which has the addresses that receive changes and the position of each
-delivery.
+The webhook registry: the addresses that receive changes, and how far each has received them.
 
-A webhook's definition is written once. Its delivery cursor is a separate cell that is advanced by
+A webhook's definition is written once. Its delivery cursor is a separate cell, which is advanced by
 check-and-put, so that only one of two concurrent deliverers advances it.
 """
 
@@ -47,7 +46,7 @@ class Webhook:
 
 
 def webhook_name(url: str, owner: str | None, host: str | None, purpose: str | None = None) -> str:
-    """Return a webhook's name, which is twelve hex digits."""
+    """Return a webhook's name: twelve hex digits."""
     parts = [url, owner, host, *([purpose] if purpose else [])]
     return hashlib.sha256(orjson.dumps(parts)).hexdigest()[:12]
 
@@ -70,7 +69,7 @@ class WebhookRegistry:
         purpose: str | None = None,
     ) -> Webhook:
         """
-        Deliver changes after the cursor to this address.
+        Deliver the changes after the cursor to this address.
 
         An existing webhook keeps its cursor.
         """

@@ -8,7 +8,7 @@ from aragog.errors import BadInput
 from aragog.runtime.clock import Clock, SystemClock
 
 MAX_AHEAD_MS = 60_000
-"""How far a time may be ahead of the store's clock; clocks that use NTP differ by less."""
+"""How far a given time may be ahead of the store's clock; clocks that use NTP differ by less."""
 
 MAX_AT_MS = 253_402_300_800_000
 """The year 10,000; a larger number was probably given in microseconds instead of milliseconds."""
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 class WriteClock:
     """
-    A clock whose timestamps are always later than the last delete that was reported to it.
+    A clock that always returns a later time than that of the last delete reported to it.
 
     HBase hides a put that is not newer than an earlier delete of the same cell. Threads may share
     the clock.
@@ -29,7 +29,7 @@ class WriteClock:
         self._floor_ms = 0
 
     def now_ms(self) -> int:
-        """Return the current time (ms since the epoch), but later than the last reported delete."""
+        """Return the time now (ms since the epoch), but always after the last reported delete."""
         return max(self.clock.now_ms(), self._floor_ms)
 
     def record_deletion(self, at_ms: int) -> None:
@@ -59,7 +59,7 @@ class WriteClock:
 
     def capped(self, at_ms: int, what: str) -> int:
         """
-        Return the time at which `what` happened according to another machine, but at most now.
+        Return when `what` happened according to another machine, but at most the current time.
 
         Logs a time more than a minute ahead of this clock, because the other machine's clock is
         then probably wrong.

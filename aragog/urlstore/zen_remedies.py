@@ -1,4 +1,4 @@
-"""The commands and settings that error messages of the graph recommend to operators of aragog."""
+"""The commands and settings that the graph's error messages recommend to aragog's operators."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ MAGIC = b"\x28\xb5\x2f\xfd"
 """The first bytes of compressed data."""
 
 _HAS_CHECKSUM = 4
-"""The bit of the frame header's descriptor for the checksum."""
+"""The bit in the frame header's descriptor that says whether there is a checksum."""
 
 ZstdError = zstandard.ZstdError
 
@@ -55,7 +55,7 @@ def without_checksum(frame: bytes) -> bytes:
 
 def end_of_frame(data: bytes, at: int) -> int:
     """
-    Return the end of the frame that starts at `at`, computed from its block lengths.
+    Return where the frame that starts at `at` ends, computed from its block lengths.
 
     See RFC 8878, section 3.1.1. If the last block is truncated, the result is beyond the end of the
     data.

@@ -1,14 +1,14 @@
 """
-The content stores, which keep page content in a folder or in S3, as objects or in packs.
+The content stores: they keep page content in a folder or in S3, as objects or in packs.
 
-An object has the content of one canonical URL. Packs (`aragog.urlstore.packs`) are files with many
-records.
+An object has the content of one canonical URL. Packs (`aragog.urlstore.packs`) are files, each with
+the content of many pages.
 
-An object's key is the SHA-256 of the canonical URL in 64 hex digits, which spreads the load over
-folders and S3 prefixes. A body is compressed bytes; its `meta` is a small table of strings. Body
-and meta are replaced together: a reader always gets both from the same put. Every read is verified
-against the SHA-256 stored with the object (`object_format`). A record in a pack is verified against
-its pointer (`aragog.urlstore.packs.pointers`).
+An object's key is the SHA-256 of the canonical URL in 64 hex digits, so that the load is spread
+over folders and S3 prefixes. A body is compressed bytes; its `meta` is a small table of strings.
+Body and meta are replaced together: a reader always gets both from the same write. Every read is
+verified against the SHA-256 stored with the object (`object_format`). A record in a pack is
+verified against its pointer (`aragog.urlstore.packs.pointers`).
 
 A content store only stores bytes. The node determines which URL an object belongs to, and whether
 the object is the newest.
@@ -45,7 +45,7 @@ def open_content(settings: ContentSettings, data_dir: Path) -> ContentStore:
     """
     Open the configured content store; a folder is `data_dir`/content.
 
-    Does not connect before the first call.
+    Does not connect until it is first used.
 
     Raises:
         ConfigError: the folder cannot be created, or S3 has no region or invalid credentials.

@@ -7,7 +7,7 @@ the new file, and of two writers, the later rename wins. A killed process leaves
 
 By default no write waits for the disk. After a power failure, files from the last seconds may
 therefore be lost or incomplete, like the last transactions of SQLite. Hashes detect this, and the
-page is fetched again. With `fsync` every put waits for the disk (about 1 ms or more).
+page is fetched again. With `fsync` every write waits for the disk (about 1 ms or more).
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ REMEDIES = {
 
 class FileFolder:
     """
-    A folder whose files are replaced atomically. Threads, processes and forks may share it.
+    A folder that replaces its files atomically. Threads, processes and forks may share it.
 
     Args:
         folder: created if missing. Renames must be atomic there: a local file system, or NFS.
-        fsync: wait for the disk at each put; see the module's docstring.
+        fsync: wait for the disk at each write; see the module's docstring.
 
     Raises:
         ConfigError: the folder cannot be created.
@@ -132,7 +132,7 @@ class FileFolder:
 
 
 def drop_written(left: deque[memoryview], count: int) -> None:
-    """Remove the bytes that were written from the parts that are left."""
+    """Remove the bytes that are already written from the remaining parts."""
     while count:
         first = left.popleft()
         if count < len(first):
@@ -142,7 +142,7 @@ def drop_written(left: deque[memoryview], count: int) -> None:
 
 
 def _keep_private(folder: Path) -> None:
-    """Remove other users' permissions on the folder; an old release or a copy may have set them."""
+    """Remove other users' access to the folder, which an old release or a copy may allow."""
     mode = folder.stat().st_mode & 0o777
     if mode & 0o077:
         with suppress(PermissionError):  # another user owns the folder and sets its permissions

@@ -27,8 +27,8 @@ class FolderContent(FileFolder):
 
     def put(self, key: str, body: bytes, meta: Mapping[str, str]) -> None:
         """
-        See `ContentStore.put`. After an error the object is unchanged or, if the rename was done,
-        replaced.
+        See `ContentStore.put`. After an error the object is unchanged, or replaced if the rename
+        was done.
         """
         self.replace_file(self._path(key), [header(body, meta), body])
 

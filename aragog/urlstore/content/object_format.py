@@ -1,5 +1,5 @@
 r"""
-The file format of objects, which is a line of JSON with checksum and meta, followed by the body.
+The file format of objects: a line of JSON with checksum and meta, followed by the body.
 
     {"v":1,"sha256":"9f86…","bytes":5120,"meta":{"url":"https://example.com/"}}\n<5120 bytes>
 
@@ -23,7 +23,7 @@ PREFIX = re.compile(r"[0-9a-f]{0,64}")
 
 
 class StoredContent(NamedTuple):
-    """A body as it was put, with its metadata."""
+    """A body as it was stored, with its metadata."""
 
     body: bytes
     meta: dict[str, str]
@@ -64,7 +64,7 @@ def unframe(key: str, data: bytes) -> StoredContent:
     Parse a file into body and meta; verifies both lengths and the body's hash.
 
     Raises:
-        CorruptContent: the file is truncated, not in this format, or its body does not match its
+        CorruptContent: the file is truncated or not in this format, or its body does not match its
             hash.
     """
     line, newline, body = data.partition(b"\n")

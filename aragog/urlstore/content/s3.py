@@ -32,8 +32,8 @@ SHA256 = "aragog-sha256"
 META = "aragog-meta"
 FRAMED = "aragog-framed"
 
-# S3 limits all names and values of user metadata to 2 KB in total, of which the hash takes 80
-# bytes.
+# S3 limits all names and values of user metadata to 2 KB in total. The hash takes 80 bytes of
+# that.
 MAX_META_BYTES = 1800
 
 
@@ -64,7 +64,7 @@ class S3Content(S3Bucket):
         Put several objects in parallel, because a PUT takes 2 ms of CPU and 10 to 100 ms of
         waiting.
 
-        All puts have ended when this returns or raises; the first error is raised.
+        When this returns or raises, all PUTs have ended; the first error is raised.
         """
         if len(puts) < 2:
             for put in puts:

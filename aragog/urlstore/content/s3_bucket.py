@@ -1,8 +1,8 @@
 """
 An S3 bucket, for content stores and packs.
 
-A boto3 call takes about 2 ms of CPU, so reads of metadata do not use S3. It needs only basic S3
-features: lists in key order, but no conditional writes. In a bucket with versioning, a delete
+A boto3 call takes about 2 ms of CPU, so metadata is not read from S3. The server needs only basic
+S3 features: lists in key order, but no conditional writes. In a bucket with versioning, a delete
 removes all versions of an object, because content that was taken down must not remain in any of
 them.
 """
@@ -34,7 +34,7 @@ from aragog.urlstore.s3_connection import (
 
 log = logging.getLogger(__name__)
 
-# A body is read after botocore's own retries, so repeat the request if the connection breaks then.
+# botocore's own retries end before a body is read, so repeat the request if that read fails.
 BODY_READS = 2
 VERSIONING_FRESH_S = 60.0
 """How long to cache the server's response on bucket versioning."""
@@ -69,9 +69,9 @@ class S3Bucket:
 
     def connect(self) -> None:
         """
-        Create the client and open a connection in the background, so that no reader waits for that.
+        Create the client and open a connection in the background, so that no reader waits for them.
 
-        Takes 0.1 s of CPU, which a busy machine spreads over a second, and a request. An error is
+        Takes a request and 0.1 s of CPU, which may last a second on a busy machine. An error is
         only logged, because the next call raises it if it persists.
         """
         threading.Thread(target=self._connect, name="s3-connect", daemon=True).start()
@@ -105,7 +105,7 @@ class S3Bucket:
                     raise
 
     def delete_whole(self, name: str) -> None:
-        """Delete an object with all its versions; no error if it does not exist."""
+        """Delete an object with all its versions; it is no error if it does not exist."""
         delete_object(self._client(), self._bucket, name)
         if self._has_versions():
             for version in list(self._versions_of(name)):
@@ -194,7 +194,7 @@ class S3Bucket:
 
 class _Tokens:
     """
-    Checks the continuation tokens of a list, which would never end if a server repeated them.
+    Checks a list's continuation tokens. If a server repeated them, the list would never end.
 
     In addition to the last token, one older token is remembered and replaced after 1, 2, 4, ...
     pages (Brent's algorithm). This detects cycles of any length without keeping all tokens of a

@@ -15,7 +15,7 @@ FOLDER = "packs/"
 
 class S3Packs(S3Bucket):
     """
-    Implements the `PackFiles` port in a bucket. A read is one range request. Putting a pack takes
+    Implements the `PackFiles` port in a bucket. A read is one range request. Storing a pack takes
     two PUTs at the same time, for the pack and its index.
     """
 

@@ -1,6 +1,6 @@
 """
-The catalog of packs, with information that is not in their files, such as which packs are new and
-which of their records are dead.
+The catalog of packs. It has information that is not in their files, such as which packs are new,
+and which of their records are dead (used by no page).
 
 | record | of | values |
 |---|---|---|
@@ -10,7 +10,7 @@ which of their records are dead.
 | `pack-erase` | packs with bytes to erase | `i:<offset>` (0: a dictionary): when that was requested, ms |
 | `pack-moved` | packs whose records have moved | `i:at` |
 | `pack-fresh` | packs whose hosts were not checked yet | `i:at`; `i:h:<host>`: bytes of a host; `i:dictionary` |
-| `pack-upkeep` | upkeep: one record | `i:dead`: bytes; `i:<bucket>`: the last `pack-dead` it read |
+| `pack-upkeep` | the upkeep job: one record | `i:dead`: bytes; `i:<bucket>`: the last `pack-dead` it read |
 
 These are records of the registry, in the bucket of the pack's name; `pack-upkeep` is in the first
 bucket. Every write is safe to repeat. If records are lost with a damaged file of the store, repair
@@ -35,9 +35,7 @@ _DEAD = b"i:dead"
 _SIZE, _AT, _ALSO, _BUSY, _HOST = b"i:size", b"i:at", b"i:also:", b"i:busy", b"i:h:"
 _DICTIONARY = b"i:dictionary"
 MAX_HOSTS = 32
-"""Number of hosts recorded per pack. These are the hosts with the most bytes, which may get a
-dictionary.
-"""
+"""Number of hosts recorded per pack: those with the most bytes. Only these may get a dictionary."""
 BUSY_MS = 600_000
 """Milliseconds that a claim for a rewrite lasts; after that, another process may claim the pack."""
 
@@ -58,9 +56,9 @@ class PackCatalog:
         dictionary: int = 0,
     ) -> None:
         """
-        Record a pack before it is put, so that upkeep knows that it may be unfinished.
+        Record a pack before it is stored, so that the upkeep job knows it may be unfinished.
 
-        `hosts` has the bytes of each host, if upkeep should check whether dictionaries are
+        `hosts` has the bytes of each host, if the job should check whether dictionaries are
         worthwhile. `dictionary` is the id of the shared dictionary that the pack has, or 0.
         """
         now_ms = self._now_ms()
@@ -92,7 +90,7 @@ class PackCatalog:
         self._put(DEAD, ((one, one.length) for one in pointers), now_ms)
 
     def erase(self, pointers: Iterable[PackPointer], *, at_once: bool = False) -> None:
-        """Request that records be erased within `content.takedown_hours`, or by the next upkeep."""
+        """Ask for records to be erased within `content.takedown_hours`, or at the next upkeep."""
         now_ms = self._now_ms()
         asked_ms = 0 if at_once else now_ms
         self._put(ERASE, ((one, asked_ms) for one in pointers), now_ms)
@@ -127,10 +125,7 @@ class PackCatalog:
         return found
 
     def stays(self, pack: str) -> bool:
-        """
-        Return False for a pack that is gone, or that will be deleted because its records have
-        moved.
-        """
+        """Return False if the pack is gone, or will be deleted because its records have moved."""
         return self.size(pack) is not None and not self.row(MOVED, pack)
 
     def size(self, pack: str) -> int | None:
@@ -153,7 +148,7 @@ class PackCatalog:
         self.erase([PackPointer(pack, 0, 0, "")])
 
     def erased(self, pack: str) -> set[int]:
-        """Return the offsets of a pack's records that must be erased."""
+        """Return the offsets of those records of a pack that must be erased."""
         row = self._registry.get(self._row(ERASE, pack))
         return {int(column[2:]) for column in row if column[2:].isdigit()}
 
@@ -186,7 +181,7 @@ class PackCatalog:
         """
         Return True if a rewrite of the pack has begun and not ended.
 
-        Its process was killed, perhaps after it moved some of the records, or is still running.
+        Its process is still running, or was killed, perhaps after moving some of the records.
         """
         cell = self._registry.get(self._row(PACK, pack), [_BUSY]).get(_BUSY)
         return cell is not None and cell.value != b"0"
@@ -207,12 +202,11 @@ class PackCatalog:
 
     def next_dead(self, limit: int) -> list[tuple[str, Row]]:
         """
-        Return the next packs with dead records and their `pack-dead` entries, at most `limit` per
-        bucket.
+        Return the next packs with dead records, with their `pack-dead` entries.
 
-        Each call continues after the previous call's packs, and starts again after the last pack,
-        so that many packs with little dead space do not hide later packs. Two callers may get the
-        same packs.
+        Returns at most `limit` per bucket. Each call continues after the previous call's packs, and
+        starts over after the last pack, so that many packs with little dead space do not keep later
+        packs from being returned. Two callers may get the same packs.
         """
         name = self._upkeep_row()
         places = self._registry.get(name)
@@ -233,8 +227,8 @@ class PackCatalog:
 
     def dead_bytes(self) -> int | None:
         """
-        Return the bytes of dead records in all packs, as of the last complete round of `next_dead`.
-        None before the first round.
+        Return the bytes of dead records in all packs, as of the last complete round of `next_dead`;
+        None before the first round is complete.
         """
         cell = self._registry.get(self._upkeep_row(), [_DEAD]).get(_DEAD)
         return None if cell is None else int(cell.value)

@@ -1,6 +1,6 @@
 """
-Dictionaries of packs. A dictionary has the common parts of one host's records, and is stored once,
-at the start of a pack.
+Compression dictionaries in packs. A dictionary contains what one host's records have in common, and
+is stored once, at the start of a pack.
 
 The format is that of "Zstandard Compression for WARC Files 1.0": a skippable frame with the magic
 number 0x184D2A5D contains the compressed dictionary (RFC 8878, section 5), and every frame of the
@@ -8,7 +8,7 @@ file has the dictionary's id. When data must be erased from a pack, the pack is 
 dictionary, so that no copy of the data remains in the old one. A dictionary that many packs share
 (`shared_dictionaries`) is erased from all of them.
 
-Reading a record also needs the dictionary of its pack; readers cache some dictionaries.
+To read a record, you also need its pack's dictionary; readers cache some dictionaries.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ T = TypeVar("T")
 
 MAGIC = (0x184D2A5D).to_bytes(4, "little")
 HEAD_BYTES = 8
-"""The header of a dictionary frame, which has the magic number and the length."""
+"""The header of a dictionary frame: the magic number and the length."""
 LEVEL = 3
 _PARAMETERS = zstandard.ZstdCompressionParameters.from_level(
     LEVEL, hash_log=15, chain_log=15, write_checksum=1, write_content_size=1, write_dict_id=1
 )
 """
 zstd copies the dictionary's tables for each page. The tables of level 3 are four times as large.
-With them, a page takes 10% more CPU and 0.5% fewer bytes.
+With them, a page takes 10% more CPU and 0.5% fewer bytes than with smaller tables.
 """
 MAX_BYTES = 112_640
 SAMPLES = 64
-"""Number of records on which a dictionary is trained; takes 10 to 30 ms of CPU per pack."""
+"""Number of records to train a dictionary on; the training takes 10 to 30 ms of CPU per pack."""
 FIRST_READ_BYTES = 65_536
 """Number of bytes that a reader requests first, enough for nearly every dictionary."""
 _MAX_STORED_BYTES = 8_388_608
@@ -98,7 +98,7 @@ class Dictionary:
 
     @property
     def id(self) -> int:
-        """The id in its frames, which is more than 0."""
+        """The id that its frames contain; always more than 0."""
         return self._made.dict_id()
 
     @cached_property
@@ -111,7 +111,7 @@ class Dictionary:
         return MAGIC + len(self.stored).to_bytes(4, "little") + self.stored
 
     def frame_of(self, constant: bytes) -> bytes:
-        """Like `compress`, for bytes that many records have. They are compressed only once."""
+        """Like `compress`, for bytes that occur in many records. They are compressed only once."""
         if (frame := self._frames.get(constant)) is None:
             frame = self._frames[constant] = self.compress(constant)
         return frame
@@ -158,7 +158,7 @@ def begins_with_dictionary(pack: bytes) -> bool:
 
 
 def frame_bytes(head: bytes) -> int:
-    """Return the size of the dictionary frame, from the first eight bytes of its pack."""
+    """Return the size of the dictionary frame, given the first eight bytes of its pack."""
     return HEAD_BYTES + int.from_bytes(head[4:HEAD_BYTES], "little")
 
 
@@ -181,7 +181,7 @@ class PackDictionaries:
     """A cache of the dictionaries of recently read packs; threads share it."""
 
     KEPT = 32
-    """Number of cached dictionaries, about 0.3 MB each."""
+    """Number of cached dictionaries; each takes about 0.3 MB."""
 
     def __init__(self, read: Callable[[str, int, int], bytes | None]) -> None:
         self._read = read
@@ -190,7 +190,7 @@ class PackDictionaries:
 
     def of(self, pack: str) -> Dictionary:
         """
-        Return the dictionary of a pack. If it is not cached, takes one request, or two if it is
+        Return a pack's dictionary. If it is not cached, this takes one request, or two if it is
         large.
 
         Raises:

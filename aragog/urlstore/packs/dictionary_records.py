@@ -1,6 +1,6 @@
 """
-The records of shared dictionaries, with their data, the packs that they were trained on, and the
-packs that use them.
+The records of shared dictionaries: their data, the packs that they were trained on, and the packs
+that use them.
 
 | record | of | values |
 |---|---|---|
@@ -107,7 +107,7 @@ class DictionaryRecords:
                 self.erase(one.id)
 
     def forget(self, dictionary_id: int) -> None:
-        """Delete the records of a dictionary that no pack has; it is no longer used."""
+        """Delete the records of a dictionary that is in no pack anymore, and stop using it."""
         if self.in_use() == dictionary_id:
             self.use(0)
         self._drop(self._row(_DATA_OF, _name(dictionary_id)))
@@ -116,7 +116,7 @@ class DictionaryRecords:
     def pack_put(
         self, dictionary_id: int, pack: str, now_ms: int
     ) -> tuple[bytes, Mapping[bytes, bytes], int]:
-        """Return the put that records a pack with a dictionary, for `Registry.put_many`."""
+        """Return the write that records a pack with a dictionary, for `Registry.put_many`."""
         return self._pack_row(dictionary_id, pack), {_AT: b"%d" % now_ms}, now_ms
 
     def packs_with(self, dictionary_id: int) -> Iterator[str]:

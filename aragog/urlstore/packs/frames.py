@@ -1,12 +1,11 @@
 """
-Compressed records, each of which is a gzip member, or one or more zstd frames. Pure functions, no
-I/O.
+Compressed records. Each is a gzip member, or one or more zstd frames. Pure functions, no I/O.
 
-A reader distinguishes the two by their first bytes, so a store may have both. In a page's record,
-the body is a separate frame, copied from the fetch. A frame before it contains the record's
+A reader distinguishes the two by their first bytes, so a store may contain both. In a page's
+record, the body is a separate frame, copied from the fetch. A frame before it contains the record's
 headers, and a frame after it contains the end of the record. "Zstandard Compression for WARC Files
-1.0" allows several frames per record. Revisits, and records that upkeep compressed with a
-dictionary, are one frame.
+1.0" allows several frames per record. Revisits are a single frame, and so are records that the
+upkeep job compressed with a dictionary.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _MEMBER_BYTES = 65_536
 
 
 class Frame(NamedTuple):
-    """A compressed record in a pack, as all of its zstd frames or its gzip member."""
+    """A compressed record in a pack: all of its zstd frames, or its gzip member."""
 
     offset: int
     data: bytes
@@ -53,8 +52,9 @@ def compress_around(
     head: RecordHead, body: bytes, compression: Compression, dictionary: Dictionary | None = None
 ) -> tuple[bytes, ...]:
     """
-    Build a record around an already compressed body (`compression.compress`), which was compressed
-    with this dictionary if there is one.
+    Build a record around an already compressed body (`compression.compress`).
+
+    If a dictionary is given, the body must have been compressed with it.
 
     Returns the parts of the record, one of which is the body. For a large page, copying the body
     into one piece would cost more than everything else.
@@ -92,11 +92,11 @@ def decompress(frame: bytes, dictionary: Dictionary | None = None) -> bytes:
 
 
 class Beginning(NamedTuple):
-    """A compressed record of which only the beginning was decompressed."""
+    """A compressed record; only its beginning was decompressed."""
 
     frame: Frame
     data: bytes
-    """The record's first zstd frame, which has its fields and HTTP head, or the whole record."""
+    """The whole record, or its first zstd frame, which contains its fields and HTTP head."""
     block: WarcBlock
     """The parsed fields and HTTP head, without the body."""
     raw_bytes: int
@@ -174,7 +174,7 @@ def _decompress_all(data: bytes, dictionary: Dictionary | None) -> bytes:
 
 
 def _content_size(frame: bytes, dictionary: Dictionary | None) -> int:
-    """Return the size of a frame's contents, from its header if the header contains it."""
+    """Return the size of a frame's contents; it is taken from the header if it is stated there."""
     size = zstd.content_size(frame) if frame.startswith(zstd.MAGIC) else None
     return len(decompress(frame, dictionary)) if size is None else size
 

@@ -43,7 +43,7 @@ class PackRecord:
 
     @classmethod
     def moved(cls, frame: bytes, capture: Capture) -> PackRecord:
-        """Return a record from another pack, whose frame may have been compressed again."""
+        """Return a record from another pack; its frame may have been compressed again."""
         made = cls.__new__(cls)
         made.dictionary = None
         made.parts = (frame,)

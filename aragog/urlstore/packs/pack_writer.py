@@ -1,14 +1,15 @@
 """
-Group commit, in which the records of many batches become one pack, which is put once.
+Group commit: the records of many batches become one pack, which is stored with one request.
 
-Records are added to an open pack. There is one open pack for each dictionary that the bodies have.
-A pack closes when it is full, some time after its first record, when the process ends, and at once
-if a caller waits or no more records will come. Callers that added records wait until the pack has
-been put, and then get their pointers. If a process is killed before that, only unacknowledged
-records are lost: their batches run again elsewhere and write another pack.
+Records are added to an open pack. There is one open pack for each dictionary that bodies are
+compressed with. A pack closes when it is full, some time after its first record, when the process
+ends, and at once if a caller waits or no more records will come. Callers that added records wait
+until the pack is stored, and then get their pointers. If a process is killed before that, only
+unacknowledged records are lost: their batches run again elsewhere and write another pack.
 
-A pack is recorded in the catalog before it is put, and settled when all of its batches have written
-their pages. If a pack is never settled, upkeep reads it and finds the records without a page.
+A pack is recorded in the catalog before it is stored. It is settled (marked as complete there) when
+all of its batches have written their pages. If a pack is never settled, the upkeep job
+(`pack_upkeep`) reads it and finds the records without a page.
 """
 
 from __future__ import annotations
@@ -39,28 +40,28 @@ from aragog.urlstore.warc_records import warcinfo_record
 
 LATE_S = 300.0
 """
-Seconds for which a batch may write its pages after its pack was put. Upkeep deletes records without
-a page, but not in packs younger than twice this time.
+Seconds that a batch has to write its pages after its pack was stored. The upkeep job deletes
+records without a page, but not in packs younger than twice this time.
 """
 
 
 MAX_BEFORE_URGENT = 1_048_576
 """
-An urgent batch is put together with the open pack up to this size, and otherwise alone, because a
-put of 8 MB takes ten times as long.
+An urgent batch is stored together with the open pack if the pack is at most this large. Otherwise
+it is stored alone, because storing 8 MB takes ten times as long.
 """
 
 
 MAX_OPEN = 4
 """
-Maximum number of packs that are open at a time, each with a different dictionary or without one.
-There are two while a shared dictionary takes effect or is withdrawn, and otherwise one.
+Maximum number of open packs at a time, each with a different dictionary or without one. There are
+two while a shared dictionary takes effect or is withdrawn, and otherwise one.
 """
 
 
 @dataclass(slots=True, eq=False)
 class _Pack:
-    """A pack that is open or being put."""
+    """A pack that is open or being stored."""
 
     opened_s: float
     records: list[PackRecord] = field(default_factory=list)
@@ -76,21 +77,21 @@ class _Pack:
     unsettled: bool = False
     dictionary: Dictionary | None = None
     is_grouped: bool = False
-    """True if upkeep created the pack, with records already grouped by host."""
+    """True if the upkeep job created the pack, with records already grouped by host."""
 
 
 class _Part(NamedTuple):
-    """The records of a batch that are in one pack."""
+    """Those of a batch's records that are in one pack."""
 
     pack: _Pack
     first: int
-    """The number of the first of these records in the pack."""
+    """The index of the first of these records in the pack."""
     places: Sequence[int]
-    """The numbers of these records in the batch."""
+    """The indexes of these records in the batch."""
 
 
 class PackTicket:
-    """A batch's records in packs that are open or being put; usually in one pack."""
+    """A batch's records in packs that are open or being stored; usually all are in one pack."""
 
     def __init__(self, writer: PackWriter, parts: Sequence[_Part]) -> None:
         self._writer = writer
@@ -98,10 +99,10 @@ class PackTicket:
 
     def wait(self) -> list[PackPointer]:
         """
-        Wait until the packs have been put; returns the pointers of the batch's records, in order.
+        Wait until the packs are stored; returns the pointers to the batch's records, in order.
 
         Raises:
-            ContentUnavailable: a pack could not be put; add the records again.
+            ContentUnavailable: a pack could not be stored; add the records again.
         """
         found: dict[int, PackPointer] = {}
         for pack, first, places in self._parts:
@@ -116,8 +117,8 @@ class PackTicket:
         Check that there is still time to write the pages.
 
         Raises:
-            ContentUnavailable: a pack is so old that upkeep may soon delete records without a
-                page.
+            ContentUnavailable: a pack is so old that the upkeep job may soon delete records without
+                a page.
         """
         if time.monotonic() - min(part.pack.put_s for part in self._parts) > self._writer.late_s:
             raise ContentUnavailable("packs", "a batch wrote its pages too late; it runs again")
@@ -128,13 +129,13 @@ class PackTicket:
             self._writer.settle(part.pack)
 
     def leave(self) -> None:
-        """Leave the packs unsettled, because some pages may not be written; upkeep checks them."""
+        """Leave the packs unsettled for the upkeep job, because some pages may not be written."""
         for part in self._parts:
             part.pack.unsettled = True
 
 
 def _raise(error: BaseException) -> None:
-    """Raise the error that prevented a pack from being put."""
+    """Raise the error that prevented a pack from being stored."""
     if isinstance(error, TRANSIENT) or not isinstance(error, Exception):
         raise ContentUnavailable("packs", f"a pack was not put: {error}") from error
     raise error
@@ -151,7 +152,7 @@ class PackWriter:
         max_bytes: a pack closes at this size.
         wait_s: a pack also closes this long after its first record.
         compression: compression of each record.
-        notes_hosts: record each host's bytes, so that upkeep can create dictionaries.
+        notes_hosts: record each host's bytes, so that the upkeep job can create dictionaries.
     """
 
     def __init__(
@@ -186,7 +187,7 @@ class PackWriter:
         records become a pack of their own.
 
         `urls` is how many of the batch's URLs wait for the pack. Never raises: if the pack cannot
-        be put, the ticket raises the error.
+        be stored, the ticket raises the error.
         """
         if os.getpid() != self._pid:
             self._start()
@@ -200,7 +201,7 @@ class PackWriter:
     def _add(
         self, records: Sequence[PackRecord], dictionary: Dictionary | None, *, now: bool, urls: int
     ) -> tuple[_Pack, int]:
-        """Add records of one dictionary; returns their pack and the number of the first one."""
+        """Add records with one dictionary; returns their pack and the index of the first one."""
         before = self._open.get(_key(dictionary))
         if now and before is not None and before.size > MAX_BEFORE_URGENT:
             alone = _Pack(time.monotonic(), list(records), tickets=1, dictionary=dictionary)
@@ -236,10 +237,10 @@ class PackWriter:
         self, records: Sequence[PackRecord], dictionary: Dictionary | None = None
     ) -> PackTicket:
         """
-        Put records as a separate pack, which starts with the dictionary that they need.
+        Store records as a separate pack, which starts with the dictionary that they need.
 
-        Upkeep uses this, and does not check the hosts of such a pack again. Never raises: if the
-        pack cannot be put, the ticket raises the error.
+        The upkeep job uses this, and does not check the hosts of such a pack again. Never raises:
+        if the pack cannot be stored, the ticket raises the error.
         """
         pack = _Pack(time.monotonic(), list(records), tickets=1, dictionary=dictionary)
         pack.is_grouped = True
@@ -253,7 +254,7 @@ class PackWriter:
             return sum(pack.urls for pack in self._open.values())
 
     def put_open(self) -> None:
-        """Put the open packs, if any, because no more records will come."""
+        """Store the open packs, if any, because no more records will come."""
         with self._changed:
             packs, self._open = self._open, {}
             self._changed.notify_all()
@@ -269,16 +270,16 @@ class PackWriter:
             self._catalog.record_settled(pack.name)
 
     def _put_at_exit(self) -> None:
-        """Put the open pack when the process ends without a call to `close`."""
+        """Store the open pack if the process ends without calling `close`."""
         if not self._is_put_at_exit:
             atexit.register(self.close)
             self._is_put_at_exit = True
 
     def close(self) -> None:
         """
-        Put the open pack and stop the thread. Also called when the process ends.
+        Store the open pack and stop the thread. Also called when the process ends.
 
-        The writer can be used again, and must then be closed again.
+        The writer can be used afterward, but must then be closed again.
         """
         if os.getpid() != self._pid:
             return
@@ -300,7 +301,7 @@ class PackWriter:
         self._closer = None
 
     def _close_in_time(self) -> None:
-        """Put each pack when its waiting time has passed."""
+        """Store each pack when its waiting time has passed."""
         me = threading.current_thread()
         while True:
             with self._changed:
@@ -315,18 +316,18 @@ class PackWriter:
             self._put(pack)
 
     def _is_over(self, pack: _Pack, closer: threading.Thread) -> bool:
-        """Return True if this thread no longer has to put the pack."""
+        """Return True if this thread no longer has to store the pack."""
         is_open = self._open.get(_key(pack.dictionary)) is pack
         return not is_open or self._closer is not closer
 
     def _put_alone(self, pack: _Pack) -> PackTicket:
-        """Put a pack with the records of one batch."""
+        """Store a pack with just one batch's records."""
         count = len(pack.records)
         self._put(pack)
         return PackTicket(self, [_Part(pack, 0, range(count))])
 
     def _put(self, pack: _Pack) -> None:
-        """Put a pack; errors are raised by its tickets."""
+        """Store a pack; errors are raised by its tickets."""
         try:
             name = self._new_name()
             data, pointers, index = self._contents(name, pack)
@@ -345,7 +346,7 @@ class PackWriter:
             pack.put.set()
 
     def _contents(self, name: str, pack: _Pack) -> tuple[list[bytes], list[PackPointer], bytes]:
-        """Return the bytes of a pack in parts, the pointers of its records, and its index."""
+        """Return a pack's bytes in parts, the pointers to its records, and its index."""
         info = warcinfo_record(name, self._clock.now_ms())
         first = PackRecord(info, self.compression, pack.dictionary).frame
         if pack.dictionary is not None:
@@ -365,7 +366,7 @@ class PackWriter:
 
 
 def _by_dictionary(records: Sequence[PackRecord]) -> dict[Dictionary | None, list[int]]:
-    """Return, by dictionary, the positions of the records that have it."""
+    """Return the positions of the records, grouped by their dictionary."""
     found: dict[Dictionary | None, list[int]] = {}
     for place, record in enumerate(records):
         found.setdefault(record.dictionary, []).append(place)

@@ -10,12 +10,11 @@ from aragog.errors import CorruptContent
 
 VERSION = "1"
 DIGEST_CHARS = 32
-"""Length of a digest, which is 128 bits of SHA-256 in hex, enough to detect damage and avoid
-collisions.
-"""
+"""Length of a digest: 128 bits of SHA-256 in hex, enough to detect damage and avoid collisions."""
 
 NAME = re.compile(r"\d{8}/\d{6}-[0-9a-f]{16}\.warc\.(?:zst|gz)")
-"""Pack names have the day, the time of day and a random number. Files with other names are never
+"""
+Pack names consist of the day, the time of day and a random number. Files with other names are never
 opened.
 """
 
@@ -33,7 +32,7 @@ class PackPointer(NamedTuple):
 
     @classmethod
     def of(cls, pack: str, offset: int, *parts: bytes) -> PackPointer:
-        """Return the pointer to a compressed record, which may be in parts."""
+        """Return the pointer to a compressed record; the record may be given in parts."""
         return cls(pack, offset, sum(map(len, parts)), frame_digest(*parts))
 
     @classmethod
@@ -60,7 +59,7 @@ class PackPointer(NamedTuple):
 
     def check(self, frame: bytes) -> None:
         """
-        Check that these are the bytes for which the pointer was made.
+        Check that these are the bytes that the pointer was made for.
 
         Raises:
             CorruptContent: length or digest differ.

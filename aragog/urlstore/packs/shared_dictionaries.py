@@ -1,10 +1,10 @@
 """
 Compress bodies with the dictionary that all processes of a store share.
 
-While a crawl fetches few sites, upkeep trains a dictionary on its first packs
-(`dictionary_upkeep`). Fetch processes compress bodies with it, so upkeep does not have to compress
-them again later. A process that reads such a body before the body is in a pack also needs the
-dictionary, and reads it from the store.
+While a crawl fetches few sites, the upkeep job trains a dictionary on its first packs
+(`dictionary_upkeep`). Fetch processes compress bodies with it, so the job does not have to compress
+them again later. A process that reads such a body before it is in a pack also needs the dictionary,
+and gets it from the store.
 
 A dictionary is erased when a page that it was trained on is taken down. Bodies that are waiting in
 the spool can then no longer be read, and their pages are fetched again.
@@ -25,7 +25,7 @@ from aragog.urlstore.zstd import ZstdError
 REFRESH_S = 30.0
 """Seconds after which a process checks again which dictionary is in use."""
 KEPT = 8
-"""Number of dictionaries that a process keeps in memory, about 0.5 MB each."""
+"""Number of dictionaries that a process keeps in memory; each takes about 0.5 MB."""
 
 
 class SharedDictionaries:
@@ -68,7 +68,7 @@ class SharedDictionaries:
 
     def of(self, wanted: int) -> Dictionary | None:
         """
-        Return the dictionary with an id, or None if it is unknown or erased.
+        Return the dictionary with this id, or None if it is unknown or erased.
 
         Raises:
             CorruptContent: it is damaged.

@@ -3,7 +3,7 @@ Decide which record a fetched page belongs to, from the page and the nodes that 
 
 A URL that was fetched itself keeps its own record. If a page declares a canonical URL, it goes to
 that URL's record only if it matches the data stored there: the bodies are identical, or the main
-texts nearly the same. If the canonical URL was never fetched, the first page that declares it
+texts are nearly the same. If the canonical URL was never fetched, the first page that declares it
 provides its record, and later pages join if they match that record. The first page that does not
 match ends this provisional state (`trust`).
 """
@@ -30,9 +30,9 @@ class Standing(Enum):
     FIRST = "first"
     """The page is the first to declare this canonical URL, which was never fetched."""
     UPDATES = "updates"
-    """The page provided the record of this never fetched canonical URL before, and updates it."""
+    """The page provided this never-fetched URL's record earlier, and updates it now."""
     JOINS = "joins"
-    """The page matches the record, and only becomes an alias."""
+    """The page matches the record, and just becomes an alias."""
     APART = "apart"
     """The page does not match, or its canonical URL is not trusted, so it keeps its own record."""
     DISPUTES = "disputes"
@@ -109,7 +109,7 @@ def judge(page: PageWrite, rows: Mapping[str, Row], now_ms: int) -> Judgment:
 
 
 def _after_later_evidence(page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]) -> Judgment:
-    """Return the judgment, unless later evidence has already determined where the URL leads."""
+    """Return the judgment, unless later evidence has already settled where the URL leads."""
     pointer = rows.get(page.final_url, {}).get(nodes.CANONICAL)
     if (
         pointer is None
@@ -164,7 +164,7 @@ def _with_unfetched(
 
 
 def claimant(page: PageWrite) -> bytes:
-    """Return the value of the cell with which a page claims an unfetched canonical URL."""
+    """Return the cell value that marks an unfetched canonical URL as claimed by a page."""
     return url_key(page.final_url)
 
 
@@ -187,10 +187,7 @@ def is_trusting(row: Row, alias: str, canonical: str) -> bool:
 
 
 def is_disproved(page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]) -> bool:
-    """
-    Return True if this fetch shows that its URL's page is not the page that an alias provided for
-    it.
-    """
+    """Return True if an alias provided a page for this URL and this fetch found another one."""
     canonical = judgment.canonical
     if is_failed_fetch(page) or canonical not in (page.url, page.final_url):
         return False

@@ -2,9 +2,9 @@
 Record which URLs are aliases of another URL, and move the data stored under them.
 
 The pointer in the alias's node is authoritative. If there are several pointers, the one with the
-latest evidence counts. The edges at the canonical URL, which list its aliases, are verified against
-that pointer. An alias's data moves to the canonical URL cell by cell with unchanged timestamps, so
-the move may be repeated, and moves may run in any order.
+latest evidence counts. The canonical URL's edges list its aliases, and are verified against that
+pointer. An alias's data moves to the canonical URL cell by cell with unchanged timestamps, so moves
+are safe to repeat and may run in any order.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ ALIAS = 1
 """The edge type; an alias's score is always 0, so merging twice creates only one edge."""
 
 REFETCH_DELAY_MS = 600_000
-"""
-Milliseconds before an undone alias is fetched, because conflicting pages may undo it repeatedly.
-"""
+"""Milliseconds until an undone alias is fetched. Conflicting pages may undo it again and again."""
 
 _URL = "u"
 _POINTER_COLUMNS = (nodes.CANONICAL, nodes.ALIASED)
@@ -49,7 +47,7 @@ _PAGE_COLUMNS = (nodes.FACTS, nodes.LIKENESS)
 
 
 def alias_puts(zen: MultiGraph, alias: str, canonical: str, now_ms: int) -> list[Mutation]:
-    """Return the edge from `canonical` to `alias`, and the flag that `canonical` has aliases."""
+    """Return the edge from `canonical` to `alias`, and a flag: `canonical` has aliases."""
     canonical_id, properties = zen.node_id(canonical), {_URL: alias.encode()}
     cells = {nodes.URL: canonical.encode(), nodes.ALIASED: b"1"}
     return [
@@ -174,8 +172,8 @@ class AliasMerger:
         """
         Make a URL independent again; data from its own fetch moves back to it.
 
-        Schedules a fetch soon if the URL is still wanted, because a later page may have replaced
-        its data. Evidence older than `at_ms` (now if None) does not make it an alias again. After a
+        If the URL is still wanted, it is fetched soon, because a later page may have replaced its
+        data. Evidence older than `at_ms` (now if None) does not make it an alias again. After a
         crash, a repeated call continues: until everything is done, the node contains the canonical
         URL that it is being detached from.
 
@@ -261,7 +259,7 @@ class AliasMerger:
 
     def release(self, canonical: str, now_ms: int, stays: Callable[[str], bool]) -> None:
         """
-        Schedule fetches of the pages that matched the page of `canonical`, which is being deleted.
+        Schedule fetches of the pages that matched the page of `canonical`, as it is being deleted.
 
         These pages have no stored data of their own, so they are due at once. URLs that redirect to
         it or were merged by an application stay aliases, as do URLs for which `stays` returns True.
@@ -316,7 +314,7 @@ class AliasMerger:
                 yield edge.properties[_URL].decode()
 
     def _move(self, source: str, own: Row, canonical: str, target_row: Row, now_ms: int) -> None:
-        """Move cells to another node. Puts them there first, and then deletes them here."""
+        """Move cells to another node. Writes them there first, and then deletes them here."""
         moved = {
             c: cell
             for c, cell in own.items()
@@ -376,11 +374,12 @@ class AliasMerger:
         self, own: Row, canonical: str, target_row: Row
     ) -> list[tuple[dict[bytes, bytes], int]]:
         """
-        Return the cells for the alias's body at the canonical URL; empty if newer data is stored
-        there.
+        Return the cells that store the alias's body at the canonical URL.
 
-        An object is copied to the canonical URL's key. A record in a pack stays where it is, and
-        both nodes refer to it, so that a takedown of either URL finds its bytes.
+        They are empty if newer data is stored there.
+
+        A body in its own object is copied to the canonical URL's key. A record in a pack stays
+        where it is, and both nodes refer to it, so that taking down either URL finds its bytes.
         """
         source_cell, target_cell = nodes.content_cell(own), nodes.content_cell(target_row)
         if source_cell is None or (
@@ -413,8 +412,8 @@ class AliasMerger:
         source_links, target_links = cells[source], cells[canonical]
         if source_links.compressed:
             links = PackedLinks.of_lines(source_links.lines)
-            # Links that moved away earlier left a delete, whose timestamp may equal these links'
-            # timestamp.
+            # Links that moved away earlier left a delete marker. Its timestamp may be the same as
+            # that of these links.
             at_ms = (
                 source_links.at_ms
                 if target_links.compressed
@@ -432,7 +431,7 @@ class AliasMerger:
 
 
 def _entries(canonical: str, own: Row, target_row: Row) -> list[Mutation]:
-    """Return the index entry of the body that moves to a canonical URL."""
+    """Return the index entry for a body that moves to a canonical URL."""
     cell = own.get(nodes.LIKENESS)
     if cell is None:
         return []

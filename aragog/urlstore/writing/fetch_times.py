@@ -1,4 +1,4 @@
-"""Change the time of a fetch in everything that the fetch writes. No I/O."""
+"""Change a fetch's time in everything that gets written for it. No I/O."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aragog.urlstore.records import PageWrite
 
 
 def fetched_at(write: PageWrite, at_ms: int) -> PageWrite:
-    """Return a copy of the write in which the fetch happened at `at_ms`."""
+    """Return a copy of the write, with `at_ms` as the time of the fetch."""
     return replace(
         write,
         fetched_at_ms=at_ms,

@@ -1,9 +1,10 @@
 """
 Find the item changes in a fetch, with their index records and their entries in the change feed.
 
-An item that several pages show is the same item everywhere. It is compared with the most recently
-fetched of these pages, so a price that changed on three pages is reported once. Pages that are
-written at the same time may both report it, because the feed reports every change at least once.
+An item shown on several pages is treated as one item. It is compared with its values on the most
+recently fetched of these pages, so a price that changed on three pages is reported once. Pages that
+are written at the same time may both report it, because the feed reports every change at least
+once.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from zengraph.records import Mutation, Row, put_record
 
 MAX_COMPARED_ITEMS = 100
 """
-Maximum changed items per page for which other pages are read. If there are more, they are compared
-only with this page's stored items.
+Other pages are read for at most this many changed items per page. If more items changed, they are
+compared only with this page's stored items.
 """
 MAX_PAGES_PER_ITEM = 50
-"""Maximum number of pages that are read for an item."""
+"""Maximum number of pages to read for an item."""
 MAX_NEWS = 500
 """Maximum number of item values in one entry of the feed."""
 _PAGE = b"i:p"
@@ -55,7 +56,7 @@ def puts(plan: PageWritePlan) -> list[Mutation]:
 
 
 def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
-    """Return the index records of a page's lost items, each with the timestamp for deleting it."""
+    """Return the index records of a page's lost items, each with the timestamp for its delete."""
     written = dict(_items_in(plan))
     fields = {*written, *(name for name in plan.gone if kind_from_field(name))}
     return [
@@ -95,8 +96,8 @@ class ItemNews:
         Return each changed value of a page's items, by a name such as `items.cards["L-1"].price`.
 
         An item that was added or removed has a single entry, `items.cards["L-1"]`, with all its
-        values. Items without a key are reported together under the name of the page's field. Costs
-        one short scan per changed item with a key, and one multi-get if there are such items.
+        values. Items without a key are reported together under the name of the page's field. If
+        items with a key changed, this takes one short scan for each, and one multi-get for all.
         """
         news: dict[str, Values] = {}
         for field in sorted(name for name in plan.changed if kind_from_field(name)):
@@ -181,7 +182,7 @@ def _news(
     other: _OtherPageItem | None,
     seen_ms: int,
 ) -> dict[str, Values]:
-    """Return the changes to one item, given its state on another page."""
+    """Return the changes to one item, compared with its state on another page."""
     if now is None:
         return {} if other else {name: (_text(was), None)}
     if other and (was is None or other.fetched_at_ms > seen_ms):

@@ -1,4 +1,4 @@
-"""When a page is written, compute when to fetch it next, from its node and the fetch. No I/O."""
+"""Compute when to fetch a page next, from its node and the fetch being written. No I/O."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ class Next(NamedTuple):
     evidence: Evidence | None = None
     """Evidence about the signals of the page's host, or None."""
     mark: bytes | None = None
-    """The new cell for what sitemaps and feeds report about the page (`signal_marks`), if the page
-    changed without a signal. None to keep the stored cell.
+    """
+    The new cell with the reports of sitemaps and feeds about the page (`signal_marks`), if the page
+    changed without such a report. None keeps the stored cell.
     """
 
 
@@ -152,8 +153,9 @@ def _is_reported_again(
     mark: PageMark, state: RefreshState, seen: Seen, settings: RefreshSettings
 ) -> bool:
     """
-    Return True if a sitemap or feed that was read after this fetch reports a change that is
-    worth another fetch.
+    Return True if the page is worth another fetch, because a sitemap or feed reports a change.
+
+    Only a file that was read after this fetch counts.
     """
     is_later = mark.read_at_ms > seen.fetched_at_ms
     is_worthwhile = marks.is_worth_a_fetch(state.rate_per_s, state.usual_s, mark.belief, settings)

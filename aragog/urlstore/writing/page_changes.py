@@ -32,8 +32,8 @@ def changes_of(
     """
     Return the entries for the plan's page, and for the fetched URL if it redirects now.
 
-    With `all_pages`, also entries without values for the first fetch of an unwatched page, and for
-    a page whose record was merged into another URL without a redirect.
+    With `all_pages`, also returns entries without values: for the first fetch of an unwatched page,
+    and for a page whose record was merged into another URL without a redirect.
     """
     changes = redirect_changes(plan, all_pages=all_pages)
     kind = _kind(plan, following, all_pages=all_pages)
@@ -50,8 +50,9 @@ def changes_of(
 
 def changed_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
     """
-    Return the cell that records how the plan changes its page; empty if the change is already
-    recorded.
+    Return the cell that records how the plan changes its page.
+
+    Empty if the change is already recorded.
 
     It is written together with the page. If that write is interrupted, the repeated write finds the
     change again.
@@ -65,11 +66,10 @@ def changed_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
 
 def moved_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
     """
-    Return the cell that records that a URL with its own page has led to another page since this
-    fetch.
+    Return the cell saying that a URL with its own page leads to another page since this fetch.
 
-    It also contains the time at which the URL's own page was fetched, so that a page that appeared
-    and moved in the same round is not reported as lost.
+    It also contains the time when the URL's own page was fetched. A page that appeared and moved in
+    the same round is therefore not reported as lost.
     """
     page, row = plan.page, plan.requested_row
     fetched_ms = facts_of(row).get("fetched_at_ms")
@@ -103,7 +103,7 @@ def _reports_first_fetch(plan: PageWritePlan) -> bool:
 
 
 def _changed(plan: PageWritePlan) -> list[str]:
-    """Return the changed fields, without items, which have their own entries."""
+    """Return the changed fields. Items are left out, because they have their own entries."""
     return [n for n in plan.changed if n not in IGNORED_FIELDS and kind_from_field(n) is None]
 
 
@@ -218,5 +218,5 @@ def is_newly_reserved(plan: PageWritePlan) -> bool:
 
 
 def reserved_change(plan: PageWritePlan, owners: Sequence[str]) -> Change:
-    """Return the entry for a page that refuses one more use."""
+    """Return the entry for a page that now refuses another use."""
     return Change(plan.canonical, plan.page.fetched_at_ms, "reserved", owners=tuple(owners))

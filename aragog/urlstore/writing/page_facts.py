@@ -24,8 +24,9 @@ _ATTEMPT_FACTS = (
 
 def _absent(page: PageWrite, before: Mapping[str, object]) -> dict[str, object]:
     """
-    Return the fact that the page is absent, after a failed fetch; temporary failures keep it
-    unchanged.
+    Return the fact that says whether the page is absent after a failed fetch.
+
+    Temporary failures leave it unchanged.
     """
     now = page.facts.get("outcome")
     if page.gone or now in WITHHELD:
@@ -67,7 +68,7 @@ def merge_attempt(facts: Mapping[str, object], stored: Mapping[str, object]) -> 
 
 
 def attempt_facts(facts: Mapping[str, object], url: str) -> dict[str, object]:
-    """Return the facts of the later attempt, which stay in a node whose page moved away."""
+    """Return the later attempt's facts. They stay in the node when its page moves away."""
     names = (*_ATTEMPT_FACTS, "attempted_at_ms")
     return {"url": url, "final_url": url} | {n: v for n, v in facts.items() if n in names}
 

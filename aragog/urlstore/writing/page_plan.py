@@ -1,5 +1,5 @@
 """
-Page write plans, each with the changes that one fetched page makes to the store.
+Page write plans. Each has the changes to the store for one fetched page.
 
 This module does no I/O: it takes the nodes that were read, and returns the cells to write. A plan
 is created (`PageWritePlan`) and then filled in place, part by part: facts, fields, next fetch,
@@ -59,9 +59,9 @@ class PageWritePlan:
     late_facts: bytes | None = None
     """The facts to write if a later failed attempt is already stored."""
     body: ContentPut | None = None
-    """The object to put before the node points to it."""
+    """The object to store before the node points to it."""
     unpacked: ContentWrite | None = None
-    """The body to put into a pack before the node points to it."""
+    """The body to add to a pack before the node points to it."""
     due_at_ms: int | None = None
     evidence: Evidence | None = None
     """Evidence about the signals of the page's host."""
@@ -75,8 +75,8 @@ class PageWritePlan:
     @property
     def at_ms(self) -> int:
         """
-        The timestamp of the cells, which is the time of the fetch, or slightly later if data of
-        that time has moved away from the node.
+        The timestamp of the cells: the time of the fetch. It is slightly later if data with that
+        time has moved away from the node.
         """
         return nodes.after_moves(self.row, self.page.fetched_at_ms)
 
@@ -125,7 +125,7 @@ def urls_without_page(plan: PageWritePlan) -> list[str]:
     if is_failed_fetch(page) and not page.gone:
         return []
     urls = dict.fromkeys((page.url, page.final_url))
-    # After a temporary redirect, the page's canonical URL has no meaning for the URL that
+    # After a temporary redirect, the page's canonical URL says nothing about the URL that
     # redirected.
     return [url for url in urls if page.gone or plan.canonical not in (url, page.url)]
 
@@ -142,7 +142,7 @@ def canonicals_of(page: PageWrite, rows: dict[str, Row]) -> list[str]:
 
 def detached_urls(page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> list[str]:
     """
-    Return the fetch's URLs to detach from canonical URLs that it no longer declares or matches.
+    Return the URLs to detach, because the fetch no longer declares or matches their canonical URL.
 
     If the canonical URL was fetched itself, URLs are detached only if they do not match its page.
     """
@@ -168,7 +168,7 @@ def has_data(row: Row) -> bool:
 
 
 def referenced_urls(rows: Mapping[str, Row]) -> list[str]:
-    """Return the canonical URLs and senders that these nodes refer to, which must also be read."""
+    """Return the URLs that these nodes refer to as canonical URLs or senders; read them, too."""
     urls = {alias_of(row, url) for url, row in rows.items()} - {None}
     for row in rows.values():
         if nodes.OWN not in row and nodes.SENTINEL in row:
@@ -234,7 +234,7 @@ def pointer_cells(plan: PageWritePlan, alias: str) -> dict[bytes, bytes]:
 
 def urls_to_index(plan: PageWritePlan) -> list[str]:
     """
-    Return URLs under which this fetch stores data that a takedown of its final URL would miss.
+    Return the URLs where this fetch stores data that a takedown of its final URL would miss.
 
     A takedown covers the final URL's own page, and the page on the same host that it is an alias
     of, each with its aliases.
@@ -305,7 +305,7 @@ def _had_content(plan: PageWritePlan) -> bool:
 
 def fill_page(plan: PageWritePlan) -> None:
     """
-    Fill in the facts and fields of a page, or only the facts of a failed fetch.
+    Fill in a page's facts and fields, or only the facts if the fetch failed.
 
     A failed fetch that was requested through an alias leaves its canonical URL unchanged.
     """
@@ -390,7 +390,7 @@ def fill_next_fetch(
 
 
 def fill_histories(plan: PageWritePlan, names: Sequence[str], length: int) -> None:
-    """Fill in the histories of the fields that have one, with at most `length` values each."""
+    """Fill in the history of each field that has one, with at most `length` values."""
     for name in names:
         value = plan.page.fields.get(name)
         if value is None and name not in plan.gone:

@@ -1,10 +1,11 @@
 """
-Store the bodies of a batch. Decides what each page writes, and what happens to its previous body.
+Store a batch's bodies. Decides what gets written for each page, and what happens to its previous
+body.
 
-Bodies are put before anything points to them. If a batch was packed before its pages were planned
-(`packing`), some records turn out to be unused, because newer data is stored or the page becomes an
-alias of another page. These records are marked as dead, and their URLs keep referring to them, so
-that takedowns find them. Records of refused URLs must be erased.
+Bodies are stored before anything points to them. If a batch was packed before its pages were
+planned (`packing`), some records turn out to be unused, because newer data is stored or the page
+becomes an alias of another page. These records are marked as dead. Their URLs keep referring to
+them, so that takedowns find them. Records of refused URLs must be erased.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def fill_content(plan: PageWritePlan, content: ContentWrite, *, in_packs: bool) 
 
 
 def _keep_stored_body(plan: PageWritePlan, content: ContentWrite) -> bool:
-    """Confirm the stored body if it is identical; returns False if it differs."""
+    """Keep the stored body if it is identical; returns False if it differs."""
     where = nodes.content_cell(plan.row)
     if where is None:
         return False
@@ -94,9 +95,10 @@ def _fill_object(plan: PageWritePlan, content: ContentWrite) -> None:
 
 def put_bodies(bodies: Bodies, plans: Sequence[PageWritePlan]) -> PackTicket | None:
     """
-    Put the bodies that are not stored yet; bodies for packs are put together in one pack.
+    Store the bodies that are not stored yet; those for packs are all written to one pack.
 
-    Returns the ticket of that pack, which must be settled when its pages are written, or None.
+    Returns the ticket for that pack, or None. Call the ticket's `settle` when the pages are
+    written.
     """
     bodies.objects.put_many([plan.body for plan in plans if plan.body])
     unpacked = [(plan, plan.unpacked) for plan in plans if plan.unpacked]
@@ -112,8 +114,7 @@ def put_bodies(bodies: Bodies, plans: Sequence[PageWritePlan]) -> PackTicket | N
 
 def record_sharing(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
     """
-    Record in the catalog which records are used by pages under URLs that the record does not
-    contain.
+    Note in the catalog which pack records are used by pages whose URL is not in the record.
 
     These are pages stored under a URL that is not one of their fetch's URLs, and pages that share
     another page's record.
@@ -136,11 +137,11 @@ def shared_body(plan: PageWritePlan) -> SharedBody | None:
 
 def give_own_records(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWritePlan]) -> None:
     """
-    Give pages their own record if upkeep moved the shared record without finding these pages.
+    Give pages their own record if `pack_upkeep` moved the shared record and missed these pages.
 
-    Call it after the nodes are written. Upkeep marks a pack before it reads the nodes for the last
-    time, so either upkeep sees the nodes or this sees the mark. If a batch was killed before this
-    step, its next run finds the pages in the nodes that it had written.
+    Call it after the nodes are written. The upkeep job marks a pack before it reads the nodes for
+    the last time, so either the job sees the nodes or this function sees the mark. If a batch was
+    killed before this step, its next run finds the pages in the nodes that it had written.
     """
     packs = bodies.packs
     if packs is None:
@@ -165,7 +166,11 @@ def give_own_records(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWriteP
 
 
 def _has_shared(zen: MultiGraph, plan: PageWritePlan) -> bool:
-    """Return True if a page shares another page's record, by its plan or after a killed run."""
+    """
+    Return True if a page shares another page's record.
+
+    Either its plan says so, or a run that was killed had already stored it that way.
+    """
     if shared_body(plan) is not None:
         return True
     cell = plan.cells.get(nodes.CONTENT_PACK)
@@ -196,7 +201,7 @@ def check_ages(plans: Sequence[PageWritePlan], ticket: PackTicket | None) -> Non
 
 
 def to_warc_page(page: PageWrite, content: ContentWrite) -> WarcPage:
-    """Return the page from which its WARC record is built."""
+    """Return the page that the WARC record is built from."""
     return WarcPage(
         page.final_url,
         page.fetched_at_ms,
@@ -209,7 +214,7 @@ def to_warc_page(page: PageWrite, content: ContentWrite) -> WarcPage:
 
 
 def unused_records(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Mutation]:
-    """Return the cells by which URLs refer to records that their pages did not use."""
+    """Return the cells that link URLs to the records that their pages ended up not using."""
     rows = []
     for plan in plans:
         if (pointer := _unused_record(plan)) is None or plan.refused:
@@ -244,7 +249,7 @@ def give_up_replaced(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWriteP
 
 
 def _delete_other_layout(bodies: Bodies, zen: MultiGraph, plan: PageWritePlan) -> None:
-    """Delete the object, or the pointer into a pack, of a body that moved to the other layout."""
+    """Delete a body's object, or its pointer into a pack, if the body moved to the other layout."""
     written = [column for column in nodes.POINTERS if column in plan.cells]
     outdated = [c for c in nodes.POINTERS if written and c not in written and c in plan.row]
     for column in outdated:

@@ -11,8 +11,8 @@ After a redirect, a canonical URL or a merge, data that was fetched from a URL m
 another URL. This data is found by the URL that it was fetched from, and deleted as well; the other
 URL is not refused.
 
-Safe to repeat. If a call is killed, the next call completes its work, because the list in which a
-takedown finds a URL is updated last, and a pointer is deleted after its target.
+Every call is safe to repeat. If one is killed, the next call completes its work, because a URL is
+removed last from the list where the takedown found it, and pointers are deleted after their target.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _SCHEDULE_COLUMNS = (nodes.DUE,)
 _KEPT_AFTER_DROP = (*_SCHEDULE_COLUMNS, nodes.WITHDRAWN)
 
 Unlist = Callable[[str, int], None]
-"""Removes a URL from the list in which the takedown found it; called with the URL and the time."""
+"""Removes a URL from the list where the takedown found it; called with the URL and the time."""
 
 
 @dataclass(slots=True, eq=False)
@@ -80,7 +80,7 @@ class Takedown:
 
     def of_urls(self, urls: Iterable[str], now_ms: int, *, listed: bool = True) -> int:
         """
-        Take down each page with its aliases, and delete data that was fetched from these URLs.
+        Take down these pages and their aliases, and delete data that was fetched from these URLs.
 
         Returns how many URLs lost data. With `listed`, adds the URLs to the list of URLs that were
         taken down.
@@ -133,14 +133,14 @@ class Takedown:
         is_gone: Callable[[str], bool],
         lists: Sequence[Unlist],
     ) -> int:
-        """`lists` remove a URL from its lists; the list in which it was found comes last."""
+        """`lists` are functions that remove a URL from a list, the list where it was found last."""
         pages = sorted(members)
         others = sorted({page.url for page in sent} - members)
         for batch in self._batches(pages):
             self._mark(batch, nodes.TAKEN_DOWN, now_ms)
         # Change the counter before anything is deleted. A writer that read its pages before they
-        # were marked then sees the new counter and checks again. Data of a writer that sees no
-        # change is deleted below.
+        # were marked then sees the new counter and checks again. Data from a writer that sees
+        # no change is deleted below.
         self.tombstones.mark_changed()
         for url in pages:
             self._take_down_one(url, now_ms)
@@ -187,11 +187,11 @@ class Takedown:
 
     def drop(self, url: str, now_ms: int, upto_ms: int) -> None:
         """
-        Delete the data of a page that is not newer than `upto_ms`, unless the URL is an alias.
+        Delete a page's data, except data newer than `upto_ms`, unless the URL is an alias.
 
         A fetch after that time may restore the page, but an earlier fetch must not. Watches and the
-        next fetch are kept. The change feed gets an entry before anything is deleted, and hides
-        earlier values from then on.
+        next fetch are kept. An entry is added to the change feed before anything is deleted. From
+        then on, the feed hides earlier values.
         """
         row = self.zen.nodes.get(self.zen.node_id(url))
         if alias_of(row, url) is not None:
@@ -216,10 +216,7 @@ class Takedown:
         publish(self.zen, [change], self.zen.clock)
 
     def withdraw(self, url: str, now_ms: int, upto_ms: int) -> None:
-        """
-        `drop` the page that was fetched from a URL, which is its own page or its canonical URL's
-        page.
-        """
+        """`drop` the page that was fetched from a URL: its own or that of its canonical URL."""
         if (canonical := self.page_sent_by(url)) is not None:
             self.drop(canonical, now_ms, upto_ms)
 
@@ -290,11 +287,11 @@ class Takedown:
         keeps_links: bool = False,
     ) -> Row:
         """
-        Delete the data of a page; returns its previous node.
+        Delete a page's data; returns its previous node.
 
-        With `upto_ms`, keeps newer cells, except histories, because they contain older values.
-        Always keeps the cells in `except_columns`. Links are deleted as of `links_ms` (now if
-        None), so that links from a later fetch remain.
+        With `upto_ms`, keeps newer cells. Histories are deleted anyway, because they contain older
+        values. Always keeps the cells in `except_columns`. Links are deleted as of `links_ms` (now
+        if None), so that links from a later fetch remain.
         """
         row = self.zen.nodes.get(self.zen.node_id(url))
         columns = {
@@ -350,7 +347,7 @@ def _has_page(row: Row, upto_ms: int) -> bool:
 
 
 def _records(row: Row, upto_ms: int | None) -> set[bytes]:
-    """Return the columns of pack records that are not newer than `upto_ms` (None: of all)."""
+    """Return the columns of pack records that are not newer than `upto_ms` (None: all columns)."""
     return {
         column
         for column, cell in row.items()

@@ -1,9 +1,9 @@
 """
-Provisional aliases, whose pages are stored under a canonical URL that was never fetched.
+Provisional aliases: their pages are stored under a canonical URL that was never fetched.
 
 The first page that declares such a URL provides its record, and other pages that match it join. If
 a later page, or the page of the URL itself, does not match, the record moves back to the page that
-provided it. Every step is safe to repeat and may be killed at any point.
+provided it. Every step may be killed at any point and is safe to repeat.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Trust:
         Undo the aliases that were created for one of `urls` before it was fetched.
 
         With `gone`, the URL has no page; aliases that an earlier fetch of it confirmed are kept. If
-        the URL now leads to another page, aliases that did not provide its record are kept as well
-        and lead to that page, because their own data was deleted when they matched the earlier
-        page.
+        the URL now leads to another page, aliases that did not provide its record are kept, too.
+        They lead to that page from now on, because their own data was deleted when they matched the
+        earlier page.
         """
         rows = self._nodes.read(urls, [nodes.ALIASED, nodes.FETCHED])
         for url, row in rows.items():
@@ -56,12 +56,11 @@ class Trust:
 
     def schedule_recheck(self, urls: Sequence[str], now_ms: int) -> None:
         """
-        Schedule a fetch of the aliases of `urls`, because the page that they matched has changed or
-        is gone.
+        Schedule fetches of the aliases of `urls`; the page they matched has changed or is gone.
 
-        Aliases have no data and no schedule of their own, so without this they would keep leading
-        to a page that they may differ from. Aliases that are not wanted or that redirect are left
-        unchanged.
+        Aliases have no data and no schedule of their own. Without this fetch, they would keep
+        leading to a page that they may differ from. Aliases that are not wanted or that redirect
+        are left unchanged.
         """
         rows = self._nodes.read(urls, [nodes.ALIASED, nodes.WATCHED])
         for url, row in rows.items():
@@ -79,11 +78,11 @@ class Trust:
 
     def dispute(self, canonical: str, url: str, now_ms: int) -> None:
         """
-        Stop trusting a canonical URL that was never fetched, because a page does not match its
-        record.
+        Stop trusting a never-fetched canonical URL, because a page does not match its record.
 
-        The page of `url` declares it too, but differs from the record. It is not trusted again
-        until it is fetched. After a crash, a repeated call completes this.
+        The page of `url` declares the canonical URL, too, but differs from the record. The
+        canonical URL is not trusted again until it is fetched. After a crash, a repeated call
+        completes this.
         """
         row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
         first = next(iter(nodes.senders_of(row)), "")
@@ -123,10 +122,10 @@ class Trust:
 
     def shared_record(self, url: str) -> str | None:
         """
-        Return the never fetched URL whose record `url` shares with other pages that declare it, or
-        None.
+        Return the never-fetched URL whose record `url` shares with other pages, or None.
 
-        This may be a URL that a killed process was detaching `url` from.
+        All of these pages declare it as canonical. If a process was killed while it detached `url`
+        from that URL, it is returned as well.
         """
         columns = [nodes.LEAVING, nodes.CANONICAL, nodes.PROVISIONAL]
         own = self._properties.get(self._zen.node_id(url), columns)
@@ -143,7 +142,7 @@ class Trust:
 
     def withdraw_from(self, canonical: str, url: str, now_ms: int) -> None:
         """
-        Remove a page from the record that it shares, because the page is about to be deleted.
+        Remove a page that is about to be deleted from the record that it shares.
 
         If the record was fetched from the page's URL, the record is deleted with the page, and the
         other pages become due at once.
@@ -163,8 +162,8 @@ class Trust:
         Hand a record over to the aliases that matched it, because its sender has another page now.
 
         The first alias takes over the record, the others become aliases of the first, and all are
-        due soon. Returns True if there were such aliases; the sender's new page can then be written
-        without changing theirs.
+        due soon. Returns True if there were such aliases. The sender's new page can then be written
+        without changing their page.
         """
         row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
         senders = nodes.senders_of(row)
@@ -183,7 +182,7 @@ class Trust:
         return True
 
     def detach(self, url: str, now_ms: int, *, at_ms: int) -> None:
-        """`undo` an alias; other aliases that matched its page become aliases of it."""
+        """`undo` an alias; other aliases that matched its page become its aliases."""
         own = self._properties.get(self._zen.node_id(url), [nodes.CANONICAL])
         canonical = alias_of(own, url)
         if canonical is not None:

@@ -1,5 +1,5 @@
 """
-Plan the writes of a batch. Decides which page each fetch belongs to, and what is stored there.
+Plan a batch's writes. Decides which page each fetch belongs to, and what is stored there.
 
 Pages that share a URL are planned one after the other, so each plan is based on the state after the
 previous page was written.
@@ -57,7 +57,7 @@ _COLUMNS = (
 
 CLAIM_MS = 600_000
 """
-Milliseconds that a page's claim of a canonical URL lasts; by then it must have written the record.
+Milliseconds that a page's claim to a canonical URL lasts. The page must write the record by then.
 """
 
 
@@ -85,7 +85,7 @@ class WritePlanner:
         self, pages: Sequence[PageWrite], now_ms: int
     ) -> tuple[list[PageWritePlan], dict[str, Row], list[PageWrite]]:
         """
-        Return the plans, the nodes that they are based on, and the pages that must wait for them.
+        Return the plans, the nodes that they are based on, and the pages to plan after them.
 
         Also detaches URLs from canonical URLs that their pages no longer declare.
 
@@ -111,7 +111,7 @@ class WritePlanner:
         return plans, rows, later
 
     def _read(self, pages: Sequence[PageWrite]) -> dict[str, Row]:
-        """Return the nodes of all URLs of the pages, and of the canonical URLs they lead to."""
+        """Return the nodes of all of the pages' URLs, and of the canonical URLs they lead to."""
         for page in pages:
             if not self._fields.issuperset(page.fields):
                 self._add_known_fields(page.fields)
@@ -122,7 +122,7 @@ class WritePlanner:
         return rows
 
     def _plan_of(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> PageWritePlan:
-        """Return one page's plan, with whether it is stale, refused, or a copy of stored data."""
+        """Return one page's plan, which says if it is stale, refused, or a copy of stored data."""
         canonical = judgment.canonical
         row = rows.get(canonical, {})
         nodes.check_url(row, canonical)
@@ -165,7 +165,7 @@ class WritePlanner:
         self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int
     ) -> bool:
         """
-        Hand the record of a never fetched canonical URL over to the aliases that matched it.
+        Hand a never-fetched canonical URL's record over to the aliases that matched it.
 
         This is done if the record was fetched from this page's URL and the page now has other
         content. Returns True if there were such aliases.
@@ -192,7 +192,7 @@ class WritePlanner:
         self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int
     ) -> bool:
         """
-        Detach fetched URLs, with their watches, from canonical URLs that they no longer belong to.
+        Detach fetched URLs and their watches from canonical URLs that they no longer belong to.
 
         If the canonical URL was never fetched itself, its page consists of data from these URLs,
         which moves back. Otherwise the canonical URL keeps its data. Returns True if any were
@@ -265,7 +265,7 @@ class WritePlanner:
 
     def _add_known_fields(self, fields: Iterable[str]) -> None:
         """
-        Also read these fields from now on, so that unchanged values are not written again.
+        From now on, read these fields as well, so that unchanged values are not written again.
 
         After a while a process knows all fields that the pipeline writes. The set of columns to
         read is then nearly constant, and fields that only the application writes are never read.

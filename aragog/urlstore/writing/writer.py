@@ -1,9 +1,9 @@
 """
 Write a batch of fetched pages with a few batched requests.
 
-The order is: content, outlinks (journal first), index rows, nodes; finally, outdated data is
-removed. After a crash between two steps the whole batch is written again: every step either puts
-the same values with the same timestamps, or checks whether its work is already done.
+The order is: content, outlinks (journal first), index rows, nodes. Outdated data is removed at the
+end. After a crash between two steps the whole batch is written again: every step either writes the
+same values with the same timestamps, or checks whether its work is already done.
 
 Pages of a batch that share a URL are written one after the other, so the result is the same as
 writing the pages one by one.
@@ -79,7 +79,7 @@ class PageBatchWriter:
 
     def _without_unique_fields(self, page: PageWrite) -> PageWrite:
         """
-        Return the page without unique fields whose value belongs to another page.
+        Return the page without those unique fields whose values belong to another page.
 
         Such a value must not block the whole fetch.
         """
@@ -114,7 +114,7 @@ class PageBatchWriter:
         return page if at_ms == page.fetched_at_ms else fetched_at(page, at_ms)
 
     def _delete_forbidden(self, page: PageWrite) -> None:
-        """Delete a page that redirects to a taken-down URL or that its site forbids us to keep."""
+        """Delete a page that redirects to a taken-down URL, or whose site forbids keeping it."""
         before_ms = page.fetched_at_ms - 1
         if page.leads_to_taken_down:
             self._takedowns.drop(page.url, before_ms)
@@ -125,7 +125,7 @@ class PageBatchWriter:
                 self._takedowns.drop_content(url, before_ms)
 
     def _withdraw(self, page: PageWrite, url: str, before_ms: int) -> None:
-        """Delete data that was fetched from a URL, unless another crawl has it and may keep it."""
+        """Delete data that was fetched from a URL, unless another crawl keeps it and may do so."""
         crawl = str(page.facts.get(KEPT_FOR) or USUAL)
         if page.expired or not others(self._takedowns.facts_of_sent(url), page.facts, crawl):
             self._takedowns.withdraw(url, before_ms)
@@ -150,7 +150,7 @@ def _log_older(results: Iterable[Written]) -> None:
 
 
 class PageWriter:
-    """Writes pages; safe to repeat, to run late, and to run in several processes at once."""
+    """Writes pages; this may be repeated, run late, and run in several processes at once."""
 
     def __init__(
         self,
@@ -226,7 +226,7 @@ class PageWriter:
         return {id(plan.page): page_plan.written(plan) for plan in plans}, remaining
 
     def _host_trusts(self, current: Sequence[PageWritePlan]) -> dict[str, HostTrust]:
-        """Return the trust in the host of each page that has a mark from a sitemap or feed."""
+        """Return the trust in their hosts' signals for pages that a sitemap or feed marked."""
         hosts = {p.canonical: host(p.canonical) for p in current if nodes.SIGNAL in p.row}
         if self._signals is None or not hosts:
             return {}
@@ -234,7 +234,7 @@ class PageWriter:
         return {url: trusts[name] for url, name in hosts.items()}
 
     def _record_evidence(self, current: Sequence[PageWritePlan]) -> None:
-        """Record evidence about the hosts' signals; called last, because it may be lost."""
+        """Record evidence about the hosts' signals. Called last, because losing it does no harm."""
         evidence: dict[str, list[Evidence]] = defaultdict(list)
         for plan in current:
             if plan.evidence is not None:
@@ -388,7 +388,7 @@ class PageWriter:
 
 
 def _moved_rows(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Mutation]:
-    """Return the cells that record which URLs with their own pages lead to other pages now."""
+    """Return the cells that record which URLs had their own pages and now lead to other pages."""
     return [
         put_properties(
             zen.node_id(plan.page.url),
@@ -445,7 +445,7 @@ def _node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
 
 
 def _write_time_row(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> Mutation:
-    """Return the cells dated at the write rather than the fetch, which are version and due time."""
+    """Return the cells dated at the write rather than the fetch: the version and the due time."""
     cells = {
         nodes.VERSION: os.urandom(8).hex().encode(),
         nodes.DUE: due_cell(plan.due_at_ms),
