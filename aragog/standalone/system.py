@@ -1,10 +1,11 @@
 """
-The standalone system: its processes with their command lines and environment.
+The standalone system, which is all of aragog on one machine: its processes with their command lines
+and environment.
 
     redis     the private redis-server (only if redis.url or broker.url is empty)
     postgres  the private PostgreSQL (only if store.engine is postgres and store.dsn is empty)
     fetch, canonicalize, store   Celery workers, one per role
-    upkeep    a worker for tasks that beat starts; beat, the scheduler, runs as one of its threads.
+    upkeep    a worker for maintenance tasks; beat, the scheduler that sends them, is its thread.
               With pinlater, this worker also delivers to webhooks
     webhooks  a worker that delivers to webhooks (only on other brokers)
     render    a worker that renders pages (only if rendering.hosts lists hosts)
@@ -143,7 +144,7 @@ def check_disk_space(data_dir: Path) -> None:
 
 def check(settings: Settings, *, ports: bool = True) -> None:
     """
-    Check for problems that would only appear later, and then in every worker (`checks`).
+    Check for problems that would otherwise only appear later, in every worker (`checks`).
 
     This runs in a child process if possible, because the checks import most of what the workers
     import: 25 MB, which the supervisor would keep for as long as the system runs.
