@@ -1,7 +1,8 @@
 """
 The exit statuses of all commands; docs/cli.md lists them.
 
-A refusal by robots.txt and a 404 are outcomes, so a command that reports them has succeeded.
+If robots.txt refuses a URL or a page does not exist (404), that is an outcome, so a command that
+reports it has succeeded.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 DONE = 0
 FAILED = 1
 """
-Something failed here: invalid settings, a server that does not respond, an unhealthy component.
+Something failed on our side: invalid settings, a server that does not respond, an unhealthy
+component.
 """
 UNUSABLE = 2
 """The call is invalid: an unknown option, file or value; or there is nothing to do."""

@@ -61,7 +61,7 @@ def schema_digest(schema: Any) -> str:
 
 
 def takedown_check(store: UrlStore) -> Callable[[str | None], bool]:
-    """Return a function that checks whether a URL or its site was taken down. Results are cached."""
+    """Return a function that checks if a URL or its site was taken down. Results are cached."""
     takedowns = store.takedowns
     urls = {name for kind, name in takedowns.listed() if kind == "url"}
     return lambda url: url is not None and (url in urls or takedowns.site_refused(url))
