@@ -1,4 +1,4 @@
-"""Evaluate the options of `aragog run`: enqueue options, output file, the crawl's name."""
+"""Evaluates the options of `aragog run`: enqueue options, output file, the crawl's name."""
 
 from __future__ import annotations
 
