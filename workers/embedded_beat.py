@@ -1,7 +1,4 @@
-"""
-Runs beat, the scheduler, as a thread of a worker. On a machine that runs both, this saves a process
-of 25 MB.
-"""
+"""Runs beat as a thread of a worker. If a machine runs both, this saves a process of 25 MB."""
 
 from __future__ import annotations
 
@@ -32,8 +29,7 @@ class EmbeddedBeat:
     Runs beat while its worker runs.
 
     An error that Celery's beat does not handle would end only this thread, and no more tasks would
-    be sent. This class therefore stops the worker in that case, and the worker's supervisor
-    restarts both.
+    be sent. This class then stops the worker, and the worker's supervisor restarts both.
     """
 
     def __init__(self, app: Celery, *, first_delay_s: float = FIRST_DELAY_S) -> None:
@@ -58,10 +54,7 @@ class EmbeddedBeat:
             threading.Thread(target=self._run, args=(make,), name="beat", daemon=True).start()
 
     def stop(self, **_: Any) -> None:
-        """
-        Stop sending tasks. After a restart, tasks may be sent too early, which does no harm
-        (`beat_schedule`).
-        """
+        """Stop sending tasks. Tasks sent too early after a restart do no harm (`beat_schedule`)."""
         self._stopped.set()
         if self._service is not None:
             self._service.stop()

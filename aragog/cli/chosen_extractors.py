@@ -1,7 +1,4 @@
-"""
-The option `--extractor`, which adds functions from Python files to the crawler that a command
-starts.
-"""
+"""The option `--extractor`: adds functions from Python files to the crawler of a command."""
 
 from __future__ import annotations
 
@@ -31,8 +28,7 @@ def use_extractors(names: Sequence[str]) -> None:
     Add extractors to the settings of this process and of the crawler that it starts.
 
     Raises:
-        ConfigError: an extractor cannot be loaded, or aragog is already running with other
-            extractors.
+        ConfigError: an extractor cannot be loaded, or aragog is running with other extractors.
     """
     if not names:
         return

@@ -13,11 +13,9 @@ _REPORTED = "aragog.differing_settings_reported"
 
 def command_settings() -> Settings:
     """
-    Return the settings of the aragog that runs in the data folder. If none runs, return this
-    process's settings.
+    Return the settings of the aragog that runs in the data folder, or else this process's settings.
 
-    Where this command has other settings than the running aragog, prints them to standard error,
-    once.
+    Prints settings of this command that differ from those in use to standard error, once.
 
     Raises:
         ConfigError: a setting is invalid.

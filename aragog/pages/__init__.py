@@ -1,6 +1,6 @@
 """
 Parses pages for crawls, in addition to what the library `richpins` extracts. No I/O.
 
-Reads sitemaps and feeds, the permitted uses of pages, main texts, and custom fields: those that
-functions extract and those of rules for single sites.
+Reads sitemaps and feeds, the permitted uses of pages, main texts, and custom fields, which
+functions or site rules extract.
 """

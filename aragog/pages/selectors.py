@@ -102,10 +102,7 @@ _NOT_A_HOST = re.compile(r"[/?#@\s]|^[^\[]*:(?!\d+\Z)")
 
 
 def host_of_rules(name: str, problems: list[str]) -> str:
-    """
-    Return the normalized host for a key of `extract`. If the key is invalid, add a message to
-    `problems`.
-    """
+    """Return the normalized host for a key of `extract`. Report an invalid key in `problems`."""
     host_name = name.strip().removeprefix("*.")
     try:
         if (

@@ -78,10 +78,7 @@ def system_servers(folders: str = SYSTEM_FOLDERS) -> list[ServerProgram]:
 
 @functools.cache
 def program_at(path: Path) -> ServerProgram | None:
-    """
-    Identify a server program by the version it prints. Returns None if it is neither Redis nor
-    Valkey, or does not run.
-    """
+    """Identify a program by the version it prints; None unless it is a working Redis or Valkey."""
     try:
         output = subprocess.run(
             [path, "--version"], capture_output=True, text=True, check=True, timeout=10
@@ -102,8 +99,7 @@ class RedisServer(PrivateServer):
             other programs.
         max_memory_bytes: above this, the server refuses writes and keeps its data; None for no
             limit.
-        persistent: keep append-only files and fsync them every second, so a crash loses at most one
-            second.
+        persistent: keep append-only files, with an fsync per second; a crash loses at most 1 s.
         socket: the path of the socket; if None, `redis.sock` in the folder.
     """
 

@@ -1,6 +1,5 @@
 """
-Components for Scrapy: spider processes share their requests, and share aragog's per-domain rate
-limits.
+Components for Scrapy: spider processes share their requests and aragog's limits per domain.
 
 They need the extra `scrapy`, and the rest of aragog does not import them. docs/coming-from.md is
 their guide.

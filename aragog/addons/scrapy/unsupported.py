@@ -37,8 +37,7 @@ def unsupported_reason(request: Request, routes: NamedRoutes) -> str | None:
     proxy = request.meta.get("proxy")
     if not proxy:
         return None
-    # Sending the request from another address than the one that the spider chose may reveal this
-    # machine's address.
+    # Sent from an address that the spider did not choose, the request may reveal this machine's.
     if request.meta.get(FROM_ENVIRONMENT):
         return None if routes.has_default_proxy else _ENVIRONMENT
     return None if routes.route(proxy) is not None else _META
@@ -49,8 +48,7 @@ class NamedRoutes:
     The egress routes that `request.meta["proxy"]` may name.
 
     Args:
-        egress: the routes. A request names a route, or the address of its proxy if no other route
-            has that address.
+        egress: the routes. A request gives a route's name, or a proxy address that only it has.
         own_proxy: `fetch.proxy`; empty if not set.
     """
 
@@ -69,10 +67,7 @@ class NamedRoutes:
         return proxy if proxy in self._names else self._by_address.get(proxy_address(proxy))
 
     def route_for(self, request: Request) -> str:
-        """
-        Return the egress route that a supported request names; empty if the egress rules choose the
-        route.
-        """
+        """Return the egress route that a request names; empty if the egress rules choose it."""
         proxy = request.meta.get("proxy")
         if not proxy or request.meta.get(FROM_ENVIRONMENT):
             return ""
