@@ -1,4 +1,4 @@
-"""The option `--extractor`: adds functions from Python files to the crawler of a command."""
+"""The option `--extractor`: adds functions from Python files to the crawler a command starts."""
 
 from __future__ import annotations
 

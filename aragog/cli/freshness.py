@@ -144,7 +144,7 @@ def _send_changes(
     follow: bool,
 ) -> None:
     """
-    Send changes; the receiver stores the cursor up to which they were sent.
+    Send changes. The receiver stores the cursor of the last change that was sent.
 
     If the command is killed and restarted, it sends some changes again and skips none. While the
     receiver does not respond, it retries unacknowledged changes. Without `follow`, it fails

@@ -1,4 +1,4 @@
-"""`aragog run`: crawl a list of URLs on the standalone system and show the progress."""
+"""`aragog run`: start aragog on this machine if needed, crawl a list of URLs, show the progress."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """
 Show the progress of a run: a live bar on a terminal, otherwise a line every few seconds.
 
-The bar also shows what URLs are waiting for, which a sample of the messages on the server tells.
+The bar also shows what URLs are waiting for, estimated from a sample of the server's messages.
 """
 
 from __future__ import annotations

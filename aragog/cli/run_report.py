@@ -167,11 +167,7 @@ def _blocking_settings(problem: NotStored, settings: Settings) -> list[str]:
 
 
 def _operator_setting(url: str, settings: Settings) -> list[str]:
-    """
-    Return the setting with which an operator blocks a URL's host.
-
-    Empty if a live override does.
-    """
+    """Return the setting that an operator uses to block a URL's host; empty if none does."""
     if _is_overridden(url, settings.politeness.overrides_file):
         return ["politeness.overrides_file"]
     blocked = BlockedHosts(settings.politeness.blocked_hosts)

@@ -58,7 +58,7 @@ class RunTexts:
         """Total size of texts that were found but not used yet."""
 
     def begin(self, store: UrlStore, url: str) -> None:
-        """Queue a page, whose text is then extracted during the run."""
+        """Queue a page, so that its text is extracted during the run."""
         if self._names:
             self._queued.append(url)
             self.start_queued(store)

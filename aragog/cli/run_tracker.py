@@ -136,10 +136,7 @@ class RunTracker:
         outcome is counted.
         """
         self._in_other_crawls: dict[str, int] = {}
-        """
-        URLs in flight for another crawl, with the depth to which the run follows
-        them afterward.
-        """
+        """URLs in flight for another crawl, and how deep the run follows each of them afterward."""
         self._to_requeue: list[tuple[str, RequeueOptions]] = []
         self.request_id = self._followed.begin()
         """The request id of all calls that enqueue URLs of the run."""

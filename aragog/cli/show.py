@@ -1,4 +1,4 @@
-"""`aragog show`, `links`, `content`: read stored data by any spelling or alias of a URL."""
+"""`aragog show`, `links`, `content`: read stored data by any form or alias of a URL."""
 
 from __future__ import annotations
 

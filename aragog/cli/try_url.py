@@ -2,8 +2,8 @@
 `aragog try URL`: fetch a page and show what would be stored, without a running crawler or a store.
 
 Like every fetch, it obeys robots.txt and the SSRF filter, and spaces out its requests to a host. If
-a crawler is running, it takes none of the slots that the crawler reserves for the host, because
-each call fetches only one page.
+a crawler is running, the command takes none of the crawler's slots for the host, because each call
+fetches only one page.
 """
 
 from __future__ import annotations

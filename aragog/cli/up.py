@@ -1,4 +1,4 @@
-"""`aragog up`, `down`: control the standalone system."""
+"""`aragog up`, `down`: start and stop all of aragog on this machine."""
 
 from __future__ import annotations
 

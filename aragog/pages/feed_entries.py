@@ -1,5 +1,5 @@
 """
-Reads the entries of sitemaps, RSS and Atom files, whose XML may be broken. No I/O.
+Reads the entries of sitemaps, RSS and Atom files, even if their XML is broken. No I/O.
 
 An error in the XML may lose an entry but never changes one. A URL is used only if its element has
 an end tag and contains no other element, and if its text is unambiguous

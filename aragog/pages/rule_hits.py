@@ -41,7 +41,7 @@ class RuleHit:
 
     @property
     def css(self) -> str | None:
-        """The selector of the elements. None for XPath, whose elements are not highlighted."""
+        """The selector of the elements. None for XPath, since its matches are not highlighted."""
         kind, _, text = self.rule.strip().partition(":")
         if not kind.startswith("css"):
             return None

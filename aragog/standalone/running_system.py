@@ -67,7 +67,7 @@ def stop_running(run_dir: Path, *, timeout_s: float = 120.0) -> bool:
 
 def record_settings(settings: Settings) -> None:
     """
-    Record the settings of the system that this process runs.
+    Record the settings of the aragog that this process runs.
 
     Raises:
         ConfigError: the data folder cannot be written.

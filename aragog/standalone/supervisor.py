@@ -48,7 +48,7 @@ from aragog.standalone.running_system import READY
 HEALTHY_LIFETIME_S = 20.0
 MAX_BACKOFF_S = 30.0
 CHILDREN = "children"
-# A process that checks for a running system holds the lock for a few microseconds.
+# A process that checks if aragog is running holds the lock for a few microseconds.
 LOCK_ATTEMPTS = 5
 # A state overwrites the last one with the same length, which needs no space on a full disk.
 STATE_BYTES = 64
@@ -107,7 +107,7 @@ class Supervisor:
         self._lock: IO[bytes] | None = None
         self._recorded_pids: list[int] = []
         self._dead_groups: set[int] = set()
-        """Process groups of dead children, whose remaining processes this process has adopted."""
+        """Process groups of dead children. This process has adopted their remaining processes."""
         self.children: list[Child] = []
 
     def acquire(self) -> None:

@@ -214,7 +214,7 @@ def start_frontends_with_free_ports(supervisor: Supervisor, settings: Settings) 
     """
     Start the API and Flower if their ports are free; returns a message for each port in use.
 
-    Used when the system is still useful without them. Another program may have taken a port since
+    Used when aragog is still useful without them. Another program may have taken a port since
     the system started.
     """
     in_use = dict(_in_use(settings))
@@ -275,7 +275,7 @@ def memory_bytes() -> int:
 
 
 class ListenAddress(NamedTuple):
-    """An address on which a server of the system listens."""
+    """An address that one of aragog's servers listens on."""
 
     name: str
     """The server's display name."""
@@ -286,7 +286,7 @@ class ListenAddress(NamedTuple):
 
 
 def listeners(settings: Settings) -> dict[ListenAddress, bool]:
-    """Return, for each server of the system, True if its address accepts connections."""
+    """Return, for each of aragog's servers, True if its address accepts connections."""
     return {address: _accepts(address) for address in _addresses(settings)}
 
 
@@ -351,7 +351,7 @@ def release_command(pid: int) -> list[str]:
 
 def schedule_file(data_dir: Path) -> Path:
     """
-    Return the file in which beat records when tasks were last sent; losing it makes tasks run early
+    Return the file in which beat records when tasks were last sent; if it is lost, tasks run early
     once.
     """
     return data_dir / "run" / "beat"

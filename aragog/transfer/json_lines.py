@@ -65,7 +65,7 @@ class UrlRecord:
     """When each field was observed. A field without a timestamp gets the time of the import."""
     provenance: Mapping[str, str] = field(default_factory=dict)
     canonical_url: str | None = None
-    """The URL of which this one is an alias, or None if it is not an alias."""
+    """The URL that this one is an alias of, or None if it is not an alias."""
     canonical_at_ms: int | None = None
     provisional: bool = False
     due_at_ms: int | None = None

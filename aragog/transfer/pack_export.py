@@ -104,10 +104,7 @@ class _PackExport:
         self.report = PackExportReport()
 
     def copy_packs(self, packs: Packs) -> None:
-        """
-        Copy all existing packs, then packs that were created during the export when packs were
-        rewritten.
-        """
+        """Copy all existing packs, then packs that replaced rewritten ones during the export."""
         for _ in range(2):
             for file in packs.files.packs():
                 self._copy(packs, file.name)

@@ -48,7 +48,7 @@ class NamedRoutes:
     The egress routes that `request.meta["proxy"]` may name.
 
     Args:
-        egress: the routes. A request gives a route's name, or a proxy address that only it has.
+        egress: the routes. A request gives a route's name, or the proxy address of only one route.
         own_proxy: `fetch.proxy`; empty if not set.
     """
 
