@@ -1,5 +1,5 @@
 """
-The Celery tasks, which are short functions that call aragog.crawl.stages.
+The Celery tasks: short functions that call aragog.crawl.stages.
 
 In a source checkout, `tasks.fetch` is `aragog.tasks.fetch` (aragog/runtime/short_names.py).
 """
@@ -13,8 +13,8 @@ share(__name__)
 
 def __getattr__(name: str) -> Any:
     """
-    Return the app as `celery`, for `celery -A tasks`. The app is imported on first use, because
-    some processes only need the names of the tasks.
+    Return the app under the name `celery`, for `celery -A tasks`. The app is imported on first use,
+    because some processes only need the names of the tasks.
     """
     if name == "celery":
         from aragog.workers.app import app  # noqa: PLC0415

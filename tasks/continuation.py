@@ -1,5 +1,5 @@
 """
-Defer the tasks that a Celery caller linked to a fetch until the fetch's URLs are done.
+Defer the tasks that a Celery caller linked to a `fetch` task until the task's URLs are done.
 
 A Celery task is finished when it returns, and then Celery runs the tasks linked to it. But `fetch`
 returns before its URLs are done, because they wait for slots, robots.txt, and two more stages.

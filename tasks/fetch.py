@@ -38,7 +38,7 @@ def _fetch(message: dict[str, Any] | list[str] | str) -> None:
         )
     request, backend = current_task.request, current_task.app.backend
     send_all(stage.run(continuation.add_continuation(batch, request, backend)))
-    # Do this last, so that a run that fails earlier is retried with its linked tasks.
+    # Do this last, so that a run that fails earlier still has its linked tasks when it is retried.
     waited_for = continuation.waits_for_result(request, backend)
     continuation.unlink_tasks(request)
     if waited_for:

@@ -1,8 +1,8 @@
 """
 The task that runs the tasks linked to a fetch when a URL is done.
 
-It is safe to run twice, because Redis records which results were passed on, and they are not passed
-on again.
+It is safe to run twice, because Redis records which results were passed on, so none is passed on
+again.
 """
 
 from __future__ import annotations

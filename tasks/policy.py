@@ -29,8 +29,8 @@ MAX_BACKOFF_S = 60
 MAX_RETRIES = 200
 # How long a message that this version cannot read is delayed. Each attempt takes a worker 1 ms.
 RETURN_DELAY_S = 20.0
-# At the limit, a message blocks its thread for LIMIT_WAIT_S, which limits how many messages are
-# resent per second. It is then resent with the delay FULL_DELAY_S.
+# When the limit is reached, a message blocks its thread for LIMIT_WAIT_S, so only so many messages
+# are resent per second. It is then resent with the delay FULL_DELAY_S.
 LIMIT_WAIT_S = 0.25
 FULL_DELAY_S = 2.0
 
@@ -67,16 +67,16 @@ def periodic(name: str, max_running: Callable[[], int] = lambda: 1) -> Callable[
     """
     Make a function a task that beat sends periodically, with the policy of all tasks.
 
-    At most `max_running` of these tasks run in a process. A further task returns at once, because
-    beat sends the next one within seconds. A server that hangs therefore only blocks the threads of
-    one kind of work.
+    At most `max_running` of these tasks run in a process, so a server that hangs only blocks the
+    threads of one kind of work. A further task returns at once, because beat sends the next one
+    within seconds.
     """
     return stage(name, TaskLimit(max_running))
 
 
 def limited(name: str, queue: str) -> Callable[[Any], Any]:
     """
-    Make a function a task of a queue with a limited number of jobs per process (`gates.limit`).
+    Make a function a task whose queue limits the number of jobs per process (`gates.limit`).
 
     With pinlater, the other jobs stay on the server. With other brokers, the worker has already
     received them, so it sends them again with a delay, which keeps threads free for other work.
@@ -192,10 +192,11 @@ def _register(name: str, run: Callable[..., Any], *, has_result: bool) -> Any:
 
 def return_message(task: Any, reason: str, mean_delay_s: float) -> NoReturn:
     """
-    Return a message that cannot be processed now to the broker, so that another worker may get it.
+    Give a message that cannot be processed now back to the broker, so that another worker may get
+    it.
 
-    Brokers other than pinlater would deliver a requeued message at once. With those, the same
-    message is sent again with a delay.
+    Brokers other than pinlater would deliver a requeued message at once. On those, this sends the
+    same message again with a delay.
     """
     wait_s = random.uniform(0.5, 1.5) * mean_delay_s
     if is_job(task.request):
@@ -206,7 +207,7 @@ def return_message(task: Any, reason: str, mean_delay_s: float) -> NoReturn:
     )
     try:
         copy.apply_async()
-    # Requeue on any transport error, because the message must not be lost.
+    # Requeue the message on any transport error, because it must not be lost.
     except Exception as problem:
         raise RunLater(f"{reason}; resending failed: {problem}", counts=False) from problem
     raise Ignore(reason)

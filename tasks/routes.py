@@ -1,5 +1,5 @@
 """
-The names of all tasks, with the queue of each task.
+The names of all tasks, each with its queue.
 
 Stages and producers send tasks by the names in `aragog.crawl.pipeline.routing.Destination`. Beat
 enqueues the other tasks (`beat_schedule.py`).

@@ -1,5 +1,5 @@
 """
-Handles URLs that are passed to the tasks `canonicalize` and `store`; see
+Handles URLs that callers pass to the tasks `canonicalize` and `store`; see
 aragog.crawl.stages.stored_again.
 """
 

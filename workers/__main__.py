@@ -1,8 +1,8 @@
 """
-Run one process of the system.
+Run one of aragog's processes.
 
     python -m aragog.workers ROLE [options of `celery worker`]   a worker with that role (`roles`)
-    python -m aragog.workers upkeep,webhooks,beat [options …]    three roles in one process
+    python -m aragog.workers upkeep,webhooks,beat [options …]    several roles in one process
     python -m aragog.workers beat [options of `celery beat`]     the schedule
     python -m aragog.workers flower [options of Flower]          the dashboard
 
@@ -31,7 +31,7 @@ from aragog.workers.roles import BEAT, JOINED, ROLES, combined_role
 
 
 def main() -> int:
-    """Run until a signal stops the process. Returns the exit code."""
+    """Run until a signal stops the process, and return the exit code."""
     raise_limit()
     name, *options = sys.argv[1:] or [""]
     if name == BEAT:

@@ -114,7 +114,7 @@ worker_init.connect(_gate_fetches, weak=False)
 
 
 def _release_urls(**_: Any) -> None:
-    """Release URLs from their domains' waiting lines, in workers of the `fetch` queue."""
+    """Release URLs that wait for a slot of their domain, in workers of the `fetch` queue."""
     from aragog.bootstrap.stages import connect_release  # noqa: PLC0415 - not for producers
     from aragog.crawl.stages.release import ReleaseThread  # noqa: PLC0415 - see above
 
@@ -165,8 +165,8 @@ app.conf.task_queues = (
     *_declared.values(),
     *(_declared.new_missing(queue.value) for queue in Queue),
 )
-# With pinlater, this gives a job its task's outcome. Otherwise a failed task's job would be
-# SUCCEEDED.
+# With pinlater, this passes the task's outcome to its job. Otherwise the job of a failed task would
+# be SUCCEEDED.
 follow(app)
 
 

@@ -1,9 +1,9 @@
 """
-Keeps beat's log short while the broker does not accept messages.
+Keeps the log of beat, the scheduler, short while the broker does not accept messages.
 
 Beat logs a traceback of about 2.5 KB for each task that it cannot send, several per second. While a
-broker was full for an hour, this took 40 MB. The filter keeps one line per minute, with the number
-of lines that were dropped.
+broker was full for an hour, this took 40 MB. The filter keeps one line per minute and adds how many
+lines it dropped.
 """
 
 from __future__ import annotations

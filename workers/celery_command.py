@@ -1,5 +1,5 @@
 """
-`celery aragog`, which lists the roles of aragog's workers, each with its queues.
+`celery aragog`: lists the roles of aragog's workers, each with its queues.
 
 Celery loads the entry points in `celery.commands` before it looks for the app given by `-A`.
 Loading this entry point provides the module `workers`, so `celery -A workers worker` works in any

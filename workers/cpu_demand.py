@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 CHECK_INTERVAL_S = 0.5
-# CPU demand as a fraction of the time since the previous check. Above the first value the limit
-# falls, below the second it rises. `aragog plan` assumes half a core.
+# The CPU demand as a fraction of the time since the previous check. Above the first value, the
+# limit falls; below the second, it rises. `aragog plan` assumes half a core.
 BUSY_SHARE, FREE_SHARE = 0.8, 0.5
 STEP = 4
 THREADS = Path("/proc/self/task")
@@ -23,10 +23,11 @@ THREADS = Path("/proc/self/task")
 
 class LimitByDemand:
     """
-    A limit for a queue's jobs, for `gates.limit`: between two numbers, depending on CPU demand.
+    A limit for `gates.limit` on a queue's jobs. It moves between two numbers, depending on CPU
+    demand.
 
-    It starts low and rises only while it is reached, so that jobs that arrive after an idle time do
-    not use all threads at once.
+    It starts low and rises only while the process holds that many jobs, so that jobs that arrive
+    after an idle time do not use all threads at once.
 
     Args:
         min_jobs: the minimum limit.
@@ -77,8 +78,8 @@ def needed_cpu_s() -> float:
     """
     Return the CPU seconds that this process's threads used and, on Linux, waited for.
 
-    Waiting counts, because a process that competes with others needs its core even if it gets
-    little of it.
+    Waiting counts too: a process that competes with others may get little CPU time but still needs
+    its core.
     """
     needed_ns = 0
     try:

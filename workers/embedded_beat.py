@@ -1,4 +1,4 @@
-"""Runs beat as a thread of a worker, which saves a process of 25 MB if one machine runs both."""
+"""Runs beat as a thread of a worker. If a machine runs both, this saves a process of 25 MB."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class EmbeddedBeat:
     Runs beat while its worker runs.
 
     An error that Celery's beat does not handle would end only this thread, and no more tasks would
-    be sent. It therefore stops the worker, whose supervisor restarts both.
+    be sent. This class then stops the worker, and the worker's supervisor restarts both.
     """
 
     def __init__(self, app: Celery, *, first_delay_s: float = FIRST_DELAY_S) -> None:
@@ -39,7 +39,7 @@ class EmbeddedBeat:
         self._stopped = threading.Event()
 
     def start(self, sender: Any, **_: Any) -> None:
-        """Start beat. `sender` is the worker's consumer, whose options also apply to beat."""
+        """Start beat. `sender` is the worker's consumer; its options also apply to beat."""
         with (
             self._stopping_worker_on_error()
         ):  # Celery would only log an exception of this receiver

@@ -1,4 +1,4 @@
-"""Lowers this process's priority, so that other processes of the machine run first."""
+"""Lowers this process's priority, so that other processes on the machine run first."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def be_nice(niceness: int) -> None:
     Raise the niceness of this process, and of its scheduling group if it leads a session.
 
     Linux with CONFIG_SCHED_AUTOGROUP shares the CPU among sessions and compares the niceness of
-    processes only within a session (sched(7)). Only the first process of a session, such as each
-    process that `aragog up` starts, sets the group's niceness. Any other process might change the
+    processes only within a session (sched(7)). Only the first process of a session sets the group's
+    niceness, as each process that `aragog up` starts does. Any other process might change the
     niceness of a whole terminal.
     """
     os.nice(niceness)

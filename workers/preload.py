@@ -13,8 +13,8 @@ from aragog.workers.app import app
 from richpins.page_types import page_types
 from urlspelling.domain import registered_domain
 
-# A page creates several thousand objects without cycles, and with the default threshold the garbage
-# collector would look for cycles after every 700.
+# A page creates several thousand objects without cycles. With the default threshold, the garbage
+# collector would look for cycles after every 700 objects.
 GC_THRESHOLD = 20_000
 # After this time (5 ms by default), a thread that waits for the GIL makes the running thread
 # release it. If many threads mostly wait for the network, a short time only causes more switches.
@@ -45,11 +45,11 @@ CELERY_MODULES = (
 def preload() -> None:
     """
     Import the modules that tasks need, create the tasks, read the public suffix list, exclude all
-    of it from garbage collection, and increase the GIL's switch interval.
+    of them from garbage collection, and increase the GIL's switch interval.
 
     Forked children share this memory. Otherwise each child would read the list (50 ms) and import
-    the page types (30 ms) with its first page, and creating the tasks and garbage collection would
-    copy the parent's memory into each child.
+    the page types (30 ms) when its first page arrives. Each child would also copy the parent's
+    memory when it creates the tasks and collects garbage.
     """
     app.loader.import_default_modules()  # the tasks and everything they import
     app.finalize()

@@ -5,11 +5,11 @@ Worker roles: the queues, pool and size of each role.
 robots.txt, so that both share the connections to a host; `share_threads` keeps each kind of work
 from using up the other's threads. `canonicalize` needs CPU time, so it uses processes. `store`
 waits for disks and gateways and needs little CPU time, so it uses threads: a few that write, and
-many that wait for their pack. `upkeep` runs the tasks that beat starts, and writes watches, which
-have their own queue and thread. `render` is only needed if `rendering.hosts` lists hosts; its
-threads wait for browsers, and the browser processes use the CPU. A role is just a set of
-command-line options: any Celery worker that you start by hand with the same queues does the same
-work.
+many that wait until the pack with their pages' content is stored. `upkeep` runs the maintenance
+tasks that beat, the scheduler, starts. It also writes watches, which have their own queue and
+thread. `render` is only needed if `rendering.hosts` lists hosts; its threads wait for browsers, and
+the browser processes use the CPU. A role is just a set of command-line options: any Celery worker
+that you start by hand with the same queues does the same work.
 
 With brokers other than pinlater, the number of jobs that a process takes from one queue cannot be
 limited. Slow robots.txt files would then use up all `fetch` threads, so `upkeep` consumes their
@@ -43,7 +43,7 @@ class Role:
     queues: tuple[str, ...]
     pool: Literal["threads", "prefork", "solo"]
     concurrency: int
-    """How many batches one worker processes concurrently."""
+    """How many batches a worker processes concurrently."""
     niceness: int = 0
     """The niceness of the worker's process; see `aragog.workers.niceness`."""
 
@@ -87,20 +87,23 @@ MIN_FETCHES = 8
 WATCHES_THREADS = 1
 
 
-# How many descriptors a thread needs per SQLite file that it reads, for the file and its log.
+# How many descriptors a thread needs for each SQLite file that it reads: the file and its log.
 FILES_PER_SHARD = 2
 # How many sockets a thread needs: to Redis, and to the store if the store is a server.
 SOCKETS_PER_THREAD = 4
 
 
 def files_per_thread(store: StoreSettings) -> int:
-    """Return the maximum number of descriptors of a worker thread, not counting its requests."""
+    """Return how many descriptors a worker thread needs at most, not counting its requests."""
     shards = store.sqlite_shards if store.engine == "sqlite" else 0
     return SOCKETS_PER_THREAD + FILES_PER_SHARD * shards
 
 
 def configured_role(role: str, settings: Settings) -> Role:
-    """Return the role for the configured broker, with as many threads as open files allow."""
+    """
+    Return the role for the configured broker, with as many threads as the limit on open files
+    allows.
+    """
     default, workers = ROLES[role], settings.workers
     concurrency, queues = getattr(workers, role) or default.concurrency, default.queues
     robots_role = "fetch"
@@ -127,12 +130,13 @@ JOINED = ("upkeep", "webhooks")
 
 def combined_role(roles: Sequence[str], settings: Settings) -> Role:
     """
-    Return the role of a process with several roles, with the queues and threads of all of them.
+    Combine several roles into one role for a process, with the queues and threads of all of them.
 
     The niceness is that of the first role.
 
     Args:
-        roles: one role, or those in `JOINED`; either way, beat can be added as a thread.
+        roles: one role, or several of those in `JOINED`. In both cases, beat can be added as a
+            thread.
         settings: the broker and the thread counts.
 
     Raises:
@@ -158,11 +162,12 @@ def share_upkeep(concurrency: int, workers: WorkerSettings, queues: Collection[s
     Limit the webhook, watch and upkeep jobs in a process that consumes several of these queues.
 
     A slow webhook receiver then does not delay compaction, and a million watches do not delay
-    refreshes. On brokers where such a process fetches robots.txt files, slow ones delay neither.
+    refreshes. On brokers where such a process fetches robots.txt files, slow robots.txt files delay
+    neither.
 
     Args:
-        concurrency: the worker's concurrency; webhooks and upkeep each get a share in proportion to
-            their settings, and watches get one thread of upkeep's share.
+        concurrency: the worker's concurrency. Webhooks and upkeep each get a share in proportion to
+            their settings; watches get one thread of upkeep's share.
         workers: the settings.
         queues: the queues that the worker consumes.
     """
@@ -208,8 +213,8 @@ def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> Non
 
 def reserve_store_threads(concurrency: int, queues: Collection[str]) -> None:
     """
-    Keep threads free for urgent batches in a `store` process, whose threads may all wait for a
-    pack.
+    Keep threads free for urgent batches in a `store` process, because all other threads may be
+    waiting for a pack.
 
     Args:
         concurrency: the worker's concurrency.

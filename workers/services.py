@@ -1,5 +1,5 @@
 """
-The pipeline of this process. It connects on first use, and therefore after a fork.
+The pipeline of this process. It connects on first use, so a forked child connects after the fork.
 
 Sockets and SQLite connections do not survive a fork, so each prefork child opens its own. Every
 call checks the process id, which takes 0.1 µs.
@@ -58,8 +58,8 @@ def run_in_store_thread(work: Callable[[], T], *, urgent: bool = False) -> T:
     Run a function in one of the process's `workers.store` threads, and return its result.
 
     Only these threads have connections to every SQLite file. Threads that just wait for a pack need
-    none. Urgent work has the same number of threads of its own and does not wait for other work,
-    because up to a thousand pages must be written at once when a pack has been stored.
+    none. When a pack has been stored, up to a thousand pages must be written at once. Urgent work
+    does not wait for them: it has the same number of threads of its own.
     """
     context = contextvars.copy_context()
     return _store_threads(os.getpid(), urgent).submit(context.run, work).result()
@@ -67,7 +67,7 @@ def run_in_store_thread(work: Callable[[], T], *, urgent: bool = False) -> T:
 
 @lru_cache(maxsize=2)
 def _store_threads(_pid: int, urgent: bool) -> ThreadPoolExecutor:
-    """Return the threads of this process. A fork has its own."""
+    """Return the threads of this process. A forked child has its own."""
     name = "store-urgent" if urgent else "store"
     return ThreadPoolExecutor(process_settings().workers.store, name)
 

@@ -1,4 +1,4 @@
-"""A scheduler for beat that still sends tasks after the machine's clock was set back."""
+"""A scheduler for beat that keeps sending tasks after the machine's clock was set back."""
 
 from __future__ import annotations
 

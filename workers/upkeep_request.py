@@ -1,9 +1,9 @@
 """
-Reports only failures of upkeep tasks to Flower.
+Reports only failures of upkeep tasks (periodic maintenance) to Flower.
 
-Beat starts six upkeep tasks, together about 50 times per minute, even when nothing is crawled.
-Flower remembers a limited number of tasks, so these would push a crawl's tasks out of its list. The
-page of the queue `upkeep` shows all of them. `celeryconfig.task_annotations` refers to this class.
+Beat starts six kinds of upkeep tasks, about 50 per minute, even when nothing is crawled. Flower
+remembers a limited number of tasks, so these would push a crawl's tasks out of its list. The page
+of the queue `upkeep` shows all of them. `celeryconfig.task_annotations` refers to this class.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ REPORTED_EVENTS = frozenset({"task-failed", "task-retried", "task-rejected"})
 
 
 class UpkeepJobRequest(JobRequest):
-    """A task in a worker that only reports failures to Flower. Its `send_events` is off."""
+    """A request for an upkeep task; reports only failures to Flower. Its `send_events` is off."""
 
     def send_event(self, type: str, **fields: Any) -> None:  # noqa: A002 - as Celery names it
-        """Send the event if it reports a failure, with the task's name from its arrival event."""
+        """Send the event if it reports a failure. Adds the task's name, which Flower lacks."""
         if type in REPORTED_EVENTS and self._eventer and self._eventer.enabled:
             self._eventer.send(type, uuid=self.id, name=self.name, **fields)

@@ -5,9 +5,9 @@ An add-on is a folder in `aragog/addons`. Its `__init__` imports nothing and dec
 provides:
 
     COMMANDS        the name of a command → its module, its attribute, its first help line
-    READS_FORMATS   a format of `aragog store import` → `module:function`, as `read_captures`
+    READS_FORMATS   a format of `aragog store import` → `module:function`, like `read_captures`
     WRITES_FORMATS  a format of `aragog store export`, and the suffix of its files →
-                    `module:function`, as `export_warc`
+                    `module:function`, like `export_warc`
     SENDS_CHANGES   the URL scheme of `aragog changes --to` → `module:function`, which
                     opens a `ChangeReceiver`
 
@@ -29,13 +29,13 @@ PACKAGE = "aragog.addons"
 
 
 class ChangeReceiver(Protocol):
-    """Another system that receives changes and stores the cursor of the most recent one."""
+    """
+    Another system, such as Kafka, that receives changes. It stores the cursor of the latest change
+    that it received.
+    """
 
     def position(self) -> str | None:
-        """
-        Return the cursor after the most recent changes that it received, or None if it received
-        none.
-        """
+        """Return the cursor after the latest change that it received, or None without one."""
 
     def send(self, changes: Sequence[dict[str, Any]], cursor: str) -> None:
         """

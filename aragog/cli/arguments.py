@@ -1,6 +1,6 @@
 """
-Option types that validate values before anything is opened. After a typo, a command prints a hint
-and exits with status 2.
+Option types that validate values before a command opens anything. After a typo, the command prints
+a hint and exits with status 2.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ class Instant(click.ParamType):  # type: ignore[type-arg] # generic since click 
 
 class Since(Instant):
     """
-    A time in the past, given as an age such as `1h` (s, m, h, d) or as for `Instant`.
+    A time in the past, given as an age such as `1h` (s, m, h, d) or in a form that `Instant`
+    accepts.
 
     It is converted to ms since the epoch.
     """
@@ -121,7 +122,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg] # generic since click
 
 
 class Host(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
-    """A host or domain, converted to its spelling in normalized URLs."""
+    """A host or domain, converted to its form in normalized URLs."""
 
     name = "host"
 
@@ -196,8 +197,8 @@ class FieldNames(click.ParamType):  # type: ignore[type-arg] # generic since cli
     Names of fields, separated by commas.
 
     Args:
-        known: reject names that look like extracted fields, but that no extractor produces and
-            `store.field_formats` does not declare. For commands that read more than one page.
+        known: reject a name that looks like an extracted field if no extractor produces it and
+            `store.field_formats` does not declare it. For commands that read more than one page.
     """
 
     name = "names"
@@ -223,7 +224,7 @@ class FieldNames(click.ParamType):  # type: ignore[type-arg] # generic since cli
 
 def check_known(names: Iterable[str]) -> None:
     """
-    Reject names as `FieldNames(known=True)` does.
+    Reject the names that `FieldNames(known=True)` rejects.
 
     Raises:
         click.BadParameter: the message contains the first unknown field.
@@ -289,8 +290,8 @@ def did_you_mean(name: str, names: Collection[str]) -> str:
 
 def absent_fields(names: Iterable[str] | None, present: Collection[str]) -> str:
     """
-    Return `; no page has …` if no page has some of these fields, because their names may be
-    misspelled; otherwise an empty string.
+    Return `; no page has …` if no page has some of these fields, since their names may be
+    misspelled. Otherwise return an empty string.
     """
     absent = [repr(name) for name in names or () if name not in present]
     return f"; no page has {' or '.join(absent)}" if absent else ""

@@ -1,4 +1,4 @@
-"""The option `--extractor`, which adds functions from Python files to a command's system."""
+"""The option `--extractor`: adds functions from Python files to the crawler a command starts."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ extractor_option = click.option(
 
 def use_extractors(names: Sequence[str]) -> None:
     """
-    Add extractors to the settings of this process and of the system that it starts.
+    Add extractors to the settings of this process and of the crawler that it starts.
 
     Raises:
-        ConfigError: an extractor cannot be loaded, or a system is running with other extractors.
+        ConfigError: an extractor cannot be loaded, or aragog is running with other extractors.
     """
     if not names:
         return

@@ -131,8 +131,8 @@ def start(name: str, seeds: tuple[str, ...], *, refresh: bool, **options: Any) -
 
 def _secret(control: CrawlControl, name: str) -> dict[str, str]:
     """
-    Return a new secret for signing a crawl's notifications, and print it; empty if the crawl has
-    one.
+    Return a new secret for signing a crawl's notifications, and print it. Returns "" if the crawl
+    already has a secret.
     """
     record = control.registry.read().records.get(name)
     if record is not None and record.notify_secret:
@@ -143,7 +143,7 @@ def _secret(control: CrawlControl, name: str) -> dict[str, str]:
 
 
 def _changed_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that were given, with the names that crawl records use."""
+    """Return the options that were given, by the names that crawl records use for them."""
     changed = {name: value for name, value in options.items() if value not in (None, ())}
     if "until" in changed:
         changed["until_ms"] = changed.pop("until")

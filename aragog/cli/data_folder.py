@@ -1,4 +1,4 @@
-"""Finds the settings of a command: those of the system that runs in its data folder, or its own."""
+"""Finds a command's settings: those of the aragog that runs in its data folder, or its own."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _REPORTED = "aragog.differing_settings_reported"
 
 def command_settings() -> Settings:
     """
-    Return the settings of the system that runs in the data folder, or else this process's settings.
+    Return the settings of the aragog that runs in the data folder, or else this process's settings.
 
-    Prints the settings of this command that differ from the system's to standard error, once.
+    Prints settings of this command that differ from those in use to standard error, once.
 
     Raises:
         ConfigError: a setting is invalid.

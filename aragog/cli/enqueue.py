@@ -40,7 +40,7 @@ from urlspelling import normalize
 # Browsers limit URLs to 2 MB, and servers to 8 to 64 KB.
 MAX_LINE_BYTES = 65_536
 MAX_SHOWN_CHARS = 200
-# Prepended to a string to make sure that it is an invalid URL.
+# Prepended to a string so that it is certainly an invalid URL.
 INVALID_PREFIX = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -71,7 +71,7 @@ def enqueue(source: tuple[str, ...], *, as_json: bool, **arguments: Any) -> None
                     echo_json(to_json(shown_result, BUILT_IN))
                 if result.status not in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING):
                     _report(progress, result, line_source)
-        finally:  # even after Ctrl-C or a lost broker, show how many were enqueued
+        finally:  # even after Ctrl-C or if the broker is lost, show how many were enqueued
             progress.stop()
             if counts or sys.exception() is None:
                 echo(summary(counts), err=True) if as_json else note(summary(counts))
@@ -82,14 +82,17 @@ def enqueue(source: tuple[str, ...], *, as_json: bool, **arguments: Any) -> None
 
 
 def summary(counts: Mapping[EnqueueStatus, int]) -> str:
-    """Return the number of URLs with each status as text, without rare statuses that are 0."""
+    """
+    Return the number of URLs with each status as text. A rare status is left out if its number is
+    0.
+    """
     always_shown = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING, EnqueueStatus.INVALID)
     statuses = [status for status in EnqueueStatus if status in always_shown or counts.get(status)]
     return ", ".join(f"{counts.get(status, 0)} {status.value}" for status in statuses)
 
 
 def _wait_reporter() -> Callable[[SlowDown], None]:
-    """Return a callback that reports once that new URLs have to wait."""
+    """Return a callback that reports, only once, that new URLs have to wait."""
     reported = False
 
     def on_wait(refusal: SlowDown) -> None:
@@ -103,7 +106,7 @@ def _wait_reporter() -> Callable[[SlowDown], None]:
 
 def require_contact(urls: Iterable[str], settings: Settings) -> Iterator[str]:
     """
-    Yield the lines unchanged, including invalid URLs, which are reported with their result.
+    Yield the lines unchanged. Invalid URLs are yielded too; they are reported with their result.
 
     Raises:
         ConfigError: a URL must not be fetched without a contact in the settings. The demo needs
@@ -166,7 +169,8 @@ class LineReader:
     which makes it invalid, so that endless input cannot fill the memory.
 
     Raises:
-        BadInput: a source is neither a URL nor a readable file; nothing was read yet.
+        BadInput: a source is neither a URL nor a readable file. Nothing has been read at that
+            point.
     """
 
     def __init__(self, sources: Sequence[str], progress: Progress) -> None:
@@ -178,7 +182,7 @@ class LineReader:
             raise BadInput("\n".join(problems))
 
     def line_sources(self) -> Iterator[LineSource]:
-        """Yield the source of each line, in order. Read a source after its line's result."""
+        """Yield the source of each line, in order. Read a line's source after its result."""
         index = 0
         while True:
             if index == len(self._line_sources):
@@ -247,8 +251,8 @@ def _raw_lines(file: IO[bytes]) -> Iterator[bytes]:
 
 def _decode_line(line: bytes) -> tuple[str, str | None]:
     """
-    Return the line as a string, and why it cannot be a URL, or None. If it cannot, the string is no
-    URL either.
+    Return the line as a string, and the reason why it cannot be a URL, or None. If there is a
+    reason, the string is not a URL either.
 
     Only UTF-8 is decoded, because guessing another encoding could result in a different URL.
     """

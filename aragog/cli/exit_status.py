@@ -1,16 +1,14 @@
 """
 The exit statuses of all commands; docs/cli.md lists them.
 
-A refusal by robots.txt and a 404 are outcomes, so a command that reports them has succeeded.
+A refusal by robots.txt or a 404 is an outcome, so a command that reports it has succeeded.
 """
 
 from __future__ import annotations
 
 DONE = 0
 FAILED = 1
-"""
-Something failed here: invalid settings, a server that does not respond, an unhealthy component.
-"""
+"""Something failed on our side: invalid settings, an unresponsive server, a faulty component."""
 UNUSABLE = 2
 """The call is invalid: an unknown option, file or value; or there is nothing to do."""
 WAITING = 3

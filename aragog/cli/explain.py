@@ -1,4 +1,4 @@
-"""`aragog explain` and `aragog status`: show the state of a URL and of the whole system."""
+"""`aragog explain` and `aragog status`: show the state of a URL and of all of aragog."""
 
 from __future__ import annotations
 

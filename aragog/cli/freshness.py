@@ -105,7 +105,10 @@ def changes(
 def _change_pages(
     opened: UrlStore, cursor: str | None, selection: Mapping[str, str | None], *, follow: bool
 ) -> Iterator[change_feed.ChangePage]:
-    """Yield pages of the feed after a cursor; endless with `follow`, including empty pages."""
+    """
+    Yield pages of the feed after a cursor. With `follow`, this is endless and yields empty pages
+    too.
+    """
     position = opened.feed.end() if cursor == "now" else cursor
     while True:
         page = call_operation(
@@ -141,10 +144,11 @@ def _send_changes(
     follow: bool,
 ) -> None:
     """
-    Send changes; the receiver stores the cursor up to which they were sent.
+    Send changes. The receiver stores the cursor of the last change that was sent.
 
-    If this is killed and restarted, it sends some changes again and skips none. While the receiver
-    does not respond, it retries unacknowledged changes; without `follow` it fails instead.
+    If the command is killed and restarted, it sends some changes again and skips none. While the
+    receiver does not respond, it retries unacknowledged changes. Without `follow`, it fails
+    instead.
     """
     count = 0
     for page in _change_pages(opened, receiver.position() or cursor, selection, follow=follow):
@@ -309,8 +313,8 @@ def _due_facts(opened: UrlStore, url: str) -> Iterator[tuple[str, str]]:
 
 def _budget_facts(opened: UrlStore, url: str, state: RefreshState) -> Iterator[tuple[str, str]]:
     """
-    Yield what a crawl budget means for this page, if more of its domain is due than its rate
-    allows.
+    Yield what a crawl budget means for this page, if more URLs of its domain are due than the
+    domain's rate allows.
     """
     names = {registered_domain(url), host(url)}
     budget = max(opened.schedule.budgets(sorted(names)).values(), key=lambda b: b.price_s)

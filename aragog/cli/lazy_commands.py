@@ -1,4 +1,4 @@
-"""Commands whose modules are imported on use, so that `--help` and errors are fast."""
+"""Commands whose modules are imported on use, so that `--help` and error messages are fast."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """
 `aragog new URL …`: write a settings file with rules guessed from example pages of one site.
 
-It fetches the pages as `aragog try` does, writes `aragog.toml` and `urls.txt`, and shows what the
-rules find and the command that runs them.
+It fetches the pages as `aragog try` does, and writes `aragog.toml` and `urls.txt`. It shows what
+the rules find, and the command that crawls with them.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _rows(kind: GuessedKind, pages: Sequence[Document]) -> Iterator[tuple[str, s
 
 
 def _output_args(guess: Guess) -> str:
-    """Return the argument of -O for a first run, with --items if there are several kinds."""
+    """Return the argument of -O for a first run, with --items for several kinds of items."""
     names = [kind.name for kind in guess.kinds] or ["pages"]
     return f"{names[0]}.csv" + (f" --items {names[0]}" if len(names) > 1 else "")
 

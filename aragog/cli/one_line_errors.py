@@ -85,7 +85,7 @@ def _show(error: click.ClickException) -> None:
 
 
 def _report(error: Exception) -> None:
-    # Imported here, because commands that succeed need neither.
+    # These are imported here, because commands that succeed need neither.
     from aragog.cli.error_hints import remedy  # noqa: PLC0415
     from aragog.cli.terminal import verbosity  # noqa: PLC0415
 
@@ -134,7 +134,7 @@ def _is_closed(stdout: TextIO) -> bool:
 
 
 def _discard_output() -> None:
-    """Discard unwritten output, which Python would otherwise try to write again when it exits."""
+    """Discard unwritten output; otherwise Python tries to write it again when it exits."""
     try:
         sys.stdout.flush()
     except OSError:

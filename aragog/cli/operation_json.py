@@ -1,4 +1,4 @@
-"""Runs API operations on the store in the settings, and converts results to the HTTP API's JSON."""
+"""Runs API operations on the store in the settings; converts results to the HTTP API's JSON."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """
-Fetches individual pages for `aragog try` and `aragog new`, which need no running system.
+Fetches single pages for `aragog try` and `aragog new`, even if no crawler is running.
 
 As in every fetch, robots.txt is obeyed, the SSRF filter applies, and requests to the same host are
-spaced out. The slots of a running system are not used.
+spaced out. If a crawler is running, these requests take none of the slots that it reserves for a
+host.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class _RobotsGate(_IntervalGate):
 
 
 class _RobotsFileGate(OpenGate):
-    """The gate for fetching robots.txt itself. It allows any redirect."""
+    """The gate for fetching a robots.txt file itself. It allows any redirect."""
 
     def __init__(self, interval_gate: _IntervalGate) -> None:
         self._interval_gate = interval_gate

@@ -1,4 +1,4 @@
-"""Progress displays of long commands, on a terminal."""
+"""Progress displays for long commands, on a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aragog run`: crawl a list of URLs on the standalone system and show the progress."""
+"""`aragog run`: start aragog on this machine if needed, crawl a list of URLs, show the progress."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from aragog.transfer.rows import EXTENSIONS
 
 SERVERS_AFTER_S = 10.0
 """
-A run that stops its system at the end starts Flower and the API only after this time. Starting them
-takes a second of CPU time, which would delay the first pages, and short runs end before they are
-used.
+If a run started the crawler and stops it at the end, it starts Flower and the API only after this
+time. Starting them takes a second of CPU time, which would delay the first pages, and short runs
+end before anybody uses them.
 """
 
 
@@ -127,12 +127,13 @@ def run(
 
 def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
     """
-    Crawl the demo sites with separate settings, and with free ports if the default ones are in use.
+    Crawl the demo sites with separate settings, and with free ports if the default ports are in
+    use.
 
     Some of its URLs are supposed to be refused or to fail.
 
     Raises:
-        ConfigError: a system is running in the data folder.
+        ConfigError: aragog is already running in the data folder.
     """
     data_dir = load_settings().data_dir.absolute()
     if pid := running_pid(data_dir / "run"):
@@ -158,7 +159,7 @@ def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
 
 def _run_on_system(crawl: Crawl, *, keep: bool) -> RunResult:
     """
-    Crawl on the running system, or start a system, which keeps running afterward if `keep`.
+    Crawl with the aragog that is running, or start one. With `keep`, it keeps running afterward.
 
     Raises:
         SystemExit: a signal stopped the run while URLs waited. The status is 128 plus its number,

@@ -2,11 +2,11 @@
 Reports the pages that `aragog run --refresh` found to be new, changed or gone.
 
 It first enqueues the crawl's stored pages that no page links to any more, because only a fetch can
-show that they are gone. Then it compares all pages with the time up to which an earlier run has
-reported changes, which is in the crawl's record (`told_ms`).
+show that they are gone. The crawl's record contains the time up to which earlier runs have reported
+changes (`told_ms`). All pages that changed after that time are reported.
 
 A run that is killed does not advance that time, so the next run reports the changes of both. The
-time is advanced after everything was reported; if the run is killed just before, the changes are
+time is advanced after everything was reported, so if the run is killed just before, the changes are
 reported again.
 """
 
@@ -42,7 +42,7 @@ class RunChanges:
     The changes of a run's crawl.
 
     Args:
-        settings: the system's settings.
+        settings: the settings of the aragog that runs the crawl.
         store: contains the crawl's pages.
         record: the crawl's record after the run has started it.
     """
@@ -69,11 +69,11 @@ class RunChanges:
         priority: int,
     ) -> int:
         """
-        Enqueue the pages of the crawl that the run has not reached; returns how many there are.
+        Enqueue the crawl's pages that the run has not reached. Returns how many there are.
 
-        Call this when everything that the run reaches through links is done. A repeated call
-        enqueues the pages that are not done yet, which changes nothing. Pages that were given up
-        are skipped.
+        Call this when everything that the run reaches through links is done. It is safe to call it
+        again: pages that are not done yet are then enqueued a second time, which changes nothing.
+        Pages that were given up are skipped.
         """
         urls = (page.url for page in self._pages() if _needs_fetch(page, tracker))
         count = 0
@@ -93,7 +93,10 @@ class RunChanges:
         return count
 
     def finish(self) -> None:
-        """Record that changes were reported up to the last call of `report`, or else up to now."""
+        """
+        Record that changes were reported up to the last call of `report`. Without such a call,
+        record the current time.
+        """
         until_ms = self._until_ms or self._now_ms()
         with suppress(BadInput):  # the crawl was deleted in the meantime
             self._registry.note(self._record, told_ms=until_ms)

@@ -1,4 +1,4 @@
-"""Run a crawl on a running system: enqueue the URLs, wait for them, and report."""
+"""Run a crawl on a running aragog: enqueue the URLs, wait for them, and report."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class RunResult(NamedTuple):
     finished: bool
     """False if the run was stopped before all URLs were done."""
     lines: Mapping[EnqueueStatus, int]
-    """Number of lines of the list by status."""
+    """Number of lines in the list of URLs, by status."""
 
     @property
     def status(self) -> int:
@@ -70,7 +70,7 @@ class RunResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crawl:
-    """One run on a running system: enqueue the URLs, wait for them, and report."""
+    """One run on a running aragog: enqueue the URLs, wait for them, and report."""
 
     settings: Settings
     urls: Iterable[str]
@@ -81,7 +81,7 @@ class Crawl:
 
     def run(self, tick: Callable[[], bool]) -> RunResult:
         """
-        Crawl until all URLs are done, or until `tick`, which is called often, returns False.
+        Crawl until all URLs are done, or until `tick` returns False. `tick` is called often.
 
         Raises:
             ConfigError: the settings do not permit fetching one of the URLs.
@@ -127,17 +127,14 @@ class Crawl:
     def _enqueue_unlinked(
         self, changes: RunChanges, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
     ) -> int:
-        """
-        Enqueue stored pages of the crawl that the run has not reached; returns how
-        many there are.
-        """
+        """Enqueue the crawl's stored pages that the run has not reached; returns their number."""
         if not tracker.is_done or not self.options.reports_changes:
             return 0
         wait = partial(_wait_for_capacity, tick, self.console)
         return changes.enqueue_unlinked(client, tracker, wait, priority=self.options.priority)
 
     def _wrap_tick(self, store: UrlStore, tick: Callable[[], bool]) -> Callable[[], bool]:
-        """Wrap `tick` so that it also continues finding the texts of stored pages."""
+        """Wrap `tick` so that it also continues extracting the texts of stored pages."""
         output = self.options.output
 
         def tick_and_start_texts() -> bool:
@@ -160,8 +157,8 @@ class Crawl:
         self, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
     ) -> tuple[list[str], Mapping[EnqueueStatus, int], bool]:
         """
-        Enqueue the lines; returns some normalized URLs, counts by status, and True if all were
-        sent.
+        Enqueue the lines. Returns some normalized URLs, counts by status, and True if all lines
+        were sent.
         """
         by_status: Counter[EnqueueStatus] = Counter()
         first: list[str] = []
@@ -194,7 +191,7 @@ class Crawl:
     def _enqueue_again(
         self, client: Aragog, tracker: RunTracker, urls: Sequence[str], options: RequeueOptions
     ) -> Iterable[EnqueueResult]:
-        """Re-enqueue URLs that were in flight for another crawl."""
+        """Enqueue URLs again that were in flight (being processed) for another crawl."""
         return client.enqueue_all(urls, **self._options(tracker) | options._asdict())
 
     def _options(self, tracker: RunTracker) -> dict[str, Any]:
@@ -256,7 +253,10 @@ class Crawl:
 
 
 def _show_best(store: UrlStore, urls: Sequence[str], console: Console) -> str | None:
-    """On a terminal, show one of the pages as a card; returns its URL, or None if none is shown."""
+    """
+    On a terminal, show one of the pages as a card. Returns the page's URL, or None if no page is
+    shown.
+    """
     if not console.is_terminal or console.quiet:
         return None
     record = best_record(store, urls)
@@ -267,14 +267,17 @@ def _show_best(store: UrlStore, urls: Sequence[str], console: Console) -> str | 
 
 
 def _wait_for_capacity(tick: Callable[[], bool], console: Console, refusal: SlowDown) -> None:
-    """Wait before the next attempt. Raises `refusal` if the run is stopped."""
+    """Wait before the next attempt. Raises `refusal` if the run is stopped during the wait."""
     if not tick():
         raise refusal
     warn(console, f"waiting: {refusal}")
 
 
 def program() -> str:
-    """Return the command of this program: its name if it is on the PATH, else its relative path."""
+    """
+    Return the command that runs this program: its name if it is on the PATH, otherwise its relative
+    path.
+    """
     if shutil.which("aragog"):
         return "aragog"
     script = Path(sys.argv[0])

@@ -1,4 +1,4 @@
-"""Evaluate the options of `aragog run`: enqueue options, output file, the crawl's name."""
+"""Evaluates the options of `aragog run`: enqueue options, output file, the crawl's name."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class RunOptions:
     refresh: bool
     priority: int = PRIORITY_DEFAULT
     output: RunOutput | None = None
-    """The file to which pages are written."""
+    """The file that pages are written to."""
     crawl: str = "run"
     """The name of the crawl that the URLs belong to."""
     reports_changes: bool = False
     """True if the run enqueues every stored page of the crawl and reports what changed."""
     changes: Path | None = None
-    """The file to which the changes are written."""
+    """The file that the changes are written to."""
 
 
 def changes_path(file: str | None, *, refresh: bool) -> Path | None:

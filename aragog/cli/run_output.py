@@ -2,10 +2,10 @@
 The records that `aragog run -O` and `-o` write: one per page, with selected fields and plain
 values.
 
-A name without a prefix refers to the first of these that a page has: the field of a rule
-(`site.price`), of an extractor (`books.price`), or of every page (`page.title`). In JSON, numbers
-keep their stored digits. A table column has the narrowest type for all of its values, or contains
-JSON text if the values have different types.
+A field name without a prefix refers to the first of these fields that a page has: the field of a
+rule (`site.price`), of an extractor (`books.price`), or of every page (`page.title`). In JSON,
+numbers keep their stored digits. A table column has the narrowest type that fits all of its values,
+or contains JSON text if the values have different types.
 
 An existing file keeps the records of pages that are still stored. Pages that the run did not reach
 are written as they are stored now.
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 UNREADABLE = (
     OSError, EOFError, ValueError, csv.Error, sqlite3.Error, zlib.error, zstandard.ZstdError,
 )  # fmt: skip
-"""Errors that reading a file can raise if no run wrote it."""
+"""Errors that reading a file can raise if the file was not written by a run."""
 
 
 class EarlierOutput(NamedTuple):
@@ -64,7 +64,7 @@ class EarlierOutput(NamedTuple):
 
 def read_earlier(file: Path, column: str = "url") -> EarlierOutput:
     """
-    Return the records in a file of `aragog run -O`; none if the file does not exist.
+    Return the records in a file of `aragog run -O`. There are none if the file does not exist.
 
     Args:
         file: its path.
@@ -101,9 +101,9 @@ class RunOutput:
             that would lose records of stored pages.
         fields: names of fields, in the order of the columns. None: the fields of the rules and
             extractors in `settings`, or all fields if there are none.
-        settings: the settings of the system that fetches the pages.
-        items: write rows of these kinds of items; () for all kinds. None: write rows of pages,
-            unless `settings` have only kinds of items and no other rules or extractors.
+        settings: the settings of the aragog that fetches the pages.
+        items: write rows of items of these kinds; () for all kinds. None: write rows of pages,
+            unless `settings` define only kinds of items and no other rules or extractors.
         append: append the records to the file instead, whatever it contains.
 
     Raises:
@@ -123,7 +123,7 @@ class RunOutput:
         append: bool = False,
     ) -> None:
         self._items = _item_rows(items, fields, settings)
-        """Makes rows of items; None if the rows are pages."""
+        """Turns items into rows. None if the rows are pages."""
         self._display_name = str(file)
         self._file = Path(self._display_name.rpartition("/")[2] if _is_s3(file) else file)
         self._append = append
@@ -172,11 +172,11 @@ class RunOutput:
         self._urls[url] = None
 
     def continue_texts(self, store: UrlStore) -> None:
-        """Continue to extract main text during the run. Called often."""
+        """Continue to extract main text during the run. Call this often."""
         self._texts.start_queued(store)
 
     def write(self, store: UrlStore) -> str:
-        """Write the pages as they are stored now; returns a description of what was written."""
+        """Write the pages as they are stored now. Returns a description of what was written."""
         try:
             if self._s3 is None:
                 return self._write(store, self._file)
@@ -215,7 +215,7 @@ class RunOutput:
         return f"{count:,} records in {destination}{notes}"
 
     def _reextract_outdated(self, store: UrlStore, file: Path) -> str:
-        """Re-extract pages that were read with other rules; returns a description."""
+        """Extract pages again that were read with other rules. Returns a description of this."""
         if not self._versions.rules.whole:
             return ""
         earlier = (
@@ -234,7 +234,7 @@ class RunOutput:
         )
 
     def _replace(self, store: UrlStore, file: Path, names: Sequence[str]) -> tuple[int, Path]:
-        """Write the file or one next to it; returns the number of rows, and the file's path."""
+        """Write the file, or a new file next to it; returns the number of rows and the path."""
         part = file.with_name(f".{os.getpid()}-{file.name}")
         earlier = read_earlier(file, PAGE_COLUMN if self._items else "url")
         others = sorted((earlier.urls or frozenset()) - self._urls.keys())
@@ -293,7 +293,7 @@ class RunOutput:
         return row
 
     def _extracted_texts(self, store: UrlStore, record: Record) -> Mapping[str, bytes]:
-        """Return the requested forms of the main text. Empty for a page without text or content."""
+        """Return the requested forms of a page's main text; empty without text or content."""
         missing = tuple(name for name in self._text_names if name not in record.fields)
         if not missing or record.content_key is None:
             return {}
@@ -326,7 +326,7 @@ def _item_rows(
 
 
 def _item_columns(kinds: SiteKinds) -> set[str]:
-    """Return the columns that rows of items may have. Those of items from functions are unknown."""
+    """Return the columns that rows of items may have. Those from functions are unknown."""
     return {
         PAGE_COLUMN,
         *(column for name in kinds.names for column in kinds.columns_with_files(name)),
@@ -359,6 +359,6 @@ def _records(store: UrlStore, urls: Iterable[str]) -> Iterator[Record]:
 
 
 def _text_names(fields: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the fields with main text among these names, which may lack their prefix."""
+    """Return which of these names are fields with main text. The names may lack their prefix."""
     requested = fields or ()
     return tuple(n for n in FIELDS.values() if n in requested or n.partition(".")[2] in requested)

@@ -1,7 +1,7 @@
 """
 Show the progress of a run: a live bar on a terminal, otherwise a line every few seconds.
 
-The bar also shows what URLs are waiting for, from a sample of the messages on the server.
+The bar also shows what URLs are waiting for, estimated from a sample of the server's messages.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Snapshot:
     """Number of URLs that are done but not stored, by outcome."""
     elapsed_s: float
     causes: Counter[str] = field(default_factory=Counter)
-    """What URLs in flight are waiting for. URLs not counted here are being processed."""
+    """What URLs in flight are waiting for. URLs that are not counted here are being processed."""
     held: int = 0
-    """Number of links held back until more pages of their kind were fetched."""
+    """Number of links that workers hold back until more pages of their kind were fetched."""
 
     @property
     def done(self) -> int:
@@ -129,7 +129,7 @@ def watch(
         enqueue_again: enqueues URLs that the run needs again.
         console: shows a live bar on a terminal, and lines elsewhere.
         tick: called four times a second; runs the supervisor's check.
-        causes: returns what URLs are waiting for (`waiting_for`); called once per second, or for
+        causes: returns what URLs are waiting for (`waiting_for`). Called once per second, or for
             each line.
         line_every_s: time between two lines.
         before_s: how long the run has been watched already.
@@ -197,10 +197,10 @@ def waiting_for(admin: Admin, lines: Lines, request_id: str) -> Counter[str]:
     """
     Count the URLs that are waiting for a slot, a retry, robots.txt or a worker.
 
-    URLs in lines (for a slot, or a robots.txt that failed) are counted whoever enqueued them, all
-    others only if they have this request id.
+    URLs that wait in a domain's queue (for a slot, or for a robots.txt that failed) are counted
+    whoever enqueued them. All others are counted only if they have this request id.
 
-    If a queue has more than `SAMPLED_MESSAGES` messages, its numbers are extrapolated. The result
+    If a queue has more than `SAMPLED_MESSAGES` messages, its counts are extrapolated. The result
     is empty if the server does not respond.
     """
     causes: Counter[str] = Counter()

@@ -1,8 +1,8 @@
 """
 What a run prints at its end: a table of URLs that were not stored, and a card of a stored page.
 
-The table has the reason for each URL and the setting to change. The card has the title, type and a
-few values of the Rich Pin, with their source and age.
+For each URL, the table has the reason and the setting to change. The card has the title, type and a
+few values of the page's Rich Pin (its typed metadata), with their source and age.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def print_problems(
     Args:
         problems: the first problems of the run.
         count: the total number of problems.
-        settings: the settings of the system that fetched the URLs.
+        settings: the settings of the aragog that fetched the URLs.
         console: the console for the run's output.
     """
     rows = [
@@ -105,8 +105,8 @@ def completeness(output: RunOutput, tracker: RunTracker) -> str:
     """
     Describe how complete a run's file is: `1,998 records of 2,000 URLs, 2 without (2 gone 410)`.
 
-    Two URLs of one page have one record. Files are counted separately: `; 38 of 40 files (2 gone
-    404)`.
+    If two URLs lead to the same page, it has one record. Files are counted separately: `; 38 of 40
+    files (2 gone 404)`.
     """
     urls = tracker.total + tracker.rejected - tracker.files - tracker.missing_files.total()
     without: Counter[str] = Counter(tracker.outcomes)
@@ -139,7 +139,7 @@ def files_text(tracker: RunTracker) -> str:
 
 def settings_to_change(problem: NotStored, settings: Settings) -> str:
     """
-    Return the settings that would let a URL be fetched, separated by commas, or "" if there are
+    Return the settings to change so that a URL is fetched, separated by commas, or "" if there are
     none.
     """
     if problem.outcome == OutcomeKind.BLOCKED:
@@ -167,11 +167,7 @@ def _blocking_settings(problem: NotStored, settings: Settings) -> list[str]:
 
 
 def _operator_setting(url: str, settings: Settings) -> list[str]:
-    """
-    Return the setting with which an operator blocks a URL's host.
-
-    Empty if a live override does.
-    """
+    """Return the setting that an operator uses to block a URL's host; empty if none does."""
     if _is_overridden(url, settings.politeness.overrides_file):
         return ["politeness.overrides_file"]
     blocked = BlockedHosts(settings.politeness.blocked_hosts)
@@ -210,8 +206,8 @@ def _may_be_allowed(fetch: FetchSettings, url: str) -> bool:
 
 def best_record(store: UrlStore, urls: Iterable[str]) -> Record | None:
     """
-    Return the page with the most fields among the first `MAX_CANDIDATES` URLs, or None if none is
-    stored.
+    Return the page with the most fields among the first `MAX_CANDIDATES` URLs, or None if none of
+    them is stored.
     """
     records = [
         store.get(url, info=True) for url, _ in zip(urls, range(MAX_CANDIDATES), strict=False)

@@ -2,9 +2,9 @@
 Extract the main text for a run's output file while its other pages are still being fetched.
 
 Extracting a text takes more CPU time than fetching its page, but a run spends most of its time
-waiting for sites. The extraction of texts is therefore started when their pages are stored, a few
-at a time, up to a memory limit. The others are started while the file is written, ahead of the rows
-that need them.
+waiting for sites. A text's extraction therefore starts when its page is stored, for a few pages at
+a time, up to a memory limit. The other texts are extracted while the file is written, ahead of the
+rows that need them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from aragog.urlstore.store import UrlStore
 
 MAX_BYTES = 64 << 20
 MAX_RUNNING = 2 * MAX_PROCESSES
-"""Number of texts that are started at once, so that each process always has another one waiting."""
+"""Number of texts whose extraction is started at once, so that each process always has another text
+waiting."""
 
 Fields = Mapping[str, bytes]
 
@@ -57,13 +58,13 @@ class RunTexts:
         """Total size of texts that were found but not used yet."""
 
     def begin(self, store: UrlStore, url: str) -> None:
-        """Queue a page, whose text is then extracted during the run."""
+        """Queue a page, so that its text is extracted during the run."""
         if self._names:
             self._queued.append(url)
             self.start_queued(store)
 
     def start_queued(self, store: UrlStore) -> None:
-        """Start queued texts as far as the limits allow. Called often."""
+        """Start to extract queued texts, as far as the limits allow. Call this often."""
         while self._queued and self._running < MAX_RUNNING and self._bytes < self._max_bytes:
             url = self._queued.popleft()
             if url not in self._futures:

@@ -1,16 +1,16 @@
 """
 Track what happens to the URLs of one run, while other producers may enqueue URLs as well.
 
-A URL is done when it is no longer in flight; its outcome is then in the store. Links and sitemap
-entries that workers follow for the run also belong to the run.
+A URL is in flight while it is queued or processed. Afterward it is done, and its outcome is in the
+store. Links and sitemap entries that workers follow for the run also belong to the run.
 
 Workers hold some links of the crawl until they have seen other pages of the same kind
 (`pipeline.recognize_traps`). These links may still become URLs of the run, so the run is not done
-while there are any.
+while workers hold any.
 
 A URL of the run may be in flight for another crawl, such as a run that was stopped earlier. The run
-waits for it and then enqueues it again: its page is stored by then, and its links are followed from
-the store.
+waits for it and then enqueues it again. By then the URL's page is stored, so its links are followed
+from the store.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ MAX_CALLS_PER_ROUND * MAX_CHECKED_URLS.
 """
 MIN_DONE_SHARE = 0.1
 """
-If a smaller fraction of a slice is done, `update` may stop, because the next slices are hardly
-better.
+If a smaller fraction of the URLs in a slice is done, `update` may stop, because the next slices
+hardly contain more.
 """
 MAX_PROBLEMS = 1000
 ENQUEUE_SIZE = 1000
-"""Number of URLs that are enqueued again in one call: as many as one message has."""
+"""Number of URLs that are enqueued again in one call: as many as a message has."""
 
 
 class FinalState(StrEnum):
@@ -71,7 +71,7 @@ class NotStored(NamedTuple):
 
     url: str
     outcome: str
-    """The outcome in the store, or "" if there is no record."""
+    """The outcome in the store, or "" if the store has no record."""
     reason: str
     cause: str | None = None
     """
@@ -99,10 +99,11 @@ class RunTracker:
     """
     The URLs of one run.
 
-    This takes about 100 bytes for each URL of the run, and 120 more while the URL is in flight.
+    This takes about 100 bytes for each URL of the run, and 120 more bytes while the URL is in
+    flight.
 
     Args:
-        settings: the settings of the system that fetches the URLs.
+        settings: the settings of the aragog that fetches the URLs.
         store: the store with their outcomes.
         on_stored: called with the canonical URL of each URL that is stored.
         refresh: the run also fetches stored pages again.
@@ -131,14 +132,11 @@ class RunTracker:
         """URLs whose outcome has not been read yet."""
         self._depths: dict[int, int] = {}
         """
-        How deep the run follows a URL, by the URL's hash. Becomes `~depth` once the URL's outcome
-        is counted.
+        How deep the run follows a URL, by the URL's hash. The value becomes `~depth` once the URL's
+        outcome is counted.
         """
         self._in_other_crawls: dict[str, int] = {}
-        """
-        URLs in flight for another crawl, with the depth to which the run follows
-        them afterward.
-        """
+        """URLs in flight for another crawl, and how deep the run follows each of them afterward."""
         self._to_requeue: list[tuple[str, RequeueOptions]] = []
         self.request_id = self._followed.begin()
         """The request id of all calls that enqueue URLs of the run."""
@@ -149,7 +147,7 @@ class RunTracker:
         self.rejected = 0
         self.final_states: Counter[FinalState] = Counter()
         self.outcomes: Counter[str] = Counter()
-        """Number of URLs not stored, by outcome, with its status if it has one."""
+        """Number of URLs not stored, by outcome and, if it has one, its status."""
         self.files = 0
         """Number of items' files that are stored."""
         self.missing_files: Counter[str] = Counter()
@@ -207,8 +205,8 @@ class RunTracker:
         """
         Find URLs that are done and read their outcomes. Does nothing while a server is down.
 
-        A call continues as long as it finds many URLs that are done, and the next call starts where
-        it stopped. Calls `enqueue_again` with URLs that the run has to enqueue again.
+        A call goes on as long as it finds many URLs that are done. The next call starts where this
+        one stopped. Calls `enqueue_again` with URLs that the run has to enqueue again.
         """
         with suppress(*TRANSIENT):
             in_flight_count = len(self._in_flight_urls)
@@ -246,7 +244,7 @@ class RunTracker:
     def _requeue_options(
         self, url: str, record: Record | None, state: FinalState, depth: int
     ) -> RequeueOptions | None:
-        """Return how to re-enqueue a URL that was in flight for another crawl, or None."""
+        """Return how to enqueue a URL again that was in flight for another crawl, or None."""
         if record is not None and record.facts.get(FILE):
             return None
         if self._refresh and state is FinalState.ALREADY_STORED:

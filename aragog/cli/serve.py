@@ -108,13 +108,13 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
         return_freed()
         run(api, serving, sock, companion)
         if api.running_calls or (companion and companion.running_calls):
-            # Exit now: Python would wait for threads whose calls hang in the store.
+            # Exit now, because Python would wait for threads whose calls hang in the store.
             sys.stderr.flush()
             os._exit(DONE)
 
 
 def _serving_settings(settings: Settings) -> ServingSettings:
-    """Return the servers' settings, with `identity.agent`'s host if they serve the public keys."""
+    """Return the settings for serving, plus `identity.agent`'s host if public keys are served."""
     serving = settings.serving
     if not settings.identity.serve:
         return serving
@@ -124,7 +124,7 @@ def _serving_settings(settings: Settings) -> ServingSettings:
 
 @contextlib.contextmanager
 def _open_hedged_reads(settings: Settings, store: UrlStore) -> Iterator[HedgedReads | None]:
-    """Yield hedged reads of the store and its standby, or None if there is no standby."""
+    """Yield hedged reads from the store and its standby, or None if there is no standby."""
     hedged = hedged_reads(settings, store)
     if hedged is not None:
         prometheus_client.REGISTRY.register(HedgingMetrics(hedged))

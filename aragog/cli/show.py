@@ -1,4 +1,4 @@
-"""`aragog show`, `links`, `content`: read stored data by any spelling or alias of a URL."""
+"""`aragog show`, `links`, `content`: read stored data by any form or alias of a URL."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def store() -> Iterator[UrlStore]:
 
 
 def _check_purpose(opened: UrlStore, url: str, purpose: str | None) -> None:
-    """Exit with the reason if the site of a stored page refuses this purpose."""
+    """Exit with the reason if a stored page's site refuses this purpose."""
     record = opened.get(url, []) if purpose else None
     if purpose and record and (reason := refused_use(record.facts, purpose)):
         echo(one_line(f"aragog: {url} is not for {purpose}: {reason}"), err=True)
@@ -61,7 +61,7 @@ def _fetch_first(
     max_age_s: float | None,
     wait_s: float,
 ) -> FetchedPage:
-    """Return the record of a URL, which workers fetch first if it is unknown or too old."""
+    """Return a URL's record. If the page is unknown or too old, workers fetch it first."""
     from aragog.bootstrap.api import open_client  # noqa: PLC0415 - celery, only where used
 
     with open_client(command_settings()) as client:

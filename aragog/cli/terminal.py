@@ -34,7 +34,7 @@ _PIPE_COLUMNS = 100_000
 
 
 class Verbosity:
-    """How much the command line prints; the process has one such value."""
+    """How much the command line prints. The whole process shares one value."""
 
     quiet = False
     verbose = False
@@ -67,7 +67,7 @@ def echo(text: str, *, err: bool = False) -> None:
 
 
 def note(text: str, *, err: bool = False) -> None:
-    """Print what a command does or did, for users. Prints nothing with `--quiet`."""
+    """Tell users what a command does or did. Prints nothing with `--quiet`."""
     if not verbosity.quiet:
         echo(text, err=err)
 

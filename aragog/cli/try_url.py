@@ -1,8 +1,9 @@
 """
-`aragog try URL`: fetch a page and show what would be stored, without a system or a store.
+`aragog try URL`: fetch a page and show what would be stored, without a running crawler or a store.
 
-Like every fetch, it obeys robots.txt and the SSRF filter, and keeps an interval between requests to
-a host. It does not use the slots of a running system; each call fetches one page.
+Like every fetch, it obeys robots.txt and the SSRF filter, and spaces out its requests to a host. If
+a crawler is running, the command takes none of the crawler's slots for the host, because each call
+fetches only one page.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ and xpath do the same; body contains its bytes, fields what would be stored. Ctr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TriedPage:
-    """A fetched page, and what would be stored from it."""
+    """A fetched page, and what a crawl would store from it."""
 
     outcome: Fetched
     page: Document
@@ -122,7 +123,7 @@ class _TriedPage:
     hits: PageHits
     """The values that each rule finds."""
     other_kinds: tuple[str, ...]
-    """Kinds of items of this host whose `pages` patterns do not match the URL."""
+    """This host's kinds of items whose `pages` patterns do not match the URL."""
 
     @classmethod
     def analyze(cls, outcome: Fetched, settings: Settings) -> _TriedPage:
@@ -166,7 +167,10 @@ class _TriedPage:
         return {n: self.formats.to_value(n, v) for n, v in without_items}
 
     def items(self) -> dict[str, Any]:
-        """Return each kind's items and dropped items, and the pages that continue this page."""
+        """
+        Return each kind's items and dropped items, and the URLs of the pages that continue the
+        list.
+        """
         return {
             name: {
                 "items": [dict(item.values) for item in found.items],
@@ -212,7 +216,7 @@ class _TriedPage:
         }
 
     def table(self) -> Table:
-        """Return everything as a table for a terminal, which truncates long values and lists."""
+        """Return everything as a table for a terminal, with long values and lists truncated."""
         table = Table(box=None, show_header=False, pad_edge=False)
         table.add_column(style="bold")
         table.add_column(overflow="fold")

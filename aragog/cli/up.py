@@ -1,4 +1,4 @@
-"""`aragog up`, `down`: control the standalone system."""
+"""`aragog up`, `down`: start and stop all of aragog on this machine."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def with_demo_sites(settings: Settings, console: Console) -> Iterator[Settings]:
 def running(
     settings: Settings, console: Console, *, frontends: Sequence[str] = system.FRONTENDS
 ) -> Iterator[Supervisor]:
-    """Run the system with the components `frontends` (`system.start`) until the block ends."""
+    """Run all processes, with these `frontends` (`system.start`), until the block ends."""
     environ = system.environment(settings)
     create_key(settings.data_dir.absolute() / "run", os.environ)
     supervisor = Supervisor(settings.data_dir.absolute(), environ, system.PRELOAD, settings.logs)
@@ -202,7 +202,7 @@ def _no_status() -> Iterator[None]:
 
 
 def report_restarts(supervisor: Supervisor, console: Console) -> None:
-    """Restart processes that have died, and report that."""
+    """Restart processes that have died, and report each restart."""
     for child in supervisor.check():
         with suppress(OSError):  # standard output may be a log file on a full disk
             warn(console, f"{child.name} exited and is restarted; log: {child.log}")
@@ -210,7 +210,7 @@ def report_restarts(supervisor: Supervisor, console: Console) -> None:
 
 def _flower_link(settings: Settings, flower: str) -> str:
     """
-    Return the link that enables Flower's buttons in a browser, or "" if Flower has a login
+    Return the link that enables Flower's buttons in a browser. Returns "" if Flower has a login
     instead.
     """
     key = read_key(settings.data_dir.absolute() / "run")

@@ -85,8 +85,8 @@ class OutcomeKind(StrEnum):
     @classmethod
     def read(cls, name: str) -> OutcomeKind:
         """
-        Return the outcome with this name. For a name from a newer version, the result equals no
-        member.
+        Return the outcome with this name. A name from a newer version gives a value that equals
+        none of the members.
 
         Raises:
             ValueError: `name` is not an identifier, or is too long.
@@ -101,7 +101,7 @@ class OutcomeKind(StrEnum):
 
 
 class UnreachableKind(StrEnum):
-    """Why a request got no usable response."""
+    """Why there was no usable response to a request."""
 
     DNS = "dns"
     CONNECT = "connect"
@@ -299,9 +299,8 @@ class NotModified(FetchRecord):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deferred(FetchRecord):
     """
-    The request to `final_url` was not sent, but can be sent later.
-
-    Only for a `Redirected`, earlier requests were sent.
+    The request to `final_url` was not sent, but can be sent later. If this is a `Redirected`,
+    earlier requests were sent; otherwise none were.
     """
 
     outcome: OutcomeKind = OutcomeKind.DEFERRED
@@ -319,7 +318,7 @@ class Redirected(Deferred):
     outcome: OutcomeKind = OutcomeKind.REDIRECTED
     target: str
     given: str | None = None
-    """The absolute target as the origin spelled it."""
+    """The absolute target as the origin wrote it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -352,7 +351,7 @@ WITHHELD = {
     403: OutcomeKind.FORBIDDEN,
     451: OutcomeKind.UNAVAILABLE_LEGALLY,
 }
-"""The outcome for each status with which a server withholds an existing page."""
+"""The outcome for each status that means that a page exists but the server withholds it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

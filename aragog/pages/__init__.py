@@ -1,6 +1,6 @@
 """
-Page parsing for crawls, in addition to what the library `richpins` extracts. No I/O.
+Parses pages for crawls, in addition to what the library `richpins` extracts. No I/O.
 
-Reads sitemaps and feeds, permitted uses of pages, custom fields by functions and by rules for
-single sites, and main texts.
+Reads sitemaps and feeds, the permitted uses of pages, main texts, and custom fields, which
+functions or site rules extract.
 """

@@ -11,8 +11,8 @@ receives the parsed page with its Rich Pin, and returns its fields as `Extracted
 
 The prefix of the fields is the function's name, as in `jobs.salary`. Fields are stored as JSON.
 Change events and refresh intervals work as for other fields, and a field that is no longer on the
-page is removed. Functions run where pages are parsed, within the limits of a page, so they must do
-no I/O.
+page is removed. Functions run in the process that parses pages, and count toward its limits on time
+and memory for a page, so they must not do I/O.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Extracted:
     """The result of an extractor."""
 
     fields: Mapping[str, Any] = field(default_factory=dict)
-    """Any JSON value by name. The names do not have the extractor's prefix."""
+    """Any JSON values, by name. The names do not have the extractor's prefix."""
     page_type: str | None = None
     """The page's type if the Rich Pin has none. It must be the extractor's name."""
 
@@ -92,7 +92,7 @@ Extractor = Callable[[ExtractorPage], Extracted | Mapping[str, Any] | None]
 
 @lru_cache(maxsize=16)
 def load(names: tuple[str, ...]) -> Mapping[str, Extractor]:
-    """Return the extractors with these names, which installed packages declare. See `load_from`."""
+    """Return the extractors with these names from the installed packages. See `load_from`."""
     return load_from(entry_points(group=GROUP), names) if names else {}
 
 
@@ -107,7 +107,7 @@ class Extractors(dict[str, Extractor]):
 def load_all(names: tuple[str, ...], rules: Rules) -> Extractors:
     """
     Return all extractors: those with these names, one for the field rules of individual sites, and
-    one for kinds of items.
+    one for items.
 
     Args:
         names: the setting `pipeline.extractors`.

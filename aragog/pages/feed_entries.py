@@ -1,5 +1,5 @@
 """
-Reads the entries of sitemaps, RSS and Atom files, whose XML may be broken. No I/O.
+Reads the entries of sitemaps, RSS and Atom files, even if their XML is broken. No I/O.
 
 An error in the XML may lose an entry but never changes one. A URL is used only if its element has
 an end tag and contains no other element, and if its text is unambiguous
@@ -18,14 +18,14 @@ from aragog.pages.tolerant_xml import TokenKind, TokenReader, decode_text, parse
 from urlspelling import InvalidUrl, normalize
 
 MAX_ELEMENTS = 2_000_000
-"""Twice the number in a file with 50,000 URLs that have 20 translations each."""
+"""Twice as many as in a file with 50,000 URLs that have 20 translations each."""
 MAX_DEPTH = 100
 # sitemaps.org limits URLs to 2,048 characters. Escaping makes them longer.
 LINE_BYTES = 8192
 _MAX_LOCATIONS = 50
 _MAX_CACHED_ELEMENTS = 1000
 MAX_ALTERNATES = 100_000
-"""Maximum number of translations kept per file."""
+"""How many translations are kept per file at most."""
 _LANGUAGE_CHARS = 35
 _ABSOLUTE = ("http://", "https://")
 
@@ -39,12 +39,13 @@ _ENTRIES_BY_ROOT = {
     "feed": _FEED_ENTRIES,
 }
 _ALL_ENTRIES = _SITEMAP_ENTRIES | _FEED_ENTRIES
-# Entries for `loc` elements directly below the root, which have no entry element.
+# A `loc` directly below the root has no entry element. It counts as an entry of this kind.
 _KIND_BY_ROOT = {"urlset": "url", "sitemapindex": "sitemap"}
-# Elements that contain only text. Without an end tag, one ends where the next one starts.
+# Elements that contain only text. If the end tag is missing, the element ends where the next one
+# starts.
 _TEXT_ONLY = frozenset({"loc", "lastmod", "changefreq", "priority"})
 _DATES = ("lastmod", "updated", "pubDate", "published", "date")
-# Counted only in the same namespace as their entry.
+# These count only in the same namespace as their entry.
 _SAME_NAMESPACE_TEXTS = frozenset({"loc", "link", "guid", "content", "id"})
 _LOCATIONS = {
     "url": frozenset({"loc"}),
@@ -84,7 +85,7 @@ class _OpenElement:
     """Namespaces by prefix."""
     base: str
     children: dict[bytes, _OpenElement] = field(default_factory=dict)
-    """Child elements without attributes, by name. Thousands of entries reuse them."""
+    """Cache of child elements without attributes, by name. Thousands of entries share them."""
 
 
 @dataclass(slots=True)
@@ -94,7 +95,7 @@ class _EntryBeingRead:
     depth: int
     """Number of elements that enclose the entry's element."""
     has_no_element: bool = False
-    """True if the entry has no element of its own. It ends with its location."""
+    """True if the entry has no element of its own. The entry then ends with its location."""
     locations: list[str | None] = field(default_factory=list)
     dates: dict[str, str] = field(default_factory=dict)
     links: list[tuple[bool, str]] = field(default_factory=list)
@@ -102,9 +103,10 @@ class _EntryBeingRead:
     has_alternate: bool = False
     """True if an Atom entry has a link to its page, usable or not."""
     content: str | None = None
-    """The URL of an Atom entry's content, if it is elsewhere (RFC 4287 section 4.1.3.2)."""
+    """The URL of an Atom entry's content, if the content is elsewhere (RFC 4287 section
+    4.1.3.2)."""
     guid: str | None = None
-    """The URL in the identifier, which is used without any other."""
+    """The URL in the entry's identifier, which is used if there is no other URL."""
     alternates: list[tuple[str, str]] = field(default_factory=list)
 
     def listed(self) -> ListedEntry:
@@ -179,7 +181,7 @@ class _EntryReader:
             if self._is_stopped or len(self._stack) > MAX_DEPTH or self._count > MAX_ELEMENTS:
                 return False
         if self._stack:
-            # The file is truncated. Complete entries count, open ones do not.
+            # The file is truncated. Complete entries count; entries that are still open do not.
             self._tokens.damaged = True
         if self._entry is not None and (self._entry.locations or self._entry.links):
             self._pass_on()
@@ -356,7 +358,7 @@ class _EntryReader:
         """Pass the current entry to the sink."""
         entry, self._entry = self._entry, None
         if entry is not None and (entry.has_alternate or self._tokens.damaged):
-            # A fault must not replace the URL of a link by another one.
+            # A fault must not replace a link's URL with another URL.
             entry.content = None
             entry.guid = entry.guid if entry.kind == "item" else None
         if entry is not None and not self._sink.take(entry.listed()):
@@ -364,7 +366,10 @@ class _EntryReader:
 
 
 def _location_url(base: str, text: str) -> str | None:
-    """Return the normalized URL of a location. None unless it is absolute or a path on the host."""
+    """
+    Return the normalized URL of a location, or None if it is neither absolute nor a path on the
+    host.
+    """
     return _resolve(base, text) if text.lower().startswith((*_ABSOLUTE, "/")) else None
 
 

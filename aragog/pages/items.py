@@ -23,9 +23,10 @@ A page stores all items of a kind in one field, `items.cards`, which is JSON:
      "dropped": {"price: nothing found": 2}, "follow": ["https://shop.example/c/lamps?page=2"],
      "link": "url", "parents": {"category": ["cards", "category"]}, "files": ["image"]}
 
-Members other than the first three are left out when they are empty. `link` names the field with the
-URL of the item's own page, if items on that page inherit values; those items list the values in
-`parents`. `files` names the fields whose URLs point to files that belong to the item.
+Keys other than the first three are left out when they are empty. `link` names the field with the
+URL of the item's own page, if items on that page inherit values. Those items list the values that
+they inherit in `parents`. `files` names the fields whose URLs point to files that belong to the
+item.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ from aragog.settings.extractor_names import ITEMS, is_file_name
 from urlspelling.domain import host
 from urlspelling.hosts import and_parents
 
-# Rules for kinds need the page parser, whose import takes 50 ms of CPU. Every reader of the store
-# imports this module, but it needs the parser only if there are kinds.
+# Rules for kinds of items need the page parser, whose import takes 50 ms of CPU. Every reader of
+# the store imports this module, but needs the parser only if the settings have kinds.
 if TYPE_CHECKING:
     from richpins.field_types import FieldType
     from richpins.items import FoundItems, Item, ItemKind
@@ -58,7 +59,7 @@ Load = Callable[[str], Any]
 
 @dataclass(frozen=True, slots=True)
 class SiteKind:
-    """A kind, with the host whose table defines it."""
+    """A kind of items, with the host whose table defines it."""
 
     site: str
     kind: ItemKind
@@ -69,7 +70,8 @@ class PageItems:
     """The items of one kind, as a page stores them."""
 
     site: str
-    """The host that the rules are for. The same key means the same item on all its pages."""
+    """The host that the rules are for. On all pages of the host, the same key means the same
+    item."""
     items: tuple[Item, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
     unreadable: Mapping[str, int] = field(default_factory=dict)
@@ -77,7 +79,8 @@ class PageItems:
     link: str = ""
     """The field with the URL of the page whose items inherit values. Empty if none do."""
     parents: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Fields whose values come from the item that links here, with that item's kind and field."""
+    """Fields whose values come from the item that links to this page, with that item's kind and
+    field."""
     files: tuple[str, ...] = ()
     """Fields with the URLs of files that belong to the item."""
 
@@ -101,8 +104,8 @@ class PageItems:
     @classmethod
     def read(cls, stored: bytes | None) -> PageItems:
         """
-        Read the items from a field's bytes. Returns none if the field is missing, its version is
-        unknown, or its JSON is invalid.
+        Read the items from a field's bytes. There are no items if the field is missing, its version
+        is unknown, or its JSON is invalid.
         """
         try:
             wire = orjson.loads(stored or b"{}")
@@ -128,7 +131,7 @@ class PageItems:
 
 
 def urls_in(value: Any) -> Iterator[str]:
-    """Yield the URLs in a field's value, which is one URL or a list."""
+    """Yield the URLs in a field's value, which is a URL or a list of URLs."""
     yield from (url for url in (value if isinstance(value, list) else [value]) if _is_url(url))
 
 
@@ -137,7 +140,7 @@ def _is_url(value: Any) -> bool:
 
 
 def file_column(name: str) -> str:
-    """Return the name of the member that describes the stored file of a URL field."""
+    """Return the name of the column that describes the stored file of a URL field."""
     return f"{name}.file"
 
 
@@ -154,7 +157,7 @@ def kind_from_field(name: str) -> str | None:
 
 class SiteKinds:
     """
-    The kinds of all sites.
+    The kinds of items of all sites.
 
     Args:
         tables: the setting `extract`.
@@ -204,7 +207,7 @@ class SiteKinds:
         return tuple(dict.fromkeys(site_kind.kind.name for site_kind in self))
 
     def of(self, url: str) -> dict[str, SiteKind]:
-        """Return the kinds that apply to the page of a URL, by name."""
+        """Return the kinds that apply to a URL's page, by name."""
         try:
             name = host(url)
         except InvalidUrl:
@@ -216,8 +219,8 @@ class SiteKinds:
 
     def has_followed_urls(self, url: str) -> bool:
         """
-        Return True if a URL's page may link to pages that continue it, or to files
-        of its items.
+        Return True if a URL's page may link to the next pages of its list, or to files of its
+        items.
         """
         kinds = (site_kind.kind for site_kind in self.of(url).values())
         return any(kind.follow or kind.files for kind in kinds)
@@ -274,14 +277,17 @@ class SiteKinds:
         return tuple(dict.fromkeys(field.name for found in kinds for field in found.fields))
 
     def columns_with_files(self, kind: str) -> tuple[str, ...]:
-        """Return the same names, with a column for the stored file after each file field."""
+        """Return the same names, with the column of the stored file after each field of a file."""
         kinds = [site_kind.kind for site_kind in self if site_kind.kind.name == kind]
         files = {name for found in kinds for name in found.files}
         groups = ((name, *([file_column(name)] * (name in files))) for name in self.columns(kind))
         return tuple(column for group in groups for column in group)
 
     def has_functions(self, kinds: Sequence[str]) -> bool:
-        """Return True if one of the kinds is a function. Its fields are unknown until it runs."""
+        """
+        Return True if one of the kinds is a function. The fields of a function are unknown until it
+        runs.
+        """
         return any(site_kind.kind.name in kinds and not site_kind.kind.fields for site_kind in self)
 
     def inherited_fields(self, kind: str) -> frozenset[str]:
@@ -319,7 +325,7 @@ def _parse_kind(name: str, rules: Any, load: Load) -> ItemKind:
 
 
 def kind_names(tables: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
-    """Return the names of all kinds in `extract`, without loading any Python code."""
+    """Return the names of all kinds in `extract`. Loads no Python code."""
     return frozenset(
         kind
         for table in tables.values()

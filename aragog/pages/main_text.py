@@ -1,5 +1,5 @@
 """
-Finds the main text of a page, which a crawl stores in several forms. No I/O.
+Finds a page's main text, which a crawl stores in several forms. No I/O.
 
 The main text is an article, a recipe or a page of documentation, without menus, teasers and
 comments. The setting `pipeline.text_finder` selects the finder: `trafilatura` (the extra `text`),
@@ -26,7 +26,7 @@ from aragog.runtime.extras import has, install_command
 from richpins.main_text import FORMS, TRAFILATURA, find, finder_version
 
 if TYPE_CHECKING:
-    from richpins.document import Document  # reading the field names does not need the parser
+    from richpins.document import Document  # callers that read field names need no parser
 
 GROUP = "aragog.text_finders"
 FIELDS = {form: f"page.{form}" for form in FORMS}
@@ -43,7 +43,7 @@ class TextFinder:
     find: Callable[[Document, str], str]
     """Returns a page's text in the given form, or ""."""
     version: str
-    """Changes when the finder may return a different text for the same page."""
+    """This changes when the finder may return a different text for the same page."""
 
 
 class TextTooLong(ValueError):

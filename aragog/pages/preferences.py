@@ -58,10 +58,10 @@ ROBOTS_UNREAD = UseStatement("robots.txt", "unread", "the page comes from an arc
 
 def content_usage(text: str, where: str) -> list[UseStatement]:
     """
-    Return the statements of a Content-Usage value. Empty if it is not a valid dictionary.
+    Return the statements in a Content-Usage value; empty if it is not a valid dictionary.
 
-    If a label is repeated, the last member counts (RFC 9651), and so does any earlier n, because
-    one n is enough.
+    If a label is repeated, its last value counts (RFC 9651). An earlier n counts too, because one n
+    is enough to refuse.
     """
     try:
         members = dictionary_members(text)
@@ -78,7 +78,7 @@ def content_usage(text: str, where: str) -> list[UseStatement]:
 
 
 def content_signal(text: str, where: str) -> list[UseStatement]:
-    """Return the statements of a Content-Signal value: `search=yes, ai-train=no, use=reference`."""
+    """Return the statements in a Content-Signal value: `search=yes, ai-train=no, use=reference`."""
     statements = []
     for part in text.lower().split(","):
         name, _, value = (side.strip() for side in part.partition("="))
@@ -212,7 +212,7 @@ def pack_statements(statements: Iterable[UseStatement]) -> str:
 
 
 def refusing_line(texts: Iterable[object], purposes: Iterable[str]) -> str | None:
-    """Return the line that refuses one of the purposes, or None. The texts are packed."""
+    """Return the line in the packed statements that refuses one of the purposes, or None."""
     texts = list(texts)
     verdicts = (verdict(texts, purpose) for purpose in purposes)
     return next((line for allowed, line in verdicts if allowed is False), None)
@@ -240,8 +240,8 @@ def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
     """
     Return what packed statements decide about a purpose, and the line that states it.
 
-    True if the purpose is allowed, False if it is refused, None with an empty line if no statement
-    covers it.
+    The decision is True if the purpose is allowed and False if it is refused. If no statement
+    covers the purpose, it is None, and the line is empty.
 
     Args:
         texts: facts with packed statements. Values that are not strings are ignored.
@@ -259,8 +259,8 @@ def refusal(texts: Iterable[object], purpose: str) -> str | None:
     """
     Return why packed statements do not allow a purpose, or None if they do.
 
-    The reason is the line that refuses the purpose, or the name of a file of the site that was not
-    read. If all of these files were read, a purpose that no statement mentions is allowed.
+    The reason is the line that refuses the purpose, or the name of one of the site's files that was
+    not read. If all of these files were read, a purpose that no statement mentions is allowed.
 
     Args:
         texts: as for `verdict`.

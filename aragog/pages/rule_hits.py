@@ -28,19 +28,20 @@ class RuleHit:
     """The values that one rule finds on a page."""
 
     name: str
-    """The field's name (`site.price`), or that of the kind or its field (`items.cards.price`)."""
+    """The name of the field (`site.price`), of the kind of items, or of its field
+    (`items.cards.price`)."""
     rule: str
     hits: int
-    """Number of values for a field of a page, of elements for a kind, or of items that have the
-    field."""
+    """How many values the rule finds for a page's field, how many elements for a kind of items, or
+    how many items have the field."""
     first: Any = None
     """The first value. None if nothing matches, or if the match is an element."""
     within: str | None = None
-    """The CSS selector of the elements in which the rule searches, or None for the whole page."""
+    """The CSS selector of the elements that the rule searches, or None for the whole page."""
 
     @property
     def css(self) -> str | None:
-        """The selector of the elements. None for XPath, whose elements are not highlighted."""
+        """The selector of the elements. None for XPath, since its matches are not highlighted."""
         kind, _, text = self.rule.strip().partition(":")
         if not kind.startswith("css"):
             return None
@@ -132,7 +133,8 @@ def _elements(hit: RuleHit, tree: LexborHTMLParser) -> Iterator[LexborNode]:
     """
     Yield the elements that a rule selects.
 
-    These are all of them for a kind or a list, otherwise only the first one of each item.
+    For a kind of items or a list, these are all elements that match, otherwise only the first match
+    in each item.
     """
     if hit.css is None:
         return

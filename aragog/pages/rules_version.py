@@ -50,8 +50,8 @@ class RulesVersions:
 
     def of(self, url: str) -> str:
         """
-        Return the version for a normalized URL's page, or an empty string if it has no rules and
-        there is no extractor.
+        Return the version for a normalized URL's page, or an empty string if the page has no rules
+        and there are no extractors.
         """
         with suppress(InvalidUrl):
             names = [name for name in and_parents(host(url)) if name in self._by_host]
@@ -77,7 +77,7 @@ def _build_versions(extractors: tuple[str, ...], tables: bytes) -> RulesVersions
 
 
 def _files(settings_value: Any) -> Iterator[str]:
-    """Yield the hashes of the readable Python files that the settings name."""
+    """Yield the hashes of those Python files in the settings that can be read."""
     if isinstance(settings_value, str):
         if is_file_name(settings_value):
             with suppress(OSError):

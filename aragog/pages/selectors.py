@@ -1,5 +1,5 @@
 """
-Fields of individual sites, which CSS selectors and XPath define in the settings. No I/O.
+Site-specific fields, defined in the settings with CSS selectors or XPath. No I/O.
 
     [extract."books.example"]
     price = "css:.price_color::text"
@@ -8,8 +8,8 @@ Fields of individual sites, which CSS selectors and XPath define in the settings
     tags = "css-all:.tag"
 
 A rule applies to its host and all hosts below it. If two rules define the same field, the one with
-the longer host name wins. `richpins.selectors` documents the rules. Tables define kinds of items;
-see `aragog.pages.items`.
+the longer host name wins. `richpins.selectors` documents the rules. A table instead of a string
+defines a kind of items; see `aragog.pages.items`.
 
 The prefix of the fields is `site`, as in `site.price`.
 """
@@ -32,7 +32,8 @@ from urlspelling.hosts import and_parents
 _FIELD = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 Rules = Mapping[str, Mapping[str, Any]]
-"""Rules by host and field, as in the settings. A value that is not a string is a kind of items."""
+"""Rules by host and field, as in the settings. A value that is not a string defines a kind of
+items."""
 
 
 def rule_types(rules: Rules) -> dict[str, FieldType]:
@@ -92,7 +93,7 @@ class SiteRules:
 
 
 def _field_rules(table: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """Return a host's rules for fields of pages, without its kinds of items."""
+    """Return a host's rules for page fields. Leaves out the kinds of items."""
     return ((name, rule) for name, rule in table.items() if isinstance(rule, str))
 
 
@@ -101,7 +102,7 @@ _NOT_A_HOST = re.compile(r"[/?#@\s]|^[^\[]*:(?!\d+\Z)")
 
 
 def host_of_rules(name: str, problems: list[str]) -> str:
-    """Return the normalized host for a key of `extract`. Adds an invalid one to `problems`."""
+    """Return the normalized host for a key of `extract`. Report an invalid key in `problems`."""
     host_name = name.strip().removeprefix("*.")
     try:
         if (

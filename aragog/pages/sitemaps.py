@@ -40,15 +40,16 @@ class SitemapUrl:
     alternates: tuple[tuple[str, str], ...] = ()
     """Language and normalized URL of each translation that the entry lists.
 
-    They are hints, not pages that the sitemap lists. At most 100,000 are kept per file."""
+    They are hints, not pages that the sitemap lists. At most 100,000 translations are kept per
+    file."""
 
     def changed_since(self, seen_at_ms: int, now_ms: int) -> bool:
         """
         Return True if the page may have changed after it was last seen.
 
-        A date without a time counts as the start of that day, month or year until it is over, and
-        then as its end. So a page is fetched at most twice for one date. A time in the future is
-        ignored.
+        A date without a time counts as the start of its day, month or year until that is over, and
+        then as its end, so that a page is fetched at most twice for one date. A time in the future
+        is ignored.
         """
         at_ms = self.lastmod_ms
         if self.lastmod_end_ms is not None and self.lastmod_end_ms <= now_ms:
@@ -102,7 +103,7 @@ _MAX_LAYERS = 3
 
 class DecompressedBody:
     """
-    The decompressed body, in chunks. Supports many gzip members and up to three layers.
+    The decompressed body, in chunks. Supports several gzip members, and up to three layers of gzip.
 
     `complete` is False if the body is truncated, damaged or too large.
     """
@@ -170,12 +171,13 @@ class Sitemap:
     """True for RSS and Atom."""
 
 
-# The start of an XML file, possibly after a warning printed by a script.
+# The start of an XML file, possibly after a warning that a script printed.
 _XML_START = re.compile(rb"<(?:\?xml\s|(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|feed|RDF)[\s>])")
 _FEED_START = re.compile(rb"<(?:[\w.-]+:)?(?:rss|feed|RDF)[\s>]")
 _BLANK_BYTES = b" \t\r\n\0"
 _UTF8_BOM = b"\xef\xbb\xbf"
-# Converted before parsing, because their bytes are not ASCII-compatible.
+# Files in these encodings are converted before parsing, because their bytes are not
+# ASCII-compatible.
 _REENCODED_CHARSETS = frozenset({"utf-16le", "utf-16be", "iso-2022-jp", "x-user-defined"})
 
 
@@ -211,7 +213,7 @@ def parse(body: bytes, url: str, content_type: str | None = None) -> Sitemap:
 
 
 def _charset(first: bytes, content_type: str | None) -> str:
-    """Return the WHATWG name of the encoding, based on the first chunk of the file."""
+    """Return the WHATWG name of the encoding, as the first chunk of the file shows it."""
     if first.startswith(_UTF8_BOM):
         return "utf-8"
     if first[:2] in (b"\xff\xfe", b"\xfe\xff"):

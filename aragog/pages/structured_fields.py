@@ -36,7 +36,7 @@ BareItem = FieldToken | str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A dictionary value: an item, or the items of an inner list, with parameters."""
+    """A value in a dictionary: an item, or the items of an inner list, with parameters."""
 
     value: BareItem | tuple[Member, ...]
     parameters: Mapping[str, BareItem] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class _DictionaryReader:
         return True
 
     def flag(self) -> Member:
-        """Return the member for a key without a value. Its value is True."""
+        """Return the member for a key without a value. Such a member has the value True."""
         start = self._position
         return Member(True, self._parameters(), self._text[start : self._position])
 

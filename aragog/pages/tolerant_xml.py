@@ -5,10 +5,11 @@ A parser in recovery mode changes what it reads. For example, libxml2 drops refe
 error, so `?a=1&amp;b=2` becomes `?a=1b=2`. This reader has no state that an error could corrupt. It
 splits the bytes at tags and decodes text only when it is needed. `decode_text` then returns the
 decoded text, or None if it is ambiguous. Comments, declarations and processing instructions are
-skipped. The only known entities are XML's five and HTML's for letters, so entities cannot expand.
+skipped. The only known entities are XML's five and HTML's for letters, so no entity can expand into
+a long text.
 
 It works on bytes of any encoding in which letters, digits, `<`, `>`, `&` and quotes are ASCII bytes
-that never occur inside other characters. The caller converts other encodings (UTF-16).
+that never occur inside other characters. Callers convert files in other encodings (UTF-16) first.
 """
 
 from __future__ import annotations
@@ -54,9 +55,8 @@ class TokenKind(Enum):
 
 
 Token = tuple[TokenKind, bytes, bytes]
-"""A part of a file: its kind, the tag's name or the text, and the tag's attributes as written.
-
-A text may be split if the file comes in chunks."""
+"""A part of a file: its kind, the tag's name or the text, and the tag's attributes as written. A
+text may be split into several tokens if the file comes in chunks."""
 
 
 class TokenReader:
@@ -70,7 +70,7 @@ class TokenReader:
         damaged: True if the XML is not well-formed. All tokens still count.
         cut: True if the file ends inside a tag, a comment or a CDATA section, or a tag was too
             long.
-        keep_texts: whether to yield texts. Set it between two tokens.
+        keep_texts: whether to yield texts. Change it only between two tokens.
     """
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
@@ -163,7 +163,7 @@ class TokenReader:
         if buffer.startswith(b"<!", at):
             return self._skip_declaration(final=final)
         if _TAG_START.match(buffer, at) and buffer.find(b"<", at + 1) < 0:
-            return None  # it ends in the next chunk, or the file is truncated here
+            return None  # the tag ends in the next chunk, or the file is truncated here
         self.damaged = True
         self._position = at + 1
         return TokenKind.FAULT
@@ -200,7 +200,7 @@ def _without_tiny_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def parse_attributes(raw: bytes, charset: str) -> dict[str, str]:
-    """Return a tag's attributes by name, without those whose value is ambiguous."""
+    """Return a tag's attributes by name. Attributes with ambiguous values are left out."""
     attributes: dict[str, str] = {}
     for name, double, single in _ATTRIBUTE.findall(raw):
         value = decode_text([(double or single, False)], charset)

@@ -10,7 +10,7 @@ from richpins.guesses import Guess, GuessedKind
 
 
 def settings_text(guess: Guess, site: str, agent: str) -> str:
-    """Return a settings file with the User-Agent and the guessed kinds of items of a host."""
+    """Return a settings file with the User-Agent and a host's guessed kinds of items."""
     lines = ["[fetch]", f"user_agent = {_quoted(agent)}"]
     for kind in guess.kinds:
         lines += ["", *_table(kind, site)]

@@ -1,1 +1,1 @@
-"""Run the whole system on one machine: private servers, workers, beat, Flower, a supervisor."""
+"""Run all of aragog on one machine: private servers, workers, beat, Flower, a supervisor."""

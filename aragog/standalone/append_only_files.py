@@ -8,8 +8,8 @@ A manifest lists a base file (a snapshot) and the incremental files that continu
 
 The server reads only the files in the manifest. If the manifest lost a line, the server silently
 starts without that file's jobs; if the manifest is missing, it starts empty. If a file is damaged
-inside, the server does not start, and its log suggests a program that wheels do not include. The
-files have the format of Redis 7 and Valkey (`aof.c`).
+in the middle, the server does not start, and its log suggests a program that wheels do not include.
+The files have the format of Redis 7 and Valkey (`aof.c`).
 """
 
 from __future__ import annotations
@@ -105,14 +105,15 @@ class AppendOnlyFiles:
         return len(lines) - len(complete) - (not lines[-1])
 
     def total_bytes(self) -> int:
-        """Return the maximum number of bytes that `damage` would read."""
+        """Return how many bytes `damage` reads at most."""
         return sum(path.stat().st_size for path, *_ in self._files())
 
     def damage(self) -> Damage | None:
         """
-        Return the first damage inside a command file; reads all of them, about 100 MB per second.
+        Return the first damage in a command file. Reads all of these files, about 100 MB per
+        second.
 
-        A crash may truncate the end of the last file, which the server itself repairs.
+        A crash may truncate the end of the last file. The server repairs that itself.
         """
         paths = [path for path, *_ in self._files() if path.name in self._manifest_entries()]
         for path in paths:
@@ -128,8 +129,8 @@ class AppendOnlyFiles:
 
     def problems(self) -> list[str]:
         """
-        Describe data that a start would silently lose, one line each; reads only names and the
-        manifest.
+        Describe data that the server would silently lose if it started, one line each. Reads only
+        file names and the manifest.
         """
         if self.are_lost():
             problem = f"{self.folder} has no files, although a server has written jobs there"
@@ -167,8 +168,8 @@ class AppendOnlyFiles:
 
     def set_aside(self) -> Path | None:
         """
-        Rename the folder, so that a server starts empty; returns its new path, or None without a
-        folder.
+        Rename the folder, so that a server starts empty. Returns the new path, or None if there is
+        no folder.
         """
         self._marker.unlink(missing_ok=True)
         if not self.folder.exists():
@@ -190,7 +191,7 @@ class AppendOnlyFiles:
         return iter(sorted(files, key=lambda file: (file[1], file[2])))
 
     def _manifest_entries(self) -> dict[str, tuple[str, int]]:
-        """Return kind and number of each file that a complete line of the manifest lists."""
+        """Return the kind and number of each file that the manifest lists in a complete line."""
         try:
             text = self._manifest.read_text("utf-8", errors="replace")
         except FileNotFoundError:
@@ -220,7 +221,7 @@ class AppendOnlyFiles:
 
     def _truncate(self, damage: Damage) -> list[str]:
         """
-        Truncate a file at its damage, and set aside later files, which continue the
+        Truncate a file at its damage, and set aside the later files, because they continue the
         removed part.
         """
         shutil.copyfile(damage.file, _copy_path(damage.file))
@@ -246,8 +247,7 @@ def _copy_path(path: Path) -> Path:
 
 def _readable_bytes(file: BinaryIO) -> tuple[int, bool]:
     """
-    Return the offset up to which a file has complete commands, and True if the file merely ends
-    there.
+    Return the offset where a file's complete commands end, and True if the rest is only truncated.
 
     A transaction counts as one command, because half of it must not be applied.
     """

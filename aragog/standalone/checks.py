@@ -22,7 +22,7 @@ def check(settings: Settings) -> None:
     """
     Check the settings for problems that workers would run into.
 
-    These are servers open to other machines without a token or login, an invalid overrides file, a
+    It finds servers open to other machines without a token or login, an invalid overrides file, a
     missing login, extractors that are not installed, a crawl log without its library, an unusable
     key file, and a required browser that cannot be started.
 

@@ -1,7 +1,8 @@
 """
 Run commands that clean up after a killed child process.
 
-Each command runs in its own process, so the supervisor neither waits for Redis nor fails with it.
+Each command runs in its own process, so the supervisor neither waits for Redis nor fails if Redis
+does.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 The demo sites of a data folder, and the settings that direct a crawl to them.
 
 URLs of the demo sites stay in the data folder after the demo: some are still queued, others are
-refreshed later. A file marks such a folder, and every system that runs there serves the demo sites.
+refreshed later. A file marks such a folder, and whenever aragog runs there, it serves the demo
+sites.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ HOSTS = "*.test"
 UNKNOWN_HOSTS, CLOSED_PORT = "*.test.invalid", "127.0.0.1:1"
 """Hosts in the demo's links that do not exist, and the addresses they resolve to."""
 USER_AGENT = "aragog-demo/1.0"
-"""It has no contact, so only the demo sites and other loopback servers are fetched."""
+"""It names no contact, so only the demo sites and other loopback servers are fetched."""
 BACKLOG = 128
 MARK_FILE = "demo-web"
 _MARK_TEXT = """\
@@ -42,7 +43,7 @@ def is_marked(data_dir: Path) -> bool:
 
 
 def is_demo(settings: Settings) -> bool:
-    """True if these are the settings of the demo, which only fetches its own web."""
+    """True if these are the settings of the demo, which only fetches its own sites."""
     return settings.fetch.user_agent == USER_AGENT
 
 
@@ -52,7 +53,8 @@ def web(log: IO[bytes] | int = subprocess.DEVNULL) -> Iterator[dict[str, str]]:
     Serve the demo sites in a process; yields the environment that limits the crawl to them.
 
     Args:
-        log: receives its errors; never the terminal, which shows the crawl's progress.
+        log: receives the server's errors; never the terminal, because that shows the crawl's
+            progress.
     """
     with _origin(log) as address:
         yield {
@@ -72,7 +74,7 @@ def web_for(
     Serve the demo sites for a crawl with its own settings; yields their `fetch.host_map`.
 
     Args:
-        host_map: the entries of those settings, which are kept.
+        host_map: the crawl's own entries, which are kept.
         log: as for `web`.
     """
     with _origin(log) as address:

@@ -74,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class DemoServer(ThreadingHTTPServer):
-    """The demo origin; listens on `server_port`, or on the socket `listening` if given."""
+    """The demo sites' server. Listens on `server_port`, or on the socket `listening` if given."""
 
     daemon_threads = True
 

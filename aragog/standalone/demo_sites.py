@@ -1,13 +1,13 @@
 """
 The pages of the demo sites, as host -> path -> response. Pure; generated from word lists.
 
-Host names are reserved names under `.test` (RFC 2606), which do not resolve; the settings map them
-to loopback.
+Host names are reserved names under `.test` (RFC 2606), so they do not resolve; the settings map
+them to loopback.
 
     www.shop.test       products, JSON-LD with prices; canonical without tracking parameters
     kitchen.test        recipes, microdata
     news.test           articles, Open Graph; m.news.test is its mobile alias
-    travel.test         places and a movie house, RDFa and JSON-LD
+    travel.test         places and a movie theater, RDFa and JSON-LD
     apps.test           app pages with App Links
     old.test            redirects, permanent and temporary, and a chain
     private.test        robots.txt that disallows /members/
@@ -26,7 +26,7 @@ HTML = "text/html; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class DemoPage:
-    """A response of the demo origin."""
+    """A response from the demo server."""
 
     body: bytes = b""
     status: int = 200
@@ -101,7 +101,7 @@ def web() -> Web:
 
 
 def seeds() -> list[str]:
-    """Return the URLs of the first run: every page, some in other spellings, and some that fail."""
+    """Return the URLs of the first run: every page, some under variant URLs, and failing URLs."""
     urls = [
         f"http://{host}{path}"
         for host, pages in web().items()

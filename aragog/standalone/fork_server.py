@@ -50,7 +50,7 @@ class ForkServer:
     Args:
         preload: `module:function`, called once before the first fork.
         environ: the processes' environment.
-        log: receives the fork server's own output.
+        log: gets the fork server's own output.
         umask: the processes' umask.
     """
 
@@ -76,10 +76,10 @@ class ForkServer:
 
     def fork(self, argv: Sequence[str], log: Path) -> AdoptedProcess | None:
         """
-        Run `python -P -m MODULE …` as a child of this process; returns None if it must be started
-        in another way.
+        Run `python -P -m MODULE …` as a child of this process. Returns None if the caller must
+        start it in another way.
 
-        None is returned for other programs, and if the fork server has died or does not respond.
+        That is the case for other programs, and if the fork server has died or does not respond.
         Raises OSError if the log cannot be opened.
         """
         if self.process is None or list(argv[:3]) != [sys.executable, "-P", "-m"]:

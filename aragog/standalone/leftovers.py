@@ -57,8 +57,8 @@ def _read_list(path: Path) -> list[tuple[int, int]]:
 
 def _is_session_alive(leader: int, start_time: int) -> bool:
     """
-    True if the leader exited but its session still exists; the kernel does not
-    reuse such an id.
+    True if the leader has exited but its session still exists. The kernel does not reuse the id of
+    such a session.
     """
     if _stat(leader):
         return False
@@ -83,7 +83,7 @@ def _start_time(pid: int) -> int:
 
 def _stat(pid: int) -> list[str]:
     """
-    Return the fields of /proc/<pid>/stat (proc(5)), from the state on; empty if there is no
+    Return the fields of /proc/<pid>/stat (proc(5)), starting with the state; empty if there is no
     process.
     """
     try:

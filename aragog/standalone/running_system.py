@@ -1,5 +1,5 @@
 """
-The system that runs in a data folder, as seen by other processes: whether it is ready, and how to
+The aragog that runs in a data folder, as other processes see it: whether it is ready, and how to
 stop it.
 
 It records its settings for them; `aragog.settings.in_use` reads the record.
@@ -29,8 +29,8 @@ def is_ready(run_dir: Path) -> bool:
 
 def running_for_s(run_dir: Path) -> float | None:
     """
-    Return the seconds since the supervisor in `run_dir` began to start the system, or None if none
-    runs.
+    Return the seconds since the supervisor in `run_dir` began to start its processes, or None if no
+    supervisor runs.
     """
     if running_pid(run_dir) is None:
         return None
@@ -42,8 +42,8 @@ def running_for_s(run_dir: Path) -> float | None:
 
 def stop_running(run_dir: Path, *, timeout_s: float = 120.0) -> bool:
     """
-    Stop the supervisor that holds the lock, and wait until it has exited. Returns False if none
-    runs.
+    Stop the supervisor that holds the lock, and wait until it has exited. Returns False if no
+    supervisor runs.
 
     Raises:
         ConfigError: it cannot be stopped, or takes longer than `timeout_s`.
@@ -67,7 +67,7 @@ def stop_running(run_dir: Path, *, timeout_s: float = 120.0) -> bool:
 
 def record_settings(settings: Settings) -> None:
     """
-    Record the settings of the system that this process runs.
+    Record the settings of the aragog that this process runs.
 
     Raises:
         ConfigError: the data folder cannot be written.

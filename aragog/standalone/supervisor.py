@@ -10,8 +10,8 @@ grandchildren, are listed in `run/children`, and the next supervisor ends them.
 
 If possible, Python processes are forked from one that has imported their modules (`fork_server`).
 
-Once the supervisor is running, errors from the disk or the kernel do not stop it: it retries a
-failed restart or a failed write at the next `check`.
+Once the supervisor is running, errors from the disk or the kernel do not stop it. At the next
+`check`, it retries a restart or a write that failed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from aragog.standalone.running_system import READY
 HEALTHY_LIFETIME_S = 20.0
 MAX_BACKOFF_S = 30.0
 CHILDREN = "children"
-# A process that checks for a running system holds the lock for a few microseconds.
+# A process that checks if aragog is running holds the lock for a few microseconds.
 LOCK_ATTEMPTS = 5
 # A state overwrites the last one with the same length, which needs no space on a full disk.
 STATE_BYTES = 64
@@ -87,7 +87,7 @@ class Supervisor:
         data_dir: contains run/ (lock) and logs/.
         environ: the children's environment.
         preload: `module:function` that imports what Python children need; empty to not fork.
-        logs: when their logs are rotated.
+        logs: when the children's logs are rotated.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Supervisor:
         self._lock: IO[bytes] | None = None
         self._recorded_pids: list[int] = []
         self._dead_groups: set[int] = set()
-        """Process groups of dead children, whose remaining processes this process has adopted."""
+        """Process groups of dead children. This process has adopted their remaining processes."""
         self.children: list[Child] = []
 
     def acquire(self) -> None:
@@ -170,7 +170,7 @@ class Supervisor:
         return child
 
     def _spawn(self, child: Child) -> None:
-        """Run the child; raises OSError if the kernel or the disk refuses."""
+        """Run the child. Raises OSError if it cannot be started or its log cannot be written."""
         self._start_fork_server()
         forked = self._fork_server.fork(child.argv, child.log) if self._fork_server else None
         child.process = forked or spawn(
@@ -192,7 +192,7 @@ class Supervisor:
 
     def check(self) -> list[Child]:
         """
-        Restart dead children, with growing delays; returns those newly found dead.
+        Restart dead children, with growing delays. Returns the children found dead by this call.
 
         Never raises OSError: a failed start or write is retried at the next call.
         """
@@ -237,7 +237,7 @@ class Supervisor:
         Stop the children group by group, the highest first, then release the data folder.
 
         Processes that enqueue or serve stop before the workers, and workers before the
-        redis-server. All children of a group get SIGTERM first, then are waited for together.
+        redis-server. All children of a group get SIGTERM first; then this waits for them together.
         """
         for group in sorted({child.group for child in self.children}, reverse=True):
             members = [child for child in self.children if child.group == group]

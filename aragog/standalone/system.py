@@ -1,10 +1,11 @@
 """
-The standalone system: its processes with their command lines and environment.
+The standalone system, which is all of aragog on one machine: its processes with their command lines
+and environment.
 
     redis     the private redis-server (only if redis.url or broker.url is empty)
     postgres  the private PostgreSQL (only if store.engine is postgres and store.dsn is empty)
     fetch, canonicalize, store   Celery workers, one per role
-    upkeep    a worker for tasks that beat starts; beat, the scheduler, runs as one of its threads.
+    upkeep    a worker for maintenance tasks; beat, the scheduler that sends them, is its thread.
               With pinlater, this worker also delivers to webhooks
     webhooks  a worker that delivers to webhooks (only on other brokers)
     render    a worker that renders pages (only if rendering.hosts lists hosts)
@@ -143,7 +144,7 @@ def check_disk_space(data_dir: Path) -> None:
 
 def check(settings: Settings, *, ports: bool = True) -> None:
     """
-    Check for problems that would only appear later, and then in every worker (`checks`).
+    Check for problems that would otherwise only appear later, in every worker (`checks`).
 
     This runs in a child process if possible, because the checks import most of what the workers
     import: 25 MB, which the supervisor would keep for as long as the system runs.
@@ -213,7 +214,7 @@ def start_frontends_with_free_ports(supervisor: Supervisor, settings: Settings) 
     """
     Start the API and Flower if their ports are free; returns a message for each port in use.
 
-    Used when the system is still useful without them. Another program may have taken a port since
+    Used when aragog is still useful without them. Another program may have taken a port since
     the system started.
     """
     in_use = dict(_in_use(settings))
@@ -274,7 +275,7 @@ def memory_bytes() -> int:
 
 
 class ListenAddress(NamedTuple):
-    """An address on which a server of the system listens."""
+    """An address that one of aragog's servers listens on."""
 
     name: str
     """The server's display name."""
@@ -285,7 +286,7 @@ class ListenAddress(NamedTuple):
 
 
 def listeners(settings: Settings) -> dict[ListenAddress, bool]:
-    """Return, for each server of the system, True if its address accepts connections."""
+    """Return, for each of aragog's servers, True if its address accepts connections."""
     return {address: _accepts(address) for address in _addresses(settings)}
 
 
@@ -350,7 +351,7 @@ def release_command(pid: int) -> list[str]:
 
 def schedule_file(data_dir: Path) -> Path:
     """
-    Return the file in which beat records when tasks were last sent; losing it makes tasks run early
+    Return the file in which beat records when tasks were last sent; if it is lost, tasks run early
     once.
     """
     return data_dir / "run" / "beat"

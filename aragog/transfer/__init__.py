@@ -1,5 +1,5 @@
 """
-Import and export of a UrlStore: JSON Lines, tables, WARC, copies.
+Imports and exports a UrlStore: JSON Lines, tables, WARC, copies.
 
     import_export              imports and exports records in any format
     json_lines, parquet, rows  the formats

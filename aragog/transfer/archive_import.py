@@ -5,7 +5,7 @@ Each page is analyzed like one that was just fetched: fields, links, canonical U
 Nothing is fetched, and no worker has to run. Links are stored but not followed.
 
 Importing twice is safe: a page is written with its capture time and never replaces a newer one. A
-capture dated in the future is reported and not stored, since no later fetch could replace it.
+capture dated in the future is reported and not stored, because no real fetch could then replace it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class ArchiveReport:
     """The result of an import."""
 
     last_number: int
-    """Number of the last record that was processed. A restart resumes after it."""
+    """Number of the last record that was processed. An import that is restarted continues after
+    it."""
     written: int
     """Pages that were stored."""
     stale: int

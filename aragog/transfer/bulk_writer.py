@@ -2,8 +2,8 @@
 A bulk writer for imports: writes a batch of records with one multi-get and a few batched writes.
 
 Each record has the same effect as `UrlStore.put`: its fields go to its canonical URL with their own
-timestamps. Importing twice, or again after an interruption, therefore changes nothing. Aliases and
-links need further calls, one record at a time.
+timestamps. Importing the records twice, or again after an interruption, therefore changes nothing.
+Aliases and links need further calls, one record at a time.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class BulkWriter:
     def _not_taken_down(
         self, records: Sequence[tuple[int, str, UrlRecord]], on_problem: OnProblem
     ) -> list[tuple[int, str, UrlRecord]]:
-        """Drop records whose page was fetched from a URL that was taken down; one multi-get."""
+        """Drop records of pages fetched from URLs that were taken down. Takes one multi-get."""
         sources = {
             number: source for number, _, record in records if (source := _source_url(record))
         }
@@ -90,7 +90,7 @@ class BulkWriter:
         return [entry for entry in records if sources.get(entry[0]) not in refused]
 
     def _check(self, number: int, record: UrlRecord, on_problem: OnProblem) -> str | None:
-        """Return the normalized URL, or None if the record was reported as a problem."""
+        """Return the normalized URL. If the record has a problem, report it and return None."""
         try:
             self._rules.check(record.fields)
             for name, at_ms in record.at_ms.items():
@@ -144,8 +144,8 @@ class BulkWriter:
         self, records: Sequence[tuple[int, list[Mutation]]], on_problem: OnProblem
     ) -> set[int]:
         """
-        Write each record's mutations; returns the records refused because another page has the same
-        unique value.
+        Write each record's mutations. Returns the records that were refused because another page
+        has the same unique value.
         """
         refused_numbers: set[int] = set()
         try:
@@ -193,7 +193,7 @@ class BulkWriter:
     def _history_cell(
         self, canonical: str, rows: dict[str, Row], name: str, value: bytes, at_ms: int
     ) -> dict[bytes, bytes]:
-        """Return the history cell for a field that keeps one; a URL may occur twice in a batch."""
+        """Return the history cell of a field with a history. A URL may occur twice in a batch."""
         if name not in self._histories:
             return {}
         history = nodes.history_of(rows[canonical], name)
@@ -206,7 +206,7 @@ class BulkWriter:
     def _write_alias_and_links(
         self, number: int, url: str, record: UrlRecord, on_problem: OnProblem
     ) -> int:
-        """Write a record's alias and links. Return 1 for an alias, which is not counted yet."""
+        """Write a record's alias and links. Return 1 for an alias, since it was not counted yet."""
         try:
             if record.links:
                 self._store.links.add(url, record.links)

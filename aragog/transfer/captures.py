@@ -18,7 +18,7 @@ import orjson
 from aragog.transfer.json_lines import BadRecord, Read, UrlRecord
 from aragog.transfer.lines import text_lines
 
-# Column letters for files without a header line: the two variants in use.
+# The column letters of files without a header line. Two variants are in use.
 _COLUMNS = {11: "NbamskrMSVg", 9: "NbamskrVg"}
 _NAMES = {"a": "url", "b": "timestamp", "m": "mime", "s": "status", "k": "digest"}
 _CDXJ = re.compile(r"\s(\S+)\s+(?=\{)")
@@ -85,7 +85,7 @@ def _record(capture: Mapping[str, str]) -> UrlRecord | None:
 
 def _instant_ms(timestamp: str) -> int:
     """
-    Return the time of `20150101120000` in ms. A shorter timestamp stands for the start of its year,
+    Return the time of `20150101120000` in ms. A shorter timestamp means the start of its year,
     month, day, hour or minute.
     """
     if not _TIMESTAMP.fullmatch(timestamp):

@@ -3,7 +3,7 @@ Copy a whole UrlStore to another engine: from SQLite and a folder to HBase and S
 
 Cells keep their timestamps and objects are unchanged, so copying again changes nothing, and an
 interrupted copy can be resumed. Nothing should write to the source during the copy: such writes may
-or may not be copied. Rows of a store with the first key layout get keys of the target's layout
+or may not be copied. Rows of a store with the first key layout get keys in the target's layout
 (docs/adr/0113).
 """
 
@@ -37,8 +37,8 @@ BATCH_ROWS = 1000
 
 OnCopied = Callable[[str, str, int], None]
 """
-Called after each batch with the table's name, the last key in hex, and the number of rows copied so
-far.
+Called after each batch with the table's name, the last key in hex, and the number of rows that were
+copied so far.
 """
 
 
@@ -185,16 +185,16 @@ def _by_time(row: Row) -> dict[int, dict[bytes, bytes]]:
 
 _NAMING = UrlNaming(lambda: True)
 _URLS = {"n": URL, "d": DUE_URL, "h": HOST_URL, "e": ALIAS_URL}
-"""The column of each table that contains the URL of one of the row's nodes."""
+"""For each table, the column with the URL of one of the row's nodes."""
 
 Rows = Sequence[tuple[bytes, Row]]
 
 
 class NewIds:
     """
-    Maps page ids of a store with the first key layout to ids that group pages by host.
+    Maps page ids from a store with the first key layout to ids that group pages by host.
 
-    An id is derived from a URL if the URL is stored with it: in its node or, if the page was never
+    A new id is derived from the page's URL, which is stored in its node or, if the page was never
     fetched, in its due row. Ids of an application's own nodes stay as they are.
 
     Args:
@@ -224,7 +224,7 @@ class NewIds:
         return _new_ids_by_old(url for url in urls if url)
 
     def _read_ids(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return new ids for nodes, by the URL in the node or in its due row."""
+        """Return new ids for nodes, derived from the URL in the node or in its due row."""
         if not ids:
             return {}
         nodes = self._source["n"].get_many(ids, [URL, DUE])
@@ -240,7 +240,7 @@ class NewIds:
 
 
 def _sample_rows(rows: Rows) -> Rows:
-    """Return the rows of the page sample, which a store with the first key layout does not have."""
+    """Return the rows of the page sample, because a store with the first key layout has none."""
     return [
         (key[:1] + SAMPLE + url_key(url) + key[-ID_BYTES:], {SAMPLED: Cell(b"1", newest_ms(row))})
         for key, row in rows

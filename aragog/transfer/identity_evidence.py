@@ -1,5 +1,5 @@
 """
-Evidence of which page a record contains. Exports write it as facts, and imports read it.
+Evidence that identifies the page in a record. Exports write it as facts, and imports read it.
 
 A page becomes an alias of a stored one only if the two pages match. The data for that comparison is
 not in the fields. Without it, an imported page would look as if it had never been fetched, and the
@@ -21,14 +21,15 @@ from urlspelling import normalize
 from zengraph.records import Row
 
 LIKENESS = "likeness"
-"""The fact with the body's hash and the text sketch; versions that do not know it ignore it."""
+"""The fact with the body's hash and the text sketch. Versions that do not know this fact ignore
+it."""
 
 _ALIAS_FACTS = ("status", "redirects_to")
 _PAGE_STATUSES = range(200, 300)
 
 
 def exported_facts(row: Row, facts: Mapping[str, Fact]) -> dict[str, Fact]:
-    """Return a page's facts, including its likeness."""
+    """Return a page's facts, including its body's hash and text sketch."""
     likeness = nodes.likeness_of(row)
     likeness_facts = {LIKENESS: f"{likeness.body} {likeness.text}"} if likeness else {}
     return {**facts, **likeness_facts}

@@ -3,9 +3,9 @@ Import and export a UrlStore as records, in constant memory, in any format.
 
 An import reports bad lines by number and continues. It can be interrupted at any point and
 restarted, from the start or from the last reported line, because older values never replace newer
-ones. An export walks the nodes in key order and returns a cursor to resume from. The modules
-`json_lines` and `parquet` contain the formats. `warc_export` exports page content, `copy` copies a
-store to another engine, and `parts` is for exports by many machines.
+ones. An export walks the nodes in key order and returns a cursor, so that another export can resume
+there. The modules `json_lines` and `parquet` contain the formats. `warc_export` exports page
+content, `copy` copies a store to another engine, and `parts` lets many machines share an export.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class NodeSelection:
     limit: int | None = None
     """The maximum number of records to export."""
     nodes: NodeSource | None = None
-    """Replaces the walk over all nodes. Cannot be combined with `urls` or `cursor`."""
+    """Yields the nodes instead of the walk over all nodes. Cannot be combined with `urls` or
+    `cursor`."""
     crawl: str | None = None
     """Only pages stored for this crawl."""
 
@@ -116,14 +117,15 @@ def read_nodes(
 
 BATCH = 500
 BATCH_BYTES = 4 << 20
-"""Maximum total size of field values in a batch; a batch of large values ends sooner."""
+"""Maximum total size of the field values in a batch. A batch with large values therefore has fewer
+records."""
 MAX_LINKS = 6000
 
 SpanMs = tuple[int, int]
 """Start (inclusive) and end (exclusive), in ms since the epoch."""
 
 FindTexts = Callable[[str], Mapping[str, bytes]]
-"""Returns the main text of a URL's page, as fields that replace the record's fields."""
+"""Returns the main text of a URL's page, as fields that replace those of the record."""
 
 OnProgress = Callable[[int], None]
 """Called after each batch with the number of the last line or row processed."""
@@ -134,7 +136,7 @@ class ImportReport:
     """The result of an import."""
 
     last_number: int
-    """The last line or row that was read. A restart resumes after it."""
+    """The last line or row that was read. An import that is restarted continues after it."""
     written: int
     """Records stored."""
     problems: int
@@ -206,16 +208,16 @@ def export_urls(
     on_progress: OnProgress = lambda _: None,
 ) -> ExportReport:
     """
-    Write those selected URLs that have data to `sink`, including aliases. `sink` stays open.
+    Write the selected URLs that have data, including aliases, to `sink`. `sink` stays open.
 
     This is not a snapshot: concurrent writes may or may not be included. A page that is taken down
     during the export is skipped, unless its batch has already been written.
 
     `fields` lists the fields to export; None exports all. Outlinks are read from `link_store`, at
     most 6,000 per page. `find_texts` adds the main text of each page with content. Pages whose
-    `unavailable_after` has passed are always skipped. With `purpose`, so are pages whose sites
-    refuse this purpose. With `fetched`, only pages whose last successful fetch was in that span are
-    included.
+    `unavailable_after` has passed are always skipped. With `purpose`, pages whose sites refuse this
+    purpose are skipped too. With `fetched`, only pages whose last successful fetch was in that time
+    span are included.
 
     Raises:
         StoreUnavailable: the sink contains complete batches only.
@@ -286,7 +288,10 @@ def _size_limited_batches(records: Iterable[UrlRecord]) -> Iterator[list[UrlReco
 
 
 def _without_taken_down(batch: Sequence[UrlRecord], nodes: Nodes) -> list[UrlRecord]:
-    """Return the records whose nodes still have data. Reading the batch may have taken minutes."""
+    """
+    Return the records whose nodes still have data. Pages may have been taken down during the
+    minutes that reading a batch can take.
+    """
     rows = nodes.read([record.url for record in batch], [SENTINEL, CANONICAL, REMOVED])
     stored = {
         url

@@ -1,7 +1,7 @@
 """
 Items as rows of a file: one row per item, with its fields as columns and the page that shows it.
 
-    kind (if there are several), the fields in the order of the settings, page_url
+    kind (if there are several), the fields in the settings' order, page_url
 
 A price is a number with its exact digits, and a date is a string. The stored file of a URL field is
 a record in the column `FIELD.file`. An item that several pages show becomes one row, from the page

@@ -6,7 +6,7 @@ The file format of a URL record: one line of JSON, and files of such lines.
 
 | key | contents |
 |---|---|
-| `url` | any spelling; the only required key |
+| `url` | any form of the URL; the only required key |
 | `typed` | if true, `fields` has JSON values; otherwise it has the stored bytes as text |
 | `fields` | values by name; see `aragog.transfer.typed_fields` |
 | `fields_base64` | exact bytes in base64 by name, where `fields` is inexact; takes precedence |
@@ -50,7 +50,7 @@ _NUMBERS = ("canonical_at_ms", "due_at_ms", "content_bytes")
 
 class BadRecord(ValueError):
     """
-    A line that cannot be imported, with the reason. The package yields it and never raises it to
+    A line that cannot be imported, with the reason. This package yields it and never raises it to
     callers.
     """
 
@@ -62,10 +62,10 @@ class UrlRecord:
     url: str
     fields: Mapping[str, bytes] = field(default_factory=dict)
     at_ms: Mapping[str, int] = field(default_factory=dict)
-    """When each field was observed. A field without a timestamp gets that of the import."""
+    """When each field was observed. A field without a timestamp gets the time of the import."""
     provenance: Mapping[str, str] = field(default_factory=dict)
     canonical_url: str | None = None
-    """The URL of which this one is an alias, or None if it is not an alias."""
+    """The URL that this one is an alias of, or None if it is not an alias."""
     canonical_at_ms: int | None = None
     provisional: bool = False
     due_at_ms: int | None = None
@@ -172,7 +172,10 @@ def from_mapping(raw: dict[str, Any]) -> UrlRecord:
 def _json_and_inexact(
     fields: Mapping[str, bytes], types: TypedFields
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return values as JSON, and as base64 where JSON does not restore the exact bytes."""
+    """
+    Return values as JSON. Values whose exact bytes JSON does not restore are also returned as
+    base64.
+    """
     values, inexact = {}, {}
     for name, value in fields.items():
         try:

@@ -1,4 +1,4 @@
-"""Read lines of files that may be hostile, with a limit on memory per line."""
+"""Read lines from files that may be hostile, with a limit on the memory for each line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TextLine(NamedTuple):
 
 
 def text_lines(stream: BinaryIO, max_bytes: int) -> Iterator[TextLine]:
-    """Yield the lines of a stream, with at most `max_bytes` of a line in memory."""
+    """Yield the lines of a stream. At most `max_bytes` of a line are kept in memory."""
     for number in itertools.count(1):
         try:
             line, is_whole = bounded_line(stream, max_bytes)

@@ -3,13 +3,12 @@ Export a whole store's content as a copy of its packs, without pages that must n
 
 A pack is copied unchanged if all its records may be shared. Otherwise only the records that may be
 shared are copied, still compressed. Content is skipped if no page refers to it any more (replaced,
-removed, taken down), if it has expired, or if its site refuses the given purpose. Pages stored as
-objects are written the way `warc_export` does.
+removed, taken down), if it has expired, or if its site refuses the given purpose. Pages that are
+stored as objects are written as `warc_export` writes them.
 
-Each pack file is written as a whole, after its index, so a pack in the folder is complete. To
-resume an interrupted export, repeat it; only the missing packs are read. If a pack is rewritten
-during the export, its records move to a later pack, which is read as well. Memory is bounded by one
-pack.
+Each pack file appears in the folder only when it is complete, after its index. To resume an
+interrupted export, repeat it; only the missing packs are read. If a pack is rewritten during the
+export, its records move to a later pack, which is read as well. Memory is bounded by one pack.
 """
 
 from __future__ import annotations
@@ -66,8 +65,8 @@ def export_packs(
     """
     Copy the packs of a store into `folder`, under their names in the store.
 
-    Pages whose `unavailable_after` has passed are always skipped. With `purpose`, so are pages
-    whose sites refuse this purpose. A damaged pack is reported by name and skipped. After an
+    Pages whose `unavailable_after` has passed are always skipped. With `purpose`, pages whose sites
+    refuse this purpose are skipped too. A damaged pack is reported by name and skipped. After an
     interruption, repeat the call. Pages fetched during the export may be missing.
 
     Raises:
@@ -101,11 +100,11 @@ class _PackExport:
         self._on_progress = on_progress
         self._now_ms = store.clock.clock.now_ms()
         self._later: set[str] = set()
-        """Packs that records have moved to and that have not been copied yet."""
+        """Packs to which records have moved and which have not been copied yet."""
         self.report = PackExportReport()
 
     def copy_packs(self, packs: Packs) -> None:
-        """Copy all existing packs, then those that rewrites created during the export."""
+        """Copy all existing packs, then packs that replaced rewritten ones during the export."""
         for _ in range(2):
             for file in packs.files.packs():
                 self._copy(packs, file.name)
@@ -173,7 +172,7 @@ class _PackExport:
                 frames.append(record.own_frame)
                 continue
             is_whole = False
-            if owners:  # a page that shares the record only needs its body
+            if owners:  # pages that share the record only need the body
                 frames.append(upkeep.body_only(replace(record, owners=owners)).frame)
         if is_whole:
             self.report.whole += 1

@@ -5,11 +5,11 @@ An export has a column for each requested field or, if none were requested, for 
 type is known: text, numbers, booleans, dates, lists, maps and structs. Decimals are doubles. The
 column `fields` maps the names of all other fields to their bytes. If a column cannot
 restore a value exactly, `fields` has its bytes too, and an import prefers them. The column of a
-field without a type contains JSON as text.
+field whose type is not known contains JSON as text.
 
 An import accepts exports of this and earlier versions (which had no columns for fields), and files
-from other programs. Each column that is not part of the export format is a field with that name,
-and null means no value.
+from other programs. Each column that is not part of the export format becomes a field with the
+column's name. Null means that there is no value.
 """
 
 from __future__ import annotations

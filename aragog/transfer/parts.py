@@ -1,10 +1,11 @@
 """
-Export a UrlStore in parts that many processes can write and a system such as Spark can read.
+Export a UrlStore in parts, so that many processes can write it and programs such as Spark can read
+it.
 
-Node keys are hashes, so equal key ranges contain about the same number of URLs, and the position of
-a key in its range shows the progress. If a store groups pages by host, the keys of a host lie in
-sixteen places. Parts divide the keys by place first and by host second, so even the pages of one
-host are spread over up to sixteen parts.
+Node keys are hashes, so key ranges of equal size contain about the same number of URLs, and the
+position of a key in its range shows the progress. If a store groups pages by host, a host's keys
+form sixteen groups in different places of the key space. Parts divide the keys by place first and
+by host second, so even the pages of one host are spread over up to sixteen parts.
 
 A part gets its final name only when it is complete. To resume an interrupted export, repeat it;
 only the missing parts are then written.
@@ -124,7 +125,7 @@ class PartOptions:
     types: TypedFields = field(default_factory=TypedFields)
     """The types of fields."""
     find_texts: FindTexts | None = None
-    """Returns a page's main text in the forms that `fields` contains."""
+    """Returns a page's main text in the forms that `fields` asks for."""
     fetched: SpanMs | None = None
     """Only pages whose last successful fetch was in this span; not for `warc`."""
     purpose: str | None = None
@@ -140,10 +141,10 @@ that begin with an underscore.
 
 def prepare_folder(folder: Path, count: int, kind: str, purpose: str | None = None) -> None:
     """
-    Prepare the folder of an export in `count` parts. Each process that writes parts calls this
+    Prepare the folder for an export in `count` parts. Each process that writes parts calls this
     once.
 
-    It removes unfinished parts left by killed processes of this machine.
+    It removes unfinished parts that killed processes on this machine left behind.
 
     Raises:
         BadInput: the folder has parts of an export with another count or format, so readers would
@@ -233,7 +234,7 @@ def export_part(
     final = folder / f"{part.name}{suffix}"
     if final.exists():
         return None
-    # The suffix must stay last, since it selects the compression.
+    # The suffix must stay last, because it determines the compression.
     temporary = folder / f".{part.name}-{socket.gethostname()}-{os.getpid()}{suffix}"
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """
 Export plain rows: a URL, its canonical URL, its fetch time, and a value for each field.
 
-Such a file is for programs that read tables. It has no timestamps of fields, provenance, links or
+Such a file is for programs that read tables. It has no field timestamps, provenance, links or
 facts, and it cannot be imported. To copy a store, use JSON Lines or Parquet.
 """
 
@@ -26,7 +26,8 @@ _BUILT_IN_COLUMNS = ("url", "canonical_url", "fetched_at_ms")
 
 class RowSink:
     """
-    Writes records as rows (see `aragog.transfer.rows`); the file exists once the sink is closed.
+    Writes records as rows (see `aragog.transfer.rows`). The file exists only after the sink is
+    closed.
 
     The columns are only known at the end, so until then the rows are kept in a compressed temporary
     file in the same folder.

@@ -1,5 +1,5 @@
 """
-Files in S3 that users specify as `s3://BUCKET/KEY`: results of runs and exports.
+Files in S3 that users name as `s3://BUCKET/KEY`: results of runs and exports.
 
 The endpoint, region and limits come from `content.s3_*`; boto3 finds the credentials.
 """
@@ -26,7 +26,7 @@ class S3File:
         name: `s3://BUCKET/KEY`.
 
     Raises:
-        BadInput: the name has another form.
+        BadInput: the name does not have that form.
         ConfigError: the bucket does not exist.
         ContentUnavailable: the bucket cannot be reached or access is denied.
     """

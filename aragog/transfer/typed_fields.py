@@ -90,7 +90,7 @@ class TypedFields:
         Return the bytes for a value that `field_formats.parse` returned.
 
         Raises:
-            ValueError: it does not match the field's format.
+            ValueError: the value does not match the field's format.
         """
         if self._formats.of(name) == "json":
             return json_bytes(_from_numbers(value, self._types.get(name, ANY)))
@@ -121,7 +121,7 @@ class TypedFields:
 
     def from_column(self, name: str, value: Any) -> bytes:
         """
-        Return the bytes of a column's value, which may come from another program.
+        Return the bytes of a column's value. Another program may have written the value.
 
         Raises:
             ValueError, TypeError: the value cannot be stored in a field.
@@ -170,7 +170,7 @@ def _to_numbers(value: Any, field_type: FieldType) -> Any:
 
 
 def _from_numbers(value: Any, field_type: FieldType) -> Any:
-    """The inverse of `_to_numbers`."""
+    """Undo `_to_numbers`."""
     if field_type.kind == "decimal":
         if isinstance(value, Number):
             return value.text

@@ -4,14 +4,14 @@ Export page content as WARC files (ISO 28500:2017, WARC 1.1), with warcio.
 A page is a `response` record with its status line and headers. The stored body is decoded, so the
 headers that described its encoding are renamed to `X-Crawler-…`, and Content-Length is the length
 of the record, as in public crawls. A body without stored headers becomes a `resource` record. A
-body that occurred earlier in the same export is a `revisit` with headers only
-(identical-payload-digest), and so is the most recent check of an unchanged page
+body that occurred earlier in the same export becomes a `revisit` record with headers only
+(identical-payload-digest), and so does the most recent check of an unchanged page
 (server-not-modified).
 
-Each record is its own gzip member. The record of a fetch contains the IP address and the protocols
-(`WARC-IP-Address`, and `WARC-Protocol` as proposed by the International Internet Preservation
-Consortium). Each file has an index next to it, `….cdxj`. Memory is bounded by the largest page, the
-index of one file, and 65,536 remembered digests.
+Each record is a gzip member of its own. The record of a fetch contains the IP address and the
+protocols (`WARC-IP-Address`, and `WARC-Protocol` as the International Internet Preservation
+Consortium proposed it). Each file has an index next to it, `….cdxj`. Memory is bounded by the
+largest page, the index of one file, and 65,536 remembered digests.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ OnPage = Callable[[str, str, Row], None]
 
 
 class _FirstRecord(NamedTuple):
-    """The record in which a payload was first written."""
+    """The record that a payload was first written in."""
 
     url: str
     date: str
@@ -108,10 +108,10 @@ def export_warc(
 
     When a file is complete, its index is written next to it, as `stem-00000.cdxj`.
 
-    Pages whose `unavailable_after` has passed are always skipped. With `purpose`, so are pages
-    whose sites refuse this purpose. A page whose content is damaged or missing is reported with its
-    URL and skipped. To resume, pass the report's `cursor`, and as `first_file` an unused file
-    number (`next_file`).
+    Pages whose `unavailable_after` has passed are always skipped. With `purpose`, pages whose sites
+    refuse this purpose are skipped too. A page whose content is damaged or missing is reported with
+    its URL and skipped. To resume, pass the report's `cursor`, and pass an unused file number
+    (`next_file`) as `first_file`.
 
     Raises:
         ConfigError: a file cannot be written.
@@ -168,7 +168,10 @@ def _file(stem: Path, number: int) -> Path:
 def _read_content(
     zen: MultiGraph, bodies: Bodies, url: str, row: Row
 ) -> tuple[Row, bytes, dict[str, str]] | None:
-    """Return the node, the body and its metadata. If they do not match, the node is read again."""
+    """
+    Return the node, the body and the body's metadata. If the body does not belong to the node, the
+    node is read again.
+    """
     first = iter([row])
 
     def node() -> tuple[str, Row] | None:
@@ -240,7 +243,7 @@ class _Files:
             self._first_records.popitem(last=False)
 
     def _writer_with_space(self) -> Any:
-        """Return the writer of the current file, or of a new one if that is full."""
+        """Return the writer of the current file, or of a new file if the current one is full."""
         if self._file is not None and self._file.tell() < self._max_file_bytes:
             return self._writer
         self._close()
@@ -279,7 +282,8 @@ class _Files:
 
 def _page(url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) -> _Page:
     fetched_at_ms = _number(meta.get("fetched_at_ms")) or 0
-    # Use the URL that returned the page. Facts of the last fetch only apply if it was the same URL.
+    # Use the URL that returned the page. Facts of the last fetch apply only if it fetched the same
+    # URL.
     is_same_fetch = _number(facts.get("fetched_at_ms")) == fetched_at_ms
     target = str(facts.get("final_url") or url) if is_same_fetch else url
     digester = Digester("sha1")
@@ -288,7 +292,7 @@ def _page(url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) ->
 
 
 def _network(meta: dict[str, str]) -> list[tuple[str, str]]:
-    """Return record headers for the known facts of the connection; empty if there are none."""
+    """Return record headers for the known facts about the connection; empty if there are none."""
     if "address" not in meta:
         return []
     return network_fields(meta["address"], meta.get("tls"), meta.get("http_version"))
@@ -338,7 +342,7 @@ def _revisit_record(writer: Any, page: _Page, first: _FirstRecord, head: StatusA
 
 
 def _head(meta: dict[str, str]) -> StatusAndHeaders | None:
-    """Return status line and headers of a response, or None if they were not kept."""
+    """Return the status line and headers of a response, or None if they were not kept."""
     status = _number(meta.get("status"))
     try:
         raw_headers = json.loads(meta.get("headers") or "")

@@ -2,8 +2,8 @@
 Read the pages of WARC files (ISO 28500), compressed or not.
 
 A `response` with a success status and a body is a page, and so is a `resource` with an HTTP URL.
-Other records are skipped: requests, metadata, redirects, errors, and revisits, whose body is in
-another record. Bodies are decoded like those of fetches. Memory is bounded by one page.
+Other records are skipped: requests, metadata, redirects, errors, and revisits (their body is in
+another record). Bodies are decoded like those of fetches. Memory is bounded by one page.
 
 Data that cannot be read as a record is reported, and reading continues at the next line that starts
 a record. A damaged record does not affect the others.
@@ -29,7 +29,8 @@ from aragog.transfer.lines import DAMAGE_ERRORS, bounded_line
 from urlspelling import normalize
 
 _EXPORT_PREFIX = "X-Crawler-"
-"""Prefix of headers that describe an encoding that the record's body no longer has."""
+"""Prefix of the headers that describe the original encoding. The record's body is already
+decoded."""
 
 
 class ArchivedPage(NamedTuple):
@@ -49,7 +50,8 @@ def read_warc(stream: BinaryIO, limits: RecordedLimits, *, after: int = 0) -> It
 
     Args:
         stream: the file.
-        limits: limits for each response; a longer body is truncated, and its page marked as such.
+        limits: limits for each response. A body that is too long is truncated, and its page is
+            marked as truncated.
         after: number of records to skip.
     """
     for number, record in read_records(stream):
@@ -128,7 +130,7 @@ def _instant_ms(date: str) -> int:
 
 
 MAX_HEADER_BYTES = 65_536
-"""Maximum total size of a record's named fields, of which the URL is the longest."""
+"""Maximum total size of a record's named fields. The longest of them is the URL."""
 _SKIPPED_BYTES = 65_536
 _VERSION = re.compile(rb"WARC/\d\.\d+\s*$")
 _GZIP = b"\x1f\x8b"
@@ -159,7 +161,10 @@ class WarcRecord:
         return self.remaining_bytes > 0
 
     def read(self, max_bytes: int) -> bytes:
-        """Return up to `max_bytes` more of the block; b"" at its end, or where it is damaged."""
+        """
+        Return the next bytes of the block, at most `max_bytes`; b"" at its end, or where it is
+        damaged.
+        """
         data = b""
         with suppress(*DAMAGE_ERRORS):
             data = (

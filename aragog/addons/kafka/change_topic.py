@@ -5,10 +5,10 @@ A record's key is the URL, so the changes of a page stay in order within one par
 the change as JSON, with an `id`.
 
 The position in the feed is stored in Kafka, as the metadata of a committed offset, so it survives
-the loss of this process and its machine. It is written after all brokers have acknowledged the
-earlier records. If a process is killed in between, the next one sends these records again with the
-same ids. Two processes with the same name send everything twice but lose nothing: each writes a
-position only after all of its earlier records were acknowledged.
+the loss of this process and its machine. It is written after the brokers have acknowledged all
+earlier records. If a process is killed in between, the next process sends these records again with
+the same ids. Two processes with the same name send everything twice but lose nothing, because each
+writes a position only after all of its own earlier records were acknowledged.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def open_topic(address: str) -> ChangeTopic:
     Open the topic at an address that was passed to `--to`.
 
     Raises:
-        BadInput: not the address of a topic.
+        BadInput: the text is not the address of a topic.
         ConfigError: the client is not installed, its settings are wrong, or there is no such topic.
         ServiceUnavailable: no broker responds.
     """
@@ -80,7 +80,10 @@ def change_id(change: dict[str, Any]) -> str:
 
 
 def record_json(change: dict[str, Any], *, shortened: bool = False) -> bytes:
-    """Return the value of a change's record as JSON. `shortened` omits the fields' values."""
+    """
+    Return the value of a change's record as JSON. With `shortened`, the fields' values are left
+    out.
+    """
     fields = change["fields"]
     if shortened:
         fields = {name: dict.fromkeys(values) for name, values in fields.items()}
@@ -117,7 +120,7 @@ class ChangeTopic:
 
     def position(self) -> str | None:
         """
-        Return the cursor up to which all changes were acknowledged, or None if none is stored.
+        Return the stored cursor, or None if there is none. All changes up to it were acknowledged.
 
         Raises:
             ServiceUnavailable: Kafka does not respond.
@@ -137,8 +140,8 @@ class ChangeTopic:
         """
         Send changes, and store the cursor once all of them are acknowledged.
 
-        If brokers are unreachable, this waits and reports the reason once. Without changes, the
-        cursor is only written if it is not stored yet or was stored more than an hour ago.
+        If brokers are unreachable, this waits and reports the reason once. If there are no changes,
+        the cursor is written only if it is not stored yet or was stored more than an hour ago.
 
         Raises:
             ServiceUnavailable: Kafka refused a record, or the cursor cannot be stored; call again
@@ -219,5 +222,5 @@ _PRODUCER_ONLY = ("partitioner", "linger.ms")
 
 
 def _consumer_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings without those that a consumer does not accept."""
+    """Return the settings that a consumer accepts."""
     return {key: value for key, value in settings.items() if key not in _PRODUCER_ONLY}

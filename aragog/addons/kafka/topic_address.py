@@ -22,7 +22,8 @@ NAME = r"[A-Za-z0-9._-]{1,249}"
 """Valid topic names in Kafka; group names follow the same rule here."""
 RESPONSE_TIMEOUT_S = 20.0
 _RETRY_DELAY_S = 0.2
-# Parsed by hand, since newer Pythons refuse several hosts if one is an IPv6 address.
+# The address is parsed here, because newer versions of Python refuse several hosts if one is an
+# IPv6 address.
 _SERVER = r"(?:[^\s@:/?#,\[\]]+|\[[0-9a-fA-F:.]+\]):\d{1,5}"
 _ADDRESS = re.compile(rf"kafka://({_SERVER}(?:,{_SERVER})*)/({NAME})(?:\?([^#]*))?", re.ASCII)
 _FORM = "kafka://HOST:PORT[,HOST:PORT…]/TOPIC[?config=FILE]"
@@ -99,7 +100,10 @@ def _read(file: Path, required: Collection[str]) -> dict[str, str]:
 
 
 def require_client(reason: str) -> None:
-    """Check that the extra is installed. Raises `ConfigError` with the command to install it."""
+    """
+    Check that the extra `kafka` is installed. If not, raises `ConfigError` with the command to
+    install it.
+    """
     require("kafka", reason, module="confluent_kafka")
 
 

@@ -34,7 +34,7 @@ def read_record(value: bytes | None, defaults: EnqueueArguments) -> TopicUrl:
     Options that are missing from the record default to `defaults`.
 
     Raises:
-        BadInput: the record is neither of these, or an option is invalid.
+        BadInput: the record is neither a URL nor such an object, or an option is invalid.
     """
     if not value:
         raise BadInput("is empty")

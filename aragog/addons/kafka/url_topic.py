@@ -2,8 +2,8 @@
 Enqueue URLs from a topic.
 
 A record's offset is committed after the broker has accepted its URL. If a process is killed, some
-records are read again but none are skipped. A URL that is still queued is not enqueued twice; if it
-has been stored since, its status is known, unless `refresh` was requested.
+records are read again but none are skipped. A URL that is still queued is not enqueued twice. If
+its page has been stored since, it is not fetched again, unless `refresh` was requested.
 
 While URLs are not accepted (memory is nearly full, a server is unreachable, `max_in_flight` is
 reached), the partitions are paused and the batch is kept. The consumer stays in its group, no
@@ -54,10 +54,11 @@ class UrlTopic:
     A member of a consumer group that reads URLs. Used by one thread.
 
     Args:
-        address: the topic. Its name is the consumer group, `aragog` if it has none.
+        address: the topic. The address's name is the consumer group; without a name, the group is
+            `aragog`.
         client: enqueues the URLs.
         defaults: the options of records that do not set them.
-        report: called with one line for a record that is not a URL, and for each new problem.
+        report: called with a line for each record that is not a URL, and for each new problem.
         max_in_flight: pause while more than this many URLs are in flight; 0 for no limit.
     """
 
@@ -119,7 +120,7 @@ class UrlTopic:
                 return
 
     def close(self) -> None:
-        """Leave the group; uncommitted records go to its other members."""
+        """Leave the group. Records that were not committed go to its other members."""
         self._consumer.close()
 
     def _read(self) -> list[Message]:
@@ -190,9 +191,9 @@ class UrlTopic:
             try:
                 urls = [record.url for record in group]
                 results = self._client.enqueue(urls, **asdict(arguments))
-            except BAD_INPUT as error:  # such as a crawl that does not exist
+            except BAD_INPUT as error:  # such as the name of a crawl that does not exist
                 if arguments == self._defaults:
-                    raise  # nothing was committed; the command line must be fixed
+                    raise  # nothing was committed; the user must correct the command line
                 self._report(f"{group[0].source}: {error} ({len(urls)} URLs were refused)")
                 counts[EnqueueStatus.INVALID] += len(urls)
                 continue
@@ -237,7 +238,7 @@ class UrlTopic:
         """Stay active in the group, and retry the kept records after a while."""
         records = self._records(self._consumer.consume(1, _POLL_TIMEOUT_S))
         self._pending.extend(records)  # fetched before the partitions were paused
-        if not self._pending:  # they were assigned to another member
+        if not self._pending:  # the partitions were assigned to another member
             return
         if time.monotonic() < self._retry_s or not self._process(self._pending):
             return

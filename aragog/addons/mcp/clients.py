@@ -20,7 +20,7 @@ class _ClientEntry:
     client: Client
     users: int = 0
     is_dropped: bool = False
-    """True once it was dropped from the pool; its last user then closes it."""
+    """True once the client was removed from the pool. Its last user then closes it."""
 
 
 class TokenClients:
@@ -60,7 +60,7 @@ class TokenClients:
             self._release(entry)
 
     def close(self) -> None:
-        """Close all unused clients; the others are closed by their last users."""
+        """Close all clients that are not in use. The last user of each other client closes it."""
         with self._lock:
             unused = [self._drop(token) for token in list(self._entries)]
         _close(unused)
@@ -97,7 +97,10 @@ class TokenClients:
         return entry
 
     def _drop(self, token: str | None) -> _ClientEntry | None:
-        """Remove a client; returns it if nobody uses it. Call this with the lock held."""
+        """
+        Remove a client from the pool, and return it if nobody uses it. The caller must hold the
+        lock.
+        """
         entry = self._entries.pop(token)
         entry.is_dropped = True
         return None if entry.users else entry

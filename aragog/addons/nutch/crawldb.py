@@ -3,8 +3,8 @@ Read a dump of Nutch's crawldb: `nutch readdb crawldb -dump FOLDER`, with or wit
 
 Each URL becomes a record with the time of its next fetch (`due_at_ms`) and the fields
 `nutch.status` and `nutch.score`. URLs that Nutch has given up on (gone) or resolved to another URL
-(redirects, duplicates) are skipped, because aragog detects these itself. Memory is bounded by one
-entry.
+(redirects, duplicates) are skipped, because aragog detects these cases itself. Only one entry is in
+memory at a time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_VALUES = 100
 """Maximum number of lines kept per entry; Nutch writes eleven."""
 
 Entry = tuple[int, str, Mapping[str, str]]
-"""The number of an entry's first line, its URL, and its values or a `problem`."""
+"""The number of an entry's first line, the entry's URL, and its values or a `problem`."""
 
 
 def is_csv(first_line: str) -> bool:

@@ -1,6 +1,6 @@
 """
 Estimate the resources that a crawl of a given size needs: machines, processes, Redis, HBase or
-PostgreSQL, and S3, computed from measured costs and prices (`costs.toml`).
+PostgreSQL, and S3. They are computed from measured costs and prices (`costs.toml`).
 
 The result is an order of magnitude, not a promise.
 """
@@ -27,7 +27,7 @@ from aragog.addons.plan.server_needs import (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The resources for a demand, and its first bottleneck."""
+    """The resources that a crawl (`Demand`) needs, and its first bottleneck."""
 
     needs: tuple[Need, ...]
     limits: tuple[Limit, ...] = field(default=())
@@ -39,7 +39,7 @@ class Plan:
 
 
 def plan(demand: Demand, costs: Costs) -> Plan:
-    """Compute the needs and limits of a demand."""
+    """Compute a crawl's needs, and the limits that it runs into."""
     load = CrawlLoad(demand, costs)
     cores = load.cores()
     machines = math.ceil(sum(cores.values()) / (demand.cores * demand.utilization))
@@ -110,7 +110,10 @@ def _crawl(load: CrawlLoad, cores: dict[str, float], machines: int) -> tuple[Nee
 
 
 def _domain_limits(load: CrawlLoad) -> tuple[Limit, ...]:
-    """Return the load on the combined rate limits of all domains, and on the largest domain's."""
+    """
+    Return the load on the combined rate limits of all domains, and on the rate limit of the largest
+    domain.
+    """
     demand = load.demand
     combined = load.fetches_s / (demand.domains * demand.qps)
     largest = demand.largest_domain_urls
@@ -136,7 +139,7 @@ def _domain_limits(load: CrawlLoad) -> tuple[Limit, ...]:
 
 
 def _schedule_limits(load: CrawlLoad) -> tuple[Limit, ...]:
-    """Return the load of the periodic tasks, each of which runs one at a time."""
+    """Return the load of the periodic tasks. Each kind of task runs only once at a time."""
     robots = load.robots_s / load.cost("robots_refreshes")
     limits = [Limit("the task that refreshes robots.txt", robots, _task(robots))]
     if load.refreshes_s:

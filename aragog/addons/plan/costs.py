@@ -26,15 +26,16 @@ class Cost(NamedTuple):
     """The command that measured it, or its source if it was not measured."""
     check: str = ""
     """
-    A `bench` command that measures it in at most two minutes and reports it under this name, or an
-    empty string.
+    A `bench` command that measures the cost in at most two minutes and reports it under this name,
+    or an empty string.
     """
     needs: str = ""
-    """What `check` needs besides the project; such a check only runs if it is selected."""
+    """What `check` needs in addition to the project. A check that needs something only runs if it
+    is selected."""
     scale: str = ""
     """
-    How the figure scales with the CPU time of the reference work: `time` grows, `rate` shrinks, and
-    an empty value is the same on every machine.
+    How the figure depends on the CPU time of the reference work: a `time` grows with it, and a
+    `rate` shrinks. If this is empty, the figure is the same on every machine.
     """
 
 
@@ -49,7 +50,7 @@ def read_costs(path: Path | None = None) -> Costs:
         path: a TOML file with a table for each cost that differs: `[s3_put]`, `value = 0.000004`.
 
     Raises:
-        BadInput: the file cannot be read, names an unknown cost, or has a value below 0.
+        BadInput: the file cannot be read, has an unknown cost, or has a value below 0.
     """
     costs = {name: Cost(**table) for name, table in tomllib.loads(_built_in_text()).items()}
     for name, table in (_tables(path) if path else {}).items():

@@ -61,7 +61,7 @@ class CrawlLoad:
     @property
     def analyzed_s(self) -> float:
         """
-        Bodies per second that the canonicalize stage parses: all fetches except 304
+        Bodies per second that the canonicalize stage parses: those of all fetches except 304
         responses.
         """
         return self.pages_s + self.refreshes_s * (1 - self.demand.not_modified)
@@ -75,15 +75,15 @@ class CrawlLoad:
     @property
     def written_pages_s(self) -> float:
         """
-        Page writes per second, in units of new pages; an unchanged page costs a
-        fraction of one.
+        Page writes per second, counted in new pages. Writing an unchanged page costs a fraction of
+        a new one.
         """
         unchanged_s = self.fetches_s - self.changed_s
         return self.changed_s + unchanged_s * self.cost("store_unchanged")
 
     @property
     def robots_s(self) -> float:
-        """robots.txt fetches per second: one per day for each host with requests."""
+        """robots.txt fetches per second. Each host with requests causes one per day."""
         return min(self.demand.all_hosts, self.fetches_s * DAY_S) / DAY_S
 
     @property
@@ -130,7 +130,7 @@ class CrawlLoad:
 
     @property
     def fetch_processes(self) -> int:
-        """Number of fetch processes that the concurrent requests and their CPU time need."""
+        """Number of fetch processes needed for the concurrent requests and their CPU time."""
         return self._processes(self.connections())
 
     @property
@@ -147,8 +147,8 @@ class CrawlLoad:
 
     def connections(self) -> ConnectionShares:
         """
-        Connections per fetch. With fewer processes, more connections are still open when a host is
-        visited again.
+        Connections per fetch. With fewer processes, it is more likely that a connection is still
+        open when a host is visited again.
         """
         # More processes open more connections, which need more processes; this converges quickly.
         shares = ConnectionShares(1.0, 1.0, 1.0)
@@ -169,8 +169,8 @@ class CrawlLoad:
 
     def _first_within(self, seconds: float, processes: int) -> float:
         """
-        Fraction of a process's visits to a host without an earlier visit in the
-        last `seconds`.
+        Fraction of a process's visits to a host that had no earlier visit within the last
+        `seconds`.
         """
         visits_s = self.fetches_s / self.demand.all_hosts / processes
         return math.exp(-visits_s * seconds)

@@ -22,7 +22,7 @@ class Demand:
     hosts: float | None = None
     """Number of hosts, each with a robots.txt. If None, one per domain."""
     largest_domain: float | None = None
-    """Number of URLs on the largest domain. If None, its share by Zipf's law."""
+    """Number of URLs on the largest domain. If None, Zipf's law determines it."""
     page_bytes: float = 62_000
     links: float = 185
     """Links per page."""
@@ -54,7 +54,7 @@ class Demand:
     reads_per_second: float = 0
     """Records read through the API per second."""
     hit_ratio: float = 0.9
-    """Fraction of reads whose rows are cached in the memory of the store's servers."""
+    """Fraction of reads whose rows the store's servers have cached in memory."""
     redis_memory: float = 16
     """Memory of a Redis server (`maxmemory`), in GB."""
     cores: int = 16
@@ -68,7 +68,7 @@ class Demand:
     content: Literal["packs", "objects"] = "packs"
     """How content is stored (`content.layout`)."""
     content_reads: float = 0.1
-    """Reads of content within `days`, as a fraction of `urls`."""
+    """How often content is read within `days`, as a fraction of `urls`."""
 
     @property
     def all_hosts(self) -> float:
@@ -96,7 +96,7 @@ class Need(NamedTuple):
     amount: float
     unit: str
     reason: str
-    """How the amount follows from the crawl; `because` in JSON."""
+    """How the amount results from the crawl. The key in JSON is `because`."""
 
 
 class Limit(NamedTuple):
@@ -106,4 +106,4 @@ class Limit(NamedTuple):
     load: float
     """Fraction of one such component's capacity; above 1, it is overloaded."""
     remedy: str
-    """The change that is needed, or the load up to which the current setup suffices."""
+    """The change that is needed, or how much load the current setup can take."""

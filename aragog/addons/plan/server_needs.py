@@ -16,7 +16,8 @@ class RedisNeeds:
     def __init__(self, load: CrawlLoad) -> None:
         demand, cost = load.demand, load.cost
         self._load, self._demand = load, demand
-        # Above this fill level, producers are refused; the spool takes at most 128 MiB of it.
+        # If more of the memory than this is used, URLs from producers are refused. The spool takes
+        # at most 128 MiB of it.
         self._usable_bytes = demand.redis_memory * 1e9 * REFUSE_ABOVE_SHARE
         self._limiter_cores = (load.fetches_s + load.robots_s) * cost("redis_limiter") / 1000
         self._shared_cores = load.fetches_s * cost("redis_shared") / 1000
@@ -107,7 +108,7 @@ class RedisNeeds:
 
     def _spool(self) -> Limit:
         """
-        Return the load on one server's spool, where memory is reserved until a batch's last
+        Return the load on one server's spool, which reserves memory for a batch until its last
         response.
         """
         demand, cost = self._demand, self._load.cost
@@ -123,7 +124,7 @@ class RedisNeeds:
         return Limit(name, load, remedy if load > 1 else self._enough(load, 1.0))
 
     def _enough(self, load: float, max_load: float | None = None, unit: str = "fetches/s") -> str:
-        """Return the load up to which the capacity suffices; empty if it is already overloaded."""
+        """Return how much load the capacity is enough for; empty if it is already overloaded."""
         max_load = self._demand.utilization if max_load is None else max_load
         if load > max_load:
             return ""
@@ -137,7 +138,7 @@ class RedisNeeds:
 
 def up_to(amount: float, load: float, max_load: float = 1.0) -> str:
     """
-    Return how much of `amount` is possible at the load `max_load`, with two significant
+    Return how much of `amount` is possible until the load is `max_load`, with two significant
     digits.
     """
     if not load:
@@ -148,8 +149,8 @@ def up_to(amount: float, load: float, max_load: float = 1.0) -> str:
 
 def compaction_limit(load: CrawlLoad) -> Limit:
     """
-    Return the load on link compaction. The cost `compactors` is the number of compactors that run
-    at the same time.
+    Return the load on link compaction. The figure `compactors` in the costs is how many compactors
+    run at the same time.
     """
     demand, concurrent = load.demand, load.cost("compactors")
     cores = load.compaction_cores
@@ -183,7 +184,7 @@ class HBaseNeeds:
     def needs(self) -> tuple[Need, ...]:
         """Return the data, regions and region servers."""
         cost, demand = self._load.cost, self._demand
-        links = (1 + demand.links / MEASURED_LINKS) / 2  # links take half of a page's bytes
+        links = (1 + demand.links / MEASURED_LINKS) / 2  # half of a page's bytes are links
         stored = (demand.urls + demand.stored) * cost("hbase_bytes") * links
         regions = math.ceil(stored / cost("hbase_region"))
         load = self._writing + self._reading

@@ -138,7 +138,7 @@ def _response(content: Content) -> HttpResponse:
 
 
 def _headers(meta: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the headers of the response, or only the type of content that was not fetched."""
+    """Return the response's headers. For content that was not fetched, return only its type."""
     pairs = orjson.loads(meta.get("headers") or "[]")
     if not pairs and (content_type := meta.get("content_type")):
         pairs = [("Content-Type", content_type)]

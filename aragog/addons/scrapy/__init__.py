@@ -1,8 +1,8 @@
 """
-Components for Scrapy: spider processes that share their requests and this cluster's politeness.
+Components for Scrapy: spider processes share their requests and aragog's limits per domain.
 
-They need the extra `scrapy`; the rest of aragog does not import them. docs/coming-from.md is the
-guide.
+They need the extra `scrapy`, and the rest of aragog does not import them. docs/coming-from.md is
+their guide.
 
     addon.py             enables all other components with one line in a project's settings
     scheduler.py         `SCHEDULER`: requests are pinlater jobs; a job ends with its callback
@@ -14,7 +14,7 @@ guide.
 The modules that they use:
 
     crawl.py             state shared by the components of one crawler
-    crawl_state.py       state shared by a crawl's processes in Redis; the scripts are in lua/
+    crawl_state.py       state in Redis that a crawl's processes share; the scripts are in lua/
     membership.py        joins and leaves a crawl
     prerequisites.py     checks before a spider opens
     spider_arguments.py  the arguments of a spider, which a crawl's processes have in common

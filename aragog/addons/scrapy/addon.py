@@ -33,8 +33,8 @@ class AragogAddon:
     A project's own settings take precedence. The download handler obeys robots.txt, even for
     redirects and images, so Scrapy's own middleware is turned off and does not request it again. If
     a project has another handler, such as a browser's, that middleware stays on. AutoThrottle is
-    turned off, since its delays would add to the wait for a slot. Settings and request values
-    without an effect are logged.
+    turned off, because its delays would add to the wait for a slot (a domain's turn for a request).
+    Settings and request values without an effect are logged.
     """
 
     def __init__(self, crawler: Crawler | None = None) -> None:
@@ -43,7 +43,7 @@ class AragogAddon:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Called by Scrapy; without a crawler, the add-on assumes that a crawl is running."""
+        """Called by Scrapy. Without a crawler, the add-on assumes that a crawl is running."""
         return cls(crawler)
 
     @classmethod
@@ -71,7 +71,8 @@ class AragogAddon:
         settings["DOWNLOADER_MIDDLEWARES"].set(_UNUSED_VALUES_MIDDLEWARE, VALUES_ORDER, _PRIORITY)
         settings["EXTENSIONS"].set(_AUTOTHROTTLE, None, _PRIORITY)
         log_unused(settings)
-        # Requests only reach the downloader when they have a slot; its own slots would add delays.
+        # Requests only reach the downloader when they have a slot of aragog's limiter. The
+        # downloader's own slots would add delays.
         settings.set("DOWNLOAD_DELAY", 0, _PRIORITY)
         concurrency = settings.getint("CONCURRENT_REQUESTS")
         settings.set("CONCURRENT_REQUESTS_PER_DOMAIN", concurrency, _PRIORITY)
@@ -91,14 +92,14 @@ class AragogAddon:
 
 def _report_unhandled(error: Exception) -> None:
     """
-    Log the error in one line if it ends the task in which Scrapy starts the crawl.
+    Log the error in one line if it ends the asyncio task in which Scrapy starts the crawl.
 
     Nothing awaits that task, and asyncio would print its traceback. Scrapy exits with 1 either way.
-    Programs that await the crawl in their own task and catch the error get no log line.
+    If a program awaits the crawl in its own task and catches the error, nothing is logged.
     """
     try:
         task = asyncio.current_task()
-    except RuntimeError:  # no event loop is running, so the caller gets the error
+    except RuntimeError:  # no event loop is running, so the caller receives the error
         return
 
     def report(ended: asyncio.Task[object]) -> None:

@@ -14,7 +14,8 @@ from aragog.runtime.secret import reveal
 from aragog.settings import FetchSettings
 
 _POLITE_HANDLER = "PoliteDownloadHandler"
-"""Compared by name, because its module imports the scheduler, which imports this module."""
+"""The class is compared by name, because its module imports the scheduler, and the scheduler
+imports this module."""
 
 RequestCheck = Callable[[Request], str | None]
 """Returns why a request must not be sent, or None if it may."""

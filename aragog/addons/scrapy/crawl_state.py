@@ -3,7 +3,7 @@ State that a crawl's processes share in Redis: members and seen requests.
 
 All processes run the same spider with the same arguments. Requests are remembered by fingerprint,
 20 bytes each. A crawl without a name ends when its requests are done and its last process leaves;
-the next process starts it from the beginning.
+the next process that runs it starts from the beginning.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ class CrawlState:
         must_be_alone: bool = False,
     ) -> int:
         """
-        Join the crawl, or renew the membership; returns how many processes are in it.
+        Join the crawl, or renew the membership. Returns how many processes are in the crawl.
 
         Args:
             description: the spider and its arguments; empty to renew.
-            is_new_crawl: no request is queued or running. If there is no other process, a new crawl
-                starts, and the requests seen by the previous one are forgotten.
+            is_new_crawl: no request is queued or running. If the crawl has no other process, a new
+                crawl starts, and the requests that the previous crawl has seen are forgotten.
             has_requests: requests are queued or running.
             check_only: only check if the process may join.
             must_be_alone: join only if no other process is in the crawl.
@@ -81,8 +81,8 @@ class CrawlState:
         Raises:
             CrawlRunning: `must_be_alone` is set, and other processes are in the crawl. Nothing
                 changed.
-            OtherSpider: another process runs the crawl, or its requests are queued, with another
-                description. Nothing changed.
+            OtherSpider: the crawl runs or has queued requests under another description. Nothing
+                changed.
         """
         with redis_errors(_WHERE):
             script = load_script("aragog.addons.scrapy", "crawl_join")
@@ -127,21 +127,21 @@ class CrawlState:
             )
 
     def has_seen(self, fingerprint: bytes) -> bool:
-        """True if the request was seen before; one round trip."""
+        """True if the request was seen before. Takes one round trip."""
         with redis_errors(_WHERE):
             return bool(self._redis.smismember(self._seen, [fingerprint])[0])
 
     def remember(self, fingerprints: Sequence[bytes]) -> bool:
-        """Remember requests; returns True if any of them is new. One round trip."""
+        """Remember requests. Returns True if any of them is new. Takes one round trip."""
         with redis_errors(_WHERE):
             return bool(self._redis.sadd(self._seen, *fingerprints))
 
     def seen_count(self) -> int:
-        """Return how many requests were seen. One round trip."""
+        """Return how many requests were seen. Takes one round trip."""
         with redis_errors(_WHERE):
             return int(self._redis.scard(self._seen))
 
     def forget(self) -> None:
-        """Forget all requests; one round trip."""
+        """Forget all requests. Takes one round trip."""
         with redis_errors(_WHERE):
             self._redis.delete(self._seen)

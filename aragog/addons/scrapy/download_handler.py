@@ -1,9 +1,9 @@
 """
 `DOWNLOAD_HANDLERS`: aragog's fetcher for `http` and `https`.
 
-Every request, regardless of its scheduler, obeys robots.txt, waits for a slot of its domain, and
-acquires a permit right before it is sent. The SSRF filter and the limits in `fetch` apply.
-Redirects are left to Scrapy, so each redirect is a separate request.
+Every request, whatever scheduler it comes from, obeys robots.txt and waits for a slot, which is its
+domain's turn for a request. It acquires a permit right before it is sent. The SSRF filter and the
+limits in `fetch` apply. Redirects are left to Scrapy, so each redirect is a separate request.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class PoliteDownloadHandler:
         Raises:
             NotSupported: a method other than GET, HEAD and POST, a body with a method other than
                 POST, or a proxy that is not one of the egress routes in the settings.
-            IgnoreRequest: the URL may not be fetched; or the request will run again from the queue,
-                because Redis did not respond in time or the process is stopping.
+            IgnoreRequest: the URL may not be fetched; or Redis did not respond in time or the
+                process is stopping, and the request will run again from the queue.
             DownloadFailedError: Redis did not respond in time, and the request is not from the
                 shared queue, so Scrapy may retry it. Further errors are those of `build_response`.
         """
@@ -148,7 +148,7 @@ class PoliteDownloadHandler:
         return DownloadFailedError(problem)
 
     def _runs_again(self, request: Request, problem: str | None) -> bool:
-        """Return True if the request runs again from the queue; see `SpiderScheduler.run_again`."""
+        """True if the request will run again from the queue; see `SpiderScheduler.run_again`."""
         scheduler = engine.current_scheduler(self._crawler)
         return isinstance(scheduler, SpiderScheduler) and scheduler.run_again(request, problem)
 
@@ -191,7 +191,10 @@ def log_refusal(request: Request, outcome: Outcome, settings: FetchSettings) -> 
 
 
 def _remedy(outcome: Blocked, settings: FetchSettings) -> str:
-    """Return the network setting that would help. Other reasons name their settings themselves."""
+    """
+    Return the network setting that would help. Messages with other reasons already name their
+    setting.
+    """
     if outcome.cause not in (RefusalCause.URL, RefusalCause.ADDRESS):
         return ""
     port = urlsplit(outcome.url).port

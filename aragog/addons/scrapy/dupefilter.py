@@ -21,8 +21,8 @@ class SharedDupeFilter(BaseDupeFilter):
     `DUPEFILTER_CLASS`: the fingerprints of a crawl, in Redis.
 
     `SpiderScheduler` calls `has_seen` before it enqueues a request and `remember` afterwards.
-    `request_seen` does both at once: if a process were killed right after it, the request would be
-    lost, because it would count as a duplicate when its page is parsed again.
+    `request_seen` does both at once. If a process were killed right after that, the request would
+    be lost: it would count as a duplicate when the page with its link is parsed again.
     """
 
     def __init__(self, state: CrawlState, fingerprinter: RequestFingerprinterProtocol) -> None:

@@ -2,9 +2,9 @@
 The private parts of Scrapy's engine that aragog uses.
 
 Scrapy does not report when a callback's output has been processed, and a scheduler cannot report
-that it has requests again. The engine keeps the requests that are still being processed, and
-schedules its own next call. Neither has changed since Scrapy 1.0, except that `_slot` was called
-`slot` before 2.14.
+that it has requests again. But the engine's private parts list the requests that are still being
+processed, and schedule the engine's next call. They have not changed since Scrapy 1.0, except that
+`_slot` was called `slot` before 2.14.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def current_scheduler(crawler: Crawler) -> Any:
 
 
 def wake_engine(crawler: Crawler) -> None:
-    """Make the engine ask the scheduler soon. Must be called in the event loop's thread."""
+    """Make the engine soon ask the scheduler for requests. Call this in the event loop's thread."""
     slot = _slot(crawler)
     if slot is not None and slot.closing is None:
         slot.nextcall.schedule()

@@ -1,5 +1,6 @@
 """
-A thread in a spider process that claims requests and reserves slots for them.
+A thread in a spider process that claims requests and reserves slots, their domains' turns, for
+them.
 
 Because of this thread, Scrapy's event loop never waits for Redis when it needs the next request.
 """
@@ -73,14 +74,14 @@ class Feeder(threading.Thread):
         self._stop_event = threading.Event()
         self._processes = 1
         self._declined: set[str] = set()
-        """Reasons why requests could not run here; each is logged once."""
+        """Reasons why requests could not run here. Each reason is logged once."""
         self._renewed_s = float("-inf")
 
     def __len__(self) -> int:
         return len(self.ready) + len(self.inbox) + len(self._lines)
 
     def run(self) -> None:
-        """Work until `stop` is called."""
+        """Claim requests and find their slots until `stop` is called."""
         while not self._stop_event.is_set():
             try:
                 self._step()
@@ -92,7 +93,7 @@ class Feeder(threading.Thread):
                 self._stop_event.wait(RETRY_DELAY_S)
 
     def stop(self) -> list[HeldRequest]:
-        """Stop the thread; returns the requests that it still holds."""
+        """Stop the thread. Returns the requests that it still holds."""
         self._stop_event.set()
         self._queue.wake()
         self.join()

@@ -88,8 +88,8 @@ class StoreItems:
         Store the item and return it.
 
         Raises:
-            DropItem: the URL or a value is invalid, a value has no JSON form (bytes, NaN, numbers
-                above 64 bits), or the URL was taken down.
+            DropItem: the URL or a value is invalid, JSON cannot represent a value (bytes, NaN,
+                numbers above 64 bits), or the URL was taken down.
             TransientError: the store does not respond. The item's page is fetched and parsed again.
         """
         fields = dict(ItemAdapter(item))
@@ -148,7 +148,7 @@ def value_json(value: Any) -> bytes:
     Raises:
         ValueError: JSON cannot represent the value: bytes, NaN and infinity, numbers above 64
             bits, lone surrogates in text, more than 254 levels, and objects such as a `Selector`,
-            whose text describes the object instead of the page.
+            since their text describes the object instead of the page.
     """
     try:
         return _dumps(_plain(value))
@@ -186,7 +186,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return _plain_table(value)
     if isinstance(value, AbstractSet):
-        # The order of a set differs between processes and would look like a change.
+        # A set's order differs between processes, and another order would look like a change.
         return sorted((_plain(each) for each in value), key=_dumps)
     if isinstance(value, Sequence | ValuesView) and not isinstance(value, str | UserString):
         return [_plain(each) for each in value]

@@ -37,7 +37,7 @@ def join_crawl(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> Non
     waiting = queue.unfinished()
     processes = _join(crawler, crawl, waiting)
     if _restarts(crawler):
-        # The order matters: if the process is killed in between, the seen requests remain and are
+        # Keep this order: if the process is killed in between, the seen requests remain and are
         # reported.
         deleted = queue.abandon()
         crawl.state.forget()
@@ -47,7 +47,7 @@ def join_crawl(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> Non
 
 
 def check_owner(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> None:
-    """Raise the error that `join_crawl` would raise now, without joining."""
+    """Raise the error that `join_crawl` would raise now, but do not join."""
     _join(crawler, crawl, queue.unfinished(), check_only=True)
 
 
@@ -91,8 +91,8 @@ def leave_crawl(crawl: SpiderCrawl, queue: RequestQueue) -> None:
     """
     Leave the crawl, and report the requests that no process could run.
 
-    When the last process leaves, a crawl without a name forgets its seen requests, unless requests
-    are queued, running or FAILED, since those would continue the crawl.
+    When the last process leaves, a crawl without a name forgets its seen requests. It keeps them if
+    requests are queued, running or FAILED, because those would continue the crawl.
     """
     try:
         unfinished, failed = queue.unfinished(), queue.failed()

@@ -25,7 +25,7 @@ _ASYNCIO_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 def check_fetching(settings: BaseSettings, crawl: SpiderCrawl) -> None:
     """
-    Check the requirements of the download handler; one round trip to Redis.
+    Check the requirements of the download handler. Takes one round trip to Redis.
 
     Raises:
         ConfigError: Twisted's reactor is not the asyncio reactor, or Redis does not respond. The
@@ -46,7 +46,7 @@ def check_fetching(settings: BaseSettings, crawl: SpiderCrawl) -> None:
 
 def check_crawl(crawler: Crawler, crawl: SpiderCrawl) -> None:
     """
-    Check the other requirements of the scheduler; one round trip to each broker server, plus one.
+    Check the scheduler's other requirements. Takes one round trip to each broker server, plus one.
 
     Raises:
         ConfigError: the broker is not pinlater or does not respond, or the crawl belongs to another

@@ -47,7 +47,7 @@ _SETS: dict[type, str] = {set: "!set", frozenset: "!frozenset"}
 
 def to_json(request: Request, spider: Spider, meta: Mapping[str, Any] | None = None) -> bytes:
     """
-    Return the request as JSON, after rebuilding it once to prove that another process can do so.
+    Return the request as JSON, after rebuilding it here to prove that another process can do so.
 
     Args:
         request: the request to send.
@@ -71,7 +71,7 @@ def to_json(request: Request, spider: Spider, meta: Mapping[str, Any] | None = N
         )
     except ValueError:
         raise
-    # raised by the project's classes, or by JSON's limits: 64 bits, 254 levels
+    # raised by the project's classes, or because of JSON's limits: 64 bits, 254 levels
     except Exception as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
     if not is_same:
@@ -153,7 +153,7 @@ def _encode(fields: Mapping[str, Any]) -> bytes:
 
 
 def _pack(value: Any) -> Any:
-    # Compare exact types, because orjson and `isinstance` treat a subclass like its base.
+    # Compare exact types, because orjson and `isinstance` treat a subclass like its base class.
     kind = type(value)
     if kind in _JSON_TYPES or (kind is float and math.isfinite(value)):
         return value
@@ -166,7 +166,7 @@ def _pack(value: Any) -> Any:
     if kind is tuple:
         return {"!tuple": [_pack(each) for each in value]}
     if kind in _SETS:
-        # Sorted, since equal sets may be iterated in different orders.
+        # Sort the elements, because equal sets may be iterated in different orders.
         return {_SETS[kind]: sorted((_pack(each) for each in value), key=orjson.dumps)}
     if not isinstance(value, dict) and ItemAdapter.is_item(value):
         return _pack_item(value)

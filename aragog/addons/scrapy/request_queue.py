@@ -1,9 +1,9 @@
 """
-Store a crawl's requests as pinlater jobs, in the queue `scrapy.<crawl>`.
+Stores a crawl's requests as pinlater jobs, in the queue `scrapy.<crawl>`.
 
-This process holds its claims, and a thread renews them until the jobs end. The claims of a killed
-process expire (`broker.claim_timeout_s`), and other processes of the crawl return its jobs to the
-queue. Delivery is at least once.
+A process claims the jobs that it runs, and one of its threads renews the claims until the jobs end.
+The claims of a killed process expire (`broker.claim_timeout_s`), and other processes of the crawl
+return its jobs to the queue. Delivery is at least once.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class RequestQueue:
         self.name = f"scrapy.{crawl}"
         self.decline_delay_ms = DECLINE_DELAY_MS
         """
-        How long a request that this process could not run is delayed, so that others can try it.
+        How long a request that this process could not run is delayed, so that other processes can
+        try it.
         """
         self._clock = clock or SystemClock()
         cluster = Cluster(connect_shards((*shard_urls(broker.url), *broker.shards)))
@@ -78,7 +79,7 @@ class RequestQueue:
     def put(self, job: NewJob) -> bool:
         """
         Enqueue a request. Returns False if a job with its unique key is already queued or running.
-        One round trip.
+        Takes one round trip.
 
         Raises:
             BrokerUnavailable: no server accepted it, or the response was lost.
@@ -88,8 +89,8 @@ class RequestQueue:
 
     def unfinished(self) -> int:
         """
-        Return how many requests are queued or running in all processes; one round trip per server,
-        two if it is 0.
+        Return how many requests are queued or running in all processes. Takes one round trip per
+        server, or two if there are none.
 
         Raises:
             BrokerUnavailable: a server does not respond and may have more requests.
@@ -107,9 +108,10 @@ class RequestQueue:
 
     def abandon(self) -> int:
         """
-        Delete queued and running requests, and return how many there were; 200 per round trip.
+        Delete queued and running requests, and return how many there were. Deletes 200 per round
+        trip.
 
-        Call this only if the process is alone in the crawl: remaining claims then belong to killed
+        Call this only if no other process is in the crawl: remaining claims then belong to killed
         processes.
 
         Raises:
@@ -129,7 +131,7 @@ class RequestQueue:
         return sum((shard.sizes(self.name) for shard in self._claims.cluster.shards), Sizes())
 
     def take(self, max_jobs: int) -> list[ClaimedRequest]:
-        """Claim up to `max_jobs` due requests; returns none while the broker does not respond."""
+        """Claim up to `max_jobs` due requests. Claims none while the broker does not respond."""
         with suppress(BrokerUnavailable):
             self._consumer.take(max_jobs)
         taken, self._taken = list(self._taken), deque()
@@ -160,7 +162,7 @@ class RequestQueue:
         self._claims.ack(tag)
 
     def put_back(self, tag: str, delay_ms: int) -> None:
-        """Return a request that was not started to the queue. The attempt does not count."""
+        """Give a request that was not started back to the queue. The attempt does not count."""
         self._end(tag, Disposition("release", delay_ms))
 
     def retry(self, tag: str, problem: str) -> None:
@@ -169,7 +171,7 @@ class RequestQueue:
 
     def decline(self, tag: str, problem: str) -> None:
         """
-        Offer a request that this process cannot run to the others, in `decline_delay_ms`.
+        Leave a request that this process cannot run to other processes, after `decline_delay_ms`.
 
         The attempt counts. A request that no process can run is therefore FAILED after the queue's
         maximum number of attempts (10), and kept for a week.
@@ -181,7 +183,7 @@ class RequestQueue:
         self._claims.fail(tag, problem)
 
     def flush(self) -> None:
-        """Send buffered acknowledgements of ended jobs."""
+        """Send buffered acknowledgements of jobs that have ended."""
         self._claims.acks.flush()
 
     def close(self) -> None:

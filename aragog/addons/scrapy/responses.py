@@ -39,8 +39,8 @@ def build_response(request: Request, outcome: Outcome) -> Response:
     """
     Return the response with the status, headers and body of an outcome.
 
-    The body of an error response is truncated after 1 MB (`ERROR_BODY_BYTES`); that of a redirect
-    is empty.
+    The body of an error response is truncated after 1 MB (`ERROR_BODY_BYTES`); the body of a
+    redirect is empty.
 
     Raises:
         IgnoreRequest: robots.txt, a takedown, an operator or the SSRF filter forbids the URL.

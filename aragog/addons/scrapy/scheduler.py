@@ -1,14 +1,14 @@
 """
 `SCHEDULER`: keeps a spider's requests in pinlater, for all processes that run the spider.
 
-A request is a job. A process claims it, and hands it to Scrapy's engine when the request's domain
-has a slot. The job ends when the request's callback has run and all its output is processed: by
-then, its new requests are jobs too, and its items have passed the pipelines. If a process is killed
-before that, its claims expire and other processes run those requests again. Delivery is at least
-once.
+Each request is a job. A process claims it, and hands it to Scrapy's engine when the request's
+domain has a slot (its turn for a request). The job ends when the request's callback has run and all
+its output is processed: by then, its new requests are jobs too, and its items have passed the
+pipelines. If a process is killed before that, its claims expire and other processes run those
+requests again. Delivery is at least once.
 
-Running a request twice is safe. The dupefilter drops the requests that its callback yields again,
-but items reach the pipelines a second time, so pipelines must accept an item twice, as `StoreItems`
+Running a request twice is safe. The dupefilter drops the requests that its callback yields again.
+Items reach the pipelines a second time, so pipelines must accept an item twice, as `StoreItems`
 does.
 """
 
@@ -67,11 +67,11 @@ class SpiderScheduler(BaseScheduler):
         self._dupefilter = dupefilter
         self._concurrency = crawler.settings.getint("CONCURRENT_REQUESTS") or UNLIMITED
         self._handed_out: dict[Request, str | None] = {}
-        """Requests that the engine has, with the tags of their claims."""
+        """Requests that the engine has, each with the tag of its claim."""
         self._to_rerun: dict[Request, str | None] = {}
         """
-        The requests of `_handed_out` that must run again, with the reason, or None if they were not
-        sent.
+        Those requests in `_handed_out` that must run again, each with the reason, or None if it was
+        not sent.
         """
         self._local_count = 0
         """Number of queued requests that must stay in this process."""
@@ -203,12 +203,12 @@ class SpiderScheduler(BaseScheduler):
         Its errback is not called for this run, because another run follows.
 
         Args:
-            request: from `next_request`.
+            request: a request that `next_request` returned.
             problem: why this attempt failed; the queue's retry policy applies. None if the request
                 was not sent; the attempt then does not count.
 
         Returns:
-            False, and nothing changes, if the engine did not get the request from the queue.
+            False if the engine did not get the request from the queue; nothing changes then.
         """
         if self._handed_out.get(request) is None:
             return False
@@ -290,9 +290,9 @@ class SpiderScheduler(BaseScheduler):
 
 def job_priority(request: Request) -> int:
     """
-    Convert a Scrapy priority to a job's, 0 (first) to 9.
+    Convert a Scrapy priority to a job's priority, from 0 (first) to 9.
 
-    Scrapy's 0 becomes 5, and 5 or more becomes 0.
+    Scrapy's priority 0 becomes 5, and 5 or more becomes 0.
     """
     return min(9, max(0, 5 - request.priority))
 

@@ -1,7 +1,8 @@
 """
-Keep claimed requests in one line per domain until the domain has a slot.
+Keep claimed requests in a queue per domain (a line) until the domain has a slot, its turn for a
+request.
 
-A slot is only reserved within the next second. This crawl and aragog's own therefore compete
+Slots are only reserved for the next second. This crawl and aragog's own crawls therefore compete
 equally for a domain's slots, and a changed rate applies at once. A process holds only a few
 requests of each domain. The others go back to the queue until their turn is expected, so a slow
 domain does not keep a process busy or hold claims for a long time.
@@ -26,16 +27,17 @@ from urlspelling import normalize
 
 log = logging.getLogger(__name__)
 MIN_PER_DOMAIN, MAX_PER_DOMAIN = 16, 48
-"""How many requests of one domain a process holds: enough for `MAX_HELD_S`, within these bounds."""
+"""How many of a domain's requests a process holds: enough for `MAX_HELD_S`, within these bounds."""
 MAX_HELD_S = 2.0
 MAX_WAIT_S = 10.0
 """No request is held longer than this for a domain without a slot (a pause, a stop)."""
 MAX_DELAY_S = 300.0
-"""A request returns after this time even if its turn comes later, as the rate may have changed."""
+"""A request returns after this time even if its turn comes later, because the rate may have
+changed."""
 LOG_WAIT_S = 5.0
 """
-A wait this much longer than the domain's interval is logged, because the domain is paused or
-stopped.
+A wait that exceeds the domain's interval by this much is logged, because the domain is then paused
+or stopped.
 """
 RULES_WAIT_S = 0.5
 """How long a domain's other requests wait while one of them fetches its robots.txt."""
@@ -64,10 +66,10 @@ class _Line:
     key: str
     waiting: deque[HeldRequest] = field(default_factory=deque)
     retry_at_s: float = 0.0
-    """When to ask the limiter again."""
+    """When to ask the limiter again for a slot."""
     interval_s: float = _UNKNOWN_INTERVAL_S
     turn_s: float = 0.0
-    """The expected turn of the last request that was returned to the queue."""
+    """When the turn of the request that was last returned to the queue is expected."""
     wait_logged: bool = False
     """True if the current wait has been logged."""
 
@@ -142,7 +144,7 @@ class SlotLines:
 
     def take_surplus(self, processes: int) -> list[tuple[HeldRequest, int]]:
         """
-        Remove and return the excess requests, each with the ms until its expected turn.
+        Remove and return the excess requests, each with the time in ms until its expected turn.
 
         Args:
             processes: how many processes share the slots.
@@ -204,7 +206,8 @@ def _surplus(line: _Line, now_s: float, processes: int) -> Iterator[tuple[HeldRe
         max_held = 0
     if len(line.waiting) <= max_held:
         return
-    # The first ones return while half of the line is left, so that no slot stays unused.
+    # The first requests return to the process while half of the line is left, so that no slot stays
+    # unused.
     line.turn_s = max(line.turn_s, now_s + max(0.0, wait_s) + max_held / 2 * interval_s)
     kept: deque[HeldRequest] = deque()
     for position, held in enumerate(line.waiting):

@@ -64,10 +64,11 @@ def comparable_arguments(crawler: Crawler) -> Mapping[str, Any]:
 
 def spider_description(crawler: Crawler) -> str:
     """
-    Return the spider's class and arguments as `<digest> <text>`. It differs if they differ.
+    Return the spider's class and arguments as `<digest> <text>`. Other classes or arguments give
+    another result.
 
-    For values that JSON does not have, only the type is compared. The text has at most 200
-    characters of the arguments.
+    If JSON cannot represent a value, only its type is compared. The text has at most 200 characters
+    of the arguments.
     """
     kind, arguments = crawler.spidercls, sorted(comparable_arguments(crawler).items())
     path = f"{kind.__module__}.{kind.__qualname__}"

@@ -27,8 +27,8 @@ class StoredPages:
     """
     The content of the UrlStore as a read-only cache of responses.
 
-    A page is found by its URL in any spelling. As in Scrapy's own storages, the request's headers
-    and cookies are ignored, and reads run in the event loop's thread.
+    A page is found by any form of its URL. As in Scrapy's own storages, the request's headers and
+    cookies are ignored, and reads run in the event loop's thread.
 
     Args:
         settings: Scrapy's settings. Pages fetched more than `HTTPCACHE_EXPIRATION_SECS` ago are
@@ -51,7 +51,8 @@ class StoredPages:
 
     def retrieve_response(self, spider: Spider, request: Request) -> Response | None:  # noqa: ARG002
         """
-        Return the stored page, or None if it is absent or too old, or the request is not a GET.
+        Return the stored page. Returns None if it is absent or too old, or if the request is not a
+        GET.
 
         Raises:
             TransientError, CorruptContent: the page could not be read; Scrapy logs this and sends
@@ -91,7 +92,7 @@ def _response(request: Request, content: Content) -> Response:
 
 
 def _headers(content: Content) -> Headers:
-    """Return the response's headers, or only the type of content that was not fetched."""
+    """Return the response's headers. For content that was not fetched, return only its type."""
     headers, meta = Headers(), content.meta
     pairs: Any = orjson.loads(meta.get("headers") or "[]")
     if not pairs and (content_type := meta.get("content_type")):

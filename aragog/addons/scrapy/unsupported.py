@@ -37,7 +37,7 @@ def unsupported_reason(request: Request, routes: NamedRoutes) -> str | None:
     proxy = request.meta.get("proxy")
     if not proxy:
         return None
-    # Sending the request from another address than the spider chose may reveal this machine's.
+    # Sent from an address that the spider did not choose, the request may reveal this machine's.
     if request.meta.get(FROM_ENVIRONMENT):
         return None if routes.has_default_proxy else _ENVIRONMENT
     return None if routes.route(proxy) is not None else _META
@@ -48,7 +48,7 @@ class NamedRoutes:
     The egress routes that `request.meta["proxy"]` may name.
 
     Args:
-        egress: the routes. A request names one, or its proxy's address if no other route has it.
+        egress: the routes. A request gives a route's name, or the proxy address of only one route.
         own_proxy: `fetch.proxy`; empty if not set.
     """
 
@@ -67,7 +67,7 @@ class NamedRoutes:
         return proxy if proxy in self._names else self._by_address.get(proxy_address(proxy))
 
     def route_for(self, request: Request) -> str:
-        """Return the egress route for a supported request; empty if the egress rules decide."""
+        """Return the egress route that a request names; empty if the egress rules choose it."""
         proxy = request.meta.get("proxy")
         if not proxy or request.meta.get(FROM_ENVIRONMENT):
             return ""
@@ -75,5 +75,5 @@ class NamedRoutes:
 
 
 def proxy_address(proxy: str) -> str:
-    """Return host and port of a proxy's URL, without user and password."""
+    """Return the host and port of a proxy's URL, without user and password."""
     return urlsplit(proxy if "://" in proxy else f"//{proxy}").netloc.rpartition("@")[2].lower()

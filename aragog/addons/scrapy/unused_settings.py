@@ -60,7 +60,7 @@ _HARMLESS = {
     "DOWNLOAD_VERIFY_CERTIFICATES": True,
 }
 """
-Values of Scrapy settings that match what aragog does, where they differ from Scrapy's defaults.
+Values of Scrapy settings that differ from Scrapy's defaults but match what aragog does anyway.
 """
 
 
@@ -117,7 +117,7 @@ def _is_harmless(settings: BaseSettings, name: str) -> bool:
 
 
 VALUES_ORDER = 890
-"""The middleware's position: after those that set the header and `meta`."""
+"""The middleware's position: after the middlewares that set the header and `meta`."""
 _META = {
     "bindaddress": "the operating system chooses the address",
     "dont_obey_robotstxt": "robots.txt is always obeyed; `aragog robots test` explains a refusal",

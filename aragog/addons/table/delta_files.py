@@ -2,9 +2,9 @@
 A Delta Lake table in a folder or in S3, with delta-rs. Each commit includes aragog's state.
 
 A commit lists the files that make up the table. It is a single file that is written atomically and
-never replaced, so readers see the table before or after a commit. A writer that is killed leaves
-files that no commit lists; `clean` deletes them. The cursor of the change feed is part of the
-commit, so each merge happens exactly once.
+never replaced, so readers see the table either before or after a commit. A writer that is killed
+leaves files that no commit lists; `clean` deletes them. The cursor of the change feed is part of
+the commit, so each merge happens exactly once.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class TableState:
     """The takedown counter that the table reflects."""
     buckets: int
     fields: tuple[str, ...]
-    """For a table of items, empty means all fields of the kind."""
+    """The fields that are columns. In a table of items, an empty list means all fields of the
+    kind."""
     purpose: str | None = None
     items: str | None = None
     """The kind of items in the rows; None for pages."""
@@ -53,7 +54,7 @@ class TableState:
     types: str = ""
     """Identifies the types of the columns; empty if an earlier version wrote it."""
     number: int = 0
-    """Number of aragog commits so far, which prevents two writers from making the same commit."""
+    """Number of aragog's commits so far. It keeps two writers from making the same commit."""
 
     @classmethod
     def parse(cls, text: str) -> TableState | None:
@@ -135,7 +136,10 @@ class DeltaFiles:
         )
 
     def replace(self, batches: Iterable[Any], schema: Any, state: TableState, keep_h: int) -> None:
-        """Replace the table with these record batches in one commit; atomic, and safe to repeat."""
+        """
+        Replace the table with these record batches in one commit. This is atomic and safe to
+        repeat.
+        """
         import pyarrow as pa  # noqa: PLC0415 - an extra, and 0.2 s
         from deltalake import write_deltalake  # noqa: PLC0415 - an extra, and 0.2 s
 
@@ -156,7 +160,7 @@ class DeltaFiles:
 
     def merge(self, rows: Any, state: TableState, key: str) -> None:
         """
-        Write and delete rows, identified by their column `key`, in one commit with the state.
+        Write and delete rows, which the column `key` identifies, in one commit with the state.
 
         Raises:
             ServiceUnavailable: another process committed first, or S3 does not respond; nothing was
@@ -166,7 +170,7 @@ class DeltaFiles:
         names = [name for name in rows.schema.names if name != DELETED]
         cells = {f'"{name}"': f's."{name}"' for name in names}
         buckets = ", ".join(map(str, sorted(set(rows["bucket"].to_pylist()))))
-        # Buckets are filtered explicitly and the source is streamed, so the log contains no keys.
+        # Filter partitions explicitly and stream the source, so that the log contains no keys.
         condition = f"t.bucket = s.bucket AND t.{key} = s.{key} AND t.bucket IN ({buckets})"
         with self._errors():
             (
@@ -186,7 +190,7 @@ class DeltaFiles:
             )
 
     def advance(self, state: TableState) -> None:
-        """Commit a new state without rows, because the feed had no changes for this table."""
+        """Commit a new state without rows, when the feed had no changes for this table."""
         table = self._require_table()
         with self._errors():
             table.create_write_transaction(
@@ -209,7 +213,7 @@ class DeltaFiles:
                 yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
     def row_count(self) -> int:
-        """Return the number of rows, from the log."""
+        """Return the number of rows, as the log states it."""
         with self._errors():
             return int(self._require_table().count())
 

@@ -32,7 +32,7 @@ _READ_BATCH_SIZE = 500
 
 
 class _KnownRow(NamedTuple):
-    """An item's state according to its row in the table."""
+    """An item's state as its row in the table shows it."""
 
     item_id: str
     site: str
@@ -51,8 +51,8 @@ class ItemTableRows:
     """
     The rows of a table of items.
 
-    An item with a key is one row, with the values from the most recently fetched page that the
-    table may show. An item without a key is a row identified by its page and its position there.
+    An item with a key has one row, with the values from the most recently fetched page that the
+    table may show. An item without a key has a row that its page and its position there identify.
 
     Args:
         store: contains the pages.
@@ -120,7 +120,10 @@ class ItemTableRows:
         return Merge(self._arrow.Table.from_pylist(rows, schema=schema), len(items), len(deleted))
 
     def _add_related_pages(self, urls: Collection[str]) -> set[str]:
-        """Add the URLs' canonical URLs, and the pages that inherit values from their items."""
+        """
+        Add the URLs' canonical URLs, and the pages whose items inherit values from items on these
+        pages.
+        """
         changed = sorted(urls)
         pages = set(changed).union(
             *(self._store.items.linked(kind, changed) for kind in sorted(self._parent_kinds))
@@ -133,7 +136,7 @@ class ItemTableRows:
     def _known_rows(
         self, changed: Collection[str], is_refused: Callable[[str | None], bool] | None
     ) -> list[_KnownRow]:
-        """Return the table's rows with values from these pages or from any refused page."""
+        """Return the table's rows that have values from these pages or from any refused page."""
         import pyarrow.compute as pc  # noqa: PLC0415 - an extra, and 0.2 s
 
         row_filter = None

@@ -23,12 +23,12 @@ from aragog.urlstore.store import UrlStore
 
 _BATCH_SIZE = 500
 _ADVANCE_INTERVAL_MS = 3_600_000
-"""In a table without changes, a cursor older than this is committed again."""
+"""If a table has no changes, its cursor is committed again when it is older than this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions:
-    """The requested state of a table. None keeps the current value."""
+    """The requested state of a table. An option that is None keeps its current value."""
 
     fields: tuple[str, ...] | None = None
     buckets: int | None = None
@@ -62,11 +62,11 @@ class Round:
     deleted: int = 0
     """Number of rows that are no longer in the table."""
     noun: str = "pages"
-    """What the written rows are, for messages."""
+    """What messages call the written rows."""
     rebuilt: str = ""
     """Why the table was rebuilt from an export; empty if it was not."""
     is_last: bool = True
-    """False if the feed already has more changes."""
+    """False if the feed has more changes already."""
 
 
 class TableKeeper:
@@ -104,7 +104,7 @@ class TableKeeper:
         """
         Update the table to the store's state, with at most one commit.
 
-        It is safe to kill this at any point and to repeat it.
+        The process may be killed at any point; then call this again.
 
         Raises:
             BadInput: the settings have no such items or fields.
@@ -117,7 +117,7 @@ class TableKeeper:
         return self._merge(state)
 
     def clean(self) -> int:
-        """Compact the table and delete its old files; returns the number deleted."""
+        """Compact the table and delete its old files. Returns how many were deleted."""
         if (state := self._files.state()) is not None:
             self._files.compact(state)
         return self._files.clean(self._keep_h)
@@ -152,7 +152,7 @@ class TableKeeper:
         return ""
 
     def _rebuild(self, before: TableState | None, reason: str) -> Round:
-        """Rebuild the table from an export; changes during the export are merged afterwards."""
+        """Rebuild the table from an export. Changes during the export are merged afterwards."""
         # Both are read before the export, so the next round merges changes made in the meantime.
         cursor, takedowns = self._store.feed.end(), self._store.takedowns.count()
         state = replace(self._options.apply_to(before), cursor=cursor, takedowns=takedowns)

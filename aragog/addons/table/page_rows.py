@@ -59,7 +59,7 @@ class PageTableRows:
     key = "url"
     noun = "pages"
     max_pages = 10_000
-    """With 5 KB of fields each, this takes 50 MB of memory."""
+    """If each page has 5 KB of fields, this takes 50 MB of memory."""
 
     def __init__(
         self, store: UrlStore, files: DeltaFiles, types: TypedFields, state: TableState
@@ -88,7 +88,7 @@ class PageTableRows:
                 return
 
     def merge(self, urls: Collection[str], *, taken_down: bool) -> Merge | None:
-        """Return the rows of these and of taken-down pages, or None if there are none."""
+        """Return the rows of these pages and of taken-down pages, or None if there are none."""
         changed = {*urls, *(self._taken_down_urls() if taken_down else ())}
         if not changed:
             return None
@@ -109,8 +109,8 @@ class PageTableRows:
 
     def _taken_down_urls(self) -> set[str]:
         """
-        Return the URLs in the table that were taken down, or whose page was fetched from such a
-        URL.
+        Return those URLs in the table that were taken down, and those with a page fetched from such
+        a URL.
         """
         is_refused = takedown_check(self._store)
         rows = self._files.read(["url", "final_url"])

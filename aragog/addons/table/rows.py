@@ -1,4 +1,4 @@
-"""The interface of a table's rows, and code that tables of pages and items share."""
+"""The interface to a table's rows, and code that tables of pages and of items share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from aragog.urlstore.store import UrlStore
 
 DELETED = "leaves"
-"""The boolean column that marks rows to be deleted by a merge."""
+"""The boolean column that marks the rows that a merge deletes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class TableRows(Protocol):
     key: str
     """The column that identifies a row."""
     noun: str
-    """The name of a row in messages."""
+    """What messages call the rows."""
     max_pages: int
     """Number of changed pages merged in one commit."""
     schema: Any
@@ -61,7 +61,7 @@ def schema_digest(schema: Any) -> str:
 
 
 def takedown_check(store: UrlStore) -> Callable[[str | None], bool]:
-    """Return a function that checks if a URL or its site was taken down. It caches the results."""
+    """Return a function that checks if a URL or its site was taken down. Results are cached."""
     takedowns = store.takedowns
     urls = {name for kind, name in takedowns.listed() if kind == "url"}
     return lambda url: url is not None and (url in urls or takedowns.site_refused(url))

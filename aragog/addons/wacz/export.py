@@ -50,9 +50,9 @@ def export_wacz(
     """
     Write the content of the selected pages to `path`; see `export_warc`.
 
-    The file gets its name once it is complete. Until then, a folder next to it, `.NAME.parts`,
-    contains the WARC files, so the disk needs space for twice the export. Files that a killed
-    export left there are replaced.
+    The file gets its name once it is complete. Until then, the folder `.NAME.parts` next to it
+    contains the WARC files, so the disk needs space for twice the export's size. Files that a
+    killed export left there are replaced.
 
     Raises:
         ConfigError: a file cannot be written.
@@ -134,13 +134,13 @@ def _write_archive(path: Path, pages: Path, files: Iterable[Path]) -> None:
 
 
 _NO_DATE = (1980, 1, 1, 0, 0, 0)
-"""A fixed date for ZIP entries, so that repeated exports only differ in the package's date."""
+"""A fixed date for ZIP entries, so that repeated exports differ only in the package's date."""
 
 
 def _index_blocks(files: Iterable[Path], blocks: list[str]) -> Iterator[bytes]:
     """
-    Yield the index of all files in compressed blocks, and add lines that locate the blocks to
-    `blocks`.
+    Yield the index of all files in compressed blocks. Adds lines to `blocks` that locate the
+    blocks.
     """
     blocks.append(f"!meta 0 {_line({'format': 'cdxj-gzip-1.0', 'filename': 'index.cdx.gz'})}")
     offset = 0

@@ -1,5 +1,5 @@
 """
-Check the settings: where they come from, their conflicts, and the files, libraries and ports that
+Check the settings: their source, conflicts between them, and the files, libraries and ports that
 they name.
 """
 
@@ -67,8 +67,8 @@ def check_one_machine(system: CheckedSystem) -> Iterator[Finding]:
     """
     Check that data is not in this machine's files while jobs are on another machine.
 
-    Otherwise, workers on other machines would store pages in their own files, and each machine
-    would have only a part of the data, and nothing would report it.
+    Otherwise, workers on other machines would store pages in their own files. Each machine would
+    then have only a part of the data, and nothing would report that.
     """
     settings = system.settings
     local = []
@@ -103,7 +103,7 @@ def _shared_hosts(system: CheckedSystem) -> Iterator[str]:
 
 def is_this_machine(host: str) -> bool:
     """
-    True if `host` is an address of this machine, which means that a socket can bind to it.
+    True if `host` is an address of this machine, so that a socket can bind to it.
 
     False for a name that does not resolve.
     """
@@ -130,9 +130,9 @@ def check_listeners(system: CheckedSystem) -> Iterator[Finding]:
     """
     Check that something listens on the ports of HTTP, Thrift and Flower.
 
-    If Redis and the broker are external, these may run on another machine, so a silent port is not
-    an error. If the standalone system is down, anything that listens on these ports is another
-    program.
+    If Redis and the broker are external, the servers may run on another machine, so a silent port
+    is not an error. If aragog runs on one machine and is down, any listener on these ports is
+    another program.
     """
     listening = system.wait_for(
         lambda: listeners(system.settings), lambda found: all(found.values())
@@ -262,7 +262,7 @@ def check_rendering(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_site_rules(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that the file with each site's query parameters can be read."""
+    """Check that the file with the sites' query parameters can be read."""
     if system.settings.site_rules_file is not None:
         install_site_rules(system.settings)
         text = f"{system.settings.site_rules_file} can be read"
@@ -301,7 +301,7 @@ def check_identity(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _fetch_directory(settings: Settings) -> Outcome:
-    """Fetch the key directory as a verifier does, without a signature."""
+    """Fetch the key directory as a site that verifies signatures does, without a signature."""
     fetch = dataclasses.replace(settings.fetch, content_types=("*/*",), headers={})
     with Fetcher(fetch) as fetcher:
         return fetcher.fetch(settings.identity.agent)

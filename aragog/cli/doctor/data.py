@@ -24,14 +24,14 @@ from aragog.urlstore.content import open_content
 from aragog.urlstore.content_port import ContentStore
 
 READ_FILES_TIMEOUT_S = 5.0
-"""Time limit for reading SQLite files. Files that are not reached are listed."""
+"""Time limit for reading SQLite files. Files that were not read in time are listed."""
 _PROGRESS_STEPS = 10_000
 """How many SQLite instructions run between two checks of the time limit."""
 _REPAIR = "run `aragog store repair` to copy its readable rows to a new file"
 MIN_FREE_BYTES = 1_000_000_000
 PROBE_BYTES = 1024
 MIN_OPEN_BYTES = 1_000_000
-"""Free space that opening a SQLite file needs: even a reader writes the WAL index (32 KB)."""
+"""Free space needed to open a SQLite file: even a reader writes the WAL index (32 KB)."""
 S3_TIMEOUT_S = 5.0
 
 
@@ -69,7 +69,7 @@ def _postgres(system: CheckedSystem) -> Iterator[Finding]:
     """
     Check that PostgreSQL responds and has the tables.
 
-    A private server runs only while the system is up, so it may be down with the system.
+    A private server runs only while aragog does, so it may be down if aragog is.
     """
     settings = system.settings
     if settings.private_postgres and system.is_down:
@@ -115,7 +115,8 @@ def _sqlite(settings: Settings) -> Iterator[Finding]:
 
 def _find_damage(files: Sequence[Path]) -> tuple[list[str], list[str]]:
     """
-    Read through the files; returns the damage found, and the names of files not read in time.
+    Read through the files. Returns the damage found, and the names of files that were not read in
+    time.
 
     The files are read in a different order each time, so that repeated calls also cover large
     stores.
@@ -154,7 +155,7 @@ def check_store_claim(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _unreadable(file: Path) -> str | None:
-    """Return why a SQLite file cannot be opened, or None; reads only the file's schema."""
+    """Return why a SQLite file cannot be opened, or None. Reads only the file's schema."""
     if not os.access(file, os.R_OK | os.W_OK):
         return f"{file} cannot be read and written by this user; check owner and mode"
     try:
@@ -207,13 +208,14 @@ def check_content(system: CheckedSystem) -> Iterator[Finding]:
 
 def _probe(content: ContentStore) -> None:
     """
-    Put, read, list and delete an object that no page uses, because each needs its own permission.
+    Store, read, list and delete an object that no page uses, because each of these needs a separate
+    permission.
 
     Its key is random. If the doctor is killed, `aragog store repair` removes the object.
 
     Raises:
         ContentUnavailable: one of the four requests is refused.
-        CorruptContent: the object that was read differs from the one that was put.
+        CorruptContent: the object that was read differs from the one that was stored.
     """
     key, body = secrets.token_hex(32), secrets.token_bytes(PROBE_BYTES)
     content.put(key, body, {})

@@ -36,7 +36,7 @@ def check_egress(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _try_route(route: EgressRoute) -> str:
-    """Try an egress route and describe the result. An OSError that it raises has no credentials."""
+    """Try an egress route and describe the result. A raised OSError contains no credentials."""
     server = route.server(_EXAMPLE, "", 0)
     if server is None:
         for version, address in route.addresses.items():

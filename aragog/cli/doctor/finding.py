@@ -1,4 +1,4 @@
-"""The input and findings of `aragog doctor`'s checks, and their runner with a time limit."""
+"""What `aragog doctor`'s checks check and find, and a function that runs them with a time limit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 POLL_INTERVAL_S = 0.5
 START_TIMEOUT_S = 60.0
-"""On a busy machine, it takes this long until every process of the standalone system responds."""
+"""On a busy machine, it takes this long until every process that `aragog up` starts responds."""
 
 
 class Finding(NamedTuple):
@@ -37,11 +37,11 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckedSystem:
-    """The system that `doctor` checks."""
+    """The aragog that `doctor` checks: its settings, and whether it runs."""
 
     in_use: SettingsInUse
     should_run: bool = True
-    """False before the system is started. A server that is not running is then no error."""
+    """False before aragog is started. It is then no error if a server is not running."""
 
     @property
     def settings(self) -> Settings:
@@ -55,20 +55,20 @@ class CheckedSystem:
 
     @property
     def is_down(self) -> bool:
-        """True if the settings are for a standalone system, and it is not running."""
+        """True if the settings are for a standalone aragog, and it is not running."""
         private = self.settings.private_redis or self.settings.private_postgres
         return private and self.running_pid is None
 
     @property
     def running_pid(self) -> int | None:
-        """Return the process id of the standalone system that runs in this data folder, or None."""
+        """Return the process id of the supervisor that runs in this data folder, or None."""
         return running_pid(self._run_dir)
 
     def wait_for(self, read: Callable[[], T], is_complete: Callable[[T], bool]) -> T:
         """
-        Call `read` until its result is complete, or until the system has had time to start.
+        Call `read` until its result is complete, or until all processes have had time to start.
 
-        Calls it only once if the system has run for a minute, or is not expected to run.
+        Calls it only once if aragog has run for a minute, or is not expected to run.
         """
         while not is_complete(result := read()) and self.should_run:
             age_s = running_for_s(self._run_dir)
@@ -86,7 +86,7 @@ Check = Callable[[CheckedSystem], Iterator[Finding]]
 
 
 CHECK_TIMEOUT_S = 2 * START_TIMEOUT_S
-"""Time limit for a check: enough for the system to start, and for its servers' timeouts."""
+"""Time limit for a check: enough for all processes to start, and for the servers' timeouts."""
 
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 """Errno values of writes that fail because the disk is full."""
@@ -96,7 +96,7 @@ def run_checks(
     checks: Sequence[Check], system: CheckedSystem, timeout_s: float
 ) -> tuple[list[Finding], bool]:
     """
-    Run checks; returns their findings in order, and True if a check is still running.
+    Run the checks. Returns their findings in order, and True if a check is still running.
 
     A check that fails to run, or takes longer than `timeout_s` seconds, becomes a finding. Its
     thread keeps running, and may keep the process from ending. Unexpected errors are raised.

@@ -44,9 +44,9 @@ REPLY_TIMEOUT_S = 2.0
 MAX_MEMORY_SHARE = 0.85
 # Larger files of the private Redis are not read: reading takes a second per 100 MB.
 MAX_READ_BYTES = 300_000_000
-# A larger difference is harmless, but makes it misleading to compare logs and due times.
+# If clocks differ by more, nothing breaks, but comparing logs and due times is misleading.
 MAX_CLOCK_DIFFERENCE_S = 2.0
-# Older versions get no more security fixes from their projects, as of November 2026.
+# As of November 2026, projects no longer fix security problems in older versions.
 OLDEST_SUPPORTED = {"Redis": (7, 4), "Valkey": (7, 2)}
 
 
@@ -66,8 +66,8 @@ def check_redis(system: CheckedSystem) -> Iterator[Finding]:
 
 def _files(files: AppendOnlyFiles) -> Iterator[Finding]:
     """
-    Yield problems with the files of a private Redis that is down: those that lose data or prevent
-    its start.
+    Yield problems with the files of a private Redis that is down: problems that lose data or keep
+    it from starting.
     """
     problems = files.problems()
     total_bytes = files.total_bytes()
@@ -325,7 +325,7 @@ def _nodes(report: RingReport, configured: set[str]) -> Iterator[Finding]:
 
 def check_stray_jobs(system: CheckedSystem) -> Iterator[Finding]:
     """
-    Check that no producer sends URLs to a place on the broker's server that no worker reads.
+    Check that no producer sends URLs to a queue on the broker's server that no worker reads.
 
     Such sends succeed, but no worker processes the URLs. This happens if a producer's broker URL
     has another database number, or starts with `redis://` where the workers use `pinlater://`.
@@ -354,7 +354,7 @@ def _stray_jobs(shard_url: str, broker_url: str) -> Iterator[Finding]:
 
 
 def _unread_jobs(client: redis.Redis, number: int, *, is_own: bool) -> Iterator[tuple[str, int]]:
-    """Yield each kind of jobs in a database that no worker reads, with their number."""
+    """For a database that no worker reads, yield each kind of job with the number of jobs."""
     pool = client.connection_pool
     arguments = {**pool.connection_kwargs, "db": number}
     other_pool = redis.ConnectionPool(connection_class=pool.connection_class, **arguments)

@@ -61,7 +61,7 @@ def _files(
     """
     Yield the URL, hash and type of each file of the items.
 
-    Files with the same hash come only once.
+    Of files with the same hash, only one is yielded.
     """
     seen: set[bytes] = set()
     for kind, site in sites:
@@ -81,7 +81,10 @@ def _stored(value: Any) -> Iterator[dict[str, Any]]:
 def _write(
     store: UrlStore, folder: Path, url: str, sha256: str | None, content_type: str | None
 ) -> bool | None:
-    """Write a file. Return False if it exists, and None if it cannot be read or was taken down."""
+    """
+    Write a file. Return False if it exists already, and None if it cannot be read or was taken
+    down.
+    """
     ending = mimetypes.guess_extension(content_type or "") or ""
     if sha256 and (folder / f"{sha256}{ending}").exists():
         return False

@@ -28,16 +28,16 @@ def export_items(
     settings: Settings,
 ) -> None:
     """
-    Write the items of some kinds. An item that several pages show is one row.
+    Write the items of some kinds. If several pages show an item, it still has only one row.
 
     Args:
         file: its extension determines the format; it is replaced when all rows are written. None
             for JSON Lines to standard output.
-        names: names of the kinds.
+        names: the names of the kinds of items.
         fields: the columns; None for all fields and the page.
         host: only items on pages of this host and its subdomains.
         purpose: only items on pages whose sites allow this purpose.
-        settings: the settings with the kinds in `extract`.
+        settings: the settings, which define the kinds in `extract`.
 
     Raises:
         BadInput: the name of a kind or of the file is invalid.

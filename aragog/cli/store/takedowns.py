@@ -41,7 +41,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _target_options(command: F) -> F:
-    """Add the argument and options that select a takedown's target. Both commands have the same."""
+    """Add the argument and options that select a takedown's target. Both commands share them."""
     for option in (
         click.option("--domain", type=Host(), help="A domain and its subdomains."),
         click.option("--host", type=Host(), help="A host, on any port."),
@@ -79,7 +79,10 @@ def takedown(
 
 
 def _describe(opened: UrlStore, url: str) -> str:
-    """Describe a URL's takedown, including an alias's page on another host, which is kept."""
+    """
+    Describe a URL's takedown. If the URL is an alias of a page on another host, say that the page
+    is kept.
+    """
     pages = opened.takedowns.pages_of(url)
     canonical = opened.resolve(url)
     if canonical not in pages:

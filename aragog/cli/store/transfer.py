@@ -42,7 +42,7 @@ from aragog.urlstore.store import UrlStore
 STDOUT = Path("/dev/stdout")
 ROW_KINDS = ("csv", "json", "sqlite")
 RECORD_MEMBERS = frozenset(json_lines.UrlRecord.__dataclass_fields__)
-"""Members of a record that are not fields of its page."""
+"""Keys of a record that are not fields of its page."""
 
 
 def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | None) -> str | None:
@@ -220,7 +220,7 @@ def _export_records(
 
 
 def _page_fields(names: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return the fields among these names. Every record has its URL and other members anyway."""
+    """Return which of these names are fields. Records have their URL and other keys anyway."""
     return names if names is None else tuple(name for name in names if name not in RECORD_MEMBERS)
 
 
@@ -243,7 +243,8 @@ def _text_finder(
     texts: PageTexts, store: UrlStore, fields: Sequence[str] | None
 ) -> FindTexts | None:
     """
-    Return a function that extracts the main text that `fields` contains, or None if it has none.
+    Return a function that extracts the main text that `fields` asks for, or None if it asks for
+    none.
 
     If a page's text cannot be extracted, this is reported and the stored fields are used.
     """
@@ -351,7 +352,10 @@ def export_parts(
 def _export_chosen(
     chosen: Sequence[Part], write: Callable[..., int | None], options: PartOptions
 ) -> list[int | None]:
-    """Write parts and show the progress; returns the records of each, None if it existed."""
+    """
+    Write parts and show the progress. Returns how many records each part has, or None if it existed
+    already.
+    """
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

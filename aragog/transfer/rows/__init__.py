@@ -1,6 +1,6 @@
 """
-Reads and writes files of plain rows, whose extension tells the format: JSON Lines, JSON, CSV,
-Parquet or SQLite.
+Reads and writes files of plain rows. A file's extension determines its format: JSON Lines, JSON,
+CSV, Parquet or SQLite.
 
 A row maps names to JSON values and decimals. The table formats (CSV, Parquet, SQLite) flatten rows
 with `tables`. A list becomes JSON in one cell, except that a list of strings stays a list in
@@ -38,16 +38,17 @@ KINDS = {
     ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite",
 }  # fmt: skip
 NON_APPENDABLE = ("json", "parquet")
-"""Formats whose files cannot be appended to."""
+"""Formats to which rows cannot be appended."""
 EXTENSIONS = ".jsonl, .json, .csv (each optionally with .gz or .zst), .parquet or .sqlite"
 
 
 def file_format(file: Path) -> str:
     """
-    Return the format that a file's name stands for.
+    Return the format that a file's extension selects.
 
     Raises:
-        BadInput: an unknown extension, or `.gz` or `.zst` on a format that is not text.
+        BadInput: the extension is unknown, or it is `.gz` or `.zst` after a format that is not
+            text.
     """
     name = file.with_suffix("") if file.suffix in COMPRESSED else file
     kind = KINDS.get(name.suffix.lower())
@@ -75,7 +76,8 @@ def write_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
 
 def append_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
     """
-    Append rows to a file, which is created if it does not exist; returns how many rows were added.
+    Append rows to a file, and create the file if it does not exist. Returns how many rows were
+    added.
 
     If appending fails, a text file is restored, and SQLite rolls back. If the process is killed, a
     text file may end with an incomplete line; the next call then refuses to append.
@@ -102,7 +104,7 @@ def append_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
 
 def read_urls(file: Path, column: str = "url") -> Iterator[str | None]:
     """
-    Yield the URL of each row, or None for a row without one. Raises whatever the format's reader
+    Yield the URL of each row, or None for a row without a URL. Raises whatever the format's reader
     raises.
 
     Args:

@@ -1,4 +1,4 @@
-"""Write and read rows in the table `pages` of SQLite files; columns are added as rows need them."""
+"""Write and read rows in the table `pages` of SQLite files. Missing columns are added."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def write_sqlite(rows: Rows, file: Path, names: Sequence[str]) -> int:
 
 
 def _sqlite_columns(database: sqlite3.Connection, columns: Mapping[str, Kinds]) -> dict[str, str]:
-    """Map each name to its column, after creating the table and the missing columns."""
+    """Create the table and its missing columns, and map each name to its column."""
     existing_columns = {row[1] for row in database.execute(f"PRAGMA table_info({TABLE})")}
     columns_by_name: dict[str, str] = {}
     database.execute("BEGIN IMMEDIATE")
@@ -60,7 +60,7 @@ def _sqlite_columns(database: sqlite3.Connection, columns: Mapping[str, Kinds]) 
 
 
 def _distinct_column(name: str, taken: Iterable[str]) -> str:
-    """Return the name, with a number if a taken name differs only in case; SQLite ignores case."""
+    """Return the name, with a number if another one differs only in case (SQLite ignores it)."""
     lower, number, candidate = {taken_name.lower() for taken_name in taken}, 1, name
     while candidate.lower() in lower:
         number += 1

@@ -26,8 +26,8 @@ INT64 = 2**63
 
 def build_table(rows: Rows, names: Sequence[str]) -> tuple[dict[str, Kinds], Rows]:
     """
-    Return the columns of a table, in order, and its rows. The rows are read once to find the
-    columns.
+    Return the columns of a table, in order, and its rows. To find the columns, the rows are read
+    once.
 
     The columns in `names` come first, even if no row has a value for them. A record's members take
     the position of the record.
@@ -55,7 +55,7 @@ def flatten(row: Mapping[str, Any], prefix: str = "") -> Row:
 
 def _columns(rows: Iterable[Row], names: Sequence[str]) -> dict[str, Kinds]:
     """
-    Return the kinds of values in each column.
+    Return which kinds of values each column has.
 
     A member takes the position of its record in `names`.
     """
@@ -80,8 +80,8 @@ def _columns(rows: Iterable[Row], names: Sequence[str]) -> dict[str, Kinds]:
 
 def _covering_name(column: str, positions: Mapping[str, int]) -> str:
     """
-    Return the requested name that covers this column: its own name or that of its record. If there
-    is none, return the column's name.
+    Return the requested name that covers this column: its own name or the name of its record. If
+    neither was requested, return the column's name.
     """
     name = column
     while name not in positions and "." in name:

@@ -121,7 +121,7 @@ def csv_urls(file: Path, column: str) -> Iterator[str | None]:
 
 
 def append_bytes(part: Path, file: Path) -> None:
-    """Append one file's bytes to another; if that fails, the target is restored."""
+    """Append one file's bytes to another. If that fails, the target is restored."""
     size = file.stat().st_size
     try:
         with part.open("rb") as source, file.open("ab") as sink:
