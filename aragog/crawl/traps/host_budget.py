@@ -131,10 +131,7 @@ class HostBudget:
     """The page that first had each band (a part of a sketch)."""
 
     def record(self, name: str) -> TemplateRecord:
-        """
-        Return a template's record, or a new one, which may replace the least recently
-        used one.
-        """
+        """Return a template's record, or a new one in place of the least recently used."""
         found = self.records.get(name)
         if found is None:
             found = self.records[name] = TemplateRecord()
@@ -340,10 +337,7 @@ class HostBudget:
         self._end(is_of.own, self.plain(is_of))
 
     def begin_judging(self, url: str) -> UrlTemplates | None:
-        """
-        Record that a URL's page arrived. Returns the URL's templates, or None if
-        already judged.
-        """
+        """Record that a page arrived. Returns its URL's templates, or None if already judged."""
         is_of = templates_of(url, self.words)
         if is_of.own in self.judged:
             return None

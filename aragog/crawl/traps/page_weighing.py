@@ -155,10 +155,7 @@ class _Weighing:
         return self._value_of_little(found)
 
     def _value_of_little(self, found: PageLinks) -> tuple[float | None, Flaw | None]:
-        """
-        Return the value of a page that neither has new text nor leads to any, as
-        `_value` does.
-        """
+        """Return what `_value` returns for a page that neither has new text nor leads to any."""
         if self.copies.is_mirror:
             return LEAF, None
         is_data = self.news >= MIN_DATA
@@ -182,10 +179,7 @@ class _Weighing:
         return found.share, Flaw.GROWTH if grows else Flaw.NOTHING
 
     def _may_stand_alone(self, found: PageLinks) -> bool:
-        """
-        True if its text is known and it leads nowhere, but it may be another version of
-        a page.
-        """
+        """True if its text is known and it leads nowhere, but may be a page's other version."""
         leads = found.promised or found.doubtful or found.dead
         return self.words.own >= MIN_COPIED and not leads and self.copies.may_be_version()
 
@@ -202,10 +196,7 @@ class _Weighing:
         self.others = 0 if self.leads else others
 
     def _is_new_list(self, found: PageLinks) -> bool:
-        """
-        True if it is the first page at its path to list these known pages, and leads
-        nowhere new.
-        """
+        """True if it is the first at its path to list these known pages and leads nowhere new."""
         return (
             len(found.items) >= MIN_LISTED
             and found.novel >= LIKELY
@@ -228,10 +219,7 @@ class _Weighing:
         return self.is_of.own in self.host.relinked and section.has_text
 
     def _is_growth(self, found: PageLinks) -> bool:
-        """
-        True if it leads to many pages that are not known to be useful, and says little
-        itself.
-        """
+        """True if it leads to many pages not known to be useful, and says little itself."""
         if self._is_trusted() or (self.is_rich and self.host.origins.is_grounded(self.is_of.own)):
             return False
         return self._is_hub(found) or found.doubtful >= MAX_GROWTH
@@ -296,7 +284,7 @@ class _Weighing:
                 self.copies.count_twin(part.template)
 
     def _is_function(self, least: float) -> bool:
-        """True if only links like `Print` lead to the page, and it says little."""
+        """True if links like `Print` lead to the page and it says little."""
         if not self._is_of_function():
             return False
         return self.news < least * self.host.usual_news
@@ -393,10 +381,7 @@ class _Weighing:
         section.text = section.text * KEPT + (self.is_rich or self.leads)
 
     def _is_same(self, items: set[int]) -> bool:
-        """
-        True if the page looks like the section's last pages, or lists the same links as
-        another.
-        """
+        """True if the page resembles the section's last pages, or lists the same links."""
         if not items:
             section = self.host.record(self.is_of.section)
             same = any(are_alike(other, self.traits.sketch) for other in section.last)

@@ -16,18 +16,12 @@ from typing import NamedTuple
 MAX_PAIRS = 16_384
 ALL = 1 << 32
 MIN_OF_FRAME, PAGES_OF_FRAME = 3, 20
-"""
-A pair is in the frame if at least this many pages have it, and at least one page in
-this many.
-"""
+"""A pair is in the frame if at least this many pages, and one in this many, have it."""
 MAX_COUNT = 255
 
 
 class News(NamedTuple):
-    """
-    Estimates of how many of a page's pairs no other page had, and how many are not in
-    the frame.
-    """
+    """Estimates of how many of a page's pairs are new, and how many are not in the frame."""
 
     new: float
     own: float

@@ -1,7 +1,4 @@
-"""
-Finds where series of numbered URLs end: the numbers after the last useful page. Pure
-(no I/O).
-"""
+"""Finds the ends of series of numbered URLs: numbers after the last useful page. Pure (no I/O)."""
 
 from __future__ import annotations
 
@@ -23,9 +20,8 @@ class SeriesEnds:
     The ends of a host's series.
 
     Args:
-        known: for each series (a hash of its URLs without the number), the highest number of a
-            useful page, the lowest number of a useless page after it, and how many of these there
-            were.
+        known: by the hash of a series: the highest number of a useful page, the lowest number of a
+            useless page after it, and how many of these there were.
     """
 
     def __init__(self, known: Iterable[tuple[int, tuple[int, int, int]]] = ()) -> None:
@@ -48,10 +44,7 @@ class SeriesEnds:
             self.known.popitem(last=False)
 
     def is_beyond(self, url: str, least: int = MIN_BEYOND) -> bool:
-        """
-        True if the number is after the last useful page and after at least `least`
-        useless ones.
-        """
+        """True if the number is after the last useful page and after `least` useless ones."""
         series, number = series_of(url)
         if number is None:
             return False
