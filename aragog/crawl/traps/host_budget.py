@@ -44,10 +44,7 @@ BEYOND = 0.2
 LINKS_OF_FRAME, MAX_LINKS = 5, 4_096
 AT_FIRST, LESS_PER_PAGE = 20.0, 0.1
 REST = 0.05
-"""
-If at most this many links per useful page are held at the end, the allowance grows by
-as many.
-"""
+"""If only this many links per useful page are held at the end, all of them are allowed."""
 MAX_DOUBTFUL = 3
 """How many doubtful links may be pending at the same time."""
 MAX_PLAIN = 4

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 ELSEWHERE, TWICE_ELSEWHERE = 0x5BD1E995, 0x2545F491
 """
-These constants mark a URL in the host's sets `linked` and `relinked`: one page of another section
-links to it, or several do.
+Mark a URL in the host's sets `linked` and `relinked`: one page of another section links to it, or
+several do.
 """
 
 

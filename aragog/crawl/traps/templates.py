@@ -255,10 +255,7 @@ def _together(names: Iterable[str], path: str, words: PathWords | None) -> str:
 
 
 def series_of(url: str) -> tuple[int, int | None]:
-    """
-    Return a hash of the URL without its last number, and that number if at most 12
-    digits long.
-    """
+    """Return a hash of the URL without its last number, and that number (up to 12 digits)."""
     found = _LAST_NUMBER.search(url, url.find("/", 8))
     if found is None or len(found[1]) > 12:
         return 0, None

@@ -91,10 +91,7 @@ class TrapStore:
         return found
 
     def save(self, host: str, stored: StoredBudget) -> bool:
-        """
-        Write a host's budgets. Returns False if another process has changed them since they were
-        read.
-        """
+        """Write a host's budgets. Returns False if another process changed them in the meantime."""
         with _our_errors():
             return bool(
                 load_script("aragog.crawl.traps", "traps_save").run(
