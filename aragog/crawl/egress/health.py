@@ -114,10 +114,7 @@ class EgressHealth:
             self.on_change(name, None)
 
     def retry_in_ms(self, names: Sequence[str]) -> int:
-        """
-        Return how many ms remain until one of these routes can be tried again; 0 if one can be used
-        now.
-        """
+        """Return in how many ms one of these routes can be tried; 0 if one can be used now."""
         with self._lock:
             now_s = self.clock.monotonic_s()
             states = [self._failing.get(name) for name in names]

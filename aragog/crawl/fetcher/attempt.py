@@ -92,10 +92,7 @@ class FetchAttempt:
         self._validators = _one_line(options.etag), _one_line(options.last_modified)
         self._validators_url = options.validators_url or url
         self._conditional = False
-        """
-        True if the most recent request had validators (ETag or date), so that 304 is a valid
-        response.
-        """
+        """True if the last request had validators (ETag or date), so 304 is a valid response."""
         self._cookies: Cookies | None = options.cookies
         if self._cookies is None and defaults.settings.cookies:
             self._cookies = Cookies(defaults.clock)
@@ -337,10 +334,7 @@ class FetchAttempt:
         return Withheld(**record, outcome=kind, reason=status_line, crawler_price=price)
 
     def _error_record(self, response: HttpResponse) -> dict[str, Any]:
-        """
-        Return the record of a 4xx or 5xx response, with as much of the body as the caller asked
-        for.
-        """
+        """Return the record of a 4xx or 5xx, with as much of the body as the caller asked for."""
         if not self._options.error_body_bytes:
             response.discard()
             return self._record()

@@ -1,5 +1,5 @@
 """
-Host names and IP ranges that no setting can allow as a whole.
+Host names and IP ranges that are denied regardless of settings.
 
 *Names*: local names, metadata services and wildcard DNS services. Names that resolve to local
 addresses are denied anyway. These lists deny such names without a lookup, because the next lookup

@@ -167,10 +167,7 @@ class _Collector:
         return self._keep_within_limit(unit)
 
     def _keep_within_limit(self, piece: bytes) -> str | None:
-        """
-        Keep as much of `piece` as the limit allows. Returns the reason if this
-        truncates the body.
-        """
+        """Keep `piece` up to the limit. Returns the reason if this truncates the body."""
         free_bytes = self._bounds.max_body_bytes - self._size
         if len(piece) > free_bytes:
             self._keep(piece[:free_bytes])
@@ -191,10 +188,7 @@ class _Collector:
             sniff((first if len(first) >= PEEK_BYTES else b"".join(self._pieces))[:PEEK_BYTES])
 
     def _overflow(self, piece: bytes, *, inner: bool) -> str:
-        """
-        Handle output beyond the limit. `inner` is True if a decoder before the last one produced
-        it.
-        """
+        """Handle output beyond the limit. `inner` is True unless it came from the last decoder."""
         limit, wire = self._bounds.max_body_bytes, self._decoded_wire
         if inner or (limit > BOMB_RATIO * wire and not self._bounds.truncate_oversized):
             raise LimitExceeded(f"decompression bomb: {wire} bytes decode to more than {limit}")
