@@ -26,9 +26,7 @@ _HEX = b"0123456789abcdefABCDEF"
 
 
 class RecordedLimits(NamedTuple):
-    """
-    The limits for a recorded response in bytes, equal to those of `fetch` in the settings.
-    """
+    """The limits for a recorded response in bytes, equal to those of `fetch` in the settings."""
 
     head: int
     wire: int
@@ -140,8 +138,6 @@ def _starts_with_chunk_size(wire: bytes) -> bool:
 
 
 def _starts_like(wire: bytes, codings: Sequence[str]) -> bool:
-    """
-    Return True if the body may be in its last coding. Not every coding is recognizable.
-    """
+    """Return True if the body may be in its last coding. Not every coding is recognizable."""
     magic = _MAGIC.get(codings[-1]) if codings else None
     return magic is None or wire.startswith(magic)

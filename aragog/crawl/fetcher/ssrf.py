@@ -361,13 +361,12 @@ class AddressPolicy(Protocol):
 
     def vet_url(self, url: str) -> str | None:
         """
-        Return why the text of `url` forbids a fetch, or None if it does not. Does not use DNS.
+        Return why the text of `url` forbids a fetch, or None if it does not. Does not
+        use DNS.
         """
 
     def resolve(self, host: str, port: int) -> Resolution:
         """Resolve `host` and return the addresses that a connection may use."""
 
     def resolve_at_proxy(self, host: str, port: int) -> Resolution:
-        """
-        Return the name itself for a proxy that resolves names, unless it is denied.
-        """
+        """Return the name itself for a proxy that resolves names, unless it is denied."""

@@ -68,9 +68,7 @@ class Sessions:
         self._leases = Leases(client, f"{prefix}sign_in.leases", LEASE_S)
 
     def read(self, origin: str, crawl: str) -> Session:
-        """
-        Return the stored session; `NO_SESSION` if there is none or another version wrote it.
-        """
+        """Return the stored session; `NO_SESSION` if there is none or another version wrote it."""
         with _translate_errors():
             raw = cast("bytes | None", self._redis.get(self._key(origin, crawl)))
         row = orjson.loads(raw) if raw else {}
@@ -80,9 +78,7 @@ class Sessions:
         return Session(cookies, row["began_at_ms"], row["failures"], row["reason"])
 
     def write(self, origin: str, crawl: str, session: Session) -> None:
-        """
-        Store a session for 30 days. The last write wins: every writer's cookies are valid.
-        """
+        """Store a session for 30 days. The last write wins: every writer's cookies are valid."""
         row = {
             "v": VERSION,
             "cookies": session.cookies,

@@ -105,9 +105,7 @@ class HttpResponse:
             self._release(reusable=reusable)
 
     def discard(self) -> None:
-        """
-        Skip the body: read it if short, otherwise close the connection. Raises no Fault.
-        """
+        """Skip the body: read it if short, otherwise close the connection. Raises no Fault."""
         connection = self._connection
         if connection is None:
             return

@@ -270,9 +270,7 @@ class Http2:
             self._fail(UnreachableKind.RESET, f"the stream was reset by peer: {_error_name(code)}")
 
     def _handle_end(self, code: int) -> None:
-        """
-        Handle the end of the stream, after the response, a reset or an invalid message.
-        """
+        """Handle the end of the stream, after the response, a reset or an invalid message."""
         if code == ngh2.ErrorCode.NO_ERROR:
             self._ended = True
         elif not self._ended:
@@ -289,9 +287,7 @@ class Http2:
             self._fail(UnreachableKind.RESET, reason)
 
     def _fail(self, kind: UnreachableKind, reason: str) -> None:
-        """
-        Remember the first fault. It is raised after all data that arrived before it.
-        """
+        """Remember the first fault. It is raised after all data that arrived before it."""
         if self._fault is None:
             self._fault = TransportError(kind, reason)
 
