@@ -33,7 +33,7 @@ EXTRA = "identity"
 MAX_FILE_BYTES = 65_536
 CHECK_INTERVAL_S = 30.0
 RFC_TEST_KEY = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
-"""Thumbprint of the example key in RFC 9421, B.1.4. Anyone can know its private key."""
+"""Thumbprint of the example key in RFC 9421, B.1.4. Its private key is public."""
 
 
 @dataclass(frozen=True, slots=True)

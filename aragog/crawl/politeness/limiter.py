@@ -365,10 +365,7 @@ def pre_granted_hold_us(settings: PolitenessSettings) -> int:
 
 
 class Backoff:
-    """
-    Backoff factors, by which errors slow a domain down. Thread-safe. Raises
-    `LimiterUnavailable`.
-    """
+    """How much errors slow each domain down. Thread-safe. Raises `LimiterUnavailable`."""
 
     def __init__(self, nodes: NodeRing) -> None:
         self._nodes = nodes

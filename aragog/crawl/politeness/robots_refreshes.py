@@ -106,10 +106,7 @@ class RobotsRefreshes:
         return expiring
 
     def _used(self, origins: Sequence[str]) -> list[str]:
-        """
-        Return the origins whose rules were used since they were fetched (a record's
-        first byte).
-        """
+        """Return origins whose rules were used since they were fetched (a record's first byte)."""
         with self._redis.pipeline(transaction=False) as pipe:
             for origin in origins:
                 pipe.getrange(self._record_prefix + origin, 0, 0)

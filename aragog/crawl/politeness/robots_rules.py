@@ -266,10 +266,7 @@ class RobotsRules:
         drafts: Collection[str],
         *spellings: str,
     ) -> str | None:
-        """
-        Return the line that forbids one of the purposes for one of these forms of a
-        URL, or None.
-        """
+        """Return the line that forbids a purpose for one of these forms of a URL, or None."""
         if not purposes:
             return None
         for url in spellings:

@@ -4,8 +4,8 @@ Compares our robots.txt parser with reppy, on a sample of the files that a crawl
 If reppy is installed, both parse the same bytes and decide about the same paths: `/`, and one path
 per rule of our group. Differences are counted, and the file is saved with both results, so that a
 person can review them. The crawl itself follows only our parser. Two kinds of files are skipped.
-Several wildcards in one line can take reppy minutes (`robots_engines`). Files with anything but
-printable ASCII are too risky, because reppy is C++ code that is no longer maintained.
+Files with several wildcards in one line can take reppy minutes (`robots_engines`). Files with
+anything but printable ASCII are too risky, because reppy is C++ code that is no longer maintained.
 """
 
 from __future__ import annotations

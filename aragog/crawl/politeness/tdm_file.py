@@ -24,10 +24,7 @@ _VALUES = {0: "0", 1: "1", "0": "0", "1": "1"}
 
 
 def covers_any(purposes: Collection[str]) -> bool:
-    """
-    Return True if one of these purposes is covered by the file, which reserves use by
-    AI models.
-    """
+    """Return True if the file covers one of these purposes. It reserves use by AI models."""
     return AI_INPUT in purposes or AI_TRAIN in purposes
 
 

@@ -128,7 +128,7 @@ class HostBudget:
     """The page that first had each band (a part of a sketch)."""
 
     def record(self, name: str) -> TemplateRecord:
-        """Return a template's record, or a new one in place of the least recently used."""
+        """Return a template's record, or a new one (dropping the least recently used of many)."""
         found = self.records.get(name)
         if found is None:
             found = self.records[name] = TemplateRecord()

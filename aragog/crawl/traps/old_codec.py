@@ -1,5 +1,5 @@
 """
-Reads budgets of version 3, in which templates had budgets instead of records. Pure.
+Reads budgets of version 3, in which templates had budgets instead of records. Pure (no I/O).
 
 What was fetched, counted and learned about templates is kept. The words of the host's pages are
 lost, so for a while, known words count as new.

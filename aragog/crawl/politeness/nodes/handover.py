@@ -24,7 +24,7 @@ class TakenDomain(NamedTuple):
 
     key: str
     own_counts: bool
-    """True if the owner has already decided for the domain before, so its own state counts too."""
+    """True if the new owner decided for the domain before, so its own state counts too."""
     closed_us: float
     """How long a permit from a lost node may still be valid. 0 if no node is lost."""
     exports: Sequence[bytes]
