@@ -25,7 +25,7 @@ class EgressContext:
     The previous attempt's status if it was 403 or 429, so that rules can match it; otherwise 0.
     """
     way: str = ""
-    """A route that the caller chose, which overrides the rules; "" if none."""
+    """A route chosen by the caller, in place of those from the rules; "" if none."""
 
 
 ANY = EgressContext()

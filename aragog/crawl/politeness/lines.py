@@ -72,7 +72,7 @@ class LineEntry:
     to_front: bool = False
     """True to put the request at the front of the line, because it was there before."""
     share: int = 0
-    """The number of the crawl whose share of the slots it uses."""
+    """The number of the crawl. The request uses this crawl's share of the slots."""
 
 
 class DueLine(NamedTuple):

@@ -219,10 +219,7 @@ class Permits:
             self.report([(slot, written_us)])
 
     def _late_us(self, slot: Slot, written_us: float) -> float:
-        """
-        Return how long after its slot the request was written, by the clock of the node that
-        reserved the slot.
-        """
+        """Return how long after its slot the request was written, by the slot's node's clock."""
         node = self._nodes.server(slot.node) if slot.node else self._nodes.last_known_node(slot.key)
         return node.clock.latest_us(written_us) - slot.at_us if node.clock.is_known else 0.0
 

@@ -267,9 +267,8 @@ class RobotsCache:
         Args:
             origin: as for `get_many`.
             status: status of the most recent response, after redirects. None if there was no
-            response
-                (DNS, connection, timeout) or it was unreadable. 304 if the stored rules have not
-                changed.
+                response (DNS, connection, timeout) or if it was unreadable. 304 if the stored rules
+                have not changed.
             body: the file, of which only the first 500 KiB are read.
             fetched_at_ms: when the response arrived or the attempt ended.
         """

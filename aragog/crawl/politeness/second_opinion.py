@@ -67,7 +67,7 @@ class SecondOpinion:
         return bool(disagreements)
 
     def _keep(self, origin: str, body: bytes, disagreements: Sequence[Difference]) -> None:
-        """Save the file and the differences. If the disk is full, nothing else fails."""
+        """Save the file and the differences. Disk errors affect nothing else."""
         stem = self.folder / hashlib.sha256(body).hexdigest()[:16]
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

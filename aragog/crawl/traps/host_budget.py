@@ -1,11 +1,11 @@
 """
 A host's budget: decides which of the host's links may be followed. Pure (no I/O).
 
-Each URL template has a record of what its pages brought. The records of a link's templates, with
-more weight on the more precise ones, tell how likely the link's page is useful. Links to likely
-useful pages are followed. The others are held. A few of these are followed as well, within the
-host's allowance, which grows with the number of its useful pages. So traps of any kind cost a
-bounded share of the requests to a host, and a misjudged template gets another chance.
+Each URL template (`templates`) has a record of what its pages brought. The records of a link's
+templates, with more weight on the more precise ones, tell how likely the link's page is useful.
+Links to likely useful pages are followed. The others are held. A few of these are followed as well,
+within the host's allowance, which grows with the number of its useful pages. So traps of any kind
+cost a bounded share of the requests to a host, and a misjudged template gets another chance.
 
 Doubtful links wait until no other link of the host is in progress: what a page adds is only known
 after all simpler pages were fetched. The budget also learns which parts of URLs do not change the

@@ -48,9 +48,9 @@ def links_of_page(
     Return what the links of a page lead to.
 
     Args:
-    host: the budget of the page's host, before the page is added to it.
-    own: the templates of the page's URL.
-    targets: the templates of its links.
+        host: the budget of the page's host, before the page is added to it.
+        own: the templates of the page's URL.
+        targets: the templates of its links.
     """
     new = promised = doubtful = strange = dead = others = 0
     items, nearest = set(), FAR

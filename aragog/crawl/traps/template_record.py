@@ -17,7 +17,7 @@ FAR = 9
 """The value of `steps` for a template that is not known to lead to content."""
 MAX_ANCHORS = 6
 MIN_ANCHORS = 4
-"""A template is a function (`Reply`, `Print`) after this many links with the same few texts."""
+"""A template is a function of a site (`Reply`, `Print`) after this many links with few texts."""
 LABYRINTH_PAGES, LABYRINTH_LINKS = 12, 3
 """
 A section is a labyrinth if this many of its pages were found only from within it, each of them has

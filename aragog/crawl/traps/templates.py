@@ -3,11 +3,11 @@ The templates of a URL: patterns that it shares with other URLs of its host. Pur
 
 The path and the query's parameter names form one template, with placeholders for numbers, dates and
 IDs (`/calendar/{n}/{n}/?view=`). At positions with few different words, a template keeps the words;
-elsewhere it has `*`. A query may begin with a path (`/index.php?/tag/{n}`). A path of several parts
-also belongs to a branch (`/calendar/...`). Three templates apply to the whole host: each parameter
-name (`?color=`), because its effect does not depend on the order; the last word of a path, if the
-word occurs at several positions (`**/about`); and paths or queries that repeat a part of themselves
-(`{again}`).
+elsewhere it has `*`. The template that keeps only the first word is the URL's *section*. A query
+may begin with a path (`/index.php?/tag/{n}`). A path of several parts also belongs to a branch
+(`/calendar/...`). Three templates apply to the whole host: each parameter name (`?color=`), because
+its effect does not depend on the order; the last word of a path, if the word occurs at several
+positions (`**/about`); and paths or queries that repeat a part of themselves (`{again}`).
 """
 
 from __future__ import annotations

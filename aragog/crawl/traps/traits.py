@@ -36,7 +36,7 @@ than in the store, because pages may differ in the time of day that they show.
 
 @dataclass(frozen=True, slots=True)
 class PageTraits:
-    """The traits by which a page is compared with others."""
+    """The traits of one page."""
 
     pairs: tuple[int, ...] = ()
     """Hashes of different word pairs outside links, at most `MAX_WORDS`."""

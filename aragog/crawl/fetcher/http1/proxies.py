@@ -28,10 +28,7 @@ from aragog.runtime.secret import reveal
 LOOKUP_TIMEOUT_S = 10.0
 MAX_HEAD_BYTES = 16_384
 _UNREACHED_STATUSES = frozenset({502, 503, 504})
-"""
-Statuses by which a proxy reports that it cannot reach the target (RFC 9110 sections 15.6.3 to
-15.6.5).
-"""
+"""Statuses of a proxy that cannot reach the target (RFC 9110 sections 15.6.3 to 15.6.5)."""
 
 _VERSION, _LOGIN_VERSION, _CONNECT = 5, 1, 1
 _NO_LOGIN, _USERNAME_PASSWORD = 0, 2

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from aragog.runtime.secret import reveal
 from pinlater.redis.address import hosts_of, is_sentinel, redis_py_url
 
-# The name of the server at `redis.url`, whose address may change.
+# The name of the server at `redis.url`. Its address may change.
 SHARED_NAME = "redis.url"
 
 
