@@ -62,7 +62,7 @@ def collect(
 
     Args:
         pieces: the received bytes; may raise TransportError.
-        decoders: the decoders, in the order in which to apply them.
+        decoders: the decoders to apply, in this order.
         bounds: limits at which the body is truncated.
         sniff: called once with the first 1445 decoded bytes, or all if there are fewer; may raise
             UnsupportedContent.
@@ -159,7 +159,7 @@ class _Collector:
         return self._decode_with(self._decoders, unit)
 
     def _decode_with(self, decoders: Sequence[Decoder], unit: bytes) -> str | None:
-        """Decode with these decoders, which are the last ones of the chain, and keep the output."""
+        """Decode with these decoders, the last ones of the chain, and keep the output."""
         for decoder in decoders:
             unit = decoder.feed(unit, self._bounds.max_body_bytes - self._size)
             if decoder.overflowed:

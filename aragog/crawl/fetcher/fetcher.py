@@ -104,7 +104,7 @@ class Fetcher:
         Fetch `url` and return its outcome. Idempotent, except for POST.
 
         Args:
-            url: the URL, which is normalized first.
+            url: the URL. It is normalized first.
             gate: admits redirect targets and grants send permits. If None, all are allowed.
             etag: ETag of the stored copy. If the page is unchanged, the outcome is NotModified.
             last_modified: Last-Modified of the stored copy, as the origin sent it.

@@ -34,7 +34,7 @@ class HttpProtocol(Protocol):
 
     def encode_request(self, request: PoliteRequest, target: Target) -> bytes:
         """
-        Return the encoded bytes of a request, which must be written immediately.
+        Return the encoded bytes of a request. They must be written immediately.
 
         Raises:
             TransportError: the connection accepts no more requests.

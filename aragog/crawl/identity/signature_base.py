@@ -138,7 +138,7 @@ def _format_parameters(parameters: tuple[tuple[str, str | bool | int], ...]) -> 
 
 @functools.lru_cache(maxsize=64)
 def _member_text(value: str, key: str) -> str | None:
-    """Return one member of a dictionary (section 2.1.2), which must be in canonical form."""
+    """Return one member of a dictionary (section 2.1.2). It must be in canonical form."""
     try:
         member = parse_dictionary(value).get(key)
     except ValueError:

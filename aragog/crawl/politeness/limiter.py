@@ -373,7 +373,7 @@ class Backoff:
 
     def report_many(self, reports: Iterable[tuple[str, bool]]) -> None:
         """
-        Report whether requests succeeded, which adjusts the backoff factors of their domains.
+        Report whether requests succeeded. This adjusts the backoff factors of their domains.
 
         Three consecutive errors halve the rate, and each further error halves it again, down to
         1/32. Each success reduces the factor by a quarter. Successes of domains without errors need

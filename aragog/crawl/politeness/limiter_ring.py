@@ -148,7 +148,7 @@ class LimiterRing:
         return set(self._ring.addresses.first)
 
     def add(self, url: str) -> None:
-        """Add a node, which takes over its share of the domains with their state."""
+        """Add a node. It takes over its share of the domains, with their state."""
         name = self._ring.addresses.name(url)
         self._ring.server(name).read_time()
         self.finish()

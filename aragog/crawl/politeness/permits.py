@@ -225,7 +225,7 @@ class Permits:
 
     def report(self, sent_requests: Sequence[tuple[Slot, float | None]]) -> None:
         """
-        Report when the requests of slots were written, which ends their permits.
+        Report when the requests of slots were written. This ends their permits.
 
         Each slot comes with the monotonic time after its request, or None if nothing was sent. The
         reports include the latencies recorded since the previous report for each domain.

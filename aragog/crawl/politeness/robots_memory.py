@@ -54,7 +54,7 @@ class RobotsMemory:
             return self._rules.get(version)
 
     def keep(self, origin: str, record: RobotsRecord, rules: RobotsRules, checked_s: float) -> None:
-        """Cache a record and its rules, which were read at `checked_s` (monotonic clock)."""
+        """Cache a record and its rules, as read at `checked_s` (monotonic clock)."""
         with self._lock:
             self._records[origin] = record, checked_s
             self._records.move_to_end(origin)

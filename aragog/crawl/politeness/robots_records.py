@@ -186,7 +186,7 @@ class RobotsRecord(NamedTuple):
 
 
 def is_error(status: int | None) -> bool:
-    """Return True if a response is an error (none, 429, 5xx), which disallows everything."""
+    """Return True if a response is an error (none, 429, 5xx). Errors disallow everything."""
     return status is None or status == 429 or not 200 <= status < 500
 
 

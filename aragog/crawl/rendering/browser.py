@@ -30,7 +30,7 @@ STOP_TIMEOUT_S = 5.0
 # Only these environment variables are passed to Chromium. Others may contain passwords.
 ENVIRONMENT_VARIABLES = ("HOME", "LANG", "PATH")
 FOLDER_PREFIX = "aragog-"
-# Chromium creates this socket in its folder, which is named with the prefix above and 8 letters.
+# Chromium creates this socket in its folder, whose name is the prefix above and 8 letters.
 SOCKET_IN_FOLDER = "/org.chromium.Chromium.XXXXXX/SingletonSocket"
 NO_NETWORK_FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND",
@@ -176,7 +176,7 @@ def _limit_memory(pid: int, max_bytes: int) -> None:
     """
     Limit the memory of the browser's processes. Child processes inherit the limit.
 
-    The driver, which stores the console messages of pages, may grow by the same amount.
+    The driver stores the console messages of pages. It may grow by the same amount.
     """
     for process in _descendants(pid):
         with suppress(OSError):

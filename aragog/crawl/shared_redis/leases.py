@@ -27,7 +27,7 @@ _GRANTS = {ord("0"): HELD, ord("?"): UNCONFIRMED} | {ord(str(n)): n for n in ran
 
 
 def field(name: str) -> bytes:
-    """Return the field name of a lease, which is a hash of 16 bytes, as long as a URL key."""
+    """Return the field name of a lease: a hash of 16 bytes, as long as a URL key."""
     return sha256(name.encode("utf-8", "surrogatepass")).digest()[:16]
 
 

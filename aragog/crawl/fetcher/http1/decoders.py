@@ -342,7 +342,7 @@ ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 
 def decoders_for(content_codings: Sequence[str], transfer_codings: Sequence[str]) -> list[Decoder]:
     """
-    Return the decoders in the order in which to apply them.
+    Return the decoders to apply, in this order.
 
     Unknown names get no decoder. Servers send charsets and media types here (`UTF-8`, `binary`,
     `text/html`), and browsers and HTTP libraries pass such bodies through. Bodies in a real coding

@@ -204,7 +204,7 @@ def framing_of(head: ResponseHead) -> Framing:
 
 
 def _transfer_codings(head: ResponseHead) -> list[str]:
-    """Return the transfer codings that change the body, in the order in which they were applied."""
+    """Return the transfer codings that change the body, in the order of their application."""
     names = [coding.partition(";")[0].strip() for coding in head.tokens("transfer-encoding")]
     return [name for name in names if name == "chunked" or name in TRANSFER_CODINGS]
 

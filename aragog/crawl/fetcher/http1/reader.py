@@ -16,7 +16,7 @@ from aragog.fetch_record.outcome import UnreachableKind
 # Maximum number of interim responses (1xx). Without a limit, they could delay a fetch forever.
 MAX_INTERIM = 16
 
-# Maximum length of a chunk-size line: 16 hex digits, and extensions, which are ignored.
+# Maximum length of a chunk-size line: 16 hex digits and (ignored) extensions.
 MAX_CHUNK_LINE_BYTES = 4096
 
 # A chunk costs about 3 µs of CPU, so ten thousand nearly empty chunks are treated as an attack.

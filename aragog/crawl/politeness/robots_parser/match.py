@@ -159,8 +159,8 @@ def _rarest_trigram(needle: str, by_gram: dict[str, list[_WildcardRule]]) -> str
 
 def _index_page_rule(rule: Rule, pattern: str) -> _WildcardRule | None:
     """
-    Return the additional rule for `Allow: /a/index.html`, which also allows `/a/`, as in Google's
-    parser.
+    Return the additional rule for `Allow: /a/index.html`. As in Google's parser, that line also
+    allows `/a/`.
     """
     slash = pattern.rfind("/")
     if slash < 0 or not pattern.startswith("/index.htm", slash):

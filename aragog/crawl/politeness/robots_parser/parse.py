@@ -113,7 +113,7 @@ class RobotsLines:
     """For each named agent, the preferences of each of its groups. Agents without preferences are
     left out."""
     signals: list[UsageRule] = field(default_factory=list)
-    """Content-Signal lines before the first group, which apply to all agents."""
+    """Content-Signal lines before the first group. They apply to all agents."""
     licenses: list[tuple[str, int]] = field(default_factory=list)
     """Value and line number of each License line. They belong to no group."""
     timed: dict[str, list[list[TimedRule]]] = field(default_factory=dict)

@@ -10,7 +10,7 @@ _DAY_MIN = 1440
 
 
 class TimedRule(NamedTuple):
-    """One Request-rate or Visit-time line, which applies during certain minutes of the day."""
+    """One Request-rate or Visit-time line. It applies during certain minutes of the day."""
 
     delay_s: float
     """Request-rate: the time between two requests. Visit-time: 0."""
