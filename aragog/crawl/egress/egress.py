@@ -21,7 +21,7 @@ class SelectedRoute(NamedTuple):
     url: str
     crawl: str
     at_ms: int
-    """The time for which the proxy's placeholders are filled in; 0 if the proxy has none."""
+    """The time used to fill in the proxy's placeholders; 0 if there are none."""
 
     def server(self) -> ProxyServer | None:
         """
@@ -38,7 +38,7 @@ class Egress:
     Args:
         settings: routes and rules.
         fetch: `fetch.proxy` is the route for URLs that match no rule.
-        clock: times proxy sessions and retries of failing routes.
+        clock: decides when proxy sessions end and failing routes are retried.
         on_change: see `EgressHealth`.
 
     Raises:
@@ -73,11 +73,11 @@ class Egress:
         )
 
     def route(self, url: str, context: EgressContext = ANY) -> RouteList:
-        """Return the routes that a request for a normalized URL may use."""
+        """Return the routes that a request to a normalized URL may use."""
         return self.rules.route(url, context)
 
     def usable_routes(self, route: RouteList, url: str, crawl: str = "") -> Iterator[SelectedRoute]:
-        """Yield the routes that work, in order. The caller tries the next one if a route fails."""
+        """Yield the routes that work, in order. If one fails, the caller tries the next."""
         for name in self.health.usable_routes(route.names):
             if (way := self._routes.get(name)) is None:
                 continue
@@ -94,7 +94,7 @@ class Egress:
 
     def retry_at_ms(self, route: RouteList) -> int:
         """
-        Return when one of these routes can be retried at the earliest, in ms since the epoch by
-        this process's clock.
+        Return the earliest time at which one of these routes can be retried, in ms since the epoch
+        by this process's clock.
         """
         return self._clock.now_ms() + self.health.retry_in_ms(route.names)

@@ -1,7 +1,8 @@
 """
 The failing egress routes of all processes, for `aragog explain`, `doctor` and the metrics.
 
-These records are for display only. Each process chooses routes by its own failures (`health`).
+These records are for display only. To choose routes, each process uses only the failures it has
+seen itself (`health`).
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class FailingRoutes:
         Record that a route is failing, or that it is working again (None). Redis errors are
         ignored.
 
-        A machine's most recent record replaces its earlier ones, so a call can be repeated.
+        A machine's record replaces its earlier ones, so it is safe to repeat the call.
         """
         field = f"{name} {self._machine}"
         if state is None:

@@ -1,15 +1,15 @@
 """
-Tracks which egress routes are failing, based on the requests of one process.
+Tracks which egress routes are failing, based on one process's requests.
 
 A route fails if this machine does not have its address, or if its proxy does not respond or rejects
-the credentials. If a proxy reports that it could not reach the target, that is not a failure of the
-route, unless it happens for five different domains in a row.
+the credentials. If a proxy reports that it could not reach the target, the route is not to blame,
+unless this happens for five different domains in a row.
 
 A failing route is skipped. After 5 s, one request tries it again. The delay doubles after each
 failure, up to 5 minutes, and one successful connection marks the route as working.
 
-Processes do not share this state, because a direct route works only on machines that have its
-address.
+Processes do not share this state, because a direct route works only on machines that have the
+route's address.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ MAX_RETRY_S = 300.0
 TRIAL_S = 15.0
 """If a trial takes longer than this, another request may try the route."""
 SUSPICIOUS_DOMAINS = 5
-"""A proxy counts as failing if it could not reach this many domains in a row."""
+"""A proxy counts as failing after it could not reach this many domains in a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouteFailure:
-    """A failing route. Times are in seconds of the process's monotonic clock."""
+    """A failing route. Times are in seconds, by the process's monotonic clock."""
 
     failures: int
     """Consecutive failures."""
@@ -49,8 +49,8 @@ class EgressHealth:
 
     Args:
         clock: its monotonic time decides when a route is tried again.
-        on_change: called with a route's name after each failure, with the failure, and with None
-            when the route works again.
+        on_change: called with a route's name and the failure after each failure, and with the name
+            and None when the route works again.
     """
 
     clock: Clock
@@ -83,7 +83,7 @@ class EgressHealth:
             now_s = self.clock.monotonic_s()
             previous = self._failing.get(name)
             if previous and not previous.on_trial:
-                return  # sent before the route failed, so it is not a trial
+                return  # this request was sent before the route failed, so it is not a trial
             failures = previous.failures + 1 if previous else 1
             wait_s = min(FIRST_RETRY_S * 2 ** min(failures - 1, 10), MAX_RETRY_S)
             since_s = previous.since_s if previous else now_s
@@ -114,10 +114,7 @@ class EgressHealth:
             self.on_change(name, None)
 
     def retry_in_ms(self, names: Sequence[str]) -> int:
-        """
-        Return how many ms it takes until one of these routes can be tried again; 0 if one can be
-        used now.
-        """
+        """Return in how many ms one of these routes can be tried; 0 if one can be used now."""
         with self._lock:
             now_s = self.clock.monotonic_s()
             states = [self._failing.get(name) for name in names]

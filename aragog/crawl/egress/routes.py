@@ -33,8 +33,10 @@ class ProxyServer:
     user: Secret = field(default_factory=Secret)
     password: Secret = field(default_factory=Secret)
     resolves: bool = False
-    """True if the proxy resolves host names. Otherwise it receives addresses that were already
-    checked."""
+    """
+    True if the proxy resolves host names. If False, it receives addresses that were already
+    checked.
+    """
 
     @property
     def redacted_url(self) -> str:
@@ -169,7 +171,7 @@ def _read_login(setting: str, reference: str) -> Secret:
 
     Raises:
         ConfigError: they cannot be read or are invalid. The message names the setting and the
-            place, but does not contain the credentials.
+            source, but does not contain the credentials.
     """
     kind, _, location = reference.partition(":")
     if not reference:

@@ -16,7 +16,7 @@ DIRECT, PROXY = "direct", "proxy"
 
 @dataclass(frozen=True, slots=True)
 class EgressContext:
-    """What the rules consider besides the URL."""
+    """What the rules depend on besides the URL."""
 
     crawl: str = ""
     """The name of the URL's crawl; "" if it has none."""
@@ -25,7 +25,7 @@ class EgressContext:
     The previous attempt's status if it was 403 or 429, so that rules can match it; otherwise 0.
     """
     way: str = ""
-    """A route that the caller chose, which overrides the rules; "" if none."""
+    """A route chosen by the caller, in place of those from the rules; "" if none."""
 
 
 ANY = EgressContext()
@@ -36,7 +36,7 @@ class RouteList:
     """The egress routes that a request may use."""
 
     names: tuple[str, ...]
-    """Names of routes. A route is used only if all earlier ones are failing."""
+    """Names of routes. Each one is used only if all earlier ones are failing."""
     reason: str
     """The rule that chose them, named as in the settings: `egress.rules[2]`."""
 
@@ -62,8 +62,7 @@ class EgressRules:
         """The routes for URLs that match no rule."""
         self.names: frozenset[str] = frozenset({*settings.ways, DIRECT, name})
         """The names of all routes."""
-        # Cached, because the result depends only on these arguments and a batch's pages share few
-        # hosts.
+        # Cached, because the result depends only on these arguments, and a batch has few hosts.
         self._cached_match = lru_cache(maxsize=8192)(self._first_match)
         self.depends_on_crawl: bool = any(rule.crawls for rule, _ in numbered)
         """True if a rule depends on the crawl's name."""
@@ -89,7 +88,7 @@ class EgressRules:
         return self.default_routes
 
     def conditional_routes(self, url: str) -> Iterator[tuple[str, RouteList]]:
-        """Yield, for display, each condition that changes this URL's routes, and those routes."""
+        """Yield each condition that gives this URL other routes, and those routes, for display."""
         name = host(url)
         for rule, route in (*self._after, *self._always):
             context = EgressContext(rule.crawls[0] if rule.crawls else "")
@@ -99,7 +98,7 @@ class EgressRules:
                 yield " or ".join(conditions), route
 
     def routes_differ(self, url: str, context: EgressContext, status: int) -> bool:
-        """Return True if a retry after this status uses other routes than the attempt did."""
+        """Return True if a retry after this status uses different routes than the attempt."""
         if not self._after or context.way:
             return False
         retry_context = EgressContext(context.crawl, status)

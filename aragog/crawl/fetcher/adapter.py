@@ -69,15 +69,15 @@ from aragog.settings import EgressSettings, FetchSettings
 from urlspelling.domain import is_ip, registered_domain
 
 # How long a request waits for a TLS connection that is in use before it opens another one. A
-# handshake takes about a millisecond of CPU here, and at least as much on the server.
+# handshake takes about a millisecond of CPU time here and at least as much on the server.
 MAX_REUSE_WAIT_S = 0.1
 METHODS = ("GET", "HEAD", "POST")
-"""Supported methods. Only POST may have a body, which must be bytes."""
+"""Supported methods. Only POST may have a body. It must be bytes."""
 
 
 class PinnedAdapter(BaseAdapter):
     """
-    The HTTP connections of one process. Thread-safe; must not be used across a fork.
+    The HTTP connections of one process. Thread-safe. Must not be used across a fork.
 
     Args:
         settings: size limits, timeouts and the proxy.
@@ -86,7 +86,7 @@ class PinnedAdapter(BaseAdapter):
         tls: context for HTTPS. Its ALPN protocols are offered to every host. By default it trusts
             the roots of certifi, the system and `SSL_CERT_FILE`.
         needs_contact: if True, raise ConfigError when the User-Agent has no contact and the host is
-            not on loopback. Crawlers must set it.
+            not on loopback. Crawlers must pass True.
         sharing: an adapter with the same egress routes, TLS and HTTP/2 hosts, to share connections
             with.
         signer: signs every request. If None, requests are not signed.
@@ -137,7 +137,7 @@ class PinnedAdapter(BaseAdapter):
         proxies: Any = None,  # noqa: ARG002 - `proxy` decides
     ) -> requests.Response:
         """
-        Return the response to `request`. With `stream`, its body is not read yet.
+        Return the response to `request`. With `stream`, the body has not been read yet.
 
         Raises:
             requests.RequestException: the request failed, or its target is not allowed.
@@ -166,7 +166,7 @@ class PinnedAdapter(BaseAdapter):
         )
 
     def deadline(self) -> Deadline:
-        """Start the deadline of one fetch, with the timeouts of the settings."""
+        """Start the deadline of one fetch, with the timeouts from the settings."""
         settings = self._settings
         return Deadline(
             self._clock,
@@ -207,8 +207,8 @@ class PinnedAdapter(BaseAdapter):
         self, selected_route: SelectedRoute, request: PoliteRequest, target: Target
     ) -> HttpResponse:
         """
-        Send a request through an egress route. If this raises RouteFailed or RouteRefusesTarget,
-        nothing has been sent.
+        Send a request through an egress route. Nothing has been sent if this raises RouteFailed or
+        RouteRefusesTarget.
         """
         http2 = target.scheme == "https" and self.http2_hosts.offers(target.host)
         peer = Peer(target.scheme, target.host, target.port, selected_route.key, http2)
@@ -337,7 +337,7 @@ class PinnedAdapter(BaseAdapter):
         raise last_error or TransportError(UnreachableKind.DNS, "the host has no address")
 
     def _session_through(self, peer: Peer, address: str, _: str) -> ssl.SSLSession | None:
-        """Return the session for the target's address instead of the proxy's."""
+        """Return the TLS session for the target's address instead of the proxy's."""
         return self._session(peer, address)
 
     def _session(self, peer: Peer, address: str) -> ssl.SSLSession | None:
@@ -358,7 +358,7 @@ class PinnedAdapter(BaseAdapter):
         self, request: PoliteRequest, accept_signature: str
     ) -> SignatureRequest | None:
         """
-        Return the signature that the server of `request` asks for, or None if it cannot be made.
+        Return the signature that the response to `request` asks for, or None if it cannot be made.
 
         Also returns None if there is no signer, or if that signature was already sent.
         """

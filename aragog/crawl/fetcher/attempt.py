@@ -54,7 +54,7 @@ from aragog.fetch_record.outcome import (
 )
 from urlspelling.domain import origin
 
-# Temporary client errors, which are timeout, misdirected request and too early (RFC 9110, 8470).
+# Temporary client errors: timeout, misdirected request and too early (RFC 9110, 8470).
 TEMPORARY = frozenset({408, 421, 425})
 MAX_ACCEPT_SIGNATURE_CHARS = 4096
 
@@ -92,7 +92,7 @@ class FetchAttempt:
         self._validators = _one_line(options.etag), _one_line(options.last_modified)
         self._validators_url = options.validators_url or url
         self._conditional = False
-        """True if the most recent request had validators, so that 304 is a valid response."""
+        """True if the last request had validators (ETag or date), so 304 is a valid response."""
         self._cookies: Cookies | None = options.cookies
         if self._cookies is None and defaults.settings.cookies:
             self._cookies = Cookies(defaults.clock)
@@ -167,7 +167,7 @@ class FetchAttempt:
         Decide whether to repeat the request with the signature that a 403 asks for
         (Accept-Signature).
 
-        Repeats at most once per fetch, in a new slot, and only if that slot is near.
+        Repeats at most once per fetch, and only if the domain's next slot (time to send) is soon.
         """
         head = response.head
         if head.status != 403 or self._requested_signature is not None or self._request is None:
@@ -270,10 +270,10 @@ class FetchAttempt:
 
     def _choose_spelling(self, target: str, location: str) -> str:
         """
-        Choose the spelling of `target` to request.
+        Choose the form of `target` to request.
 
-        This is the normalized one, unless it was already requested: some origins redirect to
-        another spelling of the same URL and serve the page only there.
+        This is the normalized form, unless it was already requested: some origins redirect to
+        another form of the same URL and serve the page only there.
         """
         if target not in self._requested or self._cookies is not None:
             return target
@@ -297,8 +297,8 @@ class FetchAttempt:
             date = next(iter(head.values("date")), None)
             now_ms = self._defaults.clock.now_ms()
             at_ms = retry_at_ms(after, now_ms, date)
-            # Report this before reading the body, because other workers may soon send requests to
-            # this domain.
+            # Report this before reading the body, so that other workers slow down as early as
+            # possible.
             self._gate.report_busy(self._url, None if at_ms is None else (at_ms - now_ms) / 1000)
             return Busy(**self._error_record(response), retry_at_ms=at_ms, reason=status_line)
         if status in WITHHELD:
@@ -318,7 +318,7 @@ class FetchAttempt:
     def _partial_outcome(self, response: HttpResponse) -> Outcome:
         """
         Handle a 206 that was not requested.
-        If it contains the start of the page, that is stored as a truncated response.
+        If it contains the start of the page, that part is stored as a truncated response.
         """
         part = parse_content_range(response.head)
         if part.is_start:
@@ -334,7 +334,7 @@ class FetchAttempt:
         return Withheld(**record, outcome=kind, reason=status_line, crawler_price=price)
 
     def _error_record(self, response: HttpResponse) -> dict[str, Any]:
-        """Return the record of a 4xx or 5xx, with as much of its body as the caller asked for."""
+        """Return the record of a 4xx or 5xx, with as much of the body as the caller asked for."""
         if not self._options.error_body_bytes:
             response.discard()
             return self._record()
@@ -345,15 +345,15 @@ class FetchAttempt:
         )
         try:
             body = response.read_body(bounds)
-        except Fault:  # the status is enough without the body
+        except Fault:  # the status alone is enough
             return self._record() | {"truncated": True}
         truncated = body.truncated_why is not None
         return self._record() | {"error_body": body.data, "truncated": truncated}
 
     def _read(self, response: HttpResponse, missing: str | None = None) -> Outcome:
         """
-        Read the body and return Fetched. `missing` says what the page lacks even if the whole body
-        arrives.
+        Read the body and return Fetched. `missing` says which part of the page is missing even if
+        the whole body arrives.
         """
         head, settings = response.head, self._defaults.settings
         content_type = content_type_of(head.values("content-type"))
@@ -411,5 +411,5 @@ class FetchAttempt:
 
 
 def _one_line(value: str | None) -> str | None:
-    """Drop a header value with control characters, which could inject another header."""
+    """Drop a header value if it contains control characters, which could inject another header."""
     return value if value is None or value.isprintable() else None

@@ -2,8 +2,8 @@
 Host names and IP ranges that are denied regardless of settings.
 
 *Names*: local names, metadata services and wildcard DNS services. Names that resolve to local
-addresses are denied anyway. These lists deny them without a lookup, because a resolver may return
-something else at the next lookup, and the machine's hosts file may also resolve them.
+addresses are denied anyway. These lists deny such names without a lookup, because the next lookup
+may return something else, and the machine's hosts file may resolve them as well.
 
 *Ranges*: IANA's special-purpose address registries for IPv4 and IPv6 as of October 2025 (column
 "Globally Reachable"), multicast, IPv6 outside 2000::/3 (the only allocated global unicast
@@ -20,7 +20,7 @@ from functools import lru_cache
 
 from urlspelling.hosts import longest_match
 
-# Names of cloud metadata services. Denied even if networks are allowed.
+# Names of cloud metadata services. They are denied even if networks are allowed.
 _METADATA = frozenset(
     (
         "metadata",
@@ -68,7 +68,7 @@ _LOOPBACK_SERVICES = frozenset(
     )
 )  # fmt: skip
 
-# Names below these resolve to the address that they contain.
+# Names below these resolve to the address contained in the name.
 _WILDCARD_SERVICES = frozenset(
     ("nip.io", "sslip.io", "backname.io", "ipq.co", "xip.lhjmmc.cn", "ip.addr.tools")
 )
@@ -181,7 +181,7 @@ _V6: tuple[tuple[str, str | None], ...] = (
 )
 
 # Cloud metadata services, which return the machine's credentials. Some of these addresses are
-# global. Allowing their network does not allow them; only an entry with the exact address does.
+# global. Allowing a network does not allow them. Only an entry with the exact address does.
 METADATA = frozenset(
     map(
         ipaddress.ip_address,

@@ -19,9 +19,8 @@ BOMB_RATIO = 100
 # How many bytes MIME sniffing reads (WHATWG MIME Sniffing section 5).
 PEEK_BYTES = 1445
 
-# A compressed body is decoded in units of this size, counted from its start. Otherwise, the output
-# before a decoding error, and the size at which a bomb is detected, would depend on network
-# packets.
+# A compressed body is decoded in units of this size, counted from its start. Otherwise, network
+# packets would decide how much is decoded before an error and how early a bomb is detected.
 UNIT_BYTES = 8192
 
 
@@ -35,7 +34,7 @@ class DecodedBody:
     wire_bytes: int
     """Bytes received, without chunk framing."""
     is_drained: bool
-    """True if it was read to the end, so that the connection can be reused."""
+    """True if the body was read to the end, so that the connection can be reused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +42,9 @@ class Bounds:
     """Size limits of one body."""
 
     max_wire_bytes: int
-    """Limit of the body as sent, including chunk lines and their extensions."""
+    """Limit for the body as sent, including chunk lines and their extensions."""
     max_body_bytes: int
-    """Limit of the body after decompression."""
+    """Limit for the body after decompression."""
     truncate_oversized: bool = False
     """If True, only the first `max_body_bytes` are needed (robots.txt, RFC 9309 section 2.5):
     larger bodies are truncated instead of refused."""
@@ -63,7 +62,7 @@ def collect(
 
     Args:
         pieces: the received bytes; may raise TransportError.
-        decoders: the decoders, in the order in which to apply them.
+        decoders: the decoders to apply, in this order.
         bounds: limits at which the body is truncated.
         sniff: called once with the first 1445 decoded bytes, or all if there are fewer; may raise
             UnsupportedContent.
@@ -120,7 +119,7 @@ class _Collector:
         return DecodedBody(data, reason, self._wire_bytes, is_drained)
 
     def _receive(self, piece: bytes) -> str | None:
-        """Decode and keep `piece`. If this truncates the body, returns the reason."""
+        """Decode and keep `piece`. Returns the reason if this truncates the body."""
         free_bytes = self._bounds.max_wire_bytes - self._wire_bytes - self._framing_bytes()
         cut = len(piece) > free_bytes
         piece = piece[: max(0, free_bytes)] if cut else piece
@@ -132,7 +131,7 @@ class _Collector:
         return reason
 
     def _decode_units(self, piece: bytes) -> str | None:
-        """Decode the units that are complete with `piece`."""
+        """Decode the units that `piece` completes."""
         data, at = self._waiting + piece if self._waiting else piece, 0
         while len(data) - at >= UNIT_BYTES:
             if reason := self._decode(data[at : at + UNIT_BYTES]):
@@ -160,7 +159,7 @@ class _Collector:
         return self._decode_with(self._decoders, unit)
 
     def _decode_with(self, decoders: Sequence[Decoder], unit: bytes) -> str | None:
-        """Decode with these decoders, which are the last ones of the chain, and keep the output."""
+        """Decode with these decoders, the last ones of the chain, and keep the output."""
         for decoder in decoders:
             unit = decoder.feed(unit, self._bounds.max_body_bytes - self._size)
             if decoder.overflowed:
@@ -168,7 +167,7 @@ class _Collector:
         return self._keep_within_limit(unit)
 
     def _keep_within_limit(self, piece: bytes) -> str | None:
-        """Keep as much of `piece` as the limit allows. If this truncates it, returns the reason."""
+        """Keep `piece` up to the limit. Returns the reason if this truncates the body."""
         free_bytes = self._bounds.max_body_bytes - self._size
         if len(piece) > free_bytes:
             self._keep(piece[:free_bytes])
@@ -189,10 +188,7 @@ class _Collector:
             sniff((first if len(first) >= PEEK_BYTES else b"".join(self._pieces))[:PEEK_BYTES])
 
     def _overflow(self, piece: bytes, *, inner: bool) -> str:
-        """
-        Handle output beyond the limit. `inner` is True if it came from a decoder before the last
-        one.
-        """
+        """Handle output beyond the limit. `inner` is True unless it came from the last decoder."""
         limit, wire = self._bounds.max_body_bytes, self._decoded_wire
         if inner or (limit > BOMB_RATIO * wire and not self._bounds.truncate_oversized):
             raise LimitExceeded(f"decompression bomb: {wire} bytes decode to more than {limit}")

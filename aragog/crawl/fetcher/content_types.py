@@ -42,7 +42,7 @@ _TEXT_BOMS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
 
 # Type and subtype consist of token characters (WHATWG MIME Sniffing section 4.4).
 _TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+/[!#$%&'*+.^_`|~0-9a-z-]+")
-# Types that servers send if they do not know the type (WHATWG MIME Sniffing section 7).
+# What servers send if they do not know the type (WHATWG MIME Sniffing section 7).
 _UNKNOWN = frozenset({"unknown/unknown", "application/unknown", "*/*"})
 # A comma outside quotes.
 _PART = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')
@@ -52,11 +52,11 @@ _PARAMETER = re.compile(r'(?:[^;"]|"(?:[^"\\]|\\.)*"?)+')
 
 def content_type_of(values: Sequence[str]) -> str | None:
     """
-    Return the effective Content-Type, which is the last valid one (Fetch, "extract a MIME type").
+    Return the effective Content-Type: the last valid one (Fetch, "extract a MIME type").
 
-    Returns None if none is valid (`html` and `text/` are not), or if the last one means that the
-    server does not know the type. The first bytes of the body then decide. A charset also applies
-    to later values of the same type.
+    Returns None if there is no valid value (`html` and `text/` are invalid), or if the last one
+    means that the server does not know the type. The first bytes of the body then decide. A charset
+    also applies to later values of the same type.
     """
     parts = [m.group().strip(" \t") for value in values for m in _PART.finditer(value)]
     usable = [part for part in parts if is_type(part) and media_type(part) != "*/*"]
@@ -73,14 +73,14 @@ def content_type_of(values: Sequence[str]) -> str | None:
 
 
 def _charset_parameter(content_type: str) -> str:
-    """Return the parameter `charset=…` that counts, or "" if there is none."""
+    """Return the parameter `charset=…` that applies, or "" if there is none."""
     texts = _PARAMETER.findall(content_type.partition(";")[2])
     parameters = [text.strip(" \t") for text in texts]
     return next((p for p in parameters if p.lower().startswith("charset=") and len(p) > 8), "")
 
 
 def is_type(content_type: str) -> bool:
-    """Return True if the value has the syntax of a MIME type, registered or not."""
+    """Return True if the value has the syntax of a MIME type. The type need not be registered."""
     return _TYPE.fullmatch(media_type(content_type)) is not None
 
 
@@ -121,7 +121,7 @@ def content_refusal(first: bytes, content_type: str | None, allowed: Sequence[st
         return f"the content is {detected}{declared}"
     name = media_type(content_type or "")
     if detected is not None and name in ("", detected):
-        return None  # the format is the declared one and is allowed
+        return None  # this is the declared format, and it is allowed
     if name in ("", "text/plain") and _has_binary(first) and not _may_be_utf16(first):
         return "the content is binary and has no specific content type"
     if _is_mostly_binary(first):
@@ -150,9 +150,6 @@ def _is_mostly_binary(first: bytes) -> bool:
 
 
 def _may_be_utf16(first: bytes) -> bool:
-    """
-    Return True if this looks like Latin text in UTF-16 without a BOM, because every other byte is
-    zero.
-    """
+    """Return True if every other byte is zero, as in Latin text in UTF-16 without a BOM."""
     zeros = first.count(0)
     return 10 * zeros > 3 * len(first) and zeros in (first[::2].count(0), first[1::2].count(0))

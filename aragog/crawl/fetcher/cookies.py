@@ -1,7 +1,7 @@
 """
-Cookies of one fetch and its redirects, or of a session with an origin (RFC 6265).
+Cookies for one fetch and its redirects, or for a session with an origin (RFC 6265).
 
-The cookies of a fetch are dropped at its end. A cookie whose Domain is a public suffix is ignored
+A fetch's cookies are dropped at its end. A cookie whose Domain is a public suffix is ignored
 (section 5.3, step 5), so `a.github.io` cannot set a cookie for all of `github.io`. The rules for
 `__Secure-` and `__Host-` names and for the Secure attribute are enforced (RFC 6265bis, sections
 4.1.3 and 5.7).
@@ -22,7 +22,7 @@ from aragog.runtime.clock import Clock, SystemClock
 from urlspelling.domain import is_ip, is_public_suffix
 from urlspelling.domain import origin as origin_of_url
 
-# A session needs far fewer cookies. More would be an attack on our memory.
+# A session needs far fewer cookies. More would be an attempt to use up our memory.
 MAX_COOKIES = 50
 # RFC 6265 section 6.1 requires support for 4096 bytes per cookie. Servers reject headers over 8 KB.
 MAX_COOKIE_BYTES = 4096
@@ -35,7 +35,7 @@ MIN_YEAR = 1601
 
 @dataclass(frozen=True, slots=True)
 class _CookieKey:
-    """The identity of a cookie. A later cookie with the same name, domain and path replaces it."""
+    """Identifies a cookie. A later cookie with the same name, domain and path replaces it."""
 
     name: str
     domain: str
@@ -44,15 +44,15 @@ class _CookieKey:
 
 @dataclass(frozen=True, slots=True)
 class _Cookie:
-    """A cookie with the attributes that decide which requests it is sent with."""
+    """A cookie, with the attributes that decide which requests include it."""
 
     key: _CookieKey
     value: str
     host_only: bool
-    """True if it is sent only to its own host, because it was set without Domain."""
+    """True if the cookie is sent only to its own host, because it was set without Domain."""
     secure: bool
     expires_at_ms: float
-    """When it expires, by this machine's clock; infinite if never."""
+    """When the cookie expires, by this machine's clock; infinite if never."""
 
     def is_sent_to(self, scheme: str, host: str, path: str) -> bool:
         """Return True if the cookie is sent with this request (section 5.4, step 1)."""
@@ -88,7 +88,7 @@ class Cookies:
                 self._jar[cookie.key] = cookie
 
     def plain(self) -> list[tuple[Any, ...]]:
-        """Return all cookies as JSON values that `keep` accepts."""
+        """Return all cookies as JSON values, for `keep`."""
         return [
             (
                 *dataclasses.astuple(cookie.key),
@@ -101,7 +101,7 @@ class Cookies:
         ]
 
     def keep(self, plain: Iterable[Sequence[Any]]) -> None:
-        """Add the cookies that another jar's `plain` returned."""
+        """Add cookies returned by another jar's `plain`."""
         for name, domain, path, value, host_only, secure, expires_at_ms in plain:
             key = _CookieKey(name, domain, path)
             expires_ms = float("inf") if expires_at_ms is None else float(expires_at_ms)
@@ -125,7 +125,7 @@ class Cookies:
 
 @dataclass(slots=True)
 class OriginCookies(Cookies):
-    """The cookies of one origin. Only that origin sets and receives them."""
+    """The cookies of one origin. Only that origin can set and receive them."""
 
     origin: str = ""
 
@@ -137,7 +137,7 @@ class OriginCookies(Cookies):
         return jar
 
     def learn(self, url: str, head: ResponseHead) -> None:
-        """Store the cookies of a response from the origin. Ignores other origins."""
+        """Store the cookies that a response from the origin sets. Ignores other origins."""
         if origin_of_url(url) == self.origin:
             Cookies.learn(self, url, head)
 
@@ -192,7 +192,7 @@ def _violates_prefix_rules(name: str, attributes: dict[str, str], url: str) -> b
 
 
 def _domain(text: str, host: str) -> str | None:
-    """Return the Domain, "" for `host` alone, or None if `host` may not set this cookie."""
+    """Return the Domain, "" if the cookie is for `host` alone, or None if `host` may not set it."""
     domain = text.removeprefix(".").lower()
     if not domain or (domain == host and is_public_suffix(domain)):
         return ""

@@ -9,7 +9,7 @@ from aragog.crawl.fetcher.faults import TransportError
 from aragog.fetch_record.outcome import UnreachableKind
 from aragog.runtime.clock import Clock
 
-# The minimum rate only applies after this time, so that a slow start is tolerated.
+# The minimum rate applies only after this time, so that a slow start is tolerated.
 RATE_GRACE_PERIOD_S = 5.0
 
 
@@ -19,7 +19,7 @@ class Deadline:
 
     Args:
         clock: only its `monotonic_s` is used.
-        deadline_s: limit of the whole fetch, in seconds.
+        deadline_s: limit for the whole fetch, in seconds.
         connect_timeout_s: limit for opening one connection.
         read_timeout_s: limit between two reads.
         min_bytes_per_s: minimum rate of a body after its first 5 s; 0 for none.
@@ -64,7 +64,7 @@ class Deadline:
 
     @contextlib.contextmanager
     def shorten(self, seconds: float) -> Iterator[None]:
-        """Limit the block to `seconds`, or to the deadline if that is earlier."""
+        """Limit the block to `seconds`, or to the deadline if that comes first."""
         end_s = self._end_s
         self._end_s = min(end_s, self._clock.monotonic_s() + seconds)
         try:
@@ -97,7 +97,7 @@ class Deadline:
         self._body_started_s = None
 
     def count_received(self, number: int) -> None:
-        """Count bytes of the body as received."""
+        """Count bytes of the body, in the form in which they were received."""
         self._body_bytes += number
 
     def _remaining_s(self) -> float:

@@ -1,6 +1,6 @@
 """
-Decides whether a request's connection goes to its host's allowed addresses or to the proxy of its
-egress route.
+Decides where a request connects to: the allowed addresses of its host, or the proxy of its egress
+route.
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ def vetted_addresses(
     ssrf_filter: AddressPolicy, host: str, port: int, *, at_proxy: bool = False
 ) -> Sequence[Address]:
     """
-    Return the allowed addresses of `host`. Raises TargetBlocked or TransportError if there are
-    none.
+    Return the allowed addresses of `host`. Raises TargetBlocked or TransportError if it has none.
 
-    With `at_proxy`, returns the name instead, for a proxy that resolves names.
+    With `at_proxy`, returns the name itself, for a proxy that resolves names.
     """
     resolve = ssrf_filter.resolve_at_proxy if at_proxy else ssrf_filter.resolve
     resolution = resolve(host, port)

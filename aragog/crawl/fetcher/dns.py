@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import GreenEvent
 
-# Long enough for the pages of one batch, short enough to notice a changed address.
+# This is long enough for the pages of one batch, and short enough to notice a changed address.
 TTL_S = 60.0
 # A failed lookup is repeated soon, but not for every URL of a batch.
 FAILURE_TTL_S = 5.0
@@ -27,10 +27,7 @@ Lookup = Callable[[str], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """
-    The result of a lookup, with addresses in the order to try them, or the
-    reason for a failure.
-    """
+    """The result of a lookup: addresses in the order to try them, or the reason for a failure."""
 
     addresses: tuple[str, ...]
     reason: str = ""
@@ -47,9 +44,9 @@ class Resolver:
     A caching resolver. Thread-safe; may be used across forks.
 
     Args:
-        lookup: performs one lookup; may block.
+        lookup: performs one lookup. It may block.
         clock: measures the age of cached results.
-        timeout_s: limit of one lookup in seconds. After that, its thread continues in the
+        timeout_s: limit for one lookup in seconds. After that, its thread continues in the
             background.
         max_entries: maximum number of cached names. The oldest one is evicted.
     """

@@ -13,7 +13,7 @@ from aragog.fetch_record.outcome import UnreachableKind
 
 
 class Fault(Exception):
-    """The base class. `reason` is one line that states why the fetch ended."""
+    """The base class. `reason` states in one line why the fetch ended."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

@@ -1,5 +1,5 @@
 """
-`Fetcher`: fetches one URL and returns an outcome for whatever the origin does.
+`Fetcher`: fetches one URL and returns an outcome, whatever the origin does.
 
 It uses requests with its own adapter (`adapter.PinnedAdapter`), and follows redirects itself: for
 each one, it normalizes the target, checks it with the SSRF filter, asks the gate to admit it, and
@@ -35,11 +35,11 @@ from urlspelling import normalize
 
 class Fetcher:
     """
-    Fetches URLs and reuses connections. Thread-safe; must not be used across a fork.
+    Fetches URLs and reuses connections. Thread-safe. Must not be used across a fork.
 
     Args:
         settings: limits, proxy, headers.
-        ssrf_filter: decides which addresses are allowed. By default `SsrfFilter(settings)`.
+        ssrf_filter: decides which addresses are allowed; `SsrfFilter(settings)` by default.
         clock: measures time, and interprets Retry-After.
         tls: context for HTTPS. By default it trusts the roots of the system and certifi.
         sharing: a fetcher with the same egress routes and TLS, to share connections with.
@@ -104,20 +104,20 @@ class Fetcher:
         Fetch `url` and return its outcome. Idempotent, except for POST.
 
         Args:
-            url: the URL, which is normalized first.
+            url: the URL. It is normalized first.
             gate: admits redirect targets and grants send permits. If None, all are allowed.
             etag: ETag of the stored copy. If the page is unchanged, the outcome is NotModified.
             last_modified: Last-Modified of the stored copy, as the origin sent it.
-            validators_url: URL of the stored copy; `url` if None. Only requests to it carry the
-                validators.
-            hops: redirects that led to `url`, if an earlier fetch stopped at one of them.
-            headers: added to the usual headers, replacing those with the same name.
+            validators_url: URL of the stored copy; `url` if None. Only requests to this URL carry
+                the ETag and the date.
+            hops: the redirects that led to `url`, if an earlier fetch was interrupted there.
+            headers: added to the usual headers. They replace those with the same name.
             method: GET, HEAD or POST. Redirects of a POST are not followed; the outcome has their
                 status and headers.
             body: the body of a POST.
             error_body_bytes: how much of a 4xx or 5xx response's body to keep in the outcome's
                 `error_body`; 0 for none.
-            egress: what the egress rules consider besides each request's URL.
+            egress: what the egress rules depend on besides each request's URL.
             cookies: a session with an origin. Its cookies are sent only to that origin, which may
                 change them.
 

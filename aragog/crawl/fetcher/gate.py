@@ -1,8 +1,8 @@
 """
-The interface through which a fetch asks for permission to follow redirects and to send requests.
+The interface that a fetch uses to ask for permission to follow redirects and send requests.
 
-The caller of a fetch has already admitted its first URL. The fetch asks the gate to admit each
-redirect target, asks for a permit before each request, and reports 429 and 503 responses. The
+The first URL of a fetch has already been admitted by the caller. The fetch asks the gate to admit
+each redirect target, asks for a permit before each request, and reports 429 and 503 responses. The
 fetcher depends only on this interface; `aragog.crawl.stages.polite_gate` implements it with robots
 rules and the rate limiter.
 """
@@ -17,7 +17,7 @@ from aragog.fetch_record.causes import DeferralCause, RefusalCause
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """The target may be requested, after `acquire_permit` on the open connection."""
+    """The target may be requested once `acquire_permit` has been called on the open connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +42,17 @@ Admission = Go | Deny | Later
 
 
 class Gate(Protocol):
-    """Called from the thread of the fetch. Raises only if our own infrastructure fails."""
+    """Called from the fetch's thread. Raises only if our own infrastructure fails."""
 
     def admit(self, url: str, given: str) -> Admission:
         """
         Decide whether a redirect target may be requested.
 
         `url` is the normalized target, which the SSRF filter allows. `given` is the absolute target
-        as the origin spelled it. robots.txt must allow both.
+        as the origin wrote it. robots.txt must allow both.
 
-        May wait for a slot that is near. This time does not count toward the fetch's deadline.
+        May wait for the domain's next slot (time to send) if it is soon. This wait does not count
+        toward the fetch's deadline.
         """
 
     def acquire_permit(self, url: str) -> Later | None:
@@ -62,7 +63,7 @@ class Gate(Protocol):
         Returns None if the request may be sent now. Returns Later if its slot has passed: the fetch
         then ends as Deferred, or as Redirected if a redirect led to `url`.
 
-        May wait, like `admit`. Called again if the request is repeated because the server had
+        May wait, like `admit`. Called again if the request must be repeated because the server had
         closed the idle connection.
         """
 

@@ -33,17 +33,17 @@ def http_date_ms(text: str | None) -> int | None:
         return None
 
 
-# 30 days. Higher values are mistakes or attacks.
+# 30 days. Higher values are treated as mistakes or attacks.
 MAX_RETRY_AFTER_S = 30 * 86_400
 
 
 def retry_at_ms(value: str | None, now_ms: int, date: str | None = None) -> int | None:
     """
-    Return when `value` allows the next request, or None if it is not usable.
+    Return when `value` (Retry-After) allows the next request, or None if it is unusable.
 
-    Seconds count from `now_ms`. A date in the past means now. The maximum is 30 days. A date refers
-    to the origin's clock. `date`, the Date header (RFC 9110 section 6.6.1), is the time of that
-    clock, so the difference between the two dates is used.
+    Seconds count from `now_ms`. A date in the past means now. The maximum is 30 days. A date is by
+    the origin's clock, whose current time is in the Date header, `date` (RFC 9110 section 6.6.1).
+    So the wait is the difference between the two dates.
     """
     text = (value or "").strip()
     if text.isascii() and text.replace(".", "", 1).isdigit():
@@ -92,7 +92,7 @@ REDIRECT_STATUSES = frozenset({300, 301, 302, 303, 307, 308})
 
 def redirect_location(head: ResponseHead) -> str | None:
     """
-    Return the Location as sent, or None if the response is not a redirect.
+    Return the Location header as sent, or None if the response is not a redirect.
 
     Raises:
         TransportError: several Location headers differ, so the target is ambiguous.
@@ -119,7 +119,7 @@ def redirect_target(location: str, base: str) -> str:
 
 
 def resolve_as_sent(location: str, base: str) -> str:
-    """Resolve `location` in the origin's spelling, without the fragment and credentials."""
+    """Resolve `location` as the origin wrote it, but without fragment and credentials."""
     try:
         url = can_ada.parse(base) + location
     except ValueError as error:
@@ -137,7 +137,7 @@ _NO_CACHING = re.compile(r"(?:^|[,\s])no-(?:store|cache)\b", re.IGNORECASE)
 
 def fresh_s(headers: Mapping[str, str], now_ms: int) -> float | None:
     """
-    Return how many seconds the response remains fresh, or None if its headers do not specify it.
+    Return how many seconds the response stays fresh, or None if its headers do not say.
 
     Args:
         headers: the headers by lower-case name.

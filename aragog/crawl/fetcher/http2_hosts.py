@@ -12,18 +12,19 @@ from urlspelling import normalize
 from urlspelling.hosts import longest_match
 
 EVERY_HOST = "*"
-# If HTTP/2 has failed, it is offered to the host again after an hour, in case it has been fixed.
+# A host whose HTTP/2 failed is offered HTTP/2 again after an hour, in case it has been fixed.
 RETRY_AFTER_S = 3_600.0
 MAX_DISABLED_HOSTS = 1_000
 
 
 class Http2Hosts:
     """
-    Decides whether the handshake with a host offers HTTP/2. The server then chooses the version.
+    Decides which hosts are offered HTTP/2 in the TLS handshake. The server then chooses the
+    version.
 
     Args:
-        names: host names, and domain names, which include all hosts below them. `*` means all
-            hosts, and an empty list means none.
+        names: names of hosts and domains. A name includes all hosts below it. `*` means all hosts,
+            and an empty list means none.
         clock: measures how long ago HTTP/2 failed with a host.
 
     Raises:

@@ -18,7 +18,7 @@ class HttpProtocol(Protocol):
     """One version of HTTP on one connection. Carries one request at a time."""
 
     version: str
-    """`1.1` or `2`, as stored in the fetch record."""
+    """The version, `1.1` or `2`, as stored in the fetch record."""
 
     @property
     def framing_bytes(self) -> int:
@@ -34,7 +34,7 @@ class HttpProtocol(Protocol):
 
     def encode_request(self, request: PoliteRequest, target: Target) -> bytes:
         """
-        Return the encoded bytes of a request, which must be written immediately.
+        Return the encoded bytes of a request. They must be written immediately.
 
         Raises:
             TransportError: the connection accepts no more requests.
@@ -51,7 +51,7 @@ class HttpProtocol(Protocol):
 
     def framing(self, head: ResponseHead) -> Framing:
         """
-        Return how the body of the response ends.
+        Return what ends the body of the response.
 
         Raises:
             TransportError, UnsupportedContent: see `http1.head.framing_of`.
@@ -59,8 +59,8 @@ class HttpProtocol(Protocol):
 
     def body(self, framing: Framing) -> Iterator[bytes]:
         """
-        Yield the body in pieces until it is complete. Yields b"" after data that is not part of
-        the body, such as chunk headers.
+        Yield the body in pieces until it is complete. Also yields b"" after data that is not part
+        of the body, such as chunk headers.
 
         Raises:
             TransportError: the body ended early or is invalid. Pieces yielded before are valid.

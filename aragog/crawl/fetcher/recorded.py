@@ -1,9 +1,10 @@
 """
 Reads an HTTP response from a recording, such as a record of a web archive.
 
-Uses the decoders and limits of a fetch. The body ends where the record ends, regardless of its
-headers. An archive may have decoded the body but kept the header that names the coding. So the body
-is used undecoded if it does not start like that coding, or if it cannot be decoded and is markup.
+It uses the same decoders and limits as a fetch. The body ends where the record ends, whatever the
+headers say. An archive may have decoded the body but kept the header that names the coding. So the
+body is used as it is if it does not start like that coding, or if it cannot be decoded and is
+markup.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _HEX = b"0123456789abcdefABCDEF"
 
 
 class RecordedLimits(NamedTuple):
-    """The limits of a recorded response in bytes, equal to those of `fetch` in the settings."""
+    """The limits for a recorded response in bytes, equal to those of `fetch` in the settings."""
 
     head: int
     wire: int
@@ -46,7 +47,7 @@ def read_recorded(read: Callable[[int], bytes], limits: RecordedLimits) -> Recor
     """
     Read one response. `read(n)` returns at most n of the next bytes, or b"" at the end.
 
-    The limits bound the memory that it uses.
+    The limits bound memory use.
 
     Raises:
         Fault: the data is not a response, its headers are too long, or its body cannot be decoded.
@@ -114,7 +115,7 @@ def _decode(head: ResponseHead, wire: bytes, bounds: Bounds) -> DecodedBody:
     is_chunked = transfer_codings[-1:] == ["chunked"] and _starts_with_chunk_size(wire)
     codings = head.tokens("content-encoding"), [n for n in transfer_codings if n != "chunked"]
     if is_chunked:
-        with suppress(TransportError):  # it only looked chunked, so use it as it is
+        with suppress(TransportError):  # the body only looked chunked, so use it as it is
             return collect(_pieces(wire, Delimiter.LAST_CHUNK), decoders_for(*codings), bounds)
     pieces = _pieces(wire, Delimiter.CLOSE)
     is_coded = _starts_like(wire, [*codings[0], *codings[1]])
@@ -137,6 +138,6 @@ def _starts_with_chunk_size(wire: bytes) -> bool:
 
 
 def _starts_like(wire: bytes, codings: Sequence[str]) -> bool:
-    """Return True if the body may be in its last coding. Few codings have a recognizable start."""
+    """Return True if the body may be in its last coding. Not every coding is recognizable."""
     magic = _MAGIC.get(codings[-1]) if codings else None
     return magic is None or wire.startswith(magic)

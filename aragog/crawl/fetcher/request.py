@@ -26,7 +26,7 @@ class PoliteRequest(requests.PreparedRequest):
     A prepared request with its deadline.
 
     Args:
-        url: requested exactly as spelled.
+        url: requested exactly as written.
         headers: all headers except Host.
         deadline: the deadline of the whole fetch.
         acquire_permit: called right before the request is written.
@@ -64,7 +64,7 @@ class PoliteRequest(requests.PreparedRequest):
         self.crawl = crawl
         self.signature_request = signature_request
         self.way: str | None = None
-        """The egress route that was used or most recently tried; None if direct."""
+        """The egress route that was used, or tried most recently; None if direct."""
 
 
 class Target:

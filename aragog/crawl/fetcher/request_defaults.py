@@ -68,9 +68,9 @@ class RequestDefaults:
         """
         Return all request headers for `url` except Host.
 
-        Credentials are sent only to their own origin, and only if all of `earlier_urls`, the
-        redirect chain so far, have that origin, so that no other site can choose the URL that
-        receives them.
+        Credentials are sent only to their own origin, and only if all of `earlier_urls` (the
+        redirect chain so far) have that origin. So no other site can choose the URL that receives
+        them.
         """
         if not self._credentials:
             return dict(self.headers)
@@ -84,7 +84,7 @@ class RequestDefaults:
 
 
 def _credentials_by_origin(settings: FetchSettings) -> dict[str, dict[str, str]]:
-    """Return the headers for each origin."""
+    """Return each origin's headers, including Authorization."""
     headers: dict[str, dict[str, str]] = {}
     for key, login in settings.basic_auth.items():
         user, _, password = reveal(login).partition(":")

@@ -20,7 +20,7 @@ class RequestOptions:
     validators_url: str | None = None
     """The only URL that is requested with the validators; the first URL if None."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Added to the usual headers, or replacing them. Values must be single lines."""
+    """Headers that are added to the usual ones, or replace them. Values must be single lines."""
     method: str = "GET"
     """GET, HEAD or POST. A POST is never sent twice."""
     body: bytes = b""

@@ -1,10 +1,11 @@
 """
-The SSRF filter, which decides which URLs may be fetched and which addresses a connection may use.
+The SSRF filter: decides which URLs may be fetched and which addresses a connection may use.
 
 A crawler fetches untrusted URLs inside a network whose hosts may trust each other. So the filter
-allows only http(s), on allowed ports, without credentials, to globally reachable addresses in any
-spelling. The connection uses exactly the address that was checked. The filter applies to every URL,
-redirect target and connection. docs/security.md lists what is denied and how to allow a network.
+allows only http(s), on allowed ports, without credentials, to globally reachable addresses, however
+they are written. The connection uses exactly the address that was checked. The filter applies to
+every URL, redirect target and connection. docs/security.md lists what is denied and how to allow a
+network.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ Resolution = Vetted | Denied | Unresolved
 
 class SsrfFilter:
     """
-    The filter with the operator's exceptions. Thread-safe; may be used across forks.
+    The filter, with the operator's exceptions. Thread-safe. May be used across forks.
 
     Args:
         settings: `allowed_ports`, `allowed_networks`, `host_map` and `connect_timeout_s`.
@@ -104,9 +105,8 @@ class SsrfFilter:
 
     def vet_url(self, url: str) -> str | None:
         """
-        Return why the spelling of `url` forbids a fetch, or None if it does not.
-
-        Does not use DNS. `resolve` does that when a connection is opened.
+        Return why the text of `url` forbids a fetch, or None if it does not. Does not use DNS.
+        `resolve` does that when a connection is opened.
         """
         try:
             parts = _parse(url)
@@ -118,12 +118,12 @@ class SsrfFilter:
         """
         Resolve `host` and return the addresses that a connection may use.
 
-        All addresses of the name are checked, and if one of them is denied, so is the name. The
+        All addresses of the name are checked. If one of them is denied, the name is denied. The
         caller must connect to one of the returned addresses and must not resolve the name again.
 
         Args:
             host: name or IP address, IPv6 with or without brackets.
-            port: port of the URL. An entry of `host_map` may replace it.
+            port: port of the URL. An entry in `host_map` may replace it.
         """
         host = _normalize_host(host)
         if (mapped := self._find_mapping(host)) is not None:
@@ -146,8 +146,8 @@ class SsrfFilter:
         """
         Return `host` itself instead of addresses, for a proxy that resolves names.
 
-        Checks the name itself. Addresses and entries of `host_map` are checked as in
-        `resolve`. The addresses to which the proxy resolves the name cannot be checked.
+        Checks the name itself. IP addresses and entries in `host_map` are checked as in `resolve`.
+        The addresses that the proxy finds for the name cannot be checked.
         """
         host = _normalize_host(host)
         if self._find_mapping(host) is not None or _ip(host) is not None:
@@ -229,7 +229,7 @@ class SsrfFilter:
 
     def _vet_other_parser(self, url: str, host: str) -> str | None:
         """
-        Check the host that an RFC 3986 parser finds in the same text, if it differs.
+        Check the host that an RFC 3986 parser finds in the same text, if it is a different one.
 
         The fetch uses the WHATWG parser, so this denies only URLs that were written to deceive.
         """
@@ -253,7 +253,7 @@ class SsrfFilter:
 
     def _vet_mapped(self, mapping: tuple[IP, int | None], port: int) -> Resolution:
         """
-        Return the mapped address, which is allowed for this host only.
+        Return the mapped address. It is allowed only for this host.
 
         The mapping itself is the permission. An entry in `allowed_networks` would allow the address
         for all hosts.
@@ -282,10 +282,10 @@ class SsrfFilter:
 
 def is_forbidden(url: str) -> bool:
     """
-    Return True if a fetch of `url` with the default settings would be denied.
+    Return True if the default settings deny a fetch of `url`.
 
     Uses DNS and caches results for 60 s. A name without an address is not forbidden: it cannot be
-    reached, and a later connection would check it again.
+    reached, and it would be checked again if a connection is opened later.
 
     Raises:
         InvalidUrl: `url` cannot be parsed.
@@ -361,12 +361,12 @@ class AddressPolicy(Protocol):
 
     def vet_url(self, url: str) -> str | None:
         """
-        Return why the spelling of `url` forbids a fetch, or None if it does not.
-        Does not use DNS.
+        Return why the text of `url` forbids a fetch, or None if it does not. Does not
+        use DNS.
         """
 
     def resolve(self, host: str, port: int) -> Resolution:
         """Resolve `host` and return the addresses that a connection may use."""
 
     def resolve_at_proxy(self, host: str, port: int) -> Resolution:
-        """Return the name itself, for a proxy that resolves names, unless the name is denied."""
+        """Return the name itself for a proxy that resolves names, unless it is denied."""

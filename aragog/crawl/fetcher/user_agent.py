@@ -14,7 +14,7 @@ from urlspelling.hosts import split_port
 _CONTACT = re.compile(
     r"https?://[^\s/)]{1,253}\.[^\s)]|[^\s@(<+;]@[^\s@]{1,253}\.[a-z]{2}", re.IGNORECASE
 )
-"""A URL or mail address. Host names have at most 253 characters."""
+"""Matches a URL or mail address. Host names have at most 253 characters."""
 
 
 def user_agent(settings: FetchSettings) -> str:
@@ -47,7 +47,7 @@ def missing_contact_reason(settings: FetchSettings, url: str) -> str | None:
 
 
 def missing_contact(settings: FetchSettings) -> str:
-    """Return the error message for a User-Agent without a contact. It states how to add one."""
+    """Return the error message for a User-Agent without a contact. It explains how to add one."""
     return (
         f"fetch.user_agent: must contain a contact URL or mail address, got "
         f"{settings.user_agent!r}; "

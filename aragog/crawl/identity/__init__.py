@@ -1,11 +1,10 @@
 """
-The crawler's identity, which consists of its keys, signed requests, and the files that it
-publishes.
+The crawler's identity: its keys, signed requests, and published files.
 
 Public:
 
     keys                reads and writes the key file
-    request_signer      signs requests (Web Bot Auth)
+    request_signer      signs requests, with Web Bot Auth
     signature_base      builds the string that a signature covers
     signature_requests  parses the signatures that a server requests
     published_files     the key directory, the page about the crawler, the address list

@@ -1,6 +1,6 @@
 """
-Generates the page about the crawler, which states what the crawler does, how to contact its
-operator, and how to block it.
+Generates the page about the crawler. It states what the crawler does, how to contact its operator,
+and how to block it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _STYLE = "body{max-width:45rem;margin:2rem auto;padding:0 1rem;font:1rem/1.5 san
 
 def product_token(user_agent: str) -> str:
     """
-    Return the crawler's name in robots.txt, which is the User-Agent up to the first `/`, space or
+    Return the crawler's name in robots.txt: the User-Agent up to the first `/`, space or
     parenthesis.
     """
     return re.split(r"[/\s(;]", user_agent, maxsplit=1)[0] or "aragog"

@@ -1,10 +1,9 @@
 """
-The key file, which is a JSON Web Key Set of Ed25519 keys (RFC 7517, 8037), each with its period of
-use.
+The key file: a JSON Web Key Set of Ed25519 keys (RFC 7517, 8037), each with its period of use.
 
-During a rotation the file contains several keys: the signing key, its successor, which is published
-before it is used, and older keys, which stay published while verifiers may need them. The file is
-private (mode 0600). Error messages never contain a private key.
+During a rotation the file contains several keys: the signing key, its successor (published before
+it is used), and older keys (published as long as verifiers may need them). The file is private
+(mode 0600). Error messages never contain a private key.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ EXTRA = "identity"
 MAX_FILE_BYTES = 65_536
 CHECK_INTERVAL_S = 30.0
 RFC_TEST_KEY = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
-"""Thumbprint of the example key in RFC 9421, B.1.4, whose private key is public."""
+"""Thumbprint of the example key in RFC 9421, B.1.4. Its private key is public."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class SigningKey:
     from_s: int
     """When the key starts to sign, in seconds since the epoch."""
     until_s: int | None
-    """When the key stops being published; None if it has no successor yet."""
+    """When the key is no longer published; None if it has no successor yet."""
     private: Any = field(repr=False, compare=False)
     """`cryptography`'s Ed25519PrivateKey."""
 
@@ -72,7 +71,7 @@ class SigningKey:
 
 def new_key(from_s: int) -> SigningKey:
     """
-    Create a key that signs from `from_s` on.
+    Create a key that starts to sign at `from_s`.
 
     Raises:
         ConfigError: the extra `identity` is not installed.
@@ -109,7 +108,7 @@ def decode_base64url(text: str) -> bytes:
 
 def signing_key(keys: Sequence[SigningKey], now_s: float) -> SigningKey:
     """
-    Return the signing key at `now_s`, which is the key in use that started most recently.
+    Return the signing key at `now_s`: of the keys in use, the one that started most recently.
 
     Raises:
         ConfigError: no key is in use at that time.
@@ -121,7 +120,7 @@ def signing_key(keys: Sequence[SigningKey], now_s: float) -> SigningKey:
 
 
 def published_keys(keys: Sequence[SigningKey], now_s: float) -> list[SigningKey]:
-    """Return the keys that verifiers need, which are all that have not expired."""
+    """Return the keys that verifiers need: all that have not expired."""
     return [key for key in keys if now_s < _end(key)]
 
 
@@ -129,7 +128,7 @@ def rotate_keys(
     keys: Sequence[SigningKey], successor: SigningKey, now_s: int, overlap_s: int
 ) -> list[SigningKey]:
     """
-    Return the unexpired keys of `keys` and their successor.
+    Return the unexpired ones of `keys`, and their successor.
 
     Older keys stay published for `overlap_s` after the successor starts to sign. An overlap of 0
     drops them immediately.
@@ -164,7 +163,7 @@ def read_keys(path: Path) -> list[SigningKey]:
     try:
         keys = [_parse_key(entry) for entry in orjson.loads(data)["keys"]]
     except (AttributeError, LookupError, TypeError, ValueError):
-        # `from None`, because the message of the cause could contain a part of the file.
+        # Use `from None`, because the message of the cause could contain part of the file.
         raise ConfigError(
             f"{SETTING}: {path} is not a key file; create one with `aragog identity new`"
         ) from None
@@ -219,7 +218,7 @@ class KeyFile:
 
     def keys(self) -> list[SigningKey]:
         """
-        Return the keys. A change of the file takes effect within 30 s.
+        Return the keys. A change to the file takes effect within 30 s.
 
         Raises:
             ConfigError: see `read_keys`. Not raised once the file has been read successfully.

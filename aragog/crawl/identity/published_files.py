@@ -3,8 +3,9 @@ The files that an operator publishes: key directory, page about the crawler, and
 
 The key directory is a JSON Web Key Set, signed by its own keys
 (draft-ietf-webbotauth-httpsig-protocol). The page explains what the crawler does, how to contact
-its operator, and how to block it. The address list has the format of draft-illyes-webbotauth-jafar,
-and the page links to it as draft-illyes-webbotauth-cbcp requires.
+its operator, and how to block it. The address list is in the format of
+draft-illyes-webbotauth-jafar. The page links to the list, as required by
+draft-illyes-webbotauth-cbcp.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ ADDRESSES_TYPE = "application/jafar+json;version=1.0"
 DIRECTORY_TAG = "http-message-signatures-directory"
 DIRECTORY_COMPONENTS = (Component("@authority", (("req", True),)), Component("content-digest"))
 MAX_AGE_S = 86_400
-"""Caches may keep copies for one day, half of the default overlap of a key rotation."""
+"""Caches may keep copies for one day. That is half of the default overlap of two keys."""
 SIGNATURE_LIFETIME_S = 30 * MAX_AGE_S
 """Lifetime of the directory's signatures."""
 REGENERATE_INTERVAL_S = 3600
@@ -44,7 +45,7 @@ class PublishedFile:
     """A file with its URL path and headers."""
 
     path: str
-    """Path of its URL."""
+    """The path of the file's URL."""
     body: bytes
     headers: Mapping[str, str]
 
@@ -124,7 +125,7 @@ def key_directory(agent: str, keys: Sequence[SigningKey], now_s: int) -> Publish
 
 def address_list(networks: Sequence[str], now_s: int) -> PublishedFile:
     """
-    Return the list of networks that requests come from (draft-illyes-webbotauth-jafar).
+    Return a list of the networks that requests come from (draft-illyes-webbotauth-jafar).
 
     Args:
         networks: networks in CIDR notation.
@@ -158,13 +159,13 @@ def nginx_locations(files: Sequence[PublishedFile]) -> str:
 
 
 def _quote(text: str) -> str:
-    """Quote a string for nginx. Our values contain neither apostrophes nor dollar signs."""
+    """Quote a string for nginx. It must contain neither apostrophes nor dollar signs."""
     return f"'{text}'"
 
 
 class Publication:
     """
-    The published files. Regenerates them when a key changes, and every hour. Thread-safe.
+    The published files. They are generated again when a key changes, and every hour. Thread-safe.
 
     Args:
         settings: settings with a key and an agent.

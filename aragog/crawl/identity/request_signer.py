@@ -79,10 +79,12 @@ class RequestSigner:
         self._agent = agent_value(settings)
         self._components = (*map(Component, settings.components), _agent_component(LABEL))
         self._requested: dict[str, SignatureRequest] = {}
-        """The signatures that hosts requested, without their nonce. Later requests to these hosts
-        include them."""
-        # Some verifiers read a missing query as "" instead of "?", so `@query` is left out if there
-        # is no query.
+        """
+        The signatures that hosts have requested, without nonces. Later requests to these hosts are
+        signed accordingly.
+        """
+        # Some verifiers take a missing query for "" instead of "?", so `@query` is left out if
+        # there is no query.
         self._components_without_query = tuple(
             component for component in self._components if component.name != "@query"
         )
@@ -95,7 +97,7 @@ class RequestSigner:
 
         Args:
             message: a request.
-            requested: the signature that the server requested. It also covers the usual
+            requested: the signature that the server requested. The result also covers the usual
                 components.
 
         Raises:
@@ -106,7 +108,7 @@ class RequestSigner:
         if requested is None and (requested := self._requested.get(message.authority)) is not None:
             try:
                 return self._sign(message, requested)
-            except UnsignableError:  # this request lacks a header that an earlier one had
+            except UnsignableError:  # this request lacks a header that an earlier request had
                 requested = None
         return self._sign(message, requested)
 

@@ -1,9 +1,9 @@
 """
-Builds the signature base of HTTP signatures from parts of a message (RFC 9421, section 2).
+Builds the signature base (the string to sign) from parts of a message (RFC 9421, section 2).
 
-Supported components are derived components of requests and responses, header fields as sent,
-members of dictionaries (`;key=`), and components of a response's request (`;req`). The parameters
-`sf`, `bs` and `tr` are not supported.
+Supported are derived components of requests and responses, header fields as sent, members of
+dictionaries (`;key=`), and components of the request that a response answers (`;req`). The
+parameters `sf`, `bs` and `tr` are not supported.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DEFAULT_PORTS = {"https": ":443", "http": ":80"}
 
 
 class UnsignableError(ValueError):
-    """The message lacks a component, or it is not supported. The error names the component."""
+    """A component is missing in the message, or not supported. The error names the component."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class SignedMessage:
     status: int | None = None
     """The status of a response; None for a request."""
     request: SignedMessage | None = None
-    """The request that a response belongs to; None for a request."""
+    """The request that the response answers; None for a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def _format_parameters(parameters: tuple[tuple[str, str | bool | int], ...]) -> 
 
 @functools.lru_cache(maxsize=64)
 def _member_text(value: str, key: str) -> str | None:
-    """Return one member of a dictionary (section 2.1.2), which must be in canonical form."""
+    """Return one member of a dictionary (section 2.1.2). It must be in canonical form."""
     try:
         member = parse_dictionary(value).get(key)
     except ValueError:

@@ -1,8 +1,8 @@
 """
-Parses the signatures that a server requests with Accept-Signature (RFC 9421, section 5.1).
+Parses a server's requests for signatures in Accept-Signature (RFC 9421, section 5.1).
 
-Servers send this header with a 403. Requests that Web Bot Auth does not cover are ignored. These
-have other keys, algorithms or tags, or components that cannot be signed.
+Servers send this header with a 403. Requests that Web Bot Auth does not cover are ignored: those
+for other keys, algorithms or tags, or with components that cannot be signed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ def signature_requests(text: str, keyid: str, tag: str) -> Iterator[SignatureReq
 
 
 def _components(label: str, member: Member) -> tuple[Component, ...] | None:
-    """Return the components in a member, or None if it is not a list of valid components."""
+    """
+    Return the components in one member of the header, or None if it is not a list of valid
+    components.
+    """
     if not isinstance(member.value, tuple) or len(member.value) > MAX_COMPONENTS:
         return None
     components = []

@@ -1,4 +1,4 @@
-"""Reads the backlogs, consecutive errors and latencies of domains from the limiter's servers."""
+"""Reads domains' backlogs, consecutive errors and latencies from the limiter's servers."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Backlogs:
 
     def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
         """
-        Return the state of domains.
-        Takes one round trip per node, and one per server with waiting lines.
+        Return the state of domains. Takes one round trip per limiter node, and one per server with
+        queues (`lines`).
         """
         waiting = self._lines.waiting(keys) if self._lines else {}
         reports: dict[str, DomainReport] = {}
@@ -56,9 +56,9 @@ class Backlogs:
 
     def busiest_domains(self, count: int = 20) -> list[DomainReport]:
         """
-        Return the domains with the longest waiting lines, sorted by how long the lines take.
+        Return the domains with the longest queues, sorted by how long these take.
 
-        Takes one round trip per server with waiting lines, and one per node.
+        Takes one round trip per server with queues, and one per node.
         """
         longest = self._lines.longest(count) if self._lines else {}
         reports = self.describe([key for key in longest if not is_rules_line(key)]).values()

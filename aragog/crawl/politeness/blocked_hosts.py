@@ -1,4 +1,4 @@
-"""Hosts and domains that the setting `politeness.blocked_hosts` blocks."""
+"""Hosts and domains blocked by the setting `politeness.blocked_hosts`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class BlockedHosts:
 
 
 class WatchedFile:
-    """Detects changes of a file. Each check costs one stat(2)."""
+    """Detects changes to a file. Each check costs one stat(2)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -78,8 +78,8 @@ class WatchedFile:
 
 def _signature(path: Path) -> tuple[int, int, int] | None:
     """
-    Return mtime, size and inode (which changes if another file replaces this one), or None if there
-    is no file.
+    Return mtime, size and inode, or None if there is no file. The inode changes if another file
+    replaces this one.
     """
     try:
         status = path.stat()

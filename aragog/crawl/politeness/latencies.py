@@ -1,5 +1,5 @@
 """
-Response latencies that this process has not reported to the limiter yet.
+Response latencies that this process has not yet reported to the limiter.
 
 They are sent along with the next report for the same domain, so they cost no round trip. The
 limiter slows down domains that respond more slowly than usual (`lua/release_permit.lua`).
@@ -17,13 +17,13 @@ from aragog.crawl.politeness.slots import MIN_LATENCY_MS
 # How many domains may have unreported latencies. Beyond that, the oldest domain is dropped.
 MAX_DOMAINS = 10_000
 _MAX_LOG_MS = 7.99
-# Number of bits that distinguish servers. If two servers share a bit, the second is not recognized
-# as new, which does no harm.
+# Number of bits that distinguish servers. If two servers share a bit, the second one is not
+# recognized as new. That does no harm.
 SERVER_BITS = 12
 
 
 class Latency(NamedTuple):
-    """The latency of a domain's responses, in the form that `release_permit.lua` expects."""
+    """The latency of a domain's responses, as `release_permit.lua` expects it."""
 
     log_ms: float
     """The mean of ln(latency in ms / `MIN_LATENCY_MS`), from 0 to 8."""

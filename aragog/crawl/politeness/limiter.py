@@ -1,14 +1,14 @@
 """
-The rate limiter, which grants slots and send permits per domain. One Redis server decides for all
-workers.
+The rate limiter: grants slots (times to send) and send permits per domain. For each domain, one
+Redis server decides for all workers.
 
-It works in two steps. `reserve` plans: each request gets the next free time of its domain, one
-interval after the previous one. `acquire_permit` enforces: on a busy machine a sender may wake up
+It works in two steps. `reserve` plans: each request gets its domain's next free time, one interval
+after the previous one. `acquire_permit` enforces: on a busy machine a sender may wake up
 milliseconds late, so a plan alone guarantees nothing. When its connection is open, the sender
-acquires the domain's permit, which is granted one interval after the previous request was written.
+acquires the domain's permit. It is granted one interval after the previous request was written.
 
-    pre-granted  the domain was idle when the slot was reserved, so the slot includes the permit
-    queued       other slots precede it: one request for the permit, one report after sending
+    pre-granted  the domain was idle when the slot was reserved, so the slot comes with its permit
+    queued       other slots come first: one request for the permit, one report after sending
 
 If a sender dies, its permit expires after `PERMIT_TTL_US`, or a quarter of a second after
 `slot_window_ms` if it was pre-granted. Internally, times are in microseconds by the server's clock;
@@ -49,7 +49,7 @@ from aragog.settings import PolitenessSettings
 ERRORS_BEFORE_BACKOFF = 3
 MAX_BACKOFF_PERCENT = 3_200
 MAX_DOMAINS = 100_000
-# No process reserves slots this far ahead, so such a slot must come from a wrong clock.
+# No process reserves slots this far ahead. Such a slot must come from a wrong clock.
 MAX_LEAD_S = 10.0
 # Approximately how long a URL of a stopped domain waits before it is tried again.
 STOPPED_RETRY_S = 300.0
@@ -64,10 +64,11 @@ class Limiter:
         nodes: Redis URLs. One node decides for each domain (`aragog.crawl.politeness.nodes.ring`).
             This list applies until operators change the ring.
         settings: rates, horizon and windows.
-        overrides: the operator's overrides for individual domains.
+        overrides: the operator's rates and stops for individual domains.
         prefix: prefix of every key.
-        clock: its `sleep_s` waits for slots and permits. Its wall clock is the caller's.
-        lines: the waiting lines, for reports; None to leave them out.
+        clock: its `sleep_s` waits for slots and permits. Its wall clock is the one that callers
+            use.
+        lines: the queues of waiting requests, for reports; None to leave them out.
         shared: `redis.url`, which stores the ring's record; the first of `nodes` if None.
         lease_s: how long a process may use a ring's first record after reading it.
 
@@ -75,7 +76,7 @@ class Limiter:
         ConfigError: a node is not a Redis URL. The constructor connects to nothing.
 
     Every method that calls a server raises `LimiterUnavailable` if the server does not respond. The
-    call may have taken effect, which costs at most one slot.
+    call may still have taken effect. That costs at most one slot.
     """
 
     def __init__(
@@ -105,16 +106,16 @@ class Limiter:
         return self.rates.key_for(url)
 
     def interval_us(self, key: str, crawl_delay_s: float | None = None) -> float:
-        """Return the interval by the rate or the Crawl-delay of `key`, whichever is longer."""
+        """Return the interval from the rate or Crawl-delay of `key`, whichever is longer."""
         return self.rates.interval_us(key, crawl_delay_s)
 
     def reserve(self, requests: Sequence[SlotRequest]) -> list[Slot | RateExceeded]:
         """
         Reserve a slot for each request, in their order. Takes one round trip per node.
 
-        A request whose slot would be later than it can wait reserves nothing.
+        If a request cannot wait until its slot, nothing is reserved for it.
 
-        Can be repeated: an unused slot costs its domain one interval.
+        Safe to repeat: an unused slot costs its domain one interval.
         """
         result: list[Slot | RateExceeded | None] = [None] * len(requests)
         stopped = {key for key in {request.key for request in requests} if self.is_closed(key)}
@@ -141,8 +142,8 @@ class Limiter:
 
     def _closed_result(self, key: str) -> RateExceeded:
         """
-        Return the result for a closed domain. The waits vary, so that callers do not all return at
-        once.
+        Return the result for a closed domain. The waits vary, so that callers do not all come back
+        at the same time.
         """
         wait_s = STOPPED_RETRY_S * random.uniform(0.8, 1.2)
         return RateExceeded(key, ceil_ms(self._nodes.node_for(key).now_us() + wait_s * 1e6))
@@ -225,7 +226,7 @@ class Limiter:
         urgent: bool = False,
     ) -> Slot:
         """
-        Return the slot of a job that was rescheduled to it, possibly to another process.
+        Return the slot of a job that was rescheduled to that slot, possibly in another process.
 
         No round trip. Check `is_usable` first.
         """
@@ -237,11 +238,11 @@ class Limiter:
 
     def slot_ahead(self, request: SlotRequest) -> Slot:
         """
-        Return a slot one interval from now, ahead of all reserved slots. Its permit decides when it
-        can be used.
+        Return a slot one interval from now, ahead of all reserved slots. Its permit decides when
+        the request can be sent.
 
-        For a caller that cannot wait for the slot it has reserved, and leaves that one unused. The
-        domain gets no more requests than planned. Only the first call needs a round trip.
+        For a caller that cannot wait for its reserved slot and leaves that one unused. The domain
+        gets no more requests than planned. Only the first call needs a round trip.
         """
         interval = self.interval_us(request.key, request.crawl_delay_s)
         node = self._nodes.node_for(request.key)
@@ -252,8 +253,8 @@ class Limiter:
         """
         Return True if the window of a slot is still open. If not, reserve again.
 
-        Slots of a closed domain are not usable; see `closed`. A slot more than `MAX_LEAD_S` ahead
-        is not usable either, because its domain has moved to a node with another clock.
+        Slots of a closed domain are not usable; see `is_closed`. A slot more than `MAX_LEAD_S`
+        ahead is not usable either, because its domain has moved to a node with another clock.
 
         Uses the clock of the node for `key`, or of the first node if `key` is None. Only the first
         call needs a round trip.
@@ -274,7 +275,7 @@ class Limiter:
 
     def record_latency(self, key: str, ms: float, address: str | None) -> None:
         """
-        Record how long a response of `key` took; see `PendingLatencies.record`.
+        Record how long a response from `key` took; see `PendingLatencies.record`.
 
         No round trip: this process reports it with its next request to the domain.
         """
@@ -286,7 +287,7 @@ class Limiter:
         return self.permits.acquire(slot)
 
     def release_permit(self, slot: Slot, *, written: bool = True) -> None:
-        """Report that the request was written, or will not be; see `Permits.release`."""
+        """Report that the request was written, or will not be written; see `Permits.release`."""
         self.permits.release(slot, written=written)
 
     def end_request(self, slot: Slot) -> None:
@@ -295,7 +296,7 @@ class Limiter:
 
     def wait_ms(self, key: str, at_ms: int) -> int:
         """
-        Return the ms from now until a time of this limiter for `key`; 0 if it has passed.
+        Return the ms from now until a time that this limiter set for `key`; 0 if it has passed.
 
         Uses the clock of the node for `key` instead of the caller's clock. Only the first
         call needs a round trip.
@@ -306,7 +307,7 @@ class Limiter:
         """
         Pause `key` until `until_ms` by the caller's clock; see `pause`.
 
-        The node only receives the difference to the current time.
+        The node receives only the difference from the current time.
         """
         self.pause(key, (until_ms - self._clock.now_ms()) / 1000)
 
@@ -316,7 +317,7 @@ class Limiter:
         horizon.
 
         This is a duration because the clocks of caller and limiter may differ by hours. Takes one
-        round trip. Can be repeated: a pause only gets longer.
+        round trip. Safe to repeat: a pause only gets longer.
         """
         wait_us = min(wait_s, self._settings.horizon_s) * 1e6
         self._nodes.call_one(key, lambda node: self._pause_at(node, key, wait_us))
@@ -356,15 +357,15 @@ class Limiter:
 
 def pre_granted_hold_us(settings: PolitenessSettings) -> int:
     """
-    Return how long a node holds a pre-granted permit, which is longer than for any other permit.
+    Return how long a node holds a pre-granted permit: longer than any other permit.
 
-    Both kinds expire equally long after the last moment at which they may be used.
+    Both kinds of permits expire equally long after the last moment at which they may be used.
     """
     return settings.slot_window_ms * 1000 + scripts.PERMIT_TTL_US - 2 * WRITE_ALLOWANCE_US
 
 
 class Backoff:
-    """Backoff factors. Thread-safe. Raises `LimiterUnavailable`."""
+    """How much errors slow each domain down. Thread-safe. Raises `LimiterUnavailable`."""
 
     def __init__(self, nodes: NodeRing) -> None:
         self._nodes = nodes
@@ -372,11 +373,11 @@ class Backoff:
 
     def report_many(self, reports: Iterable[tuple[str, bool]]) -> None:
         """
-        Report whether requests succeeded, which adjusts the backoff factors of their domains.
+        Report whether requests succeeded. This adjusts the backoff factors of their domains.
 
         Three consecutive errors halve the rate, and each further error halves it again, down to
         1/32. Each success reduces the factor by a quarter. Successes of domains without errors need
-        no round trip. Can be repeated.
+        no round trip. Safe to repeat.
         """
         reported = [(key, (key, ok)) for key, ok in reports if not ok or key in self._failing]
         for group, factors in self._nodes.call_each(

@@ -1,12 +1,13 @@
 """
-Adds, drains, removes or gives up nodes of the limiter's ring while it is in use.
+Adds, drains or removes nodes of the limiter's ring while it is in use, and removes lost ones.
 
-A change publishes a record with a higher version, which also lists the previously active nodes.
-Every node of both rings receives it, and then refuses callers that use the earlier record. If a
-domain now belongs to another node, that node takes over the domain's state. This is triggered by
-the first worker that needs the domain, or by this module, which walks the keys of the former nodes.
-A final record states that all domains have moved. The next command repeats an interrupted walk, and
-two concurrent walks only do the same work twice (docs/adr/0085).
+The ring states which limiter node (Redis server) decides for which domains. To change it, a record
+with a higher version is published, which also lists the previously active nodes. Every node of the
+old and the new ring receives the record and then refuses callers that use an earlier one. If a
+domain now belongs to another node, that node takes over the domain's state. This happens when the
+first worker needs the domain, or when this module walks the keys of the former nodes. A final
+record states that all domains have moved. The next command repeats an interrupted walk. Two
+concurrent walks only do the same work twice (docs/adr/0085).
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from aragog.runtime.secret import reveal
 from aragog.settings import PolitenessSettings
 
 NodeState = Literal["active", "drained", "leaving"]
-# A node that restarted longer ago than this does not delay any domain.
+# A node that restarted longer ago than this no longer delays any domain.
 DAY_US = 86_400e6
-# Added to the time after which no worker can use a permit of a lost node.
+# Added to the time after which no worker can use a permit from a lost node.
 MARGIN_S = 1.0
 _EPOCH = struct.Struct("<dd")
 
@@ -60,7 +61,7 @@ class RingReport:
     moving: bool
     """True while domains are moving to other nodes."""
     lost: tuple[str, ...]
-    """Nodes that were given up, while domains are moving."""
+    """Nodes that were removed as lost, while domains are moving."""
     nodes: tuple[NodeReport, ...]
 
 
@@ -70,7 +71,7 @@ class DomainPlace:
 
     node: str
     before: tuple[str, ...]
-    """The nodes that decided before, while domains are moving."""
+    """The nodes that decided before, if domains are still moving."""
     state: DomainState
 
 
@@ -81,8 +82,8 @@ class LimiterRing:
     Every method raises `LimiterUnavailable` if a server does not respond.
 
     Args:
-        urls: the nodes in the settings.
-        settings: the settings of the workers.
+        urls: the nodes listed in the settings.
+        settings: the workers' settings.
         prefix: the start of every key.
         shared: `redis.url`; the first of `urls` if None.
         lease_s: how long a process may use a ring's first record after reading it.
@@ -128,7 +129,7 @@ class LimiterRing:
         return NodeReport(name, state, answers=True, ring=current, share=record.share(name))
 
     def locate(self, key: str) -> DomainPlace:
-        """Return which node decides for a limiter key, and its state there."""
+        """Return which node decides for a limiter key, and the key's state there."""
         leased = self._ring.refresh()
         owner = leased.node_for(key)
         state = unpack_state(owner.get_many([owner.key("slot", key)])[0])
@@ -147,7 +148,7 @@ class LimiterRing:
         return set(self._ring.addresses.first)
 
     def add(self, url: str) -> None:
-        """Add a node, which takes over its share of the domains with their state."""
+        """Add a node. It takes over its share of the domains, with their state."""
         name = self._ring.addresses.name(url)
         self._ring.server(name).read_time()
         self.finish()
@@ -174,9 +175,9 @@ class LimiterRing:
 
         Args:
             url: its URL or name.
-            lost: give up the node without moving its state. Its domains get no requests as long as
-                workers that can still reach the node might use its permits; then each domain waits
-                one interval. The pauses, backoffs and latencies of these domains are lost.
+            lost: remove the node without moving its state. Its domains get no requests while
+                workers that still reach the node might use its permits. After that, each domain
+                waits one interval. The pauses, backoffs and latencies of these domains are lost.
         """
         if not lost:
             self.drain(url)
@@ -200,10 +201,7 @@ class LimiterRing:
                 return
 
     def _fence(self, name: str) -> None:
-        """
-        Prevent a lost node that comes back from granting permits to workers with
-        the old ring.
-        """
+        """If a lost node comes back, keep it from granting permits to workers with the old ring."""
         try:
             self._ring.install(name)
         except LimiterUnavailable as error:
@@ -269,7 +267,7 @@ class LimiterRing:
 
     def _restarted(self, leased: LeasedRing) -> bool:
         """
-        Return True if a former node recently lost data, so domains without state may have lost
+        Return True if a former node recently lost data. Domains without state may then have lost
         theirs.
         """
         for name in leased.record.exporters:

@@ -1,20 +1,20 @@
 """
-Waiting lines: each line holds the requests that wait for a slot of their domain, most urgent first.
+Lines: queues of requests that wait for their domain's next slot (time to send), most urgent first.
 
 The limiter reserves slots only for the next second or two. All other requests wait here without a
-scheduled time, so a changed rate applies to all of them, and an urgent request moves ahead of the
+scheduled time. So a changed rate applies to all of them, and an urgent request moves ahead of the
 others. A line consists of one Redis list per priority and share. It is checked when its domain has
 a free slot.
 
 A share is one crawl's part of a domain's slots. Requests with priority 0 to 2 go first. The others
-take turns by the weight of their crawls, and each priority step counts half as much as the one
-before. So a crawl with a million URLs delays another one only as much as its weight allows.
+take turns according to the weights of their crawls, and each further priority step counts half as
+much. So a crawl with a million URLs delays another one only as much as its weight allows.
 
-URLs that wait for an origin's robots.txt have a line for that origin, and URLs of a paused crawl
-have a line for that crawl. They leave these lines without a slot.
+URLs that wait for an origin's robots.txt are in a line for that origin, and URLs of a paused crawl
+are in a line for that crawl. They leave these lines without a slot.
 
-An entry that was taken is leased, that is, it returns to its line if the process that took it dies
-before it calls `settle`. Every call raises `BrokerUnavailable` if Redis does not respond.
+Entries are taken with a lease: they return to their line if the process that took them dies before
+it calls `settle`. Every call raises `BrokerUnavailable` if Redis does not respond.
 """
 
 from __future__ import annotations
@@ -32,29 +32,26 @@ from aragog.crawl.shared_redis.nodes import RedisNodes
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import LuaScript, load_script
 
-# After this time, another process checks a line if the one that claimed it has not settled.
+# If the process that claimed a line has not settled it after this time, another one checks it.
 CHECK_LEASE_MS = 10_000
 # Taken entries return to their lines after this time. Settling them takes milliseconds.
 TAKEN_LEASE_MS = 60_000
-# One call adds at most this many entries to lines, because it blocks Redis for all other clients.
+# A call adds at most this many entries, because it blocks Redis for all other clients.
 MAX_ENTRIES_PER_CALL = 1_000
 
 
 LIST_PREFIX = "line2:"
 PAUSED_PREFIX = "paused://"
-"""The key prefix of paused crawls' waiting lines."""
+"""The key prefix of paused crawls' lines."""
 
 
 def is_rules_line(key: str) -> bool:
-    """Return True if a line belongs to an origin whose robots.txt its URLs wait for."""
+    """Return True if the URLs in a line wait for an origin's robots.txt."""
     return "://" in key and not key.startswith(PAUSED_PREFIX)
 
 
 def is_without_slots(key: str) -> bool:
-    """
-    Return True if requests leave this line without a slot, because it does
-    not belong to a domain.
-    """
+    """Return True if requests leave this line without a slot, because it is not a domain's line."""
     return "://" in key
 
 
@@ -67,7 +64,7 @@ class LineEntry:
     priority: int
     """0 (most urgent) to 9."""
     payload: bytes
-    """The data that the caller needs to send the request on."""
+    """The data that the caller needs to pass the request on."""
     crawl_delay_s: float | None = None
     """Crawl-delay of robots.txt, in seconds."""
     check_after_ms: int = 0
@@ -75,7 +72,7 @@ class LineEntry:
     to_front: bool = False
     """True to put the request at the front of the line, because it was there before."""
     share: int = 0
-    """The number of the crawl whose share of the slots it uses."""
+    """The number of the crawl. The request uses this crawl's share of the slots."""
 
 
 class DueLine(NamedTuple):
@@ -88,20 +85,20 @@ class DueLine(NamedTuple):
 
 
 USUAL_COST = 1_000_000
-"""How much virtual time a request with priority 5 and weight 1 adds to its share."""
+"""How much a request with priority 5 and weight 1 adds to the virtual time of its share."""
 CLOSED = 0
-"""Used in place of a cost to take nothing from a share."""
+"""A cost that means: take nothing from this share."""
 
 
 class TakenEntry(NamedTuple):
-    """An entry that was taken from its line."""
+    """A request that was taken from its line."""
 
     key: str
     priority: int
     crawl_delay_s: float | None
     payload: bytes
     place: tuple[bytes, bytes]
-    """The entry's list and its stored form, needed to put it back."""
+    """The entry's Redis list and stored form, needed to put it back."""
 
 
 class Lines:
@@ -109,7 +106,7 @@ class Lines:
     The lines of all domains. Thread-safe; may be used across a fork.
 
     Args:
-        nodes: the servers that share the lines by domain, or the client of the only server.
+        nodes: the servers among which the lines are divided by domain, or the only server's client.
         prefix: the start of every key.
         lease_ms: after this time, entries that were taken and not settled return to their lines.
     """
@@ -140,7 +137,7 @@ class Lines:
         return counts
 
     def check(self, keys: Sequence[str], after_ms: int) -> None:
-        """Have the lines for `keys` checked within this time, on whichever servers they are."""
+        """Have the lines for `keys` checked within this time, whichever servers they are on."""
         for server in self.servers if keys else ():
             server.check(keys, after_ms)
 
@@ -199,7 +196,10 @@ class LineServer:
         return {key.decode(): DueLine(count, _shares(text)) for key, count, text in parts}
 
     def move_old(self) -> int:
-        """Move some entries from lines of version 0.1. Returns how many of its lines are left."""
+        """
+        Move some entries out of lines that version 0.1 created. Returns how many such lines are
+        left.
+        """
         with _errors():
             remaining = _script("line_move").run(
                 self._redis,
@@ -224,8 +224,8 @@ class LineServer:
 
         Args:
             counts: the number of entries by domain.
-            costs: by domain and share, the cost of a request with priority 5, unless it is
-                `USUAL_COST`. Nothing is taken from a share with `CLOSED`.
+            costs: by domain and share, the cost of a request with priority 5, if not `USUAL_COST`.
+                `CLOSED` means that nothing is taken from the share.
 
         Returns the token for `settle`, and the entries.
         """
@@ -322,8 +322,8 @@ class LineServer:
 
     def total(self, *, rules_only: bool = False) -> int:
         """
-        Return how many requests wait in all lines, or only in those for a robots.txt.
-        Reads the length of every line.
+        Return how many requests wait in all lines, or only in those for a robots.txt. Reads every
+        line's length.
         """
         with _errors():
             return sum(
@@ -393,8 +393,8 @@ def _values(entry: LineEntry) -> tuple[int, int, bytes]:
 
 def _shares(text: bytes) -> frozenset[int]:
     """
-    Return the shares that have entries. The others are only kept in Redis because they have used
-    more than their part.
+    Return the shares that have entries. The others are in Redis only because they have used more
+    slots than they were due.
     """
     parts = (part.split(b":") for part in text.split())
     return frozenset(int(share) for share, _, _, priorities in parts if priorities)

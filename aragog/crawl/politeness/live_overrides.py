@@ -1,5 +1,6 @@
 """
-Overrides that operators set while the system runs, shared by all processes, with their history.
+Overrides that operators set while the crawler runs. All processes share them, and their history is
+kept.
 
 Redis stores them as a hash with one value per domain and key, and a stream with one entry per
 change. The ID of the last entry tells a process whether its copy is current.
@@ -21,7 +22,7 @@ from pinlater.redis.errors import redis_errors
 log = logging.getLogger(__name__)
 MAX_QPS = 10_000
 KEYS = ("qps", "stopped", "quiet_hours")
-"""The overrides that can be changed while the system runs."""
+"""The overrides that can be changed while the crawler runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class OverrideChange:
     at_ms: int
     """When it was changed, by the server's clock."""
     who: str
-    """The operator, by Flower login or by user name on the machine."""
+    """The operator: a Flower login or a user name on the machine."""
     domain: str
     """The domain or host whose override was changed."""
     what: str
@@ -42,7 +43,7 @@ class OverrideChange:
 
 class LiveOverrides:
     """
-    The live overrides of one system. Thread-safe; connects on first use.
+    The live overrides of one cluster. Thread-safe. Connects on first use.
 
     Every method raises `BrokerUnavailable` if Redis does not respond.
 
@@ -50,7 +51,7 @@ class LiveOverrides:
         redis_url: URL of the shared Redis.
         prefix: the start of every key.
         max_entries: how many entries of the history to keep.
-        max_chars: maximum length of each string in an entry.
+        max_chars: maximum length of a string in an entry.
     """
 
     def __init__(
@@ -134,8 +135,8 @@ class LiveOverrides:
 
     def history(self, count: int = 20, domain: str | None = None) -> list[OverrideChange]:
         """
-        Return the most recent changes to one domain's overrides or to all, newest first.
-        Reads at most `max_entries`.
+        Return the most recent changes to the overrides of one domain or of all, newest first. Reads
+        at most `max_entries`.
         """
         limit = self._max_entries if domain else count
         with redis_errors("live overrides", BrokerUnavailable):

@@ -1,14 +1,14 @@
 """
 Limits how many hosts a crawl fetches at the same time (`max_open_hosts`).
 
-Such a crawl only sends URLs of its open hosts. A host stays open for one turn of `TURN_URLS` URLs.
+Such a crawl sends only URLs of its open hosts. A host stays open for one turn of `TURN_URLS` URLs.
 If other hosts are waiting, it then goes to the end of the queue. So every host gets its first turn
 before any host gets its second, and the crawl proceeds breadth first. A host without URLs is closed
 when its last requests are done.
 
-A host here is whatever has its own waiting line: a registered domain, or one host if an override
-says so. Losing these records does no harm, because a host only opens or closes too early. If a
-process dies, its open hosts close after `LEASE_MS`.
+A "host" here is whatever has its own queue of waiting requests (`lines`): a registered domain, or a
+single host if an override says so. Losing these records does little harm: hosts open or close too
+early. If a process dies, its open hosts close after `LEASE_MS`.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from pinlater.redis.scripts import load_script
 
 TURN_URLS = 20
 LEASE_MS = 60_000
-"""An open host is closed if none of its URLs was sent for this time."""
+"""An open host is closed if none of its URLs has been sent for this time."""
 NEW_LEASE_MS = 10_000
-"""The same for a host that was just opened, which may have nothing left to send."""
+"""The same for a host that was just opened and may have nothing left to send."""
 TAIL_MS = 2_000
-"""The slots of URLs that were sent are at most this far ahead."""
+"""URLs that were sent have slots at most this far ahead."""
 TTL_S = 86_400
 
 
 class OpenedHosts(NamedTuple):
-    """The result of asking to open hosts."""
+    """The result of a request to open hosts."""
 
     open: frozenset[str]
     """The requested hosts that are open."""
@@ -42,12 +42,12 @@ class OpenedHosts(NamedTuple):
 
 
 class SentUrls(NamedTuple):
-    """How many URLs of an open host were sent."""
+    """Reports how many URLs of an open host were sent."""
 
     host: str
     urls: int
     is_empty: bool
-    """True if no URL of the host is waiting for the crawl anymore."""
+    """True if the crawl has no more waiting URLs of the host."""
 
 
 class OpenHosts:
@@ -69,8 +69,8 @@ class OpenHosts:
 
     def open(self, crawl: int, max_open: int, hosts: Sequence[str]) -> OpenedHosts:
         """
-        Try to open hosts whose URLs could be sent now.
-        If there are no hosts, this only opens waiting ones.
+        Try to open hosts whose URLs could be sent now. If `hosts` is empty, open only hosts that
+        are already waiting.
         """
         with redis_errors("redis, open hosts"):
             count, *opened = load_script("aragog.crawl.politeness", "hosts_open").run(

@@ -1,9 +1,9 @@
 """
-The operator's overrides for individual domains and hosts, from a file and from live overrides,
-which take precedence.
+The operator's overrides for individual domains and hosts. They come from a file and from live
+overrides; live overrides take precedence.
 
 The file is TOML, with one table per domain or host. It is read again within seconds of a change.
-The longest name that equals the host or one of its parents applies.
+The table with the longest name that equals the host or one of its parents applies.
 
     ["example.com"]            # example.com and every host below it, together
     qps = 2
@@ -34,14 +34,14 @@ from aragog.settings.checks import MAX_LATENCY_SLOWDOWN
 from urlspelling.hosts import longest_match
 
 log = logging.getLogger(__name__)
-# How often the file (with one stat(2)) and the live overrides (in one round trip) are checked.
-# Documented as 5 s.
+# How often the file (with one stat(2)) and the live overrides (with one round trip) are checked.
+# The documentation says 5 s.
 CHECK_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """The override for one domain or host. The general setting applies where a value is None."""
+    """The override for one domain or host. Where a value is None, the general setting applies."""
 
     name: str
     """The name in lower case and Punycode, without a trailing dot."""
@@ -50,17 +50,17 @@ class Override:
     scope: Literal["domain", "host"] = "domain"
     """`domain`: all hosts below `name` share the rate. `host`: each host has its own."""
     max_concurrent: int | None = None
-    """The number of concurrent requests from the whole cluster."""
+    """The maximum number of concurrent requests from the whole cluster."""
     crawl_delay_cap_s: float | None = None
-    """The longest Crawl-delay that is obeyed, in seconds; 0 ignores Crawl-delay."""
+    """The longest Crawl-delay that is obeyed, in seconds; 0 to ignore Crawl-delay."""
     max_latency_slowdown: float | None = None
-    """The largest factor by which a slow domain is slowed down. 1 turns this off."""
+    """The largest factor by which requests to a slow domain are slowed down. 1 turns this off."""
     quiet_hours: QuietHours | None = None
     """The hours without requests, or None."""
     blocked: bool = False
-    """True if its URLs are never fetched."""
+    """True if URLs of the domain or host are never fetched."""
     stopped: bool = False
-    """True if no requests are sent and its URLs wait until it is resumed."""
+    """True if no requests are sent, and URLs wait until the domain or host is resumed."""
 
 
 class Overrides:
@@ -72,8 +72,8 @@ class Overrides:
         path: the TOML file, or None for no file.
         clock: decides when to check again.
         blocked_hosts: additional names that are blocked, with all hosts below them.
-        live: the live overrides, read when an override is first used. While they cannot be read,
-            the most recently read ones apply. None means no live overrides.
+        live: the live overrides, which are read when an override is first used. While they cannot
+            be read, the most recently read ones apply. None means no live overrides.
 
     Raises:
         ConfigError: the file is invalid. Each problem names the file, key and value.
@@ -104,7 +104,7 @@ class Overrides:
         return _find_override(self.table(), host)
 
     def blocking_setting(self, host: str) -> str | None:
-        """Return what blocks `host`, as a string for messages, or None if nothing does."""
+        """Return what blocks `host`, as text for messages, or None if nothing does."""
         override = self.find(host)
         if override is not None and override.blocked:
             return f"{self.path} blocks {override.name}"
@@ -143,7 +143,7 @@ class Overrides:
                 "the overrides file is invalid, so the previous overrides stay in use: %s", error
             )
             return False
-        # Log at the level of the earlier warning, so that the operator who fixed the file sees it.
+        # Log at the level of the earlier warning, so that an operator who fixed the file sees it.
         level = logging.WARNING if self.problem else logging.INFO
         self.problem = None
         log.log(level, "reloaded overrides: %d names in %s", len(self._file_overrides), path)
@@ -156,7 +156,7 @@ class Overrides:
         try:
             values = self.live.changed_values()
         except TRANSIENT as error:
-            # Fetching needs this server for more than overrides, so it will wait anyway.
+            # Fetching needs this server for other things as well, so it will wait anyway.
             log.debug(
                 "could not read the live overrides, so the previous ones stay in use: %s", error
             )
@@ -175,7 +175,7 @@ def _find_override(table: Mapping[str, Override], host: str) -> Override | None:
 def apply_live(
     table: Mapping[str, Override], values: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Override]:
-    """Return a table with live values on top. Values that they do not replace remain in effect."""
+    """Return a table in which live values replace those of `table`. Other values stay in effect."""
     merged = dict(table)
     for name, changes in values.items():
         base = _find_override(table, name) or Override(name)
@@ -243,7 +243,7 @@ def _read_one(where: str, name: str, values: Any, problems: list[str]) -> Overri
 
 
 def _requirement(key: str, value: Any) -> str | None:
-    """Return what the value of `key` must be, or None if it is valid or the key is unknown."""
+    """Return what the value of `key` must be; None if it is valid, or the key is unknown."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     match key:
         case "qps":

@@ -1,13 +1,15 @@
 """
-Send permits, which ensure that one sender per domain writes at a time, one interval after the
+Permits to send: only one sender per domain writes at a time, at least one interval after the
 previous one.
 
-A pre-granted permit comes with its slot and needs no round trip. Others are requested from the
-domain's node, which waits until the holder has reported or its permit has expired.
+A pre-granted permit comes with its slot (reserved time) and needs no round trip. Other permits are
+requested from the domain's node. The node grants a permit after the previous holder has reported,
+or its permit has expired.
 
 Requests with a pre-granted permit, or to a domain with a very short interval, are sent without a
-round trip. If this process knows that the domain is paused, because it reported the pause or read
-it from the limiter's state, it requests a permit in these cases too.
+round trip, unless this process knows that the domain is paused. It may know that because it
+reported the pause itself, or read it from the limiter's state. Then it requests a permit in these
+cases, too.
 """
 
 from __future__ import annotations
@@ -29,26 +31,26 @@ from aragog.errors import LimiterUnavailable
 from aragog.observability.instruments import SLOT_LATENESS_SECONDS, SLOTS
 from aragog.runtime.clock import Clock
 
-# Maximum number of domains in the cache. Beyond it, the cache is cleared, and fills again within
-# `PAUSE_CHECK_INTERVAL_US`.
+# Maximum number of domains in the cache of pauses. When there are more, the cache is cleared, and
+# fills again within `PAUSE_CHECK_INTERVAL_US`.
 MAX_DOMAINS = 10_000
 # How often a process checks whether another process reported a pause.
 PAUSE_CHECK_INTERVAL_US = 100_000.0
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-# A sender that could not write within this time after the grant requests the permit again. This is
-# far below PERMIT_TTL_US. Two requests can come too close together only if the process stalls for
-# the difference between the two times after its last clock check and before the write.
+# If a sender cannot write within this time after it was granted a permit, it requests the permit
+# again. This is far below PERMIT_TTL_US. Two requests can come too close together only if a process
+# stalls for the difference, between its last clock check and the write.
 WRITE_ALLOWANCE_US = 250_000
-# Intervals this short are within the tolerance, so they are planned but not enforced.
+# Intervals up to this length are within the tolerance, so they are planned but not enforced.
 NO_PERMIT_US = 2_000
-# How much acquire_permit.lua shortens the interval of a domain that is behind its plan.
+# How much acquire_permit.lua shortens the interval of a domain whose requests are late.
 CATCH_UP_US = 500
-# How many times a report is repeated after its domain moved to another node.
+# How many times a report is sent again because its domain has moved to another node.
 MAX_ATTEMPTS = 3
-# Reports that no sender waits for are sent in batches, delayed by at most this time.
+# Reports that no sender waits for are sent in batches, at most this much later.
 SEND_AFTER_S = 0.01
-# With intervals of at least this length, the next sender only asks after the previous one has
+# If intervals are at least this long, the next sender asks only after the previous one has
 # reported.
 SLOW_INTERVAL_US = 40_000
 _USED, _MISSED = (SLOTS.labels(event) for event in ("used", "missed"))
@@ -61,7 +63,7 @@ class Permits:
 
     Args:
         nodes: the limiter's nodes by domain.
-        rates: knows which domains are stopped, or limited in concurrency.
+        rates: knows which domains are stopped or have a limit on concurrent requests.
         clock: its `sleep_s` waits for slots and permits.
         window_us: how long after its slot a permit may still be granted.
     """
@@ -100,14 +102,14 @@ class Permits:
         """
         Wait for the permit to send. Call it with the connection open.
 
-        Returns True if the request should be sent now, followed by `release`. Returns False if it
-        is too late or an operator stopped the domain. In that case no permit is held, and the
-        caller must reserve again.
+        Returns True if the caller should send the request now and then call `release`. Returns
+        False if it is too late, or if an operator stopped the domain. In that case no permit is
+        held, and the caller must reserve again.
 
         Sleeps until the slot, and then while another sender holds the permit, at most until
-        `slot_window_ms` after the slot. A pre-granted permit needs no round trip, others need one
-        or a few. A slot is for one request: a request that is repeated after a closed connection
-        requests a new permit and waits one interval.
+        `slot_window_ms` after the slot. A pre-granted permit needs no round trip; others need one
+        or a few. A slot is for one request. If a request must be repeated because the connection
+        was closed, it needs a new permit and waits one interval.
         """
         node = self._nodes.node_for(slot.key)
         if self._rates.is_closed(slot.key, node.now_us):
@@ -123,7 +125,7 @@ class Permits:
             unused = slot.token in self._held and not paused and self._nodes.is_current(node)
             if unused and node.clock.latest_us(stopwatch_us()) < slot.pre_granted_until_us:
                 return True
-            self._feedback.flush()  # otherwise the node would still treat it as the holder
+            self._feedback.flush()  # otherwise the node would still count it as the holder
         self._sleep_until(node, self._request_at_us(node, slot))
         while not self._rates.is_closed(slot.key, node.now_us):
             node, slot, decision = self._request(slot)
@@ -135,8 +137,8 @@ class Permits:
                 continue
             self._sleep_until(node, decision.at_us)
             in_time = node.clock.latest_us(stopwatch_us()) < decision.at_us + WRITE_ALLOWANCE_US
-            # If this process's lease of the ring has lapsed, another node may have granted a
-            # permit for the same time.
+            # If this process may no longer use its copy of the ring, another node may have granted
+            # a permit for the same time.
             if in_time and self._nodes.is_current(node):
                 self.hold(slot.token)
                 return True
@@ -148,7 +150,7 @@ class Permits:
         Return the slot with its times converted to the clock of `node`.
 
         If another node reserved the slot, even a pre-granted permit must be requested, so that the
-        domain's new node knows about it.
+        domain's new node knows about the request.
         """
         if slot.node in ("", node.name):
             return slot
@@ -158,11 +160,11 @@ class Permits:
 
     def _request_at_us(self, node: LimiterNode, slot: Slot) -> float:
         """
-        Return when to request the permit of a slot: not before the node can grant it.
+        Return when to request a slot's permit: not before the node can grant it.
 
-        The node grants it one interval after the previous request, which may have been late for its
-        own slot. If another process sent that request, this process does not know when, and the
-        node says when to ask again.
+        The node grants it one interval after the previous request, which may have been sent later
+        than planned. If another process sent that request, this process does not know when it was
+        sent, and the node says when to ask again.
         """
         if slot.urgent:
             return slot.request_at_us
@@ -178,8 +180,8 @@ class Permits:
 
     def _request(self, slot: Slot) -> tuple[LimiterNode, Slot, PermitDecision]:
         """
-        Request a permit.
-        Returns the node that decided, the slot with the times of that node, and the decision.
+        Request a permit. Returns the node that decided, the slot with times by that node's clock,
+        and the decision.
         """
         max_concurrent = self._rates.max_concurrent(slot.key) or 0
 
@@ -196,8 +198,8 @@ class Permits:
         """
         Report that the request was written, and release the permit.
 
-        For a pre-granted permit or a domain with long intervals, the report is sent in a batch
-        within 10 ms. Otherwise it is sent immediately, because the next sender waits for it.
+        If the permit was pre-granted or the domain has long intervals, the report is sent in a
+        batch within 10 ms. Otherwise it is sent immediately, because the next sender waits for it.
         `written=False` means that nothing was sent because the connection broke.
         """
         written_us = stopwatch_us() if written else None
@@ -217,16 +219,13 @@ class Permits:
             self.report([(slot, written_us)])
 
     def _late_us(self, slot: Slot, written_us: float) -> float:
-        """
-        Return how late the request was written relative to its slot, by the clock of the node that
-        reserved the slot.
-        """
+        """Return how long after its slot the request was written, by the slot's node's clock."""
         node = self._nodes.server(slot.node) if slot.node else self._nodes.last_known_node(slot.key)
         return node.clock.latest_us(written_us) - slot.at_us if node.clock.is_known else 0.0
 
     def report(self, sent_requests: Sequence[tuple[Slot, float | None]]) -> None:
         """
-        Report when the requests of slots were written, which ends their permits.
+        Report when the requests of slots were written. This ends their permits.
 
         Each slot comes with the monotonic time after its request, or None if nothing was sent. The
         reports include the latencies recorded since the previous report for each domain.
@@ -251,7 +250,7 @@ class Permits:
             )
             if not unreported:
                 return
-            self._nodes.refresh()  # these domains have moved to another node
+            self._nodes.refresh()  # the domains of these reports have moved to another node
             sent_requests = unreported
 
     def _permit_report(
@@ -269,7 +268,7 @@ class Permits:
         """
         End a request, sent or not: release its permit and concurrency slot.
 
-        No round trip if it holds neither. Can be repeated.
+        No round trip if the request holds neither. Safe to repeat.
         """
         if slot.token in self._held:
             self.release(slot, written=False)
@@ -282,7 +281,7 @@ class Permits:
     def _is_early(node: LimiterNode, at_us: float) -> bool:
         """
         Return True if a permit is so far ahead that it must be confirmed later, because the domain
-        may be paused.
+        may be paused by then.
         """
         return node.clock.latest_us(stopwatch_us()) < at_us - scripts.MAX_GRANT_LEAD_US
 
@@ -294,7 +293,7 @@ class Permits:
         Return True if the domain is paused, so that every sender must request a permit.
 
         With `check`, also checks every 100 ms whether another process has paused it. This takes one
-        round trip, and also reports latencies, which are normally sent with permits.
+        round trip, and also reports latencies, which are otherwise sent with permits.
         """
         key, now_us = slot.key, node.now_us()
         if check and self._pauses.claim_check(key, now_us):
@@ -349,7 +348,7 @@ class Pauses:
 
     def claim_check(self, key: str, now_us: float) -> bool:
         """
-        Return True to one caller per `PAUSE_CHECK_INTERVAL_US`, which must then read the state of
+        Return True to one caller per `PAUSE_CHECK_INTERVAL_US`, who must then read the state of
         `key`.
         """
         with self._lock:
@@ -366,7 +365,7 @@ class FeedbackQueue(Generic[T]):
     Collects items and sends them in one batch, `after_s` after the first item.
 
     Its daemon thread starts with the first item, and again after a fork. Items that cannot be sent
-    are dropped: the limiter handles missing feedback with a timeout.
+    are dropped. If feedback is missing, the limiter waits for a timeout.
 
     Args:
         send: sends one batch. Called from the thread.
@@ -390,7 +389,7 @@ class FeedbackQueue(Generic[T]):
     def add(self, item: T) -> None:
         """Queue `item` and return immediately."""
         if self._pid != os.getpid():
-            self._start()  # the child has no thread, and the parent sends its own items
+            self._start()  # a child has no thread, and its parent sends its own items
         with self._lock:
             self._items.append(item)
             if self._thread is None:
@@ -421,7 +420,8 @@ class FeedbackQueue(Generic[T]):
             except LimiterUnavailable as error:
                 log.warning("dropped limiter feedback for %d requests: %s", len(items), error)
             except Exception:
-                # The thread must not die, because every later permit would then have to expire.
+                # The thread must not die, because then no later permit would be released before it
+                # expires.
                 log.exception("dropped limiter feedback for %d requests", len(items))
 
     def close(self) -> None:

@@ -1,7 +1,4 @@
-"""
-Quiet hours, which are the hours of the day in which a domain gets no requests. An operator sets
-them.
-"""
+"""Quiet hours: the hours of the day in which a domain gets no requests. Operators set them."""
 
 from __future__ import annotations
 
@@ -22,9 +19,9 @@ class QuietHours(NamedTuple):
     """A time span that repeats every day."""
 
     begin_min: int
-    """The first minute of the day."""
+    """The first minute of the span, counted from midnight."""
     end_min: int
-    """The minute after the last one. Not above `begin_min` for a span over midnight."""
+    """The minute after the last one. Not above `begin_min` if the span includes midnight."""
     zone: str
     """The time zone: a name of the tz database, `UTC`, or an offset such as `+02:00`."""
 
@@ -48,7 +45,7 @@ class QuietHours(NamedTuple):
 
 def quiet_hours(text: str) -> QuietHours:
     """
-    Parse quiet hours in the form `FORM`.
+    Parse quiet hours, written as in `FORM`.
 
     Raises:
         BadInput: the form is wrong, the span is empty, or this machine does not know the time zone.

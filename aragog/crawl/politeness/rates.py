@@ -10,17 +10,14 @@ from urlspelling.domain import host, registered_domain
 
 
 class Rates:
-    """Rates by limiter key."""
+    """The rates, by limiter key."""
 
     def __init__(self, settings: PolitenessSettings, overrides: Overrides) -> None:
         self._settings = settings
         self._overrides = overrides
 
     def key_for(self, url: str) -> str:
-        """
-        Return the limiter key of a normalized URL, which is its registered domain unless
-        overridden.
-        """
+        """Return the limiter key of a normalized URL: its registered domain, unless overridden."""
         name = host(url)
         override = self._overrides.find(name)
         if override is None:
@@ -28,7 +25,7 @@ class Rates:
         return name if override.scope == "host" else override.name
 
     def interval_us(self, key: str, crawl_delay_s: float | None = None) -> float:
-        """Return the interval of `key` by its rate or its Crawl-delay, whichever is longer."""
+        """Return the interval of `key` from its rate or Crawl-delay, whichever is longer."""
         override = self._overrides.find(key)
         qps, cap_s = self._settings.qps, self._settings.crawl_delay_cap_s
         if override is not None:
@@ -56,7 +53,7 @@ class Rates:
 
     def quiet_s(self, key: str, now_us: Callable[[], float]) -> float:
         """
-        Return how many more seconds the quiet hours of `key` last, or 0.0 if it has none now.
+        Return how many more seconds the current quiet hours of `key` last; 0.0 if there are none.
 
         Args:
             key: the limiter key.

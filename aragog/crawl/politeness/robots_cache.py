@@ -1,12 +1,12 @@
 """
 A cache of robots.txt rules by origin. Workers share it in Redis, and keep parsed rules in memory.
 
-`aragog.crawl.politeness.robots_rules` defines what a response to /robots.txt means, and
-`aragog.crawl.politeness.robots_records` how long it is valid.
+`aragog.crawl.politeness.robots_rules` defines what a response to /robots.txt means.
+`aragog.crawl.politeness.robots_records` defines how long it is valid.
 
 Rules in use are refreshed in the background before they expire. Rules that are no longer requested
 expire, so memory use depends on the number of active origins. Times are in ms since the epoch.
-Stored times are by the server's clock; times in arguments and results are by the caller's.
+Stored times are by the server's clock. Arguments and results are by the caller's clock.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ log = logging.getLogger(__name__)
 
 # How long a process uses rules from its own memory before it checks whether they changed.
 RECHECK_S = 5.0
-# The memory that a record takes in Redis besides its own bytes, for its key, its expiry and its
-# entry in the refresh index.
+# The memory that a record takes in Redis in addition to its own bytes: for its key, its expiry time
+# and its entry in the refresh index.
 RECORD_OVERHEAD_BYTES = 300
 _NO_VERSION = bytes(8)
-# robots_put packs the size of a record into the low bits of its score.
+# robots_put.lua packs a record's size into the low bits of its score.
 _SIZES = 1 << 20
 
 
@@ -69,9 +69,9 @@ class RobotsCache:
         prefix: the start of every key.
         clock: measures ages, and how long rules in memory are used without a check.
         agent: the User-Agent or product token whose rules are kept.
-        memory: the in-process cache; a new one with the default limits if None.
-        requires_tdm: if True, rules are not used unless they include the origin's tdmrep.json.
-        server_ms: returns the time of Redis in ms since the epoch; by default, Redis is queried.
+        memory: the in-process cache; if None, a new one with the default limits.
+        requires_tdm: if True, rules are only used if they include the origin's tdmrep.json.
+        server_ms: returns the server's time in ms since the epoch. By default, asks Redis.
     """
 
     def __init__(
@@ -96,8 +96,7 @@ class RobotsCache:
         self.refreshes = RobotsRefreshes(self._redis, prefix, self._shared)
         self._memory = memory or RobotsMemory()
         self._unusable: set[str] = set()
-        """Origins with a record that this process cannot use. After an error, these records are
-        replaced."""
+        """Origins whose record this process cannot use. Errors replace these records."""
 
     def get_many(self, origins: Iterable[str]) -> dict[str, CachedRules]:
         """
@@ -108,8 +107,9 @@ class RobotsCache:
         checked_s = self._clock.monotonic_s()
         ahead_ms = self._shared.ahead_ms()
         entries = {origin: self._from_memory(origin, checked_s) for origin in distinct}
-        # Only usable rules are returned from memory. Another process may have fetched rules that
-        # have just expired here, and after MISSING the caller would fetch them again.
+        # Only usable rules are returned from memory. If rules have just expired here, another
+        # process may have fetched them already, but after MISSING the caller would fetch them
+        # again.
         uncertain = [
             origin
             for origin in distinct
@@ -125,28 +125,28 @@ class RobotsCache:
 
     def rules_after_admission(self, origin: str) -> RobotsRules | None:
         """
-        Return the rules under which a request was just admitted with `get_many`, even if they must
-        be checked again.
+        Return the rules that `get_many` returned when a request was just admitted, even if they are
+        due for another check.
 
-        Needs no round trip, unless this process has dropped them. Returns None if there are none
-        anymore.
+        Needs no round trip, unless this process has dropped the rules. Returns None if they no
+        longer exist.
         """
         cached = self._memory.get(origin)
         return cached[1] if cached is not None else self.get(origin).rules
 
     def mark_insufficient(self, origins: Iterable[str]) -> None:
         """
-        Record that the rules of these origins are insufficient for a job. After an error, they are
-        not kept.
+        Record that the rules of these origins are not sufficient for a job. If fetching robots.txt
+        then fails, they are not kept.
         """
         self._unusable.update(origins)
 
     def peek(self, origins: Sequence[str]) -> dict[str, CachedRules]:
         """
-        Return the rules of each origin as a crawl would get them, for reports. Takes one round
+        For reports: return the rules of each origin as a crawl would get them. Takes one round
         trip.
 
-        This does not count as use: rules that nothing else requests still expire.
+        This does not count as use. Rules that nothing else requests still expire.
         """
         if not origins:
             return {}
@@ -217,11 +217,10 @@ class RobotsCache:
         self, reply: bytes, remembered: tuple[RobotsRecord, RobotsRules, float] | None = None
     ) -> tuple[RobotsRecord, RobotsRules] | None:
         """
-        Return the rules of a record, or None if they cannot be used, so that robots.txt is fetched
-        again.
+        Return a record's rules, or None if they cannot be used. robots.txt is then fetched again.
 
-        Rules are unusable if they belong to another crawl, or if another version wrote them in
-        another format.
+        Rules are unusable if they belong to another crawl, or if another version of aragog wrote
+        them in another format.
         """
         try:
             record = unpack_head(reply)
@@ -263,16 +262,15 @@ class RobotsCache:
         """
         Store the result of fetching robots.txt, and release the claim on its refresh.
 
-        Can be repeated, and called late: an older result never replaces a newer one.
+        Safe to repeat or to call late: an older result never replaces a newer one.
 
         Args:
             origin: as for `get_many`.
             status: status of the most recent response, after redirects. None if there was no
-            response
-                (DNS, connection, timeout) or it was unreadable. 304 if the stored rules have not
-                changed.
+                response (DNS, connection, timeout) or if it was unreadable. 304 if the stored rules
+                have not changed.
             body: the file, of which only the first 500 KiB are read.
-            fetched_at_ms: when the response arrived, or when the attempt was given up.
+            fetched_at_ms: when the response arrived or the attempt ended.
         """
         self.put_many([RobotsResult(origin, status, body, fetched_at_ms)])
 
@@ -322,12 +320,12 @@ class RobotsCache:
 
     def validators(self, origins: Sequence[str]) -> dict[str, Validators]:
         """
-        Return the validators for conditional requests for the rules of each origin. Takes one round
-        trip.
+        Return validators (ETag, date) for a conditional request for each origin's robots.txt. Takes
+        one round trip.
 
-        There are none for rules that are not stored, that an older parser read, or that were
-        fetched in full longer than `politeness.robots_usable_s` ago, because these must be fetched
-        in full. Call it only for origins whose rules `get_many` returned.
+        There are none for rules that must be fetched in full: rules that are not stored, that an
+        older parser read, or that were last fetched in full more than `politeness.robots_usable_s`
+        ago. Call this only for origins whose rules `get_many` returned.
         """
         if not origins:
             return {}
@@ -345,10 +343,10 @@ class RobotsCache:
 
     def forget(self, refused: Callable[[Iterable[str]], set[str]]) -> int:
         """
-        Delete the rules of origins whose root URL is among those that `refused` returns. Returns
-        how many.
+        Delete the rules of origins if `refused` returns their root URL. Returns how many.
 
-        Scans all keys of the server. Other processes may use their memory for up to 5 s more.
+        Scans all keys of the server. Other processes may use rules from their memory for up to 5 s
+        more.
         """
         dropped = 0
         with robots_errors():

@@ -1,9 +1,9 @@
 """
-The robots engines, which are the built-in matcher and, for comparison, reppy.
+The engines that decide by robots.txt: the built-in matcher and, for comparison, reppy.
 
-The crawl only uses `BuiltinEngine` (docs/adr/0004). `ReppyEngine` receives the same rules, except
-those that reppy interprets differently or that could make it backtrack excessively. It reports how
-many it left out.
+Crawls use only `BuiltinEngine` (docs/adr/0004). `ReppyEngine` receives the same rules, except those
+that reppy interprets differently or that could make it backtrack excessively. It reports how many
+rules it left out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from aragog.crawl.politeness.robots_rules import RobotsRules, comparable_url
 from aragog.runtime.extras import has
 
 _STARS = re.compile(r"\*+")
-# reppy treats escaped wildcards as wildcards, and a `$` inside a pattern as its end.
+# reppy treats escaped wildcards as wildcards, and a `$` inside a pattern as the pattern's end.
 _DIFFERS_IN_REPPY = re.compile(r"%2[Aa4]|\$(?!\Z)")
 
 
@@ -29,12 +29,12 @@ class Opinion:
     """The result of one engine."""
 
     allowed: bool | None
-    """Whether the URL is allowed. None if the engine cannot decide this safely."""
+    """True if the URL is allowed. None if the engine cannot decide this safely."""
     reason: str
 
 
 class RobotsEngine(Protocol):
-    """Decides by parsed rules. No file or URL makes it raise."""
+    """Decides by parsed rules. Never raises, whatever the file or URL."""
 
     name: str
 
@@ -43,7 +43,7 @@ class RobotsEngine(Protocol):
 
 
 class BuiltinEngine:
-    """The engine that the crawl uses."""
+    """The engine that crawls use."""
 
     name = "builtin"
 
@@ -53,8 +53,8 @@ class BuiltinEngine:
 
 class ReppyEngine:
     """
-    reppy 0.4.14, limited to patterns with one wildcard, since two take
-    seconds and six minutes.
+    reppy 0.4.14, limited to patterns with one wildcard. Two wildcards take it seconds, six take
+    minutes.
     """
 
     name = "reppy"

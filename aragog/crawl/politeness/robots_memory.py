@@ -1,4 +1,4 @@
-"""The in-process cache of robots.txt records by origin and of rules by version."""
+"""The in-process cache of robots.txt: records by origin, and parsed rules by version."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from aragog.crawl.politeness.robots_rules import RobotsRules
 
 # A record takes about 0.5 KB.
 MAX_ORIGINS = 50_000
-# Limits of files, and of the rules in all of them. A rule with its matcher takes about 250 bytes.
+# Limits on the number of files and on the rules in all of them. A rule and its matcher take about
+# 250 bytes.
 MAX_FILES = 5_000
 MAX_RULES = 200_000
 
 
 class RobotsMemory:
     """
-    An LRU cache of records by origin and rules by version. Thread-safe.
+    An LRU cache. Thread-safe.
 
-    Origins with equal rules share them, because their records have the same version.
+    Origins with equal rules share one copy, because their records have the same version.
     """
 
     def __init__(
@@ -39,8 +40,8 @@ class RobotsMemory:
 
     def get(self, origin: str) -> tuple[RobotsRecord, RobotsRules, float] | None:
         """
-        Return the record and rules of `origin`, and when they were most recently checked. Returns
-        None if they are not cached.
+        Return the record and rules of `origin`, and when they were last checked. Returns None if
+        they are not cached.
         """
         with self._lock:
             record, checked_s = self._records.get(origin, (None, 0.0))
@@ -53,7 +54,7 @@ class RobotsMemory:
             return self._rules.get(version)
 
     def keep(self, origin: str, record: RobotsRecord, rules: RobotsRules, checked_s: float) -> None:
-        """Cache a record and its rules, which were read at `checked_s` (monotonic clock)."""
+        """Cache a record and its rules, as read at `checked_s` (monotonic clock)."""
         with self._lock:
             self._records[origin] = record, checked_s
             self._records.move_to_end(origin)

@@ -1,14 +1,15 @@
 """
-The state of an origin's rules and their record in Redis, which the robots cache stores.
+The state of an origin's rules, and the record of them that the robots cache stores in Redis.
 
-How long rules are valid follows RFC 9309, sections 2.3.1 and 2.4:
+Rules are valid as long as RFC 9309, sections 2.3.1 and 2.4, says:
 
     2xx, 4xx              good: fresh for `robots_fresh_s`, usable for `robots_usable_s`
     429, 5xx, no response nothing may be fetched, and robots.txt is requested again after
                           `robots_error_s`; older good rules stay in use as long as they are usable
 
-A record consists of a head of 37 bytes, the validators for a conditional request, and the packed,
-compressed rules. The scripts robots_get.lua and robots_put.lua read and update the head.
+A record consists of a head of 37 bytes, the validators for a conditional request (ETag, date), and
+the packed, compressed rules. The scripts robots_get.lua and robots_put.lua read and update the
+head.
 """
 
 from __future__ import annotations
@@ -26,34 +27,37 @@ from aragog.crawl.politeness.tdm_file import TdmRule
 from aragog.settings import PolitenessSettings
 
 HEAD = struct.Struct("<B8shdhdd")
-# An upper limit for the packed rules of a 500 KiB body.
+# An upper limit on the size of the packed rules from a 500 KiB body.
 MAX_PACKED_BYTES = 4 * 1024 * 1024
-# Statuses up to this one mean that there was no usable response. They encode an index into
+# Status codes up to this one mean that there was no usable response. They encode an index into
 # `FAILURES`.
 NO_STATUS = -1
 FAILURES = ("dns", "connect", "tls", "timeout", "reset", "protocol")
-"""Reasons for a missing response, as in `aragog.fetch_record.outcome.UnreachableKind`. Only append
-to this list."""
+"""
+Reasons for a missing response, as in `aragog.fetch_record.outcome.UnreachableKind`. Only append to
+it.
+"""
 # Longer validators are not stored.
 MAX_VALIDATOR_CHARS = 200
 # Maximum size of the validators in a record.
 MAX_VALIDATORS_BYTES = 1_000
-# Rules that an older parser read are fetched in full, because it may have skipped lines.
+# Rules that an older parser read are fetched in full again, because that parser may have skipped
+# lines.
 PARSER_VERSION = 3
 _LENGTH = struct.Struct("<H")
 UNREADABLE_RECORD = (struct.error, zlib.error, ValueError, TypeError, LookupError)
-"""Errors raised for a record that another version stored in another format."""
+"""The exceptions raised for a record that another version of aragog stored in another format."""
 
 
 class RulesState(Enum):
-    """How a caller should treat the rules of an origin."""
+    """What a caller should do with an origin's rules."""
 
     FRESH = "fresh"
     """Use them."""
     STALE = "stale"
     """Use them, and request a refresh."""
     MISSING = "missing"
-    """There are no rules, so fetch robots.txt first."""
+    """Fetch robots.txt first, because there are no rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +72,14 @@ class CachedRules:
     status: int | None = None
     """HTTP status of that response. None if MISSING, or if there was no response."""
     unreachable: bool = False
-    """True if nothing may be fetched because robots.txt was unreachable. Retry at `retry_at_ms`."""
+    """True if nothing may be fetched until `retry_at_ms`, because robots.txt was unreachable."""
     retry_at_ms: int | None = None
     """
     When robots.txt is requested again after an error.
     None if the most recent response was good.
     """
     failure: str | None = None
-    """Why there was no response, one of `FAILURES`. None if unknown or if there was a response."""
+    """Why there was no response (one of `FAILURES`). None if unknown or if there was a response."""
 
 
 MISSING = CachedRules(RulesState.MISSING)
@@ -104,7 +108,7 @@ class RobotsResult(NamedTuple):
     tdm: tuple[TdmRule, ...] | None = None
     """The rules of the origin's tdmrep.json, or None if it was not requested."""
     failure: str | None = None
-    """Why there is no status, one of `FAILURES`. None if there is a status or another reason."""
+    """Why there is no status (one of `FAILURES`). None if there is a status or another reason."""
 
 
 def current_state(
@@ -122,7 +126,7 @@ def current_state(
         record: its times are by the server's clock.
         rules: the rules in the record.
         settings: how long rules are valid.
-        now_ms: the time by the caller's clock, which the result also uses.
+        now_ms: the time by the caller's clock. Times in the result are by the same clock.
         ahead_ms: how far the server's clock is ahead of the caller's.
     """
     age_s = (now_ms + ahead_ms - record.fetched_at_ms) / 1000
@@ -156,12 +160,13 @@ class RobotsRecord(NamedTuple):
     version: bytes
     """An 8-byte hash of status and rules. Equal versions mean equal rules."""
     status: int
-    """Status of the response with the rules. If there was none, a negative code for the reason."""
+    """Status of the response with the rules; a negative code for the reason if there was none."""
     fetched_at_ms: float
     """When that response arrived."""
     tried_status: int
     """
-    Status of the most recent response, which may be an error after which older rules were kept.
+    Status of the most recent response. After an error, it may differ from `status`, because older
+    rules were kept.
     """
     tried_at_ms: float
     """When the most recent response arrived."""
@@ -181,7 +186,7 @@ class RobotsRecord(NamedTuple):
 
 
 def is_error(status: int | None) -> bool:
-    """Return True if a response is an error (none, 429, 5xx), which disallows everything."""
+    """Return True if a response is an error (none, 429, 5xx). Errors disallow everything."""
     return status is None or status == 429 or not 200 <= status < 500
 
 
@@ -197,7 +202,8 @@ def pack_record(
 
     Args:
         status: the status, or None if there was no response.
-        packed: the rules of a 2xx or of a tdmrep.json, from `RobotsRules.packed`; otherwise empty.
+        packed: the rules from a 2xx or a tdmrep.json, encoded by `RobotsRules.packed`; otherwise
+            empty.
         at_ms: milliseconds since the epoch.
         validators: the validators of the response.
         failure: why there was no response, one of `FAILURES`. Other values are not stored.
@@ -226,11 +232,12 @@ def _packed_validators(validators: Validators, at_ms: int) -> bytes:
 
 def unpack_validators(record: bytes, *, since_ms: float) -> Validators:
     """
-    Return the validators for a conditional request, or none if the rules must be fetched in full.
+    Return the validators for a conditional request; empty if the rules must be fetched in full.
 
     Args:
         record: at least its head and the next `MAX_VALIDATORS_BYTES` bytes.
-        since_ms: rules fetched before this time are fetched in full, even if the origin sent 304s.
+        since_ms: rules fetched before this time are fetched in full again, even after 304
+            responses.
     """
     start = HEAD.size + _LENGTH.size
     if len(record) < start or not 200 <= unpack_head(record).status < 300:

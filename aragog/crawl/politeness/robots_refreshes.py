@@ -1,8 +1,8 @@
 """
-Coordinates the refreshes of robots.txt files with claims and an index of expiring rules.
+Coordinates who refreshes which robots.txt file, with claims and an index of expiring rules.
 
-A claim prevents other workers from fetching the same robots.txt. In the meantime, the old rules
-stay in use.
+A claim keeps other workers from fetching the same robots.txt. In the meantime, the old rules stay
+in use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pinlater.redis.errors import redis_errors
 
 # A refresh that takes longer than this may be claimed again.
 CLAIM_S = 60.0
-# How long a claim may wait for its slot.
+# How long a claim may last while its request waits for a slot (its time to be sent).
 MAX_HOLD_MS = 600_000
 
 
@@ -38,14 +38,14 @@ class RobotsRefreshes:
         self._redis = client
         self._shared = shared
         self.claims = Leases(client, f"{prefix}robots.claims", CLAIM_S)
-        """The leases of origins; `RobotsCache.put` releases them."""
+        """The leases that represent claims. `RobotsCache.put` releases them."""
         self._record_prefix = f"{prefix}robots:"
         self.due_key = f"{prefix}robots.due"
-        """The key of the sorted set of origins, by when their rules must be refreshed."""
+        """The key of a sorted set: origins, by the time at which their rules must be refreshed."""
 
     def claim(self, origins: Iterable[str]) -> list[str]:
         """
-        Claim the refresh of `origins`. Returns those that the caller must now fetch.
+        Claim the refreshes of `origins`. Returns those that the caller must now fetch.
 
         The others are already claimed. Takes one round trip. A claim ends with `RobotsCache.put`,
         or after 60 s.
@@ -56,7 +56,7 @@ class RobotsRefreshes:
         return [origin for origin, grant in zip(distinct, grants, strict=True) if grant > 0]
 
     def release(self, origins: Iterable[str]) -> None:
-        """Release claims without a result, because the next slot is too far away to wait for it."""
+        """Release claims without a result, because the next slot is too far away."""
         with robots_errors():
             self.claims.release(list(origins))
 
@@ -65,7 +65,7 @@ class RobotsRefreshes:
         Extend claims until 60 s after their reserved fetch slots, given in ms from now.
 
         A process that finds such a claim waits for it (`remaining_ms`) instead of reserving another
-        slot. Claims end after 10 minutes in any case, because their message may be lost.
+        slot. Claims end after 10 minutes in any case, because the message with the job may be lost.
         """
         with robots_errors():
             for wait_ms in set(waits_ms.values()):
@@ -73,10 +73,7 @@ class RobotsRefreshes:
                 self.claims.renew(origins, min(wait_ms, MAX_HOLD_MS) / 1000 + CLAIM_S)
 
     def remaining_ms(self, origins: Sequence[str]) -> dict[str, int]:
-        """
-        Return how long until each origin is fetched, in ms;
-        0 if it is fetched now or not claimed.
-        """
+        """Return in how many ms each origin is fetched; 0 if it is fetched now or not claimed."""
         with robots_errors():
             left_s = self.claims.left_s(origins)
         waits_ms = [max(0, int((remaining_s - CLAIM_S) * 1000)) for remaining_s in left_s]
@@ -88,8 +85,8 @@ class RobotsRefreshes:
         first.
 
         The same origins are not returned again for 60 s. Rules that were not used since they were
-        fetched are left to expire. Takes three round trips per `limit` origins examined. At the
-        end, claims of killed workers are removed.
+        fetched are left to expire. Takes three round trips for each `limit` origins that it
+        examines. After the last one, it removes the claims of killed workers.
         """
         expiring = list[str]()
         before_ms += self._shared.ahead_ms()
@@ -109,10 +106,7 @@ class RobotsRefreshes:
         return expiring
 
     def _used(self, origins: Sequence[str]) -> list[str]:
-        """
-        Return the origins whose rules were used since they were fetched (the first byte of their
-        record).
-        """
+        """Return origins whose rules were used since they were fetched (a record's first byte)."""
         with self._redis.pipeline(transaction=False) as pipe:
             for origin in origins:
                 pipe.getrange(self._record_prefix + origin, 0, 0)
@@ -120,7 +114,7 @@ class RobotsRefreshes:
         return [origin for origin, flag in zip(origins, flags, strict=True) if flag == b"\x01"]
 
     def _postpone(self, in_use: Sequence[str], before_ms: int, *, idle: Iterable[str]) -> None:
-        """Return used origins again in 60 s, in case their refresh fails, and remove idle ones."""
+        """Return used origins again in 60 s, in case their refresh fails. Remove idle ones."""
         due_at_ms = max(before_ms, self._shared.server_now_ms()) + int(CLAIM_S * 1000)
         with self._redis.pipeline(transaction=False) as pipe:
             if names := sorted(idle):

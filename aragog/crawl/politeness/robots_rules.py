@@ -1,5 +1,5 @@
 """
-The rules of a robots.txt file, which decide which URLs a user agent may fetch.
+The rules of a robots.txt file: which URLs a user agent may fetch.
 
 They follow RFC 9309, and Google's parser where the RFC is silent or real files deviate from it.
 `aragog.crawl.politeness.robots_cache` stores them. No input raises an error. Delays are in seconds.
@@ -47,7 +47,8 @@ _PRODUCT_END = re.compile(r"[/(]")
 
 class RobotsRules:
     """
-    The rules of one robots.txt. Immutable and thread-safe. Pickling drops the cached matchers.
+    The rules of one robots.txt. Immutable and thread-safe. Pickled rules do not include the cached
+    matchers.
 
     `parse` reads a file; `rules_for_status` maps any response for robots.txt to rules.
     """
@@ -64,7 +65,10 @@ class RobotsRules:
         self._lines = lines or RobotsLines()
         self._whole = whole
         self.agent = agent
-        """The product token whose groups were kept in addition to `*`. None if all were kept."""
+        """
+        The product token whose groups were kept in addition to those for `*`. None if all were
+        kept.
+        """
         self.tdm = tdm
         """The rules of the site's tdmrep.json, or None if it was not requested."""
         self._tdm_rules = TdmRules(tdm) if tdm else None
@@ -76,7 +80,7 @@ class RobotsRules:
         """
         Parse `body`, of which only the first 500 KiB are read, up to the end of a line.
 
-        Takes about 1 ms for 800 rules. The matcher of an agent is built on first use.
+        Takes about 1 ms for 800 rules. An agent's matcher is built on first use.
 
         Args:
             body: the file.
@@ -92,7 +96,7 @@ class RobotsRules:
         return RobotsRules(self._lines, self._whole, self.agent, tdm)
 
     def packed(self) -> bytes:
-        """Return the rules as JSON for `unpack`, without comments and unknown lines."""
+        """Return the rules as JSON, for `unpack`. Comments and unknown lines are not included."""
         lists: dict[int, list[Rule]] = {}
         for groups in self._lines.groups.values():
             lists.update((id(rules), rules) for rules in groups)
@@ -142,7 +146,7 @@ class RobotsRules:
 
     @property
     def size(self) -> int:
-        """The number of rules, which limits the in-process cache."""
+        """The number of rules. The in-process cache limits their total."""
         lines = self._lines
         lists = {id(g): len(g) for groups in lines.groups.values() for g in groups}
         lists |= {id(g): len(g) for groups in lines.usage.values() for g in groups}
@@ -150,12 +154,12 @@ class RobotsRules:
 
     @classmethod
     def allow_all(cls, reason: str) -> RobotsRules:
-        """Return rules that allow everything, with the reason for display."""
+        """Return rules that allow everything, and give this reason for display."""
         return cls(whole=(True, reason))
 
     @classmethod
     def disallow_all(cls, reason: str) -> RobotsRules:
-        """Return rules that allow only robots.txt itself, with the reason for display."""
+        """Return rules that allow only robots.txt itself, and give this reason for display."""
         return cls(whole=(False, reason))
 
     @property
@@ -169,7 +173,7 @@ class RobotsRules:
 
         Args:
             user_agent: a product token (`aragog`) or a full User-Agent header.
-            url: a URL in any spelling. Only its path and query matter.
+            url: a URL in any form. Only its path and query matter.
         """
         path = path_of(url)
         if path == "/robots.txt":
@@ -187,8 +191,8 @@ class RobotsRules:
 
     def refusal(self, user_agent: str, *spellings: str) -> str | None:
         """
-        Return why `user_agent` may not fetch one of these spellings, or None if it
-        may fetch all.
+        Return why `user_agent` may not fetch one of these forms of a URL, or None if it may fetch
+        all.
         """
         for url in spellings:
             if not self.allows(user_agent, url):
@@ -196,7 +200,7 @@ class RobotsRules:
         return None
 
     def explain(self, user_agent: str, url: str) -> str:
-        """Return one line that names the rule that decides on `url`, with its line number."""
+        """Return one line of text that names the deciding rule for `url` and its line number."""
         path = path_of(url)
         if path == "/robots.txt":
             return "allowed: robots.txt itself is always allowed"
@@ -220,15 +224,14 @@ class RobotsRules:
         """
         Return what the file states about the use of `url`, with the line of each statement.
 
-        Includes the statements of the site's tdmrep.json, if it was read, and the note
-        `TDM_FILE_READ`.
+        If the site's tdmrep.json was read, includes its statements and the note `TDM_FILE_READ`.
 
         In each syntax, the rule with the longest matching path applies, as with Allow and Disallow.
         Lines with equal paths apply together.
 
         Args:
             user_agent: the agent whose group applies.
-            url: a URL in any spelling.
+            url: a URL in any form.
             drafts: the draft standards to read (`aragog.pages.preferences.DRAFTS`).
         """
         lines = self._lines
@@ -263,7 +266,7 @@ class RobotsRules:
         drafts: Collection[str],
         *spellings: str,
     ) -> str | None:
-        """Return the line that forbids one of the purposes for one of the spellings, or None."""
+        """Return the line that forbids a purpose for one of these forms of a URL, or None."""
         if not purposes:
             return None
         for url in spellings:
@@ -275,13 +278,13 @@ class RobotsRules:
         """
         Return the seconds between two requests, from Crawl-delay and Request-rate.
 
-        Uses the agent's own group, or else `*`. Returns the longest of several values, or None if
-        there are none. The caller applies the cap.
+        Uses the agent's own group, or else the group for `*`. Returns the longest of several
+        values, or None if there are none. The caller applies the maximum.
 
         Args:
             user_agent: the agent whose group applies.
-            at_s: seconds since the epoch, for Request-rate lines with times. If None, all of them
-                apply.
+            at_s: the time, in seconds since the epoch, for Request-rate lines that apply at certain
+                hours. If None, all of them apply.
         """
         group = self._group(user_agent)
         delay_s = self._lines.delay_s(group)
@@ -301,10 +304,10 @@ class RobotsRules:
 
     def visit_wait_s(self, user_agent: str, at_s: float) -> float:
         """
-        Return the seconds until the Visit-time of the agent's group starts; 0.0 if it has started.
+        Return the seconds until the Visit-time of the agent's group starts; 0.0 if it is now.
 
         A span shorter than `MIN_VISIT_MIN` is extended to that length, because no site can be
-        fetched in one minute per day. If there are several spans, any of them applies.
+        fetched in one minute per day. If there are several spans, one of them is enough.
 
         Args:
             user_agent: the agent whose group applies.
@@ -358,7 +361,7 @@ _SYNTAXES = (
 
 def rules_for_status(status: int | None, body: bytes = b"") -> RobotsRules:
     """
-    Map a response for robots.txt to rules (RFC 9309, section 2.3.1).
+    Map the response to a request for robots.txt to rules (RFC 9309, section 2.3.1).
 
     After a 2xx, the rules in the body apply. After a 5xx, a 429 or no response (DNS, connection,
     timeout), nothing is allowed. After anything else (4xx, failed redirects), everything is.
@@ -391,10 +394,7 @@ def product_token(user_agent: str) -> str:
 
 
 def comparable_url(url: str) -> str:
-    """
-    Return the part of an absolute URL that rules are matched against: normalized
-    path and query.
-    """
+    """Return the part of an absolute URL that is compared with rules: normalized path and query."""
     return comparable_path(path_of(url))
 
 

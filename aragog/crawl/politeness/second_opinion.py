@@ -1,11 +1,11 @@
 """
-Compares our robots.txt parser with reppy, on a sample of the files that a running crawl fetches.
+Compares our robots.txt parser with reppy, on a sample of the files that a crawl fetches.
 
-If reppy is installed, both parse the same bytes and decide on the same paths: `/`, and one path
-per rule of our group. Differences are counted, and the file is saved with both results for a person
-to review. The crawl itself only follows our parser. Two kinds of files are skipped: files with
-several wildcards in a line, which can take reppy minutes (`robots_engines`), and files with
-anything but printable ASCII, because reppy is C++ code that is no longer maintained.
+If reppy is installed, both parse the same bytes and decide about the same paths: `/`, and one path
+per rule of our group. Differences are counted, and the file is saved with both results, so that a
+person can review them. The crawl itself follows only our parser. Two kinds of files are skipped.
+Files with several wildcards in one line can take reppy minutes (`robots_engines`). Files with
+anything but printable ASCII are too risky, because reppy is C++ code that is no longer maintained.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_LINE_BYTES = 2_048
 MAX_PATHS = 50
 _NOT_PRINTABLE = re.compile(rb"[^\t\n\r -~]")
 MAX_FILES = 200
-"""How many differences are saved. Further ones are only counted."""
+"""How many differences are saved. Any more are only counted."""
 
 
 class Difference(NamedTuple):
@@ -42,8 +42,8 @@ class Difference(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class SecondOpinion:
     """
-    Compares the parsers. Thread-safe. Can be repeated, because a file is always saved under the
-    same name.
+    Compares the parsers. Thread-safe. Calls are safe to repeat, because a file is always saved
+    under the same name.
 
     Args:
         share: the share of files to compare, from 0 to 1.
@@ -67,7 +67,7 @@ class SecondOpinion:
         return bool(disagreements)
 
     def _keep(self, origin: str, body: bytes, disagreements: Sequence[Difference]) -> None:
-        """Save the file and the differences. If the disk is full, only these are lost."""
+        """Save the file and the differences. Disk errors affect nothing else."""
         stem = self.folder / hashlib.sha256(body).hexdigest()[:16]
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -84,17 +84,14 @@ class SecondOpinion:
 
 
 def is_safe(body: bytes) -> bool:
-    """
-    Return True if reppy can read a file in bounded time, because it has at most one wildcard per
-    line.
-    """
+    """Return True if reppy can read a file in bounded time (at most one wildcard per line)."""
     if len(body) > MAX_BYTES or _NOT_PRINTABLE.search(body):
         return False
     return all(line.count(b"*") <= 1 and len(line) <= MAX_LINE_BYTES for line in body.splitlines())
 
 
 def differences(origin: str, body: bytes, user_agent: str) -> list[Difference]:
-    """Return the tested URLs of an origin about which the two parsers disagree."""
+    """Return those of an origin's tested URLs about which the two parsers disagree."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from reppy.robots import Robots  # noqa: PLC0415 - an extra, and slow to import

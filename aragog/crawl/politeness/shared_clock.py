@@ -1,11 +1,11 @@
 """
-The time of a server, for machines whose own clock may be wrong or change while aragog runs.
+A server's time, for machines whose own clock may be wrong or may be changed while aragog runs.
 
-Times that one worker writes and another compares must come from one clock, because a page that
-looks older than the stored one is dropped. Here, the server's time is this machine's monotonic
-clock, which is never adjusted, plus an offset. The error of the offset is at most half the round
-trip of its measurement (Cristian 1989), and the offset is measured again every minute. So changes
-to this machine's wall clock have no effect.
+Times that one worker writes and another compares must come from one clock: a page that looks older
+than the stored one is dropped. Here, the server's time is this machine's monotonic clock, which is
+never adjusted, plus an offset. The offset is measured again every minute. Its error is at most half
+the round trip of the measurement (Cristian 1989). So changes to this machine's wall clock have no
+effect.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from aragog.errors import TRANSIENT
 from aragog.runtime.clock import Clock
 
 STEP_MS = 1000
-"""If the wall clock jumps by this much relative to the monotonic clock, the offset is measured
-again, because the monotonic clock stops while a machine sleeps."""
+"""
+If the wall clock jumps by this much relative to the monotonic clock, the offset is measured again:
+the machine may have slept, which stops the monotonic clock.
+"""
 CHECK_EVERY_S = 60.0
-"""Quartz clocks drift by up to 100 ppm: 6 ms in this time."""
+"""How often the offset is measured. Quartz clocks drift by up to 100 ppm: 6 ms in this time."""
 RECHECK_S = 1.0
 """How soon to measure again after a failure or an inaccurate measurement."""
 ACCURATE_BOUND_MS = 25.0
 MAX_READINGS = 5
-"""How many times to read the server's time per measurement. The most accurate reading is used."""
+"""How often to read the server's time for one measurement. The most accurate reading is used."""
 
 log = logging.getLogger(__name__)
 
@@ -46,8 +48,8 @@ class SharedClock:
 
     Args:
         clock: the local clock.
-        server_ms: returns the server's time in ms since the epoch. Exceptions propagate from the
-            first measurement, and are logged in later ones.
+        server_ms: returns the server's time in ms since the epoch. In the first measurement, its
+            exceptions propagate. In later ones, they are logged.
         name: the name of the server in the log.
     """
 
@@ -64,21 +66,18 @@ class SharedClock:
         """
         Return the server's time, in ms since the epoch.
 
-        Queries the server on the first call, and then once per minute.
+        Asks the server on the first call, and then once per minute.
         """
         offset = self._current_offset()
         return int(self._clock.monotonic_s() * 1000 + offset.ms)
 
     def ahead_ms(self) -> int:
-        """
-        Return how many ms the server's time is ahead of the local clock;
-        negative if it is behind.
-        """
+        """Return how many ms the server's time is ahead of the local clock; may be negative."""
         return self.server_now_ms() - self._clock.now_ms()
 
     def bound_ms(self) -> float:
         """
-        Return the largest possible error of the time in ms, not counting the drift since the last
+        Return the largest possible error of the time in ms, without the drift since the last
         measurement.
         """
         return self._current_offset().bound_ms
@@ -154,7 +153,7 @@ class SharedClock:
 
 class ServerTime:
     """
-    A clock with the time of a server, which is the same on all machines even if their own clocks
+    A clock that shows a server's time. So it is the same on all machines, even if their own clocks
     are wrong.
     """
 

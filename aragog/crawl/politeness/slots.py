@@ -1,5 +1,5 @@
 """
-Inputs and results of the limiter, and its state for one domain.
+The limiter's inputs and results, and its state for one domain. A slot is a time to send.
 
 `…_us` values are microseconds: times since the epoch by the limiter node's clock, or durations.
 Milliseconds would be too coarse, because the interval at 30 requests/s is 33.3 ms, so rounding
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 STATE = struct.Struct("<ddiIIHBIIIB")
-# This value and the next three must equal those in lua/prelude.lua. Latency alone never makes an
+# This value and the next three must be the same as in lua/prelude.lua. Latency alone never makes an
 # interval longer than this.
 MAX_LATENCY_INTERVAL_US = 10_000_000.0
-# A domain's usual latency is known after this many responses.
+# A domain's usual latency counts as known after this many responses.
 _MIN_RESPONSES = 8
 # A step of the latency factor.
 _LATENCY_STEP = math.log(100) / 255
@@ -25,10 +25,10 @@ _FINE, _MIDDLE = 8192, 512
 # Shorter latencies are rounded up to this. A server that takes 20 ms instead of 10 is not
 # overloaded, and the measurement includes delays in our own process.
 MIN_LATENCY_MS = 50.0
-# A permit is requested this early, so that the response arrives in time.
+# A permit is requested this long before it is needed, so that the response arrives in time.
 PERMIT_LEAD_US = 3_000
 Verdict = Literal["go", "wait", "late"]
-# Ordered by their numbers in acquire_permit.lua.
+# In the order of their numbers in acquire_permit.lua.
 VERDICTS: tuple[Verdict, ...] = ("go", "wait", "late")
 
 
@@ -39,13 +39,13 @@ class SlotRequest:
     key: str
     """The domain's key, from `Limiter.key_for`."""
     crawl_delay_s: float | None = None
-    """Crawl-delay of robots.txt in seconds. The configured cap applies to it."""
+    """Crawl-delay of robots.txt in seconds. The configured maximum applies to it."""
     within_ms: int | None = None
     """The longest acceptable wait for the slot; `politeness.horizon_s` if None."""
     urgent: bool = False
     """True to go ahead of all requests to the domain that are not urgent."""
     for_other_process: bool = False
-    """True if another process will use the slot, which then gets no pre-granted permit."""
+    """True if another process will use the slot. Then it gets no pre-granted permit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +56,24 @@ class Slot:
     at_us: float
     """The time of the slot, in µs since the epoch."""
     wait_ms: int
-    """How long after the limiter's response the slot is, rounded up. 0 means now."""
+    """Time from the limiter's response to the slot, rounded up. 0 means now."""
     interval_us: float
     """The interval between two requests, without the backoff factor."""
     token: int
-    """Identifies the owner of this slot in permit requests."""
+    """Identifies the slot's owner in requests for permits."""
     pre_granted_until_us: float = 0.0
     """When its pre-granted permit expires. 0 if a permit must be requested."""
     urgent: bool = False
-    """True if it gets its permit before slots that are not urgent."""
+    """True if this slot gets its permit before slots that are not urgent."""
     node: str = ""
-    """The limiter node whose clock defines these times. Empty for the node of its domain."""
+    """The limiter node by whose clock these times are. Empty means the node of the domain."""
 
     @property
     def request_at_us(self) -> float:
         """
-        When the sender requests the permit: early enough for the response to arrive by the slot. An
-        urgent sender requests it one interval earlier, ahead of other senders for the same time.
+        When the sender requests the permit: so early that the response arrives by the time of the
+        slot. An urgent sender requests it one interval earlier, before other senders for the same
+        time.
         """
         return self.at_us - max(PERMIT_LEAD_US, self.interval_us if self.urgent else 0.0)
 
@@ -110,20 +111,20 @@ class DomainReport:
     next_slot_at_ms: int | None
     """The time of the next slot. None if a request may be sent now."""
     backlog_ms: int
-    """How long the reserved slots and waiting requests take at the current rate."""
+    """How long it takes to send all reserved and waiting requests at the current rate."""
     backoff_factor: float
     """The factor by which errors lengthen the interval. 1.0 is the full rate."""
     errors_in_a_row: int
     max_concurrent: int | None
     """The limit on concurrent requests; None if unlimited."""
     stopped: bool = False
-    """True if an operator stopped it. No requests are sent until it is resumed."""
+    """True if an operator stopped the domain. No requests are sent until it is resumed."""
     quiet_ms: int = 0
-    """How much longer its quiet hours last. 0 if it has none now."""
+    """How much longer the current quiet hours last. 0 if there are none now."""
     waiting: int = 0
-    """How many requests wait in its line."""
+    """How many requests wait in the domain's queue (`lines`)."""
     paused_ms: int = 0
-    """How much longer it is paused because of a 429 or 503."""
+    """How much longer the domain is paused because of a 429 or 503."""
     latency_factor: float = 1.0
     """The factor by which slow responses lengthen the interval; 1.0 if they are not slow. Only the
     larger of this factor and the backoff factor applies."""
@@ -133,7 +134,7 @@ class DomainReport:
     """The domain's usual latency. None until it is known."""
 
     def interval_us(self, interval_us: float) -> float:
-        """Return the actual interval, given the interval by the domain's rate or Crawl-delay."""
+        """Return the actual interval, given the one from the domain's rate or Crawl-delay."""
         return slowed_us(interval_us, self.backoff_factor, self.latency_factor)
 
 
@@ -156,14 +157,14 @@ class DomainState(NamedTuple):
     errors_in_a_row: int = 0
     """Number of consecutive errors."""
     behind_us: int = 0
-    """How far the last urgent slot is before `planned_us`, at most 4,294 s."""
+    """How long before `planned_us` the last urgent slot is, at most 4,294 s."""
     means: int = 0
     """Bit fields: usual latency (16), latency of the most recent responses (12), number of
     responses (4)."""
     spread: int = 0
-    """Bit fields: difference of consecutive responses (12), servers (12), last latency (8)."""
+    """Bit fields: difference between consecutive responses (12), servers (12), last latency (8)."""
     latency_steps: int = 0
-    """The latency factor in steps. 0 if latency does not slow the domain down."""
+    """The latency factor, in steps. 0 if latency does not slow the domain down."""
 
     @property
     def latency_factor(self) -> float:

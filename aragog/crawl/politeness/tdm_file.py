@@ -1,9 +1,9 @@
 """
-Parses /.well-known/tdmrep.json, which reserves paths of a site from text and data mining.
+Parses /.well-known/tdmrep.json, which excludes paths of a site from text and data mining.
 
 Implements the TDM Reservation Protocol (W3C Community Group), section "TDM File on the Origin
-Server". Patterns are written as in robots.txt, and the first matching rule applies. If other rules
-have the same pattern, the strictest of them applies.
+Server". Patterns are written as in robots.txt, and the first matching rule applies. If several
+rules have the same pattern, the strictest of them applies.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _VALUES = {0: "0", 1: "1", "0": "0", "1": "1"}
 
 
 def covers_any(purposes: Collection[str]) -> bool:
-    """Return True if the file, which reserves uses by models, covers one of these purposes."""
+    """Return True if the file covers one of these purposes. It reserves use by AI models."""
     return AI_INPUT in purposes or AI_TRAIN in purposes
 
 
@@ -34,15 +34,15 @@ class TdmRule(NamedTuple):
     pattern: str
     """A path pattern, as in robots.txt."""
     reservation: str
-    """`0`, `1`, or empty for any other value, which has no effect."""
+    """`0`, `1`, or empty for any other value. Other values have no effect."""
     policy: str
-    """URL of the conditions, or empty."""
+    """URL of the conditions for use, or empty."""
     number: int
-    """Its position in the file, from 1. 0 stands for a file that could not be read."""
+    """The rule's position in the file, from 1. 0 stands for a file that could not be read."""
 
     @property
     def where(self) -> str:
-        """Where the statement was found, for messages."""
+        """Where the statement is, for messages."""
         if not self.number:
             return f"{TDM_PATH} could not be read, so"
         return f"{TDM_PATH} rule {self.number} ({self.pattern[:100]})"

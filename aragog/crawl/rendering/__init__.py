@@ -5,5 +5,5 @@ Public:
 
     renderer  renders pages from ordinary threads
     browser   starts Chromium and limits its processes
-    models    the input and the result of a rendering
+    models    the input and the result of rendering a page
 """

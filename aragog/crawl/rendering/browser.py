@@ -1,8 +1,8 @@
 """
 Finds Chromium, starts it without network access, and limits its memory.
 
-The browser cannot resolve names, and its proxy does not exist, so neither pages nor Chromium itself
-can send a request. `page` supplies all responses.
+The browser cannot resolve names, and its proxy does not exist. So neither pages nor Chromium itself
+can send a request. The module `page` supplies all responses.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STOP_TIMEOUT_S = 5.0
 # Only these environment variables are passed to Chromium. Others may contain passwords.
 ENVIRONMENT_VARIABLES = ("HOME", "LANG", "PATH")
 FOLDER_PREFIX = "aragog-"
-# Chromium creates this socket in its folder, which is named with the prefix above and 8 letters.
+# Chromium creates this socket in its folder, whose name is the prefix above and 8 letters.
 SOCKET_IN_FOLDER = "/org.chromium.Chromium.XXXXXX/SingletonSocket"
 NO_NETWORK_FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND",
@@ -46,7 +46,7 @@ NO_NETWORK_FLAGS = (
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
 NO_OUTPUT_FLAGS = (
-    "--blink-settings=imagesEnabled=false",  # images cause neither requests nor error events
+    "--blink-settings=imagesEnabled=false",  # images then cause neither requests nor error events
     "--disable-gpu",
     "--disable-remote-fonts",
     "--mute-audio",
@@ -117,7 +117,7 @@ class Browser:
                 chromium_sandbox=settings.sandbox,
                 timeout=0,
                 env=_environment(folder),
-                # The worker still finishes its page after a signal, so the browser must ignore the
+                # After a signal, the worker still finishes its page, so the browser must ignore the
                 # signal.
                 handle_sigint=False, handle_sigterm=False, handle_sighup=False,
             )  # fmt: skip
@@ -176,15 +176,15 @@ def _limit_memory(pid: int, max_bytes: int) -> None:
     """
     Limit the memory of the browser's processes. Child processes inherit the limit.
 
-    The driver, which stores the console messages of pages, may grow by the same amount.
+    The driver stores the console messages of pages. It may grow by the same amount.
     """
     for process in _descendants(pid):
         with suppress(OSError):
             resource.prlimit(process, resource.RLIMIT_DATA, (max_bytes, max_bytes))
     with suppress(OSError):
         for process in _processes_between(pid, os.getpid()):
-            # Added to the current size, because V8 reserves over half a gigabyte but uses little of
-            # it.
+            # The limit is added to the current size, because V8 reserves over half a gigabyte but
+            # uses little of it.
             limit = _data_bytes(process) + max_bytes
             resource.prlimit(process, resource.RLIMIT_DATA, (limit, limit))
 
@@ -204,10 +204,7 @@ def _descendants(pid: int) -> Iterator[int]:
 
 
 def _processes_between(pid: int, ancestor: int) -> Iterator[int]:
-    """
-    Yield the processes between a process and its ancestor: the driver, and a shell if
-    there is one.
-    """
+    """Yield the processes between a process and its ancestor: the driver, and possibly a shell."""
     with suppress(OSError, ValueError):
         while (pid := _parent_pid(pid)) not in (ancestor, 1):
             yield pid

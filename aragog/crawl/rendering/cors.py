@@ -1,4 +1,4 @@
-"""Decides which responses, and which of their headers, the scripts of a page may read."""
+"""Decides which responses a page's scripts may read, and which of their headers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from aragog.errors import InvalidUrl
 from urlspelling.domain import origin
 
 ALLOW_ORIGIN = "access-control-allow-origin"
-# Headers that affect how a body is read or what a script may do, and headers of APIs. This must
-# never include cookies.
+# Headers that affect how a body is read or what a script may do, and headers that APIs use. This
+# must never include cookies.
 VISIBLE_HEADERS = frozenset(
     {
         "access-control-expose-headers", "content-language", "content-security-policy",
@@ -32,14 +32,14 @@ def cors_headers(page_origin: str) -> dict[str, str]:
     """
     Return the CORS headers of a readable response.
 
-    Unreadable responses are made to fail, because Playwright lets pages read responses without CORS
-    headers.
+    Unreadable responses are made to fail, because with Playwright, pages can read even responses
+    without CORS headers.
     """
     return {ALLOW_ORIGIN: page_origin, "access-control-allow-credentials": "true"}
 
 
 def visible_headers(headers: Headers) -> dict[str, str]:
-    """Return the headers that a page may read, by lower-case name."""
+    """Return the headers that a page's scripts may read, by lower-case name."""
     visible: dict[str, str] = {}
     for name, value in headers:
         lower_name = name.lower()

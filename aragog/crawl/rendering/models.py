@@ -1,4 +1,4 @@
-"""The input and the result of a rendering."""
+"""The input and the result of rendering a page."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ class PlainPage:
 
 @dataclass(frozen=True, slots=True)
 class ResourceRequest:
-    """A GET request by a script of the page, for a script or data."""
+    """A GET request from a page, for a script or for data."""
 
     url: str
-    """The absolute URL as the page spelled it, without a fragment."""
+    """The absolute URL as the page wrote it, without a fragment."""
     accept: str
     """The Accept header."""
     origin: str | None
-    """The origin for the CORS check; None if any page may use the response."""
+    """The origin for the CORS check. None if any page may use the response."""
     until_s: float
     """The page's deadline, on the monotonic clock."""
     purposes: str | None = None
-    """The purposes of the page's crawl, from its job; None for those in the settings."""
+    """The purposes of the page's crawl, from its job. None for those in the settings."""
     crawl: int = 0
-    """The number of the page's crawl; 0 if it has none."""
+    """The number of the page's crawl. 0 if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,16 @@ class Rendered:
     """The document after its scripts ran."""
 
     html: bytes
-    """UTF-8 with a byte order mark, because the charset in the response's headers no longer
-    applies."""
+    """
+    The document in UTF-8, with a byte order mark, because the charset in the response's headers no
+    longer applies.
+    """
     requests: int
     """How many scripts and data resources the page requested, including refused ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotRendered:
-    """The page could not be rendered, and the page itself is the cause."""
+    """The page could not be rendered, and the cause is the page itself."""
 
     reason: str

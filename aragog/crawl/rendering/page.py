@@ -34,11 +34,12 @@ from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
 
-# The same number of concurrent requests as browsers make to one host.
+# As many concurrent requests as browsers send to one host.
 MAX_CONCURRENT_REQUESTS = 6
 # A page that is still busy at its deadline gets this much more time to return its DOM.
 GRACE_PERIOD_S = 3.0
-# Longer Accept headers of scripts need CORS ("CORS-safelisted request-header" in Fetch).
+# If a script sets a longer Accept header, it needs CORS ("CORS-safelisted request-header" in
+# Fetch).
 MAX_ACCEPT_CHARS = 128
 SERVED_TYPES = frozenset({"script", "xhr", "fetch"})
 BOM = b"\xef\xbb\xbf"
@@ -106,8 +107,8 @@ class PageRun:
             async with asyncio.timeout(self._remaining_s() + GRACE_PERIOD_S):
                 result = await self._render(chromium)
         except (Error, TimeoutError) as error:
-            # If our fetch failed, a missing DOM is not the page's fault: its scripts may have been
-            # waiting for the resource in a loop.
+            # If our fetch failed, it is not the page's fault if it returns no DOM: its scripts may
+            # have been waiting for the resource in a loop.
             if self._failure is not None:
                 raise self._failure from error
             raise
@@ -122,7 +123,7 @@ class PageRun:
             accept_downloads=False,
             service_workers="block",
             user_agent=self._user_agent,
-            viewport={"width": 1280, "height": 4096},  # tall, to load content below the fold
+            viewport={"width": 1280, "height": 4096},  # tall, so that content below the fold loads
         )
         try:
             await context.route("**/*", self._route)
@@ -144,7 +145,7 @@ class PageRun:
                     await context.close()
 
     async def _read_when_idle(self, page: Page) -> Rendered | NotRendered:
-        """Read the DOM when the page makes no more requests, or at its deadline."""
+        """Read the DOM once the page sends no more requests, or at its deadline."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._remaining_s()):
                 with suppress(Error):  # raised if the page's scripts try to navigate away
@@ -229,7 +230,7 @@ class PageRun:
         url = urldefrag(request.url).url
         request_origin = request.headers.get("origin")
         if request_origin is None and request.resource_type != "script":
-            request_origin = self._origin  # unlike scripts, data from other origins needs CORS
+            request_origin = self._origin  # data from other origins needs CORS, unlike scripts
         accept = request.headers.get("accept", "*/*")[:MAX_ACCEPT_CHARS]
         return ResourceRequest(url, accept, request_origin, self._until_s)
 

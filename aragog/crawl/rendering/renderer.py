@@ -1,10 +1,10 @@
 """
 Renders pages from ordinary threads. Each thread has its own event loop and browser.
 
-A page that hangs or crashes its browser therefore affects no other page. A thread starts its
-browser with the first page, and replaces it after `rendering.pages_per_browser` pages and after
-each page that failed. The browser ends with the worker, even if the worker is killed: Chromium
-exits when its pipe to the driver closes, and the driver exits when its pipe to the worker closes.
+So a page that hangs or crashes its browser affects no other page. A thread starts its browser for
+the first page, and replaces it after `rendering.pages_per_browser` pages and after each page that
+failed. The browser ends with the worker, even if the worker is killed: Chromium exits when its pipe
+to the driver closes, and the driver exits when its pipe to the worker closes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 class Renderer:
     """
-    Renders pages. Thread-safe; must not be used across a fork.
+    Renders pages. Thread-safe. Must not be used across a fork.
 
     Args:
         settings: the browser and the limits.

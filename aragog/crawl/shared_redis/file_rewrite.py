@@ -1,4 +1,4 @@
-"""Rewrites a Redis server's append-only file, which removes deleted data from it."""
+"""Rewrites a Redis server's append-only file. This removes deleted data from the file."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class FileRewrite:
     """
     Starts rewrites of the append-only file.
 
-    Data that was deleted while a rewrite runs may still be in the new file, and the server refuses
-    to start a second rewrite until the first one ends. Therefore, a request stays in Redis until a
-    rewrite has started after it.
+    Data that is deleted during a rewrite may still be in the new file, and the server refuses to
+    start a second rewrite until the first one ends. So a request is kept in Redis until a rewrite
+    has started after the request.
 
     Every call raises `BrokerUnavailable` if Redis does not respond.
     """

@@ -7,7 +7,7 @@ clock. A lease that its holder has renewed is *confirmed*. An unconfirmed lease 
 early, because its holder probably died.
 
 All leases of one kind are fields of one hash and take 80 bytes each. A scan removes expired ones.
-`zengraph.records.CellLeases` does the same for rows of the store.
+`zengraph.records.CellLeases` provides similar leases for rows of the store.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import redis
 from pinlater.redis.scripts import LuaScript, load_script
 
 HELD, UNCONFIRMED = 0, -1
-"""Results of `acquire` if another process holds the lease: confirmed, or not confirmed yet."""
+"""Results of `acquire` if another process holds the lease, confirmed or not confirmed yet."""
 _GRANTS = {ord("0"): HELD, ord("?"): UNCONFIRMED} | {ord(str(n)): n for n in range(1, 10)}
 
 
 def field(name: str) -> bytes:
-    """Return the field name of a lease, which is a hash of 16 bytes, as long as a URL key."""
+    """Return the field name of a lease: a hash of 16 bytes, as long as a URL key."""
     return sha256(name.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
@@ -38,11 +38,11 @@ class Leases:
 
     Args:
         client: a client of the server that stores the leases.
-        key: the key of their hash.
+        key: the key of the hash.
         lease_s: how long an acquired lease lasts.
-        patience_s: how long an unconfirmed lease excludes others. None means until it expires, and
-            0 means that any `acquire` takes it over.
-        fenced: if True, count how many times a lease was acquired since it was last released.
+        patience_s: how long an unconfirmed lease cannot be taken over. None means until it expires,
+            and 0 means that any `acquire` takes it over.
+        fenced: if True, count how many times a lease has been acquired since its last release.
     """
 
     client: redis.Redis
@@ -54,11 +54,11 @@ class Leases:
     def acquire(self, names: Sequence[str], *, renewed_s: float = 0.0) -> list[int]:
         """
         Acquire leases. Returns one number per name, in order: the fencing token (1 to 9) if
-        acquired, `HELD`, or `UNCONFIRMED` if the holder has not renewed the lease yet.
+        acquired, `UNCONFIRMED` if the holder has not renewed the lease yet, otherwise `HELD`.
 
-        The fencing token is higher than that of all earlier holders since the last release, up to
-        9. Without `fenced` it is always 1. Confirmed leases that expire within `renewed_s` are
-        taken over.
+        The fencing token is higher than the tokens of all holders since the last release, up to 9.
+        Without `fenced` it is always 1. Confirmed leases that expire within `renewed_s` are taken
+        over.
         """
         if not names:
             return []
@@ -76,8 +76,8 @@ class Leases:
 
     def renew(self, names: Sequence[str], lease_s: float) -> int:
         """
-        Renew leases for `lease_s` from now. Returns how many existed;
-        released ones stay released.
+        Renew leases for `lease_s` from now. Returns how many existed. Released leases stay
+        released.
         """
         if not names:
             return 0
@@ -103,7 +103,7 @@ class Leases:
         return [max(0.0, _until_s(value) - now) for value in values]
 
     def count(self) -> int:
-        """Return the number of leases, including expired ones that were not removed yet."""
+        """Return the number of leases, including expired ones that have not been removed yet."""
         return int(self.client.hlen(self.key))
 
     def sweep(self) -> int:

@@ -1,8 +1,8 @@
 """
-One Redis server, or several that share keys by consistent hashing.
+One Redis server, or several servers that share keys by consistent hashing.
 
-A new server takes over 1/N of the keys, but not their values: values on the other servers are no
-longer read. The limiter moves its state itself (docs/adr/0085).
+A new server takes over 1/N of the keys, but not their values. The old values stay on the other
+servers and are no longer read. The limiter moves its state itself (docs/adr/0085).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class RedisNodes:
     Clients for all servers, and the server of each key.
 
     Args:
-        clients: clients by URL. All processes must use the same URLs with the same first one; the
+        clients: clients by URL. All processes must use the same URLs, with the same one first. The
             order of the others does not matter.
     """
 
@@ -34,7 +34,7 @@ class RedisNodes:
 
     @classmethod
     def connect(cls, urls: Sequence[str], open_client: Callable[[str], redis.Redis]) -> RedisNodes:
-        """Return nodes for these URLs. `open_client` creates each client."""
+        """Return the nodes for these URLs. `open_client` creates each client."""
         return cls({url: open_client(url) for url in urls})
 
     @classmethod
@@ -68,7 +68,7 @@ class RedisNodes:
 
 class Ring:
     """
-    Assigns keys to nodes. The order of the nodes does not matter.
+    Assigns keys to nodes by consistent hashing. The order of the nodes does not matter.
 
     Args:
         nodes: URLs of the servers.

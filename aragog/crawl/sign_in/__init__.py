@@ -1,8 +1,8 @@
 """
-Signs in with a form to sites that the operator owns.
+Signs in, with a form, to sites that the operator owns.
 
 Public:
 
     forms     `SignInForm`: the fields that a browser would send
-    sessions  `Sessions`: cookies of an origin for one crawl, in Redis
+    sessions  `Sessions`: an origin's cookies for one crawl, in Redis
 """

@@ -1,4 +1,4 @@
-"""Finds and fills in the forms of a page as browsers do (HTML, 4.10.21)."""
+"""Finds a page's forms and fills them in, as browsers do (HTML, 4.10.21)."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def find_form(body: bytes, url: str, names: frozenset[str]) -> SignInForm | None
 
 def _values(form: LexborNode) -> Iterator[tuple[str, str]]:
     """
-    Yield the fields that a browser would send if the user pressed Enter, which include only the
-    first submit button.
+    Yield the fields that a browser would send if the user pressed Enter. Of the submit buttons,
+    only the first one is included.
     """
     has_submit_button = False
     for node in form.css("input, select, textarea, button"):

@@ -1,8 +1,8 @@
 """
-Sessions of signed-in crawls, which are the cookies of an origin for one crawl, stored in Redis.
+Sessions of signed-in crawls. A session consists of an origin's cookies for one crawl, in Redis.
 
-Cookies are secrets. Redis stores them, as it stores the pages that they give access to, but they
-never appear in a log, record or message.
+Cookies are secrets. Redis stores them, as it stores the pages that they give access to. They never
+appear in a log, record or message.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Session:
     """The cookies for one origin and crawl, and the result of the most recent sign-in."""
 
     cookies: tuple[tuple[Any, ...], ...] = ()
-    """The result of `Cookies.plain`; empty if not signed in."""
+    """The cookies, from `Cookies.plain`; empty if not signed in."""
     sign_in_started_at_ms: int = 0
     """When a process most recently started to sign in."""
     failures: int = 0
@@ -55,7 +55,7 @@ class FetchSession:
 
 class Sessions:
     """
-    The sessions of one installation. Thread-safe. Every call may raise `BrokerUnavailable`.
+    All sessions. Thread-safe. Every call may raise `BrokerUnavailable`.
 
     Args:
         client: a client of `redis.url`.
@@ -68,10 +68,7 @@ class Sessions:
         self._leases = Leases(client, f"{prefix}sign_in.leases", LEASE_S)
 
     def read(self, origin: str, crawl: str) -> Session:
-        """
-        Return the stored session, or `NO_SESSION` if there is none or another
-        version wrote it.
-        """
+        """Return the stored session; `NO_SESSION` if there is none or another version wrote it."""
         with _translate_errors():
             raw = cast("bytes | None", self._redis.get(self._key(origin, crawl)))
         row = orjson.loads(raw) if raw else {}
@@ -81,10 +78,7 @@ class Sessions:
         return Session(cookies, row["began_at_ms"], row["failures"], row["reason"])
 
     def write(self, origin: str, crawl: str, session: Session) -> None:
-        """
-        Store a session for 30 days. The last write wins, because the cookies of all writers are
-        valid.
-        """
+        """Store a session for 30 days. The last write wins: every writer's cookies are valid."""
         row = {
             "v": VERSION,
             "cookies": session.cookies,

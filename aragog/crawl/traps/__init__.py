@@ -1,5 +1,5 @@
 """
-Crawler traps, recognized by pages that bring nothing new.
+Recognizes crawler traps: links to ever more pages that bring nothing new.
 
 Public: traits, templates, host_budget, held_links, trap_store.
 """

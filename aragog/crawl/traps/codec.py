@@ -1,4 +1,4 @@
-"""The stored form of a host's budget: JSON in zlib, with a version. Pure."""
+"""Encodes a host's budget for Redis: versioned JSON, compressed with zlib. Pure (no I/O)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PAGE_BYTES = SKETCH_BYTES + 4
 
 
 def to_bytes(host: HostBudget) -> bytes:
-    """Encode a host's budget. The result has at most about 300 KB."""
+    """Encode a host's budget. The result takes at most about 300 KB."""
     wire = {
         "v": VERSION,
         "words": host.words.words,
@@ -63,7 +63,7 @@ def to_bytes(host: HostBudget) -> bytes:
 
 
 def from_bytes(blob: bytes) -> HostBudget | None:
-    """Decode a host's budget; None if neither this version nor version 3 wrote it."""
+    """Decode a host's budget. Returns None unless this version or version 3 wrote it."""
     try:
         wire = orjson.loads(zlib.decompress(blob))
         if wire["v"] == VERSION_3:
@@ -113,7 +113,7 @@ def _of_set(seen: SeenSet) -> list[Any]:
 def _set(size: int, values: list[Any]) -> SeenSet:
     added, young, old = values
     known = b64decode(young)
-    return SeenSet(len(known) or size, known, b64decode(old), added)  # version 3 had other sizes
+    return SeenSet(len(known) or size, known, b64decode(old), added)  # in version 3, sizes differed
 
 
 def _of_sample(sample: PairSample) -> list[Any]:

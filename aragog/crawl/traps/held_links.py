@@ -1,18 +1,18 @@
 """
-Links that wait for a verdict, and those that were left out because of traps, by crawl.
+Held links, which wait for a verdict, and the links left out because of traps, by crawl.
 
     traps.links:<host>  hash  `<crawl number> <link>` -> its options for enqueuing, as JSON
-    traps.waiting       zset  host with such links -> when they last changed (s)
+    traps.waiting       zset  host with held links -> when they last changed (s)
     crawl:<n>           hash  `of held`: number of links that wait; `of trap`: number left out
     crawl:<n>:left      hash  bucket -> codes of the links that were left out, 6 bytes each
 
-All data of a host is on the server among `redis.nodes` to which its name is assigned. Each server
-counts its own links of each crawl. A link is held for a crawl, left out, or neither. One script
-changes that, and changes the counts only if a link was really added or removed, so a batch that
-runs twice counts nothing twice.
+All data about a host is on one of the `redis.nodes`, chosen by the host's name. Each server counts
+the links it stores for each crawl. For a crawl, a link is held, left out, or neither. One script
+changes that state. It changes the counts only if a link was really added or removed, so a batch
+that runs twice counts nothing twice.
 
-A crawl is not done while it has held links. Nothing expires; upkeep releases held links or drops
-them for good (`aragog.crawl.stages.held_link_sweep`).
+A crawl is not done while it has held links. They do not expire: a periodic sweep releases them or
+drops them for good (`aragog.crawl.stages.held_link_sweep`).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from urlspelling import url_key
 
 MAX_HELD = 10_000
 MAX_LEFT = 1_000_000
-"""Maximum number of links counted as left out for a crawl on one server; they take 7 MB there."""
+"""Maximum number of left-out links that one server counts for a crawl. They take 7 MB."""
 LOOKED_AT = 500
-"""Number of a host's held links that are checked when a page arrives."""
+"""How many of a host's held links are checked when one of its pages arrives."""
 CODE_BYTES = 6
 _BUCKETS = 4_096
 _WHERE = "redis, held links of hosts"
@@ -43,7 +43,7 @@ class Move(StrEnum):
     FOLLOW = "f"
     LEAVE_OUT = "d"
     LEAVE_OUT_UNHELD = "u"
-    """Left out, unless it is held: found on a page that says nothing new."""
+    """Left out unless it is held, because the page it was found on says nothing new."""
     FORGET = "x"
     """Removed, because its crawl has ended."""
 
@@ -54,7 +54,7 @@ class HeldLink(NamedTuple):
     crawl: int
     url: str
     options: bytes
-    """How it is enqueued, as JSON."""
+    """Its options for enqueuing, as JSON."""
 
 
 class MovedLink(NamedTuple):
@@ -79,12 +79,12 @@ class Moved(NamedTuple):
 
 class HeldLinks:
     """
-    The links of one system. Thread-safe; every call may raise `BrokerUnavailable`.
+    The held and left-out links of all hosts. Thread-safe. Every call may raise `BrokerUnavailable`.
 
     Args:
-        nodes: the servers among which the hosts are distributed.
+        nodes: the Redis servers that share the hosts.
         prefix: prefix of all keys.
-        max_held: maximum number of held links of a host; further ones are left out.
+        max_held: maximum number of held links per host. Further links are left out.
     """
 
     def __init__(self, nodes: RedisNodes, *, prefix: str, max_held: int = MAX_HELD) -> None:
@@ -93,7 +93,7 @@ class HeldLinks:
         self._crawls = f"{prefix}crawl:"
 
     def move(self, host: str, moves: Iterable[MovedLink]) -> Moved:
-        """Store what happens to links of a host, in one round trip."""
+        """Store what happens to these links of a host. Takes one round trip."""
         with redis_errors(_WHERE):
             found = load_script("aragog.crawl.traps", "traps_move").run(
                 self._nodes.client(host),
@@ -114,16 +114,16 @@ class HeldLinks:
         return [_link(found[at], found[at + 1]) for at in range(0, len(found), 2)]
 
     def all(self, host: str) -> list[HeldLink]:
-        """All held links of a host, at most `MAX_HELD`."""
+        """Return all held links of a host, at most `MAX_HELD`."""
         with redis_errors(_WHERE):
             found: Any = self._nodes.client(host).hgetall(self._links + host)
         return [_link(name, options) for name, options in found.items()]
 
     def hosts(self, most: int) -> dict[str, int]:
         """
-        Hosts with held links, longest unchanged first, each with the seconds since its last change.
+        Return hosts with held links, and the seconds since their last change, longest first.
 
-        At most `most` per server.
+        Returns at most `most` hosts per server.
         """
         ages: dict[str, int] = {}
         with redis_errors(_WHERE):
@@ -134,7 +134,7 @@ class HeldLinks:
         return dict(sorted(ages.items(), key=lambda item: -item[1]))
 
     def looked_at(self, host: str) -> None:
-        """Record that upkeep checked a host's held links and changed nothing."""
+        """Record that the sweep checked a host's held links and changed nothing."""
         self.move(host, ())
 
 

@@ -1,15 +1,15 @@
 """
-The budget of a host, which decides which of its links may be followed. Pure.
+A host's budget: decides which of the host's links may be followed. Pure (no I/O).
 
-For each URL template, a record says what its pages brought. From the records of a link's templates,
-the most precise ones first, follows how likely its page is useful. Links that are likely useful are
-followed. The others are held, and of these a few are followed: as many as the host's allowance
-permits, which is a share of its useful pages. So a host with traps costs a bounded share of
-requests, however the traps look, and a template that was misjudged gets another chance.
+Each URL template (`templates`) has a record of what its pages brought. The records of a link's
+templates, with more weight on the more precise ones, tell how likely the link's page is useful.
+Links to likely useful pages are followed. The others are held. A few of these are followed as well,
+within the host's allowance, which grows with the number of its useful pages. So traps of any kind
+cost a bounded share of the requests to a host, and a misjudged template gets another chance.
 
-Doubtful links wait until no other link of the host is in progress, because what a page adds is only
-known when all simpler pages were fetched. Parts of URLs that do not change the page are learned,
-and a link is judged without them.
+Doubtful links wait until no other link of the host is in progress: what a page adds is only known
+after all simpler pages were fetched. The budget also learns which parts of URLs do not change the
+page, and judges links without these parts.
 """
 
 from __future__ import annotations
@@ -28,29 +28,25 @@ from aragog.crawl.traps.template_record import TemplateRecord
 from aragog.crawl.traps.templates import FROM_WITHIN, PathWords, UrlTemplates, hash_of, templates_of
 
 EXPECTED, WEIGHT = 0.6, 2.0
-"""
-The expected share of useful pages of a template without any, and how many pages this counts as.
-"""
+"""The share of useful pages expected of a new template, and how many pages this guess counts as."""
 LIKELY, LAST_CHANCE = 0.5, 0.3
 """
-Links with at least this chance are followed at once; and with this chance when no others are left,
-whatever the host has spent.
+Links whose pages are useful with at least the first chance are followed at once. When no others are
+left, the second chance is enough to be tried.
 """
 FIRST_TRIALS, TRIALS_PER_PAGE = 8.0, 0.03
-"""The allowance: useless pages of a host, and further ones for each useful page."""
+"""The allowance: how many useless pages a host may have, plus this many per useful page."""
 MAX_RECORDS, MAX_PAGES, MAX_BANDS, MAX_ON_TRIAL = 800, 1_000, 2_000, 100
 MIN_FROM_OUTSIDE = 2
-"""Useful pages of a template that other sections link to, before others are judged separately."""
+"""Once other sections link to this many useful pages, a template's other pages are judged apart."""
 BEYOND = 0.2
-"""The chance of a page whose number is beyond the end of its series."""
+"""The chance that a page beyond the end of its numbered series is useful."""
 LINKS_OF_FRAME, MAX_LINKS = 5, 4_096
 AT_FIRST, LESS_PER_PAGE = 20.0, 0.1
 REST = 0.05
-"""
-If so few links for each useful page wait at the end and do not grow, they may be useless too.
-"""
+"""If only this many links per useful page are held at the end, all of them are allowed."""
 MAX_DOUBTFUL = 3
-"""Maximum number of pending links that waited until no others were pending."""
+"""How many doubtful links may be pending at the same time."""
 MAX_PLAIN = 4
 """Maximum number of meaningless parts that are removed from a URL."""
 SEEN_BYTES, JUDGED_BYTES = 16_384, 8_192
@@ -73,7 +69,7 @@ class TemplateDecision(Enum):
 
 @dataclass(slots=True)
 class HostBudget:
-    """What is known about a host's templates and pages."""
+    """What has been learned about a host's templates and pages. Sets contain hashes of URLs."""
 
     words: PathWords = field(default_factory=PathWords)
     records: OrderedDict[str, TemplateRecord] = field(default_factory=OrderedDict)
@@ -82,42 +78,42 @@ class HostBudget:
     spent: float = 0.0
     """Number of useless pages."""
     promised: float = 0.0
-    """The part of it for pages that only led to templates that were not tried."""
+    """The part of `spent` for pages that only led to templates that were not tried."""
     pending: int = 0
-    """Links that were followed and whose pages have not arrived yet."""
+    """Number of followed links whose pages have not arrived yet."""
     meaningless: set[str] = field(default_factory=set)
     """Parts of URLs that may not change the page."""
     usual_news: float = 0.0
     """
-    Mean number of new pairs of useful pages, in which each page counts as much as it has new
-    pairs. So many pages with little in them do not lower what is expected of a page.
+    Mean number of new word pairs of a useful page. Pages with more new pairs have more weight, so
+    many small pages do not lower what is expected of a page.
     """
     news: float = 0.0
-    """Number of new pairs of the pages in that mean, at most as many as some pages have."""
+    """The weight of that mean: the number of new pairs of its pages, up to a limit."""
     held: int = 0
     """Approximate number of held links."""
     left_out: int = 0
-    """Number of links that were not followed, counted once for each crawl that found them."""
+    """Number of links that were not followed. Each counts once per crawl that found it."""
     on_trial: OrderedDict[int, None] = field(default_factory=OrderedDict)
-    """Pending links that were followed on the host's allowance."""
+    """Pending links that use up the host's allowance."""
     doubtful: OrderedDict[int, int] = field(default_factory=OrderedDict)
-    """Pending links that waited until no others were pending, with the kind of each."""
+    """Pending links that were doubtful. The values are hashes of their most general template."""
     seen: SeenSet = field(default_factory=lambda: SeenSet(SEEN_BYTES))
     """Links that were followed."""
     covered: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
-    """URLs whose page was followed under another URL."""
+    """URLs whose page was requested under another URL."""
     linked: SeenSet = field(default_factory=lambda: SeenSet(SEEN_BYTES))
-    """Links that pages have."""
+    """Links that at least one page has."""
     judged: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
     """Pages that were judged, and the canonical URLs that they declared."""
     relinked: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
     """Links that several pages have."""
     listed: SeenSet = field(default_factory=lambda: SeenSet(SEEN_BYTES))
-    """Links in lists, with the section of the list."""
+    """Links in lists, combined with the paths of the list."""
     lists: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
-    """Lists of links."""
+    """Lists of links, in any order."""
     rich: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
-    """Pages with much that is new."""
+    """Pages with much new content."""
     ends: SeriesEnds = field(default_factory=SeriesEnds)
     origins: LinkOrigins = field(default_factory=LinkOrigins)
     pairs: PairSample = field(default_factory=PairSample)
@@ -127,12 +123,12 @@ class HostBudget:
     )
     """Links of the host's pages."""
     pages: OrderedDict[int, bytes] = field(default_factory=OrderedDict)
-    """Sketches by the hash of a URL, and of the URL without a part."""
+    """Sketches of pages, by the hash of the URL and of the URL without one of its parts."""
     bands: OrderedDict[int, int] = field(default_factory=OrderedDict)
-    """The number of pages that had each band of a sketch."""
+    """The page that first had each band (a part of a sketch)."""
 
     def record(self, name: str) -> TemplateRecord:
-        """A template's record. A new one replaces the least recently used one if there are many."""
+        """Return a template's record, or a new one (dropping the least recently used of many)."""
         found = self.records.get(name)
         if found is None:
             found = self.records[name] = TemplateRecord()
@@ -143,7 +139,7 @@ class HostBudget:
         return found
 
     def known(self, name: str) -> TemplateRecord:
-        """A template's record, which is kept longer; an empty one if nothing is known of it."""
+        """Return a template's record and mark it as used; an empty record if there is none."""
         found = self.records.get(name)
         if found is None:
             return TemplateRecord()
@@ -154,12 +150,12 @@ class HostBudget:
         self, url: str, decisions: dict[str, TemplateDecision], *, is_last: bool = False
     ) -> LinkVerdict:
         """
-        Decide whether a link may be followed now. If so, it is recorded as followed.
+        Decide whether a link may be followed now. If so, record it as followed.
 
         Args:
             url: a normalized URL of this host.
             decisions: operators' decisions, by template.
-            is_last: True if no page of the host is in progress, so nothing further is learned.
+            is_last: True if no page of the host is in progress, so waiting would teach nothing.
         """
         is_of = templates_of(url, self.words)
         if is_of.own in self.seen:
@@ -178,7 +174,7 @@ class HostBudget:
         return hash_of(url) in self.seen
 
     def plain(self, is_of: UrlTemplates) -> UrlTemplates:
-        """The templates of a URL without the parts that do not change the page."""
+        """Return the templates of a URL without the parts that do not change the page."""
         for _ in range(MAX_PLAIN if self.meaningless else 0):
             parts = (
                 part
@@ -197,7 +193,7 @@ class HostBudget:
         return known is not None and known.is_meaningless
 
     def expected(self, is_of: UrlTemplates) -> float:
-        """The chance that a page of these templates is useful."""
+        """Return the chance that a page with these templates is useful."""
         chance, known = EXPECTED, [self.records.get(name) for name in is_of.levels]
         for at, (name, one) in enumerate(zip(is_of.levels, known, strict=True)):
             if one is None:
@@ -214,8 +210,8 @@ class HostBudget:
 
     def is_only_of_links_within(self, is_of: UrlTemplates) -> bool:
         """
-        True if only pages of its own section link to a URL, and pages of its template to which
-        others link were useful. Then a useless page says nothing about those.
+        True if only its own section links to a URL, although pages of the same template that other
+        sections link to were useful. A useless page then says nothing about those pages.
         """
         if not self.origins.is_from_within(is_of.own):
             return False
@@ -259,7 +255,7 @@ class HostBudget:
         return LinkVerdict.FOLLOW
 
     def _most(self, chance: float, plain: UrlTemplates) -> float:
-        """How many useless pages the host may have for a link, when no others are left."""
+        """Return how many useless pages the host may have if this link is one of the last."""
         section = self.known(plain.section)
         names = plain.levels if "?" in plain.url else plain.levels[1:] or plain.levels
         leads = any(one.brought and not one.is_poor for one in map(self.known, names))
@@ -279,8 +275,8 @@ class HostBudget:
 
     def is_endless(self, plain: UrlTemplates, section: TemplateRecord) -> bool:
         """
-        True if pages of the section lead to ever more pages, unless some of them have text and
-        several pages link to this one, or several pages of other sections do.
+        True if pages of the section lead to ever more pages. False for a URL that several pages of
+        other sections link to, or that several pages link to in a section with text.
         """
         if not section.is_endless or known_urls.is_named_elsewhere(self, plain.own):
             return False
@@ -288,11 +284,11 @@ class HostBudget:
 
     @property
     def is_idle(self) -> bool:
-        """True if no links are pending, save doubtful ones."""
+        """True if no links are pending, except doubtful ones."""
         return self.pending <= len(self.doubtful)
 
     def is_doubtful(self, plain: UrlTemplates, section: TemplateRecord) -> bool:
-        """True if a link waits until no others are pending, although its page may be useful."""
+        """True if a link must wait until no others are pending, although its page may be useful."""
         return (
             section.is_growing
             or section.is_untold
@@ -302,12 +298,12 @@ class HostBudget:
         )
 
     def _is_sure(self, plain: UrlTemplates) -> bool:
-        """True if nearly all pages of its templates were useful so far."""
+        """True if nearly all pages of one of its templates were useful so far."""
         names = plain.levels if "?" in plain.url else plain.levels[1:] or plain.levels
         return any(self.records[name].is_sure for name in names if name in self.records)
 
     def _is_tried(self, plain: UrlTemplates, section: TemplateRecord) -> bool:
-        """True if a doubtful link of its kind is pending, so it is better to wait for its page."""
+        """True if a similar doubtful link is pending, so it is better to wait for its page."""
         kind = crc32(plain.levels[0].encode())
         pending = sum(one == kind for one in self.doubtful.values())
         if self._is_sure(plain):
@@ -327,7 +323,7 @@ class HostBudget:
             self.covered.add((plain.own,))
 
     def followed(self, url: str) -> None:
-        """Record a link that is followed regardless of its templates."""
+        """Record that a link is followed regardless of its templates."""
         is_of = templates_of(url, self.words)
         if is_of.own not in self.seen:
             self._follow(self.plain(is_of), is_of.own)
@@ -338,7 +334,7 @@ class HostBudget:
         self._end(is_of.own, self.plain(is_of))
 
     def begin_judging(self, url: str) -> UrlTemplates | None:
-        """Record that a URL's page arrived. Returns its templates, or None if judged before."""
+        """Record that a page arrived. Returns its URL's templates, or None if already judged."""
         is_of = templates_of(url, self.words)
         if is_of.own in self.judged:
             return None
@@ -364,7 +360,7 @@ class HostBudget:
             one.pending = 0
 
     def why_not(self, url: str, decisions: dict[str, TemplateDecision]) -> str:
-        """Why a link is not followed now; "" if it is not blocked. Changes nothing."""
+        """Return why a link is not followed now; "" if nothing blocks it. Changes nothing."""
         words = PathWords({place: list(known) for place, known in self.words.words.items()})
         is_of = templates_of(url, words)
         names = (*is_of.templates, *(part.template for part in is_of.parts))
@@ -377,7 +373,7 @@ class HostBudget:
         return next((f"{name}: {closed[name]}" for name in names if name in closed), "")
 
     def state(self, name: str) -> str:
-        """`open`, `closed` or `on trial`."""
+        """Return the state of a template: `open`, `closed` or `on trial`."""
         one = self.records[name]
         if one.is_labyrinth or one.is_meaningless:
             return "closed"
@@ -387,7 +383,7 @@ class HostBudget:
         return "closed" if chance < LAST_CHANCE else "on trial" if chance < LIKELY else "open"
 
     def closed(self) -> dict[str, str]:
-        """The closed templates, each with the reason."""
+        """Return the closed templates, each with the reason."""
         return {
             name: one.reason
             for name, one in self.records.items()
@@ -396,5 +392,5 @@ class HostBudget:
 
 
 def _without(one: TemplateRecord, finer: TemplateRecord) -> TemplateRecord:
-    """A record without the pages of a more precise template."""
+    """Return a record's weights without the pages of a more precise template."""
     return TemplateRecord(good=max(0.0, one.good - finer.good), bad=max(0.0, one.bad - finer.bad))

@@ -1,4 +1,4 @@
-"""What was learned and decided about a host's templates, for commands, operations and pages."""
+"""A host's templates, as learned or decided by an operator, for commands, the API and web pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aragog.errors import BadInput
 
 LEARNED = "learned"
 STATES = (TemplateDecision.OPEN.value, TemplateDecision.CLOSED.value, LEARNED)
-"""The decisions of an operator. `learned` withdraws one."""
+"""What an operator can decide. `learned` withdraws a decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,13 @@ class HostTemplate:
     state: str
     """`open`, `closed` or `on trial`."""
     by: str
-    """The source of the state: `operator` or `learned`."""
+    """Where the state comes from: `operator` or `learned`."""
     brought: int = 0
     """Number of useful pages."""
     nothing: int = 0
     """Number of useless pages."""
     reason: str = ""
-    """Why the template was learned to be closed."""
+    """Why the crawler closed the template."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class HostTemplates:
     left_out: int
     """Number of links that were not followed."""
     templates: tuple[HostTemplate, ...] = ()
-    """Up to 200 templates, closed ones first, and all that have a decision."""
+    """Up to 200 templates, closed ones first, plus all those with an operator's decision."""
 
 
 def host_templates(store: TrapStore, host: str) -> HostTemplates:
@@ -70,7 +70,7 @@ def host_templates(store: TrapStore, host: str) -> HostTemplates:
 
 def decide(store: TrapStore, host: str, template: str, state: str) -> None:
     """
-    Open or close a host's template regardless of its pages, or withdraw such a decision.
+    Open or close a host's template regardless of what its pages brought, or withdraw that decision.
 
     Raises:
         BadInput: `state` is not one of `STATES`, or there are too many decisions.

@@ -1,4 +1,4 @@
-"""How a link relates to the URLs that are known of its host. Pure."""
+"""Compares a link with the known URLs of its host. Pure (no I/O)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
 ELSEWHERE, TWICE_ELSEWHERE = 0x5BD1E995, 0x2545F491
 """
-Marks of a URL in the host's sets `linked` and `relinked`: a page of another section links to it,
-and several do.
+Mark a URL in the host's sets `linked` and `relinked`: one page of another section links to it, or
+several do.
 """
 
 
 def is_fetched(host: HostBudget, plain: int) -> bool:
-    """True if a URL was followed, or another one of which it is the part that matters."""
+    """True if a URL was followed, or a longer form of it that leads to the same page."""
     return plain in host.seen or plain in host.covered or plain in host.pages
 
 
 def is_moved(host: HostBudget, plain: UrlTemplates) -> bool:
-    """True if it is a known page with folders before or after its path."""
+    """True if it is the URL of a known page with meaningless folders before or after the path."""
     return bool(host.meaningless) and any(
         part.is_of_path and part.without in host.seen and host.is_meaningless(part.template)
         for part in plain.parts
@@ -30,13 +30,13 @@ def is_moved(host: HostBudget, plain: UrlTemplates) -> bool:
 
 
 def is_variant(host: HostBudget, plain: UrlTemplates) -> bool:
-    """True if it is a known URL with more in its query, or with folders before its path."""
+    """True if it is a known URL with more query parameters, or with folders before its path."""
     parts = (part.without for part in plain.parts if not part.is_of_path)
     return any(code in host.linked or code in host.seen for code in (*parts, *plain.endings))
 
 
 def waits_for_simpler(host: HostBudget, plain: UrlTemplates) -> bool:
-    """True if the URL without a part of its query is known and was not followed yet."""
+    """True if the URL without some part of its query is known but was not followed yet."""
     if "?" not in plain.url:
         return False
     return any(
@@ -48,7 +48,7 @@ def waits_for_simpler(host: HostBudget, plain: UrlTemplates) -> bool:
 
 
 def is_named_elsewhere(host: HostBudget, link: int) -> bool:
-    """True if several pages of other sections link to a URL, and it is grounded."""
+    """True if several pages of other sections link to a URL and it is grounded (`link_origins`)."""
     return link ^ TWICE_ELSEWHERE in host.relinked and host.origins.is_grounded(link)
 
 

@@ -1,4 +1,4 @@
-"""Records the links of a judged page, with their texts and the chains that found them. Pure."""
+"""Records a judged page's links, their texts, and how they were found. Pure (no I/O)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ REPEATS = {Flaw.COPY, Flaw.SAME}
 
 
 class JudgedPage(NamedTuple):
-    """A page and the verdict on it."""
+    """A page and what was decided about it."""
 
     is_of: UrlTemplates
     is_useful: bool
     is_content: bool
-    """True if it has much that is new and is no list."""
+    """True if it has much new content and is not a list."""
     has_words: bool
     """True if it has new words."""
     flaw: Flaw | None
@@ -37,7 +37,7 @@ def note_links(
     Args:
         host: the budget of the page's host.
         page: the page and its verdict.
-        targets: the templates of its links, and their texts.
+        targets: the templates and the text of each link.
     """
     own = page.is_of
     if page.is_useful:
@@ -60,7 +60,7 @@ def note_links(
 def _note_mention(
     host: HostBudget, page: JudgedPage, to: UrlTemplates, text: str, *, is_new: bool
 ) -> None:
-    """Record the text of a link, and whether several pages have it."""
+    """Record the text of a link, and whether several pages have the link."""
     if is_new and any(character.isalpha() for character in text):
         host.record(to.finest).link(crc32(text.encode()))
     is_elsewhere = to.section != page.is_of.section and page.flaw not in REPEATS
@@ -74,7 +74,7 @@ def _note_mention(
 
 
 def _origin(page: JudgedPage, chain: bytes, to: UrlTemplates) -> bytes:
-    """The chain by which a page leads to a link, given the page's own chain."""
+    """Return the chain of templates that leads to a link, given the chain to the link's page."""
     if page.flaw in REPEATS:
         return TAINTED
     if page.is_content and to.branch != page.is_of.branch:
@@ -85,7 +85,7 @@ def _origin(page: JudgedPage, chain: bytes, to: UrlTemplates) -> bytes:
 
 
 def _note_inner(host: HostBudget, own: UrlTemplates, inner: int, inner_of_branch: int) -> None:
-    """Record the new links of a page with own text that was found only from within its section."""
+    """Record the new links of a page that has its own text but is linked only from its section."""
     section = host.record(own.section)
     section.inner += 1
     section.new_links += inner

@@ -1,6 +1,6 @@
 """
-The order in which the links of a host are judged: those first that are likely to be useful, and
-from which most is learned about the others. Pure.
+Orders a host's links for judging. Links that are likely useful, or tell most about the others, come
+first. Pure (no I/O).
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from aragog.crawl.traps.templates import UrlTemplates, series_of, templates_of
 
 DOUBTFUL, UNLIKELY, UNTOLD = 1, 2, 3
 """
-The order of links that wait: those that may be useful, those that probably are not, and those of
-templates whose pages only led to templates that were not tried.
+The order of waiting links: first those that may be useful, then those that probably are not, then
+those of templates whose pages have only led to untried templates.
 """
 MANY_NAMES = 5
 MAX_OF_KIND = 40
-"""Maximum number of links of one kind that are judged at once; the others wait."""
+"""How many links with the same templates are judged at once. The others wait."""
 
 _Rank = tuple[bool | float | str, ...]
 
 
 def best_first(host: HostBudget, urls: Iterable[str], most_of_kind: int = MAX_OF_KIND) -> list[str]:
     """
-    Sort links: likely ones first, then simple ones, those of templates whose links have many
-    different texts, and those with low numbers.
+    Sort links: likely useful ones first, then simple ones, then those with varied link texts, and
+    those with low numbers.
 
-    Returns at most `most_of_kind` links of each kind whose usefulness is not known.
+    Returns at most `most_of_kind` links of each kind, unless the kind is known to be useful.
     """
     kinds: dict[tuple[str, ...], list[tuple[str, UrlTemplates]]] = {}
     for url in urls:

@@ -1,9 +1,9 @@
 """
-How links were found: by which chain of templates, counted from the last page with text. Pure.
+How links were found: the chain of templates from the last page with text. Pure (no I/O).
 
-A finite list leads to each of its pages from pages of other kinds. A calendar leads to its pages
-from pages of itself, without end. So a link is grounded if it was found on a page with text, or by
-a short chain of pages each of which is of another template.
+Pages of a finite list are linked from other kinds of pages. Pages of a calendar link to each other
+without end. So a link counts as *grounded* if it was found on a page with text, or through a short
+chain of pages in which no template repeats.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ MAX_STEPS = 4
 BYTES = 2
 WITHIN, UNGROUNDED, TAINTED = b".", b"-", b"x"
 """
-Found only on pages with text of its own section; only on other pages of its section; only on copies
-of other pages.
+Where a link was found: only in its own section on pages with text, only on other pages of its
+section, or only on copies of other pages.
 """
 
 
 class LinkOrigins:
     """
-    The shortest known chain of each of a host's last links.
+    The shortest known chain for each of a host's most recent links.
 
     Args:
-        chains: the chains by the hash of the link, each with two bytes for a template.
+        chains: the chains by the link's hash, with two bytes per template.
     """
 
     def __init__(self, chains: Iterable[tuple[int, bytes]] = ()) -> None:
         self.chains: OrderedDict[int, bytes] = OrderedDict(chains)
 
     def of(self, link: int) -> bytes:
-        """A link's chain; empty if it was found on a page with text, or is not known."""
+        """Return a link's chain; empty if the link was found on a page with text, or is unknown."""
         return self.chains.get(link, b"")
 
     def is_grounded(self, link: int) -> bool:
-        """True if a link was found from pages of other templates."""
+        """True if a link was found on a page with text or through a short chain, or is unknown."""
         return self.of(link) not in (UNGROUNDED, TAINTED)
 
     def is_direct(self, link: int) -> bool:
@@ -46,19 +46,19 @@ class LinkOrigins:
         return self.of(link) in (b"", WITHIN)
 
     def is_within(self, link: int) -> bool:
-        """True if a link was found only on pages with text of its own section."""
+        """True if a link was found only in its own section, on pages with text."""
         return self.of(link) == WITHIN
 
     def is_from_within(self, link: int) -> bool:
-        """True if a link was found only on pages of its own section, or on copies of pages."""
+        """True if a link was found only in its own section or on copies of pages."""
         return self.of(link) in (WITHIN, UNGROUNDED, TAINTED)
 
     def is_tainted(self, link: int) -> bool:
-        """True if a link was found on copies of other pages only."""
+        """True if a link was found only on copies of other pages."""
         return self.of(link) == TAINTED
 
     def add(self, link: int, chain: bytes) -> None:
-        """Record that a link was found by a chain. Unknown links are not changed to worse."""
+        """Record that a link was found through a chain. A shorter known chain is kept."""
         known = self.chains.get(link)
         if known is not None and _rank(known) <= _rank(chain):
             return
@@ -68,7 +68,7 @@ class LinkOrigins:
 
 
 def chain_of(before: bytes, template: str, target: str) -> bytes:
-    """The chain of a link to `target` on a page of `template` without text of its own."""
+    """Return the chain of a link to `target` that a page of `template` without own text has."""
     if before in (UNGROUNDED, TAINTED):
         return UNGROUNDED
     chain = before.strip(WITHIN) + _code(template) if before == WITHIN else before + _code(template)

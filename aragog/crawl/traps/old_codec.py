@@ -1,8 +1,8 @@
 """
-Reads budgets of version 3, in which templates had budgets instead of records. Pure.
+Reads budgets of version 3, in which templates had budgets instead of records. Pure (no I/O).
 
-What was fetched, counted and learned about templates is taken over. The words of the host's pages
-are not, so the next pages seem to bring more than they do until they are known again.
+What was fetched, counted and learned about templates is kept. The words of the host's pages are
+lost, so for a while, known words count as new.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TAKEN = (
     "new_links", "old_links",
 )  # fmt: skip
 _WEIGHT = 5.0
-"""How many pages the share of useful pages counts as, at most."""
+"""The old share of useful pages counts as at most this many pages."""
 
 
 def host_of_version_3(wire: dict[str, Any]) -> HostBudget:
@@ -34,7 +34,7 @@ def host_of_version_3(wire: dict[str, Any]) -> HostBudget:
     Return a host's budget from the decoded JSON of version 3.
 
     Raises:
-        KeyError, TypeError, ValueError: it is damaged.
+        KeyError, TypeError, ValueError: the budget is damaged.
     """
     records = OrderedDict((name, _record(rest)) for name, *rest in wire["templates"])
     return HostBudget(

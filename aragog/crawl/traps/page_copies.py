@@ -1,6 +1,6 @@
 """
-Which other pages of a host a page is like: those at its own URL without a part of it, and those at
-other paths. Pure.
+Finds pages of a host that resemble a page: at its own URL without one of the URL's parts, or at
+another path. Pure (no I/O).
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from aragog.crawl.traps.traits import SKETCH_BYTES, PageTraits, are_alike
 ALIKE_COPY = 0.85
 MAX_VERSIONS = 4
 """
-Pages with the same text at other paths are versions of a page, as of a manual, if their paths have
-as many folders, links with different texts lead to them, and at most this many are in other
-sections.
+Pages with the same text at different paths are versions of one page (of a manual, for example) if
+their paths have the same number of folders, links with different texts lead to them, and at most
+this many are in other sections.
 """
 
 
 @dataclass(slots=True)
 class PageCopies:
-    """The pages that one page is like."""
+    """The pages that resemble one page."""
 
     host: HostBudget
     is_of: UrlTemplates
     traits: PageTraits
     is_repeated: bool = False
-    """True if a page of another section has its text, and it is not a version of that page."""
+    """True if a page of another section has the same text, and the two are not versions."""
     is_mirror: bool = False
-    """True if it is another version of a page, as of a manual or of the package above it."""
+    """True if it is another version of a page, such as a manual or the package one level above."""
 
     def twins(self, least: float) -> list[str]:
-        """The parts of the URL without which the page is the same, counted for these parts."""
+        """Return the parts of the URL that do not change the page, and count this for each part."""
         found = []
         for part in self.is_of.parts:
             other = self.host.pages.get(part.without)
@@ -55,7 +55,7 @@ class PageCopies:
             self.host.meaningless.add(part)
 
     def compare(self) -> None:
-        """Find out whether other pages had nearly the same text, and count the copies of those."""
+        """Find pages with nearly the same text, and count this page as a copy of each."""
         host, own = self.host, self.traits.sketch
         places = {host.bands[band] for band in self.traits.bands if band in host.bands}
         for place in places & host.pages.keys():
@@ -72,13 +72,13 @@ class PageCopies:
         self.is_mirror = self.is_mirror and not self.is_repeated
 
     def may_be_version(self) -> bool:
-        """True if the URL may be that of another version, and not another way to write a URL."""
+        """True if the URL may belong to another version of a page, not to the same version."""
         is_moved = any(code in self.host.judged for code in self.is_of.endings)
         is_function = self.host.known(self.is_of.finest).is_function
         return "?" not in self.is_of.url and not is_moved and not is_function
 
     def remember(self, *, is_copy: bool) -> None:
-        """Add the page to those with which later pages are compared."""
+        """Add the page to those that later pages are compared with."""
         host, traits = self.host, self.traits
         if not is_copy:
             host.pairs.add((*traits.pairs, *traits.numbers))

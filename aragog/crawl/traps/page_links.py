@@ -1,6 +1,6 @@
 """
-What the links of a page lead to: new pages of useful templates, or ever more pages that nobody
-knows to be useful. Pure.
+What a page's links lead to: new pages of useful templates, or ever more pages of unknown value.
+Pure (no I/O).
 """
 
 from __future__ import annotations
@@ -14,10 +14,7 @@ from aragog.crawl.traps.template_record import FAR
 from aragog.crawl.traps.templates import UrlTemplates
 
 PROVEN, MANY_BAD = 2, 2
-"""
-A template is worth leading to after this many useful pages, and doubtful after this many useless
-ones.
-"""
+"""A template is proven after this many useful pages, and doubtful after this many useless ones."""
 MAX_FOLDERS = 6
 
 
@@ -25,21 +22,21 @@ class PageLinks(NamedTuple):
     """What the links of a page lead to."""
 
     share: float
-    """The share of links that no page had, of those to pages of other useful templates."""
+    """Among links to pages of other useful templates, the share that no other page had."""
     novel: float
-    """The share of links that no useful page of the same path, or one above it, had."""
+    """Of the same links, the share that no useful page at or above this page's path had."""
     promised: int
     """Number of new links to templates that were not tried."""
     doubtful: int
-    """Number of new links to doubtful templates and to the same one."""
+    """Number of new links to doubtful templates and to the page's own template."""
     strange: int
-    """Number of new links to doubtful templates other than the same one."""
+    """Number of new links to doubtful templates other than the page's own."""
     dead: int
     """Number of new links to templates that are closed."""
     others: int
-    """Number of new links that do not lead nearer to content."""
+    """Number of new links that lead no closer to content."""
     nearest: int
-    """The least number of links from those pages to pages with content."""
+    """From the pages in `items`, the smallest number of links to a page with content."""
     items: set[int]
     """The links to pages of other useful templates."""
 
@@ -51,9 +48,9 @@ def links_of_page(
     Return what the links of a page lead to.
 
     Args:
-    host: the budget of the page's host, before the page is added to it.
-    own: the templates of the page's URL.
-    targets: the templates of its links.
+        host: the budget of the page's host, before the page is added to it.
+        own: the templates of the page's URL.
+        targets: the templates of its links.
     """
     new = promised = doubtful = strange = dead = others = 0
     items, nearest = set(), FAR
@@ -97,12 +94,12 @@ def links_of_page(
 
 
 def list_code(items: set[int]) -> int:
-    """A hash of a list of links, whatever their order."""
+    """Return a hash of a list of links that does not depend on their order."""
     return crc32(" ".join(map(str, sorted(items))).encode())
 
 
 def folders(url: str) -> list[int]:
-    """The path of a URL and the paths above it, as hashes."""
+    """Return hashes of a URL's path and of the paths above it."""
     path = url.partition("?")[0].rstrip("/")
     found: list[int] = []
     while path.count("/") > 2 and len(found) < MAX_FOLDERS:

@@ -1,14 +1,15 @@
 """
-Judges what a page brought, and records it for the page's templates. Pure.
+Judges what a page brought, and records that for the page's templates. Pure (no I/O).
 
 A page is useful if it has words that no other page of the host had, or leads to new pages of useful
-templates. It is useless if it repeats another page (a session, a print version, a page that names
-another one as canonical), has the text of others of its template (soft 404s, empty months), or only
-leads to further pages of its kind.
+templates. It is useless if it repeats another page (with a session ID, as a print version, or if it
+names another page as canonical), has the same text as other pages of its template (soft 404s, empty
+months), or only leads to further pages of its kind.
 
-Pages with new numbers only, and lists of known pages, are useful if they are grounded
-(`link_origins`): reached from pages of other kinds, as the tables of a league and the authors of a
-library are, and not from each other, as the views of a map and the days of a calendar are.
+Pages whose only news is numbers, and lists of known pages, are useful if they are grounded
+(`link_origins`). That means that pages of other kinds link to them, as to the tables of a league or
+the authors of a library. The views of a map or the days of a calendar are linked only from each
+other.
 """
 
 from __future__ import annotations
@@ -35,45 +36,42 @@ from aragog.crawl.traps.traits import ALIKE, PageTraits, are_alike
 
 MIN_NEW, MIN_SHARE = 4, 8
 """
-Minimum number of new word pairs for new content, and one new pair in this many if the page is like
-another one.
+New content needs this many new word pairs. If the page resembles another one, one in this many of
+its pairs must be new as well.
 """
 MIN_TEXT = 0.3
 MIN_DATA = 2.5
-MIN_OWN, MIN_LISTED = 2, 4
 """Minimum number of new pairs of any kind for a page of numbers."""
+MIN_OWN, MIN_LISTED = 2, 4
 MIN_OF_FUNCTION, MIN_OF_TEXT = 0.15, 0.1
 """
-A page behind links that all have the same text needs this share of the new pairs that a useful page
-of the host has.
+A page whose links all have the same text (`Print`) needs this share of the new pairs that a useful
+page of the host usually has.
 """
 RICH, PAGES_OF_NEWS, SOME = 4, 50, 20
 TEXT = 20
-"""A page with at least this many own word pairs is a text, otherwise a list."""
+"""A page with at least this many word pairs of its own is a text, otherwise a list."""
 MANY_PROMISES = 12
 COST_OF_GROWTH, COST_OF_PROMISE = 1.0, 1.0
 MAX_NEIGHBORS, MAX_GROWTH = 2, 4
 HUB, WORDS_PER_LINK, MAX_OF_TEXT = 5, 4, 8
 ALIKE_LIST = 0.95
 MIN_COPIED = 6
-"""Minimum number of own word pairs of a page that is compared with those at other paths."""
+"""Only pages with at least this many word pairs of their own are compared with other paths."""
 MIN_OF_STEP = 3
-"""
-Pages with the same text at other paths are versions of a page if there are at most this many, and
-links with different texts lead to them.
-"""
+"""Minimum number of word pairs of its own that a step has (see `_is_below_rich_page`)."""
 LEAF = 0.7
-"""The value of a list of known pages."""
+"""The value of pages such as lists of known pages, which add less than a text."""
 
 PageLink = tuple[str, str]
-"""The URL of a link, and its text."""
+"""A link's URL and its text."""
 
 
 def judge(
     host: HostBudget, url: str, traits: PageTraits | None, links: Iterable[PageLink] = ()
 ) -> None:
     """
-    Record what a URL's page brought, once per URL.
+    Record what a URL's page brought. Only the first page of a URL counts.
 
     Args:
         host: the budget of the URL's host.
@@ -100,7 +98,7 @@ def judge_stored(host: HostBudget, url: str) -> None:
 
 @dataclass(slots=True)
 class _Weighing:
-    """One page."""
+    """The judgment of one page."""
 
     host: HostBudget
     is_of: UrlTemplates
@@ -114,13 +112,13 @@ class _Weighing:
     items: set[int] = field(default_factory=set)
     nearest: int = FAR
     others: int = 0
-    """Number of new links that do not lead nearer to content, if most links do not."""
+    """Number of new links that lead no closer to content; 0 if the page leads to new content."""
     is_rich: bool = False
-    """True if much of it is new, compared with other useful pages of the host."""
+    """True if the page has much new content, compared with other useful pages of the host."""
     leads: bool = False
-    """True if it leads to content that no other page led to."""
+    """True if the page leads to content that no other page led to."""
     is_step: bool = False
-    """True if it is a small page below a page with much that is new."""
+    """True if it is a small page below a page with much new content."""
 
     def __post_init__(self) -> None:
         self.copies = PageCopies(self.host, self.is_of, self.traits)
@@ -138,7 +136,7 @@ class _Weighing:
         self.copies.remember(is_copy=flaw in {Flaw.COPY, Flaw.SAME})
 
     def _value(self, targets: Sequence[UrlTemplates]) -> tuple[float | None, Flaw | None]:
-        """What the page is worth from 0 to 1, None if not known yet; and why it is worth little."""
+        """Return the page's value from 0 to 1 (None if not known yet) and why it is low."""
         found = links_of_page(self.host, self.is_of, targets)
         self._note_found(found)
         self._compare(found)
@@ -157,7 +155,7 @@ class _Weighing:
         return self._value_of_little(found)
 
     def _value_of_little(self, found: PageLinks) -> tuple[float | None, Flaw | None]:
-        """The value of a page that neither has a text nor leads to one."""
+        """Return what `_value` returns for a page that neither has new text nor leads to any."""
         if self.copies.is_mirror:
             return LEAF, None
         is_data = self.news >= MIN_DATA
@@ -181,13 +179,13 @@ class _Weighing:
         return found.share, Flaw.GROWTH if grows else Flaw.NOTHING
 
     def _may_stand_alone(self, found: PageLinks) -> bool:
-        """True if it has a text, although a known one, and leads nowhere: a version of a page."""
+        """True if its text is known and it leads nowhere, but may be a page's other version."""
         leads = found.promised or found.doubtful or found.dead
         return self.words.own >= MIN_COPIED and not leads and self.copies.may_be_version()
 
     @property
     def news(self) -> float:
-        """Number of new pairs of words and numbers."""
+        """Number of new pairs, of words and of numbers."""
         return self.words.new + self.numbers.new
 
     def _note_found(self, found: PageLinks) -> None:
@@ -198,7 +196,7 @@ class _Weighing:
         self.others = 0 if self.leads else others
 
     def _is_new_list(self, found: PageLinks) -> bool:
-        """True if it lists known pages as no other page at its path did, and leads nowhere new."""
+        """True if it is the first at its path to list these known pages and leads nowhere new."""
         return (
             len(found.items) >= MIN_LISTED
             and found.novel >= LIKELY
@@ -208,7 +206,7 @@ class _Weighing:
         )
 
     def _is_list(self, found: PageLinks) -> bool:
-        """True if it lists known pages, and is linked from content or lists them as the first."""
+        """True if it lists known pages, and is linked from content or is the first to list them."""
         is_due = found.novel >= LIKELY or self.host.origins.is_direct(self.is_of.own)
         return bool(found.items) and is_due and found.doubtful <= MAX_NEIGHBORS
 
@@ -221,27 +219,27 @@ class _Weighing:
         return self.is_of.own in self.host.relinked and section.has_text
 
     def _is_growth(self, found: PageLinks) -> bool:
-        """True if it leads to many pages of which nothing good is known, and says little itself."""
+        """True if it leads to many pages not known to be useful, and says little itself."""
         if self._is_trusted() or (self.is_rich and self.host.origins.is_grounded(self.is_of.own)):
             return False
         return self._is_hub(found) or found.doubtful >= MAX_GROWTH
 
     def _is_hub(self, found: PageLinks) -> bool:
-        """True if it says little, and leads to many pages that are not known to be useful."""
+        """True if it says little for the number of unproven pages that it leads to."""
         unproven = found.strange
         if self.host.spent >= self.host.allowance:
             unproven += found.promised
         return unproven >= HUB and unproven * WORDS_PER_LINK > self.news and not self.leads
 
     def _is_below_rich_page(self) -> bool:
-        """True if the URL is one below that of a page with much that is new: a recipe's step."""
+        """True if the page one level above has much new content, as a recipe above its steps."""
         parent = self.is_of.url.partition("?")[0].rstrip("/").rpartition("/")[0]
         if parent.count("/") < 3:
             return False
         return any(hash_of(url) in self.host.rich for url in (parent, f"{parent}/"))
 
     def _is_single(self) -> bool:
-        """True if no other page had just this text, whatever of it is new."""
+        """True if no other page had exactly this text, even if none of its words are new."""
         host = self.host
         own = [*host.pairs.own(self.traits.pairs), *host.pairs.own(self.traits.numbers)]
         place = crc32(" ".join(map(str, sorted(own))).encode())
@@ -250,7 +248,7 @@ class _Weighing:
         return is_new
 
     def _is_text(self) -> bool:
-        """True if a good part of the text is new."""
+        """True if enough of the text is new."""
         new = self.words.new
         is_some = new >= self.host.usual_news / SOME and not self._is_little()
         return new >= MIN_NEW and (new >= MIN_TEXT * self.words.own or is_some)
@@ -286,7 +284,7 @@ class _Weighing:
                 self.copies.count_twin(part.template)
 
     def _is_function(self, least: float) -> bool:
-        """True if the page is behind links like `Print` and says little."""
+        """True if links like `Print` lead to the page and it says little."""
         if not self._is_of_function():
             return False
         return self.news < least * self.host.usual_news
@@ -295,7 +293,7 @@ class _Weighing:
         return self.host.known(self.is_of.finest).is_function
 
     def record(self, value: float | None, flaw: Flaw | None) -> None:
-        """Record the value for the page's templates, and in the host's sums."""
+        """Record the value for the page's templates and in the host's totals."""
         host = self.host
         if value is None:
             host.record(self.is_of.section).promises += 1
@@ -303,7 +301,7 @@ class _Weighing:
             host.promised += COST_OF_PROMISE
             return
         if flaw is Flaw.COPY and self.is_variant:
-            return  # its superfluous part is known, so such links are not followed any more
+            return  # the superfluous part is known now, so such links are no longer followed
         if value >= LIKELY:
             host.useful += 1
             self._note_news()
@@ -330,7 +328,7 @@ class _Weighing:
             self._note_steps(host.record(self.is_of.section))
 
     def _blamed_names(self) -> list[str]:
-        """The templates in which a useless page is recorded."""
+        """Return the templates that a useless page counts against."""
         own = self.is_of
         is_within = self.host.is_only_of_links_within(own)
         names = [own.from_within] if is_within else list(own.levels)
@@ -340,7 +338,7 @@ class _Weighing:
         ]
 
     def _credited_names(self) -> list[str]:
-        """The templates in which a useful page is recorded."""
+        """Return the templates that a useful page counts for."""
         own = self.is_of
         within = [own.from_within] if self.host.origins.is_from_within(own.own) else []
         return [*own.levels, *own.marks, *within]
@@ -352,7 +350,7 @@ class _Weighing:
             host.usual_news += (news - host.usual_news) * news / host.news
 
     def _note_steps(self, section: TemplateRecord) -> None:
-        """Record how many links lead from pages of the section to pages with content."""
+        """Record how many links away the section's pages are from pages with content."""
         if len(self.items) < MIN_LISTED and self.is_rich:
             section.said += 1
         if section.said >= PROVEN:
@@ -383,7 +381,7 @@ class _Weighing:
         section.text = section.text * KEPT + (self.is_rich or self.leads)
 
     def _is_same(self, items: set[int]) -> bool:
-        """True if the page has no text of its own, and no list or one that was there before."""
+        """True if the page resembles the section's last pages, or lists the same links."""
         if not items:
             section = self.host.record(self.is_of.section)
             same = any(are_alike(other, self.traits.sketch) for other in section.last)

@@ -1,10 +1,10 @@
 """
-The word pairs of a host's pages, in bounded memory: a sample by hash that is never forgotten.
+A permanent sample, by hash, of the word pairs on a host's pages, in bounded memory.
 
-A pair is kept if its hash is below a limit. Whenever there are too many pairs, the limit is halved
-and half of the pairs are removed, so any page can be compared with all pages of the host however
-many they are, but by fewer of its pairs. Pairs that many pages have belong to the frame of the
-pages: menus, footers, and the sentences that every record of a catalog has.
+A pair is kept if its hash is below a limit. If there are too many pairs, the limit is halved, which
+removes half of them. So a page can be compared with any number of pages of the host, but the more
+there are, the fewer of its pairs are compared. Pairs that many pages have belong to the frame of
+the pages: menus, footers, and sentences that occur in every record of a catalog.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import NamedTuple
 MAX_PAIRS = 16_384
 ALL = 1 << 32
 MIN_OF_FRAME, PAGES_OF_FRAME = 3, 20
-"""A pair is in the frame if this many pages have it, and one page in this many."""
+"""A pair is in the frame if at least this many pages, and one in this many, have it."""
 MAX_COUNT = 255
 
 
 class News(NamedTuple):
-    """How many pairs outside the frame a page has, and how many no other page had; estimated."""
+    """Estimates of how many of a page's pairs are new, and how many are not in the frame."""
 
     new: float
     own: float
@@ -38,7 +38,7 @@ class PairSample:
         limit: hashes below it are kept.
         pages: number of pages that were added.
         codes: the kept hashes.
-        counts: the number of pages that had each, up to `MAX_COUNT`.
+        counts: the number of pages that had each hash, up to `MAX_COUNT`.
         share: one page in this many must have a hash for it to be in the frame.
         most: maximum number of hashes.
     """
@@ -67,12 +67,12 @@ class PairSample:
         return News(new * scale, own * scale)
 
     def own(self, codes: Iterable[int]) -> list[int]:
-        """The sampled hashes of a page that are not in the frame."""
+        """Return the sampled hashes of a page that are not in the frame."""
         frame, counts = self._frame, self.counts
         return [code for code in codes if code < self.limit and counts.get(code, 0) < frame]
 
     def is_frame(self, code: int) -> bool:
-        """True if many pages have it."""
+        """True if so many pages have this hash that it is in the frame."""
         return self.counts.get(code, 0) >= self._frame
 
     @property

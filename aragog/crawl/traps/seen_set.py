@@ -1,6 +1,6 @@
 """
-A bounded set of hashes that forgets the oldest: two Bloom filters, of which the younger receives
-new hashes.
+A bounded set of hashes that forgets the oldest ones. It consists of two Bloom filters; new hashes
+are added to the younger one.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 BITS_OF_EACH = 14
-"""Bits of a filter per hash. One of 260 hashes that were not added is reported as present."""
+"""Bits per hash in a filter. One in 260 hashes that were never added is reported as present."""
 
 
 class SeenSet:

@@ -1,4 +1,4 @@
-"""Where series of numbered URLs end: which numbers are beyond the last useful page. Pure."""
+"""Finds the ends of series of numbered URLs: numbers after the last useful page. Pure (no I/O)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from aragog.crawl.traps.templates import series_of
 MAX_SERIES, NO_END = 500, 1 << 40
 MIN_BEYOND, SURELY_BEYOND = 2, 8
 """
-A number is beyond the end if it is higher than those of this many useless pages, and of this many
-if nearly all pages of its section were useful before.
+A number is beyond the end after this many useless pages with lower numbers. The second value
+applies if nearly all pages of the section were useful before.
 """
 
 
@@ -20,8 +20,8 @@ class SeriesEnds:
     The ends of a host's series.
 
     Args:
-        known: for the hash of URLs that differ in a number: the highest number of a useful page,
-            the lowest of a useless one beyond it, and how many of these there were.
+        known: by the hash of a series: the highest number of a useful page, the lowest number of a
+            useless page after it, and how many of these there were.
     """
 
     def __init__(self, known: Iterable[tuple[int, tuple[int, int, int]]] = ()) -> None:
@@ -44,7 +44,7 @@ class SeriesEnds:
             self.known.popitem(last=False)
 
     def is_beyond(self, url: str, least: int = MIN_BEYOND) -> bool:
-        """True if `least` useless pages had lower numbers and no useful one a higher number."""
+        """True if the number is after the last useful page and after `least` useless ones."""
         series, number = series_of(url)
         if number is None:
             return False

@@ -1,4 +1,4 @@
-"""The record of one URL template: what its pages brought, of late more than long ago."""
+"""The record of one URL template: what its pages brought. Recent pages count more."""
 
 from __future__ import annotations
 
@@ -7,23 +7,21 @@ from enum import IntEnum
 
 KEPT = 0.8
 """
-What each page leaves of the weight of earlier ones, so the last five count most: a list may have
-real pages and end in empty ones.
+Each new page multiplies the weight of earlier ones by this. So the last five count most, because a
+list may start with real pages and end with empty ones.
 """
 GROWING, MIN_SURE, MIN_PROMISES, MIN_ENDLESS = 0.8, 6, 3, 2
 TWINS = 3
-"""
-After this many pages that were the same without a part of their URL, the part is meaningless.
-"""
+"""A part of URLs is meaningless if this many pages were the same without it."""
 FAR = 9
 """The value of `steps` for a template that is not known to lead to content."""
 MAX_ANCHORS = 6
 MIN_ANCHORS = 4
-"""A function (`Reply`, `Print`) is recognized after this many links with the same few texts."""
+"""A template is a function of a site (`Reply`, `Print`) after this many links with few texts."""
 LABYRINTH_PAGES, LABYRINTH_LINKS = 12, 3
 """
-A section is a labyrinth after this many pages that were found only from within it, if they have
-this many new links within it each, and other pages hardly link back to known ones.
+A section is a labyrinth if this many of its pages were found only from within it, each of them has
+this many new links within it, and hardly any link leads back to a known page.
 """
 LAST = 4
 PAGES_PER_TEXT = 10
@@ -50,24 +48,24 @@ _TEXTS = (
 
 @dataclass(slots=True)
 class TemplateRecord:
-    """What is known about one template."""
+    """What has been learned about one template. Pages are those of the template."""
 
     good: float = 0.0
     """The weight of useful pages."""
     bad: float = 0.0
     """The weight of useless pages."""
     grown: float = 0.0
-    """The weight of new links from its pages that do not lead nearer to content."""
+    """The weight of its pages with new links that lead no closer to content."""
     text: float = 0.0
-    """The weight of its pages with text, and of those that lead to pages with text."""
+    """The weight of its pages that have text or lead to pages with text."""
     pending: int = 0
-    """Links that were followed and whose pages have not arrived yet."""
+    """Number of followed links whose pages have not arrived yet."""
     brought: int = 0
     """Number of useful pages."""
     said: int = 0
-    """Number of useful pages that are no lists."""
+    """Number of useful pages that are not lists."""
     steps: int = FAR
-    """Number of links from its pages to pages with content; 0 if they are such pages."""
+    """How many links away pages with content are; 0 if its own pages have content."""
     nothing: int = 0
     """Number of useless pages."""
     promises: int = 0
@@ -75,26 +73,26 @@ class TemplateRecord:
     twins: int = 0
     """Number of pages that were the same without this part of their URL."""
     differ: int = 0
-    """Number of pages that differed without this part of their URL."""
+    """Number of pages that were different without this part of their URL."""
     repeated: int = 0
-    """Number of links to it whose text earlier links to other pages of it had."""
+    """Number of links whose text occurred in earlier links to other pages."""
     named: int = 0
-    """Number of links to it with a text of their own."""
+    """Number of links with a text of their own."""
     inner: int = 0
-    """Number of pages with own text that were found only from within."""
+    """Number of pages with their own text that were found only from within the section."""
     new_links: int = 0
-    """Number of new links from those pages to further pages of it."""
+    """Number of new links from those pages to further pages of the section."""
     old_links: int = 0
-    """Number of its pages that another page linked to again."""
+    """Number of pages that a second page linked to."""
     flaws: list[int] = field(default_factory=lambda: [0] * len(Flaw))
     """Number of useless pages by reason."""
     anchors: list[int] = field(default_factory=list)
     """Hashes of the texts of the first links to it."""
     last: tuple[bytes, ...] = ()
-    """Sketches of the last pages without text of their own."""
+    """Sketches of the most recent pages without text of their own."""
 
     def add(self, value: float, flaw: Flaw | None) -> None:
-        """Record a page of a value from 0 to 1."""
+        """Record a page with this value, from 0 to 1."""
         self.good, self.bad = self.good * KEPT + value, self.bad * KEPT + 1 - value
         if flaw is None:
             self.brought += 1
@@ -104,11 +102,11 @@ class TemplateRecord:
             self.flaws[flaw] += 1
 
     def shrunk(self, expected: float, weight: float) -> float:
-        """The share of useful pages, if `weight` further pages were as expected."""
+        """Return the share of useful pages, averaged with `weight` pages of the expected share."""
         return (self.good + weight * expected) / (self.good + self.bad + weight)
 
     def link(self, anchor: int) -> None:
-        """Record the text of a link to a page of it that was not known."""
+        """Record the text of the first link to a page."""
         if anchor in self.anchors:
             self.repeated += 1
             return
@@ -116,29 +114,29 @@ class TemplateRecord:
         self.anchors = [*self.anchors, anchor][-MAX_ANCHORS:]
 
     def link_again(self, anchor: int) -> None:
-        """Record the text of a second link to a page of it."""
+        """Record the text of the second link to a page."""
         if anchor not in self.anchors:
             self.named += 1
 
     @property
     def is_growing(self) -> bool:
-        """True if each of its pages leads to a further one."""
+        """True if nearly every page leads to a further one."""
         return self.grown >= GROWING * (self.good + self.bad) > 0
 
     @property
     def is_untold(self) -> bool:
-        """True if nothing is known of what its pages lead to."""
+        """True if its pages have only led to templates that were not tried."""
         return self.promises >= MIN_PROMISES and not self.brought
 
     @property
     def is_endless(self) -> bool:
-        """True if each of its pages leads to a further one, and most have no text of their own."""
+        """True if nearly every page leads to a further one, and most have no text of their own."""
         pages = self.good + self.bad
         return pages >= MIN_ENDLESS and self.is_growing and self.text < pages / 4
 
     @property
     def has_text(self) -> bool:
-        """True if at least one in `PAGES_PER_TEXT` of its useful pages has text."""
+        """True if at least one in `PAGES_PER_TEXT` useful pages has text."""
         return self.said > 0 and self.said * PAGES_PER_TEXT >= self.brought
 
     @property
@@ -153,7 +151,7 @@ class TemplateRecord:
 
     @property
     def is_function(self) -> bool:
-        """True if links to many pages have the same few texts."""
+        """True if most links to its pages have the same few texts."""
         return self.repeated >= MIN_ANCHORS and self.repeated > 3 * self.named
 
     @property
@@ -163,7 +161,7 @@ class TemplateRecord:
 
     @property
     def is_labyrinth(self) -> bool:
-        """True if its pages lead to ever more new pages of it and never back."""
+        """True if its pages lead to ever more new pages of the section and hardly ever back."""
         return (
             self.inner >= LABYRINTH_PAGES
             and self.new_links >= LABYRINTH_LINKS * self.inner

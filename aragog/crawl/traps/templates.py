@@ -1,13 +1,13 @@
 """
-The templates of a URL: patterns that it shares with other URLs of its host. Pure.
+The templates of a URL: patterns that it shares with other URLs of its host. Pure (no I/O).
 
-The path and the names of the query form one template, in which marks stand for numbers, dates and
-ids (`/calendar/{n}/{n}/?view=`). Words stay as they are at positions with few different words, and
-are `*` elsewhere. A query may begin with a path (`/index.php?/tag/{n}`). A path of several parts
-also belongs to a branch (`/calendar/...`). Each name of the query is a template of its own for the
-whole host (`?color=`), because its effect does not depend on the order. The last word of a path is
-one, too, if it occurs at several positions (`**/about`), and so is a path or a query that repeats a
-part of itself (`{again}`).
+The path and the query's parameter names form one template, with placeholders for numbers, dates and
+IDs (`/calendar/{n}/{n}/?view=`). At positions with few different words, a template keeps the words;
+elsewhere it has `*`. The template that keeps only the first word is the URL's *section*. A query
+may begin with a path (`/index.php?/tag/{n}`). A path of several parts also belongs to a branch
+(`/calendar/...`). Three templates apply to the whole host: each parameter name (`?color=`), because
+its effect does not depend on the order; the last word of a path, if the word occurs at several
+positions (`**/about`); and paths or queries that repeat a part of themselves (`{again}`).
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from urllib.parse import urlsplit
 from zlib import crc32
 
 AGAIN = "{again}"
-"""The template of paths and queries that repeat a part of themselves."""
+"""The template of URLs whose path or query repeats a part of itself."""
 FROM_WITHIN = " <-"
-"""The end of the name of a record that is no template of its own."""
+"""Ends the names of records for pages linked only from their own section, not for a template."""
 MAX_PARTS = 12
-"""Maximum number of folders, and of query names, that are part of a URL's templates."""
+"""Maximum number of folders, and of parameter names, that a URL's templates use."""
 MAX_PAIRED = 5
-"""Up to this many names of a query, each pair of names is tried as a meaningless part."""
+"""If a query has at most this many names, each pair of them is tried as a meaningless part."""
 MAX_WORDS_OF_PLACE, MAX_WORDS = 16, 128
 MAX_CACHED = 20_000
 MAX_FRONT, MAX_RUN = 4, 3
 MIN_SLASHES = 3
-"""The slashes of a URL with one folder."""
+"""The number of slashes in a URL with one folder."""
 _NUMBER = re.compile(r"v?\d[\d.:_T+-]*Z?", re.IGNORECASE)
 _ID = re.compile(
     r"(?=[^\d]*\d)(?:[0-9a-f]{8,}|[0-9a-f-]{32,40}|[\w=~-]{20,}(?<![a-z]))|\(\w\(\w+\)\)+",
@@ -51,8 +51,8 @@ _SLUG = re.compile(r"[^\W\d_]*(?:[-_+][^-_+]+){2,}|.{25,}")
 
 class UrlPart(NamedTuple):
     """
-    A part of a URL that may be meaningless: one or two names of its query, the whole query, an id
-    in its path, or the last word of its path.
+    A part of a URL that may not matter to the page: one or two query parameters, the whole query,
+    an ID in the path, or the first or last words of the path.
     """
 
     template: str
@@ -61,12 +61,12 @@ class UrlPart(NamedTuple):
 
     @property
     def is_of_path(self) -> bool:
-        """True if it is the last folder of the path, or one of the first."""
+        """True if it consists of the first folders of the path or the last one."""
         return "**" in self.template
 
     @property
     def without(self) -> int:
-        """The hash of the URL without the part."""
+        """Return the hash of the URL without the part."""
         return hash_of(self.url)
 
 
@@ -79,20 +79,19 @@ class UrlTemplates:
     """The hash of the URL."""
     levels: tuple[str, ...]
     """
-    The path and the names of the query, beginning with the most general: without words
-    (`/*/{n}?page=`), with the first word (`/news/{n}?page=`), with all words and values that few
-    URLs have.
+    Templates of the path and the query, most general first: without words (`/*/{n}?page=`), with
+    the first word (`/news/{n}?page=`), and with all kept words and values.
     """
     marks: tuple[str, ...]
-    """Templates of the whole host: query names, the last word of the path, and `AGAIN`."""
+    """Templates for the whole host: parameter names, the last word of the path, and `AGAIN`."""
     branch: str
-    """The first part of the path, with all that follows (`/news/...`)."""
+    """The template of all URLs with the same first part of the path (`/news/...`)."""
     path: str
     """The template of the path."""
 
     @cached_property
     def parts(self) -> tuple[UrlPart, ...]:
-        """Parts that may not change the page."""
+        """The parts that may not change the page."""
         split = urlsplit(self.url)
         names = split.query.split("&")[:MAX_PARTS] if split.query else []
         segments = split.path.split("/")[1 : MAX_PARTS + 1]
@@ -103,7 +102,7 @@ class UrlTemplates:
 
     @cached_property
     def endings(self) -> tuple[int, ...]:
-        """Hashes of the URLs whose path is the end of this one, without its first folders."""
+        """Hashes of the URLs that have this path without its first folders."""
         split = urlsplit(self.url)
         base = f"{split.scheme}://{split.netloc}"
         folders = split.path.split("/")[1 : MAX_PARTS + 1]
@@ -112,7 +111,7 @@ class UrlTemplates:
 
     @cached_property
     def parents(self) -> frozenset[int]:
-        """Hashes of the URLs above this one, with and without a slash at their end."""
+        """Hashes of the URLs of the folders above this one, with and without a final slash."""
         above, found = self.url.partition("?")[0].rstrip("/"), set[int]()
         while above.count("/") > MIN_SLASHES:
             above = above.rpartition("/")[0]
@@ -121,17 +120,17 @@ class UrlTemplates:
 
     @cached_property
     def section(self) -> str:
-        """The level with the first word of the path."""
+        """The template with only the first word of the path (see `levels`)."""
         return self.levels[1] if len(self.levels) > 1 else self.levels[0]
 
     @property
     def from_within(self) -> str:
-        """The name of the record of pages of the template that only their own section links to."""
+        """The name of the record for the template's pages that only their own section links to."""
         return self.finest + FROM_WITHIN
 
     @cached_property
     def finest(self) -> str:
-        """The most precise level."""
+        """The most precise template in `levels`."""
         return self.levels[-1]
 
     @cached_property
@@ -141,16 +140,16 @@ class UrlTemplates:
 
 
 class PathWords:
-    """The words in a host's paths that templates keep: those at positions with few words."""
+    """The words that a host's templates keep: those at positions with few different words."""
 
     def __init__(self, words: dict[str, list[str]] | None = None) -> None:
         self.words: dict[str, list[str]] = words or {}
         self._count = sum(map(len, self.words.values()))
         self.cache: dict[str, UrlTemplates] = {}
-        """The templates of some URLs, until a new word changes them."""
+        """The templates of recent URLs. Cleared when a new word changes templates."""
 
     def place(self, before: str, word: str) -> str:
-        """The word, or `*`."""
+        """Return the word if templates keep it after the path `before`, otherwise `*`."""
         known = self.words.get(before, [])
         if word in known:
             return word
@@ -172,11 +171,11 @@ class PathWords:
 
 
 _MANY = ["*"]
-"""Replaces the words of a position that has too many."""
+"""Stands for the words of a position that has too many different ones."""
 
 
 def templates_of(url: str, words: PathWords) -> UrlTemplates:
-    """The templates of a normalized URL. New words are added to `words`."""
+    """Return the templates of a normalized URL. Adds new words to `words`."""
     found = words.cache.get(url)
     if found is None:
         found = _templates_of(url, words)
@@ -215,8 +214,8 @@ def _templates_of(url: str, words: PathWords) -> UrlTemplates:
 
 def _route_and_names(query: str) -> tuple[str, list[str]]:
     """
-    Return the path that a query begins with (`index.php?/category/7`), with its question mark, and
-    the names of the query with their values.
+    Return the path at the start of a query (`index.php?/category/7`), with its question mark, and
+    the query's other parameters with their values.
     """
     pieces = query.split("&")[:MAX_PARTS] if query else []
     if pieces and "/" in pieces[0] and "=" not in pieces[0]:
@@ -225,12 +224,12 @@ def _route_and_names(query: str) -> tuple[str, list[str]]:
 
 
 def _without_runs(folds: list[str]) -> list[str]:
-    """The folders of a path with at most `MAX_RUN` equal ones in a row."""
+    """Return the folders of a path, with runs of equal ones cut to `MAX_RUN`."""
     return [fold for at, fold in enumerate(folds) if folds[at - MAX_RUN : at] != [fold] * MAX_RUN]
 
 
 def _folded(segment: str) -> str:
-    """A segment of a template without its word."""
+    """Return a segment of a template without its word."""
     if not segment or segment.startswith("{"):
         return segment
     stem, dot, ending = segment.rpartition(".")
@@ -238,7 +237,7 @@ def _folded(segment: str) -> str:
 
 
 def _value(name: str, value: str, path: str, words: PathWords | None) -> str:
-    """A value of a query, if few URLs have others: the name of an action, not of a thing."""
+    """Return a parameter's value if the parameter has few values, as actions do; otherwise ""."""
     if _LISTED.search(value):
         return _LIST
     if words is None or not _WORD.fullmatch(value):
@@ -256,7 +255,7 @@ def _together(names: Iterable[str], path: str, words: PathWords | None) -> str:
 
 
 def series_of(url: str) -> tuple[int, int | None]:
-    """A hash of the URL without its last number, and that number if it has at most 12 digits."""
+    """Return a hash of the URL without its last number, and that number (up to 12 digits)."""
     found = _LAST_NUMBER.search(url, url.find("/", 8))
     if found is None or len(found[1]) > 12:
         return 0, None
@@ -264,7 +263,7 @@ def series_of(url: str) -> tuple[int, int | None]:
 
 
 def hash_of(text: str) -> int:
-    """A 32-bit hash of a URL, or of a URL without a part."""
+    """Return a 32-bit hash of a URL, or of a URL without one of its parts."""
     return crc32(text.encode())
 
 
@@ -310,7 +309,7 @@ def _repeats(segments: list[str]) -> bool:
 
 
 def _parts_of_query(url: str, names: list[str]) -> Iterator[UrlPart]:
-    """Yield one or two names of the query, and the whole query."""
+    """Yield each query parameter, each pair if there are few, and the whole query."""
     front, _, query = url.partition("?")
     named = list(dict.fromkeys(piece.partition("=")[0] for piece in names))
     counts = {1, len(named)} | ({2} if len(named) <= MAX_PAIRED else set())
@@ -322,7 +321,7 @@ def _parts_of_query(url: str, names: list[str]) -> Iterator[UrlPart]:
 
 
 def _parts_of_path(url: str, segments: list[str], path: str) -> Iterator[UrlPart]:
-    """Yield ids, texts after a semicolon, and the last part of the path."""
+    """Yield IDs in the path, texts after a semicolon, and the last and first parts of the path."""
     for segment in segments:
         plain, mark, _ = segment.partition(";")
         if mark:
@@ -338,7 +337,7 @@ def _parts_of_path(url: str, segments: list[str], path: str) -> Iterator[UrlPart
 
 
 def _parts_of_front(url: str, named: list[str]) -> Iterator[UrlPart]:
-    """Yield the first parts of the path, which relative links and language switches put there."""
+    """Yield the first parts of the path, which wrong relative links and language switches add."""
     scheme, _, rest = url.partition("://")
     host, _, path = rest.partition("/")
     for _ in named[1 : MAX_FRONT + 1]:

@@ -1,6 +1,6 @@
 """
-The traits by which trap recognition compares pages: their own words, and a sketch of their text.
-Pure.
+The traits by which trap recognition compares pages: word pairs outside links, and a sketch
+(similarity hash) of the text. Pure (no I/O).
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ if TYPE_CHECKING:
 
 SKETCH_BYTES = 24
 BREAK = "\x1e"
-"""Replaces links in the text outside of them. Words on its two sides are no pair."""
+"""Stands for a link in the text outside links. Words on its two sides do not form a pair."""
 MAX_ESCAPES = 5
 MAX_WORDS = 1_024
 _WORD = re.compile(r"\w+(?:[.,:]\d+)*")
 _PIECE = re.compile(r"[^\W_]+")
 ALIKE = 0.75
 """
-The share of bins in which two sketches must agree to be alike. Lower than in the store, because
-pages may differ in a time of day.
+The share of bins in which two sketches must be equal for their texts to count as alike. It is lower
+than in the store, because pages may differ in the time of day that they show.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class PageTraits:
-    """The traits by which a page is compared with others."""
+    """The traits of one page."""
 
     pairs: tuple[int, ...] = ()
     """Hashes of different word pairs outside links, at most `MAX_WORDS`."""
     numbers: tuple[int, ...] = ()
-    """The same for pairs with a number, such as a date, a price or a coordinate."""
+    """The same for pairs that contain a number, such as a date, a price or a coordinate."""
     sketch: bytes = b""
-    """A sketch of the page's text, including links, with `SKETCH_BYTES` bins; empty if no words."""
+    """A sketch of the text, including links, with `SKETCH_BYTES` bins; empty without words."""
     bands: tuple[int, ...] = ()
     """Hashes of parts of the sketch. Pages that are nearly the same share at least one."""
     canonical: str = ""
-    """Another URL of the same host that the page declares as canonical."""
+    """The URL that the page declares as canonical, if it is another one of the same host."""
 
 
 def traits_of(page: Document, url: str = "") -> PageTraits:
@@ -72,12 +72,12 @@ def _canonical(page: Document, url: str) -> str:
 
 def traits_of_texts(text: str, own: str, url: str = "", *, canonical: str = "") -> PageTraits:
     """
-    Return the traits of a page with this text. `own` is the text outside links, with a `BREAK` for
-    each.
+    Return the traits of a page with this text. `own` is the text outside links, with a `BREAK` in
+    place of each link.
 
-    Words of the query and numbers of the URL are not counted as the page's own, because a search
-    page shows the words that were searched for, and a calendar the day that was asked for. Nor is
-    a pair of words of the path, such as a filter that the title repeats.
+    Words in the query and numbers in the URL do not count as the page's own: a search page repeats
+    the words that were searched for, and a calendar the requested day. Two neighboring words of the
+    path, such as a filter that the title repeats, do not count either.
     """
     split = urlsplit(url)
     echoed = set(_WORD.findall(_plain(split.query).lower()))
@@ -95,7 +95,7 @@ def traits_of_texts(text: str, own: str, url: str = "", *, canonical: str = "") 
 
 
 def _pairs_of(text: str) -> list[tuple[str, str]]:
-    """Neighboring words that no link separates, of the first `MAX_WORDS` words."""
+    """Return neighboring words, not separated by a link, among the first `MAX_WORDS`."""
     found: list[tuple[str, str]] = []
     for piece in text.split(BREAK):
         found += pairwise(_WORD.findall(piece))
@@ -105,7 +105,7 @@ def _pairs_of(text: str) -> list[tuple[str, str]]:
 
 
 def _plain(query: str) -> str:
-    """Remove all levels of escaping from a query; nested URLs are escaped several times."""
+    """Unescape a query completely. Nested URLs are escaped several times."""
     for _ in range(MAX_ESCAPES):
         query = unquote(query)
     return query
@@ -120,7 +120,7 @@ def _codes(pairs: Iterable[tuple[str, str]]) -> tuple[int, ...]:
 
 
 def _bins(text: str) -> bytes:
-    """The 64 bins of a text's sketch. A short text is repeated."""
+    """Return the 64 bins of a text's sketch. A short text is repeated until it is long enough."""
     count = len(text.split())
     if not count:
         return b""
@@ -133,6 +133,6 @@ def _bands(bins: bytes) -> tuple[int, ...]:
 
 
 def are_alike(one: bytes, other: bytes, least: float = ALIKE) -> bool:
-    """True if two sketches are of nearly the same text."""
+    """True if two sketches belong to nearly the same text."""
     used = [pair for pair in zip(one, other, strict=False) if pair != (0, 0)]
     return bool(used) and sum(a == b for a, b in used) >= least * len(used)

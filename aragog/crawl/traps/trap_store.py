@@ -1,12 +1,12 @@
 """
-The budgets of hosts in Redis, shared by the cluster.
+Stores the hosts' budgets in Redis, for all processes of a cluster.
 
     traps:<host>         string  a mark of 8 bytes, and the budgets (`codec`), for 7 days
     traps.decisions      hash    `<host> <template>` -> `open` or `closed`: operators' decisions
     traps.closed         hash    `<host> <template>` -> why it is closed; for 7 days
 
-A host's key is on the server among `redis.nodes` to which its name is assigned. The decisions and
-the list of closed templates are on `redis.url`. If this data is lost, templates are learned again.
+A host's key is on one of the `redis.nodes`, chosen by the host's name. The decisions and the list
+of closed templates are on `redis.url`. If budgets are lost, templates are learned again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MARK = 8
 
 @dataclass(frozen=True, slots=True, order=True)
 class ClosedTemplate:
-    """A template that was learned to be useless, so that none of its links is followed."""
+    """A template whose pages turned out to be useless, so that its links are not followed."""
 
     host: str
     template: str
@@ -42,21 +42,21 @@ class ClosedTemplate:
 
 
 class StoredBudget(NamedTuple):
-    """A host's budgets as they were read."""
+    """A host's budgets as read from Redis."""
 
     budget: HostBudget
     mark: bytes = b""
-    """The mark of the version that was read; empty if there were no budgets."""
+    """Identifies the version that was read; empty if there were no budgets."""
 
 
 class TrapStore:
     """
-    Stores the budgets of one system. Thread-safe; every call may raise `BrokerUnavailable`.
+    The budgets of all hosts. Thread-safe. Every call may raise `BrokerUnavailable`.
 
     Args:
-        nodes: the servers among which the hosts are distributed.
+        nodes: the Redis servers that share the hosts.
         prefix: prefix of all keys.
-        clock: its monotonic time limits how long a copy of the decisions is used.
+        clock: measures how long ago the decisions were read.
     """
 
     def __init__(self, nodes: RedisNodes, *, prefix: str, clock: Clock | None = None) -> None:
@@ -68,7 +68,7 @@ class TrapStore:
         self._seen: tuple[float, dict[str, dict[str, TemplateDecision]]] | None = None
 
     def known(self, hosts: Iterable[str]) -> set[str]:
-        """Return the hosts that have budgets; one round trip per server."""
+        """Return the hosts that have budgets. Takes one round trip per server."""
         found = set()
         with _our_errors():
             for client, names in self._nodes.group((name, name) for name in hosts):
@@ -81,7 +81,7 @@ class TrapStore:
         return found
 
     def read(self, hosts: Iterable[str]) -> dict[str, StoredBudget]:
-        """The budgets of each host; new budgets for hosts without any."""
+        """Return the budgets of each host; new budgets for hosts without any."""
         found: dict[str, StoredBudget] = {}
         with _our_errors():
             for client, names in self._nodes.group((name, name) for name in hosts):
@@ -91,7 +91,7 @@ class TrapStore:
         return found
 
     def save(self, host: str, stored: StoredBudget) -> bool:
-        """Write a host's budgets. Returns False if another process has changed them meanwhile."""
+        """Write a host's budgets. Returns False if another process changed them in the meantime."""
         with _our_errors():
             return bool(
                 load_script("aragog.crawl.traps", "traps_save").run(
@@ -105,7 +105,7 @@ class TrapStore:
             )
 
     def decisions(self) -> dict[str, dict[str, TemplateDecision]]:
-        """Operators' decisions by host and template, at most a second old."""
+        """Return operators' decisions by host and template, from a copy at most a second old."""
         now_s, seen = self._clock.monotonic_s(), self._seen
         if seen is not None and now_s - seen[0] < FRESH_S:
             return seen[1]
@@ -120,7 +120,7 @@ class TrapStore:
 
     def decide(self, host: str, template: str, decision: TemplateDecision | None) -> None:
         """
-        Open or close a template regardless of its pages; None to learn it again.
+        Open or close a template regardless of what its pages brought. None withdraws the decision.
 
         Raises:
             BadInput: there are already `MAX_DECISIONS` decisions.
@@ -151,7 +151,7 @@ class TrapStore:
                 pipe.execute()
 
     def closed(self) -> list[ClosedTemplate]:
-        """Closed templates by host, without those that operators opened."""
+        """Return the closed templates by host, without those that operators opened."""
         with _our_errors():
             fields: Any = self._nodes.first.hgetall(self._closed)
         decided = self.decisions()
@@ -163,7 +163,7 @@ class TrapStore:
         return sorted(found)
 
     def forget(self, host: str) -> None:
-        """Learn a host's templates from the start. Held links stay held."""
+        """Forget what was learned about a host's templates. Held links stay held."""
         with _our_errors():
             self._nodes.client(host).delete(self._budgets + host)
             gone = [one for one in self.closed() if one.host == host]

@@ -1,4 +1,1 @@
-"""
-HTTP/1.1 heads, framing and bodies, and the connections, TLS and codings that all
-versions use.
-"""
+"""HTTP/1.1, and the connections, TLS and codings that all HTTP versions use."""

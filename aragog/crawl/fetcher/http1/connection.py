@@ -30,7 +30,7 @@ from aragog.runtime.green_threads import wait_readable, wait_writable
 
 READ_BYTES = 65_536
 
-_NO_DEADLINE_S = 3600.0  # for connections that are used outside a request
+_NO_DEADLINE_S = 3600.0  # for connections that no request is using
 # Maximum number of reads between two requests. HTTP/2 servers send a few SETTINGS frames, and
 # GOAWAY at the end.
 MAX_IDLE_READS = 4
@@ -47,7 +47,7 @@ _TCP_INFO_BYTES = 56
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The key of the connection pool, which is an origin and the egress route to it."""
+    """The key of the connection pool: an origin and the egress route to it."""
 
     scheme: str
     host: str
@@ -55,19 +55,19 @@ class Peer:
     way: str = "direct"
     """See `aragog.crawl.egress.egress.SelectedRoute.key`."""
     http2: bool = False
-    """True if HTTP/2 is offered; the server may still choose HTTP/1.1."""
+    """True if HTTP/2 is offered. The server may still choose HTTP/1.1."""
 
 
 class HttpConnection:
     """
-    An open connection and its protocol. Carries one request at a time; not thread-safe.
+    An open connection and its protocol. Carries one request at a time. Not thread-safe.
 
     Attributes:
         address: the origin's IP address, even with a proxy. None if the proxy resolves names.
         tls: TLS version; None for plain TCP.
         alpn: the protocol that the server chose; None if it chose none.
         protocol: HTTP/1.1, unless the adapter replaces it.
-        request_count: how many requests were sent on the connection.
+        request_count: the number of requests sent on the connection.
         on_close: called when the connection is closed.
         keep_tls: called after closing, with the TLS object that contains the session.
     """
@@ -112,7 +112,7 @@ class HttpConnection:
 
     @property
     def is_stale(self) -> bool:
-        """True if the server has closed the connection or sent unexpected data."""
+        """True if the server has closed the connection or has sent unexpected data."""
         if self.protocol.is_busy:
             return True
         for _ in range(MAX_IDLE_READS):
@@ -129,10 +129,10 @@ class HttpConnection:
 
     def unread_s(self) -> float:
         """
-        Return how long the most recently read data had been waiting in the kernel, in seconds.
+        Return how many seconds the most recently read data had been waiting in the kernel.
 
-        Takes 1 µs. The kernel counts in ticks of 1 to 10 ms. Returns 0.0 if the kernel does not
-        report it.
+        Takes 1 µs. The kernel measures in ticks of 1 to 10 ms. Returns 0.0 if the kernel does not
+        report this.
         """
         try:
             info = self._sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
@@ -186,7 +186,7 @@ def _send_all(sock: socket.socket, data: bytes, timeout_s: Callable[[], float]) 
 def _receive(sock: socket.socket, size: int, timeout_s: Callable[[], float]) -> bytes:
     """Wait for data and return at most `size` bytes, or b"" at the end of the stream."""
     while True:
-        seconds = timeout_s()  # also enforces the deadline if data keeps arriving
+        seconds = timeout_s()  # enforces the deadline even if data keeps arriving
         try:
             return sock.recv(size)
         except (BlockingIOError, ssl.SSLWantReadError):
@@ -201,7 +201,7 @@ class Tunnel:
 
     proxy: ProxyServer
     target: Address
-    """An allowed address, or a name if the proxy resolves names."""
+    """An allowed address, or the name if the proxy resolves names."""
 
 
 NO_SOURCE: Mapping[int, str] = {}
@@ -227,7 +227,7 @@ def connect(
         tls: None for plain HTTP.
         tunnel: the proxy and the target behind it; None if there is no proxy.
         source: local addresses by IP version. If empty, the system chooses.
-        session: returns the TLS session to resume for an address, or None.
+        session: returns the TLS session to resume with an address, or None.
 
     Raises:
         TransportError: kind `connect`, `tls`, `timeout` or `reset`.

@@ -1,5 +1,5 @@
 """
-Incremental decoders of content and transfer codings, with limited output.
+Incremental decoders for content and transfer codings, with limited output.
 
 A call to a `Decoder` returns at most `free_bytes` bytes, so a decompression bomb cannot use up
 memory. If the output would exceed `free_bytes`, the decoder sets `overflowed` and drops the rest.
@@ -27,12 +27,12 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 # RFC 9659 limits the window of the zstd content coding to 8 MB.
 ZSTD_WINDOW_BYTES = 8 << 20
 
-# Four bytes of zstd can decode to 128 KiB, and the binding has no output limit, so chunks must be
-# small.
+# Four bytes of zstd can decode to 128 KiB, and the Python binding has no output limit, so chunks
+# must be small.
 ZSTD_PIECE_BYTES = 512
 
-# Maximum number of members or frames in a stream. bgzip writes one per 64 KB; an attacker needs
-# only 20 bytes.
+# Maximum number of members or frames in a stream. bgzip writes one per 64 KB. An attacker can make
+# one from 20 bytes.
 MAX_PARTS = 1000
 
 
@@ -74,7 +74,7 @@ class _Coding(ABC):
 
     @abstractmethod
     def _complete(self) -> bool:
-        """Return True if the stream may end here. An empty stream may."""
+        """Return True if the stream may end here. An empty stream may end, too."""
 
 
 class _Gzip(_Coding):
@@ -139,18 +139,15 @@ def _only_trailer_missing(inflate: zlib._Decompress) -> bool:
     """
     Return True if only the checksum is missing.
 
-    In that state, zlib reads both probes, zeros and 0xff bytes, as the checksum, and rejects them
-    unless they happen to be correct. In any other state it reads them as compressed data. One of
-    the probes may then happen to end a block, but never both.
+    If so, zlib takes both probes, zeros and 0xff bytes, for the checksum and rejects them, unless
+    one happens to be correct. In any other state it takes them for compressed data. One of the
+    probes may then happen to end a block, but never both.
     """
     return all(_reaches_checksum(inflate.copy(), fill) for fill in (bytes(8), b"\xff" * 8))
 
 
 def _reaches_checksum(inflate: zlib._Decompress, rest: bytes) -> bool:
-    """
-    Return True if zlib reaches the checksum with the input `rest`, whether or not the checksum is
-    correct.
-    """
+    """Return True if zlib reaches the checksum with the input `rest`, correct or not."""
     try:
         inflate.decompress(rest)
     except zlib.error as error:
@@ -159,7 +156,7 @@ def _reaches_checksum(inflate: zlib._Decompress, rest: bytes) -> bool:
 
 
 class _Deflate(_Coding):
-    """Decodes `deflate` with a zlib header (RFC 9110), or without one, as some servers send it."""
+    """Decodes `deflate` with a zlib header (RFC 9110), or without one, as sent by some servers."""
 
     name = "deflate"
 
@@ -193,7 +190,7 @@ class _Deflate(_Coding):
         return piece[:free_bytes]
 
     def _decode_raw(self, data: bytes, free_bytes: int) -> bytes:
-        """Try again as raw deflate, if the first two bytes only looked like a zlib header."""
+        """Try again as raw deflate, in case the first two bytes only looked like a zlib header."""
         self._inflate, self._has_zlib_header = zlib.decompressobj(wbits=-15), False
         try:
             return self._inflate.decompress(data, free_bytes + 1)
@@ -208,8 +205,8 @@ class _Deflate(_Coding):
 
 class _Brotli(_Coding):
     """
-    Decodes one stream. If bytes follow its end, the binding raises an error and drops that call's
-    output.
+    Decodes one stream. If bytes follow the end of the stream, the binding raises an error and drops
+    the output of that call.
     """
 
     name = "br"
@@ -345,12 +342,12 @@ ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 
 def decoders_for(content_codings: Sequence[str], transfer_codings: Sequence[str]) -> list[Decoder]:
     """
-    Return the decoders in the order in which to apply them.
+    Return the decoders to apply, in this order.
 
-    Unknown names get no decoder, because servers send charsets and media types here (`UTF-8`,
-    `binary`, `text/html`), and browsers and HTTP libraries pass such bodies through. Bodies in a
-    real coding that was not requested (`compress`) pass through as well. The code that reads the
-    body decides what to do with them.
+    Unknown names get no decoder. Servers send charsets and media types here (`UTF-8`, `binary`,
+    `text/html`), and browsers and HTTP libraries pass such bodies through. Bodies in a real coding
+    that was not requested (`compress`) pass through as well. The code that reads the body decides
+    what to do with them.
 
     Raises:
         TransportError: more than five codings.

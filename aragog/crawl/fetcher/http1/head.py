@@ -1,5 +1,5 @@
 """
-Parses the head of an HTTP/1 response: status, headers, and how the body ends.
+Parses the head of an HTTP/1 response: the status, the headers, and what ends the body.
 
 The parser is as lenient as browsers about harmless deviations: bare LF, no reason phrase, obsolete
 line folding, blanks before the colon, and NUL in headers that do not affect processing. It rejects
@@ -40,9 +40,9 @@ class ResponseHead:
     status: int
     reason: str
     headers: Headers
-    """In order; names as sent, values trimmed and unfolded."""
+    """In the order received. Names are as sent, values are trimmed and unfolded."""
     fields: dict[str, list[str]] = field(default_factory=dict)
-    """The values by lower-case name."""
+    """The values of each header, by lower-case name."""
 
     def values(self, name: str) -> list[str]:
         """Return all values of the header `name` (lower case), in order."""
@@ -123,18 +123,18 @@ def _decode_line(line: bytes) -> str:
         return line.decode()
     except UnicodeDecodeError:
         if line[:9].lower() == b"location:":
-            # Percent-encode these bytes now. Decoded as Latin-1, they would later be encoded as
-            # UTF-8.
+            # Percent-encode these bytes now. If they were decoded as Latin-1, they would later be
+            # encoded as UTF-8.
             return "".join(chr(b) if b < 0x80 else f"%{b:02X}" for b in line)
         return line.decode("latin-1")
 
 
-# The same limit as in curl. More layers are treated as an attack.
+# The same limit as in curl. More codings are treated as an attack.
 MAX_CODINGS = 5
 
 TRANSFER_CODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
 
-# A larger length is ignored, so the body ends with the connection or at a size limit.
+# A larger Content-Length is ignored, so the body ends with the connection or at a size limit.
 NO_LENGTH = 1 << 63
 
 
@@ -145,9 +145,9 @@ class Delimiter(Enum):
     LENGTH = auto()
     LAST_CHUNK = auto()
     CLOSE = auto()
-    """The connection is closed."""
+    """The end of the connection."""
     END_STREAM = auto()
-    """A flag in the last frame, in HTTP/2."""
+    """In HTTP/2: a flag in the last frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class Framing:
 
     delimiter: Delimiter
     length: int = 0
-    """Length in bytes, for the delimiter LENGTH."""
+    """Length in bytes if the delimiter is LENGTH."""
     codings: tuple[str, ...] = ()
     """Transfer codings besides `chunked`, in the order in which they were applied."""
     persistent: bool = False
@@ -176,10 +176,10 @@ def framing_of(head: ResponseHead) -> Framing:
     """
     Return the framing of a final response to GET.
 
-    A transfer coding takes precedence over a length. RFC 9112 section 6.3 calls having both a sign
-    of response splitting, because a proxy may have seen a different end of the body. So the
-    connection is not reused. As in browsers, names that are not codings (`identity`, `binary`) are
-    ignored.
+    A transfer coding takes precedence over a length. If a response has both, the connection is not
+    reused: RFC 9112 section 6.3 calls this a sign of response splitting, because a proxy may have
+    seen a different end of the body. As in browsers, names that are not codings (`identity`,
+    `binary`) are ignored.
 
     Raises:
         TransportError: several different lengths, a length that is not a number, or `chunked` is
@@ -204,7 +204,7 @@ def framing_of(head: ResponseHead) -> Framing:
 
 
 def _transfer_codings(head: ResponseHead) -> list[str]:
-    """Return the transfer codings that change the body, in the order in which they were applied."""
+    """Return the transfer codings that change the body, in the order of their application."""
     names = [coding.partition(";")[0].strip() for coding in head.tokens("transfer-encoding")]
     return [name for name in names if name == "chunked" or name in TRANSFER_CODINGS]
 
@@ -236,7 +236,7 @@ def _parse_length(text: str) -> int:
 
 def _is_persistent(head: ResponseHead) -> bool:
     """
-    Return True if the connection persists, which in HTTP/1.0 requires `keep-alive` (RFC 9112
+    Return True if the connection persists. In HTTP/1.0, this requires `keep-alive` (RFC 9112
     section 9.3).
     """
     options = head.tokens("connection")

@@ -1,4 +1,4 @@
-"""Handles text bodies that are incorrectly labeled with a content coding."""
+"""Handles text bodies that a Content-Encoding header wrongly declares as compressed."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ class Coding(Protocol):
 
 class MislabeledTextDecoder:
     """
-    Wraps a decoder, and passes through text that is labeled with its coding by mistake.
+    Wraps a decoder, and passes through text that was never encoded.
 
     Browsers show an error for such a body, and RFC 9110 does not specify what to do. If we raised
-    an error, we would lose the page, or the whole site in the case of robots.txt, although all of
-    the text has arrived. Some text begins like a coded stream, and decoding it would yield nothing
-    or garbage. So the bytes are checked first: a body is text if its first `_PROBE_BYTES` bytes are
-    all bytes that occur in text. In all of 140,000 coded streams, one of the first 15 bytes did not
-    occur in text or was not UTF-8. A shorter body is text if it is UTF-8, or if it cannot be
-    decoded (`end`).
+    an error, we would lose the page (or, in the case of robots.txt, the whole site), although all
+    of the text has arrived. Some text begins like encoded data, and decoding it would yield nothing
+    or garbage. So the bytes are checked first: a body is text if each of its first `_PROBE_BYTES`
+    bytes can occur in text. In each of 140,000 encoded streams, the first 15 bytes contained one
+    that does not occur in text or is not UTF-8. A shorter body is text if it is UTF-8, or if it
+    cannot be decoded (`end`).
 
-    If binary bytes follow after the body was classified as text, the data is damaged, which is an
-    error.
+    If binary bytes follow after the body was classified as text, the data is damaged, and an error
+    is raised.
     """
 
     def __init__(self, decoder: Coding, empty: bytes = b"") -> None:
         self._decoder = decoder
         self._empty = empty
-        """An empty coded stream that would look like text."""
+        """The encoded form of an empty body, if it would look like text."""
         self._prefix = b""
         """Bytes received before the body was classified."""
         self._is_text: bool | None = None
@@ -72,8 +72,8 @@ class MislabeledTextDecoder:
         except UnsupportedContent:
             self._is_text, self.overflowed = True, False
             return self._pass_through(data, free_bytes)
-        # If the stream was cut off this early, its few decoded bytes may really be text, so drop
-        # them.
+        # If the stream was cut off this early, the few decoded bytes may be text that was never
+        # encoded, so drop them.
         return b"" if self.truncation_error() else out
 
     def _decode(self, data: bytes, free_bytes: int) -> bytes:
@@ -93,7 +93,7 @@ class MislabeledTextDecoder:
 
 _PROBE_BYTES = 256
 _MAX_AMBIGUOUS_BYTES = 16
-"""A truncated stream of up to this many bytes may be UTF-8 by chance."""
+"""Up to this length, a truncated encoded stream may be UTF-8 by chance."""
 
 
 def _is_text(data: bytes) -> bool:

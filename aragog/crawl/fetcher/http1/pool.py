@@ -16,8 +16,8 @@ from aragog.runtime.open_files import limit
 MAX_IDLE_S = 70.0
 
 # Large enough for many hosts with one request per second each. With 250 such hosts and a pool of
-# only 64 connections, every page would need a new one. An idle connection takes 3 KB, or 50 KB with
-# TLS.
+# only 64 connections, every page would need a new connection. An idle connection takes 3 KB, or 50
+# KB with TLS.
 MAX_IDLE = 512
 # Idle connections may use an eighth of the process's file descriptors.
 DESCRIPTORS_PER_IDLE = 8
@@ -25,23 +25,23 @@ DESCRIPTORS_PER_IDLE = 8
 
 def max_idle() -> int:
     """
-    Return the maximum number of idle connections: `MAX_IDLE`, or an eighth of the descriptors if
-    lower.
+    Return the maximum number of idle connections: `MAX_IDLE` or an eighth of the file descriptors,
+    whichever is lower.
     """
     return min(MAX_IDLE, limit() // DESCRIPTORS_PER_IDLE)
 
 
 class ConnectionPool:
     """
-    Idle connections by peer. Thread-safe; must not be used across a fork.
+    Idle connections by peer (server and route). Thread-safe. Must not be used across a fork.
 
     It also tracks which connections are in use, so that a request can wait for one of them.
 
     Args:
         clock: measures how long a connection has been idle.
-        max_idle: the limit across all peers. The least recently used connection is closed first.
-            Expired connections are closed when another one is returned.
-        max_idle_per_peer: the limit per peer. Further connections are closed.
+        max_idle: the limit for all peers together. The least recently used connection is closed
+            first. Expired connections are closed whenever one is returned.
+        max_idle_per_peer: the limit for each peer. Further connections are closed.
     """
 
     def __init__(
@@ -87,8 +87,8 @@ class ConnectionPool:
 
     def _remove_in_use(self, connection: HttpConnection) -> list[GreenEvent]:
         """
-        Remove the connection from those in use, and return the waiters to wake. The caller holds
-        the lock.
+        Remove a connection from those in use, and return the waiting threads to wake. The caller
+        holds the lock.
         """
         peer = connection.peer
         in_use, waiting = self._in_use.get(peer), self._waiting.get(peer)
@@ -103,7 +103,7 @@ class ConnectionPool:
         return [] if peer in self._in_use else list(self._waiting.pop(peer))
 
     def _wait_for_idle(self, peer: Peer, seconds: float) -> bool:
-        """Wait for a connection. Returns True if an idle one may be available now."""
+        """Wait for a connection to become idle. Returns True if one may be available now."""
         with self._lock:
             if peer in self._idle:
                 return True
@@ -161,7 +161,7 @@ class ConnectionPool:
         return keeps
 
     def _remove_surplus(self, now_s: float) -> HttpConnection | None:
-        """Remove and return the oldest connection if there are too many or it is too old."""
+        """Remove and return the oldest connection if it is too old or if there are too many."""
         if not self._idle:
             return None
         peer, connections = next(iter(self._idle.items()))
@@ -174,7 +174,7 @@ class ConnectionPool:
         return oldest
 
     def close(self) -> None:
-        """Close all idle connections now, and those in use when they are returned."""
+        """Close all idle connections now, and the others when they are returned."""
         with self._lock:
             self._closed = True
             idle, self._idle, self._idle_count = self._idle, {}, 0

@@ -1,8 +1,8 @@
 """
 Tunnels through proxies: CONNECT (RFC 9110 section 9.3.6) and SOCKS5 (RFC 1928 and 1929).
 
-Plain HTTP uses a tunnel too. A proxy that received the URL would resolve the host again, and could
-reach an address other than the one that was checked (DNS rebinding).
+Plain HTTP uses a tunnel too. If the proxy received the URL instead, it would resolve the host
+again, and could reach another address than the one that was checked (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from aragog.runtime.secret import reveal
 LOOKUP_TIMEOUT_S = 10.0
 MAX_HEAD_BYTES = 16_384
 _UNREACHED_STATUSES = frozenset({502, 503, 504})
-"""Statuses that a proxy sends if it cannot reach the target (RFC 9110 sections 15.6.3 to
-15.6.5)."""
+"""Statuses of a proxy that cannot reach the target (RFC 9110 sections 15.6.3 to 15.6.5)."""
 
 _VERSION, _LOGIN_VERSION, _CONNECT = 5, 1, 1
 _NO_LOGIN, _USERNAME_PASSWORD = 0, 2
@@ -63,7 +62,7 @@ def proxy_addresses(proxy: ProxyServer) -> list[Address]:
 
 def open_tunnel(proxy: ProxyServer, target: Address, send: Send, receive: Receive) -> None:
     """
-    Make a proxy connect to a target. Afterward, the connection to the proxy leads to the target.
+    Make a proxy connect to a target. After that, the connection to the proxy leads to the target.
 
     Args:
         proxy: its protocol and credentials.

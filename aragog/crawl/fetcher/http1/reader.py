@@ -1,8 +1,8 @@
 """
 Reads the heads, lines and bodies of HTTP/1 responses from a byte stream.
 
-It uses no socket. It only calls a function `receive`, which returns the next bytes (b"" at the end
-of the stream) and may raise `TransportError`.
+It does not use a socket itself. It calls a function `receive`, which returns the next bytes (b"" at
+the end of the stream) and may raise `TransportError`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from aragog.crawl.fetcher.faults import LimitExceeded, TransportError
 from aragog.crawl.fetcher.http1.head import Delimiter, Framing, ResponseHead, parse_head
 from aragog.fetch_record.outcome import UnreachableKind
 
-# Maximum number of interim responses (1xx), which could otherwise delay a fetch forever.
+# Maximum number of interim responses (1xx). Without a limit, they could delay a fetch forever.
 MAX_INTERIM = 16
 
-# Maximum length of a chunk-size line: 16 hex digits, and extensions, which are ignored.
+# Maximum length of a chunk-size line: 16 hex digits and (ignored) extensions.
 MAX_CHUNK_LINE_BYTES = 4096
 
 # A chunk costs about 3 µs of CPU, so ten thousand nearly empty chunks are treated as an attack.
@@ -32,7 +32,7 @@ class ResponseReader:
         receive: returns the next bytes; b"" at the end.
 
     Attributes:
-        line_bytes: total size of the lines between and after chunks that were read so far.
+        line_bytes: total size of the lines read so far between and after chunks.
     """
 
     __slots__ = ("_buffer", "_position", "_receive", "line_bytes")
@@ -53,8 +53,8 @@ class ResponseReader:
         Read the status and headers of the final response. Interim responses (100, 103, …) are
         skipped.
 
-        As in browsers, the connection may end after a complete header line, except if the status
-        announces a page, because an empty page must not replace a stored one.
+        As in browsers, the connection may end after any complete header line. If the status
+        announces a page, it may not, because an empty page must not replace a stored one.
 
         Raises:
             TransportError: the data is not HTTP/1, or ends before the empty line.
@@ -131,7 +131,7 @@ class ResponseReader:
 
 
 def _empty_line(buffer: bytes, start: int) -> tuple[int, int]:
-    """Return the end of the head and the start of the body; (-1, 0) if not received yet."""
+    """Return where the head ends and where the body starts; (-1, 0) if not received yet."""
     crlf = buffer.find(b"\n\r\n", start)
     bare = buffer.find(b"\n\n", start, crlf if crlf >= 0 else None)
     if bare >= 0:

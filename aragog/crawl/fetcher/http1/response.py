@@ -1,8 +1,9 @@
 """
-A response whose body has not been read yet. It returns its connection to the pool when done.
+A response whose body has not been read yet. When the body is done, the connection returns to the
+pool.
 
-`requests` reads it as the `raw` attribute of its own response. Faults then become exceptions of
-requests.
+The library requests uses it as the `raw` attribute of its own response. Faults then become that
+library's exceptions.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from aragog.crawl.fetcher.http1.decoders import decoders_for
 from aragog.crawl.fetcher.http1.head import Delimiter, Framing, ResponseHead
 from aragog.fetch_record.outcome import UnreachableKind
 
-# Unneeded bodies up to this size are read to the end, which is cheaper than a new connection.
+# Unneeded bodies up to this size are read to the end. That is cheaper than a new connection.
 DRAIN_BYTES = 16_384
 DRAIN_TIMEOUT_S = 0.25
 
@@ -38,7 +39,7 @@ class HttpResponse:
 
     Attributes:
         timings: measured durations in milliseconds, by their names in `FetchRecord`.
-        has_no_body: True for the response to a HEAD request, which has no body.
+        has_no_body: True for the response to a HEAD request. Such a response has no body.
     """
 
     has_no_body = False
@@ -65,7 +66,7 @@ class HttpResponse:
 
     @property
     def framing(self) -> Framing:
-        """How the body ends. Raises TransportError or UnsupportedContent; see `framing_of`."""
+        """What ends the body. Raises TransportError or UnsupportedContent; see `framing_of`."""
         if self._framing is None:
             framing = self._protocol.framing(self.head)
             if self.has_no_body:
@@ -104,10 +105,7 @@ class HttpResponse:
             self._release(reusable=reusable)
 
     def discard(self) -> None:
-        """
-        Skip the body: read it if it is short, otherwise close the connection.
-        Raises no Fault.
-        """
+        """Skip the body: read it if short, otherwise close the connection. Raises no Fault."""
         connection = self._connection
         if connection is None:
             return
@@ -150,7 +148,7 @@ class HttpResponse:
         )
         return response
 
-    # Methods that requests.Response calls on its `raw`.
+    # The methods below are those that requests.Response calls on its `raw`.
 
     def stream(self, amt: int = 65_536, decode_content: bool | None = None) -> Iterator[bytes]:
         """Yield the decoded body in one piece, for `Response.content` and `iter_content`."""

@@ -18,9 +18,9 @@ from aragog.observability.instruments import TLS_FAILURES, TLS_HANDSHAKES
 from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import wait_readable, wait_writable
 
-# A closed connection uses 37 KB while it is kept for its session.
+# A closed connection that is kept for its session uses 37 KB.
 MAX_SESSIONS = 250
-# A resumed session skips the certificate check, so sessions are kept for at most an hour.
+# Resuming a session skips the certificate check, so sessions are kept for at most an hour.
 MAX_SESSION_AGE_S = 3_600.0
 
 HTTP2 = "h2"
@@ -116,14 +116,14 @@ def certificate_matches(certificate: Mapping[str, object], host: str) -> bool:
 
 
 class SessionKey(NamedTuple):
-    """The key of a session. A session is resumed only with an equal key."""
+    """The key of a session. A session is resumed only by a connection with an equal key."""
 
     host: str
     port: int
     address: str
     way: str = "direct"
     http2: bool = False
-    """True if HTTP/2 was offered, which uses another context."""
+    """True if HTTP/2 was offered, because that uses another SSLContext."""
 
 
 class EndedTls(Protocol):
@@ -131,21 +131,24 @@ class EndedTls(Protocol):
 
     @property
     def session(self) -> ssl.SSLSession | None:
-        """A copy of the session. Takes about 0.3 ms, because the certificate is parsed again."""
+        """
+        A copy of the session. Making it takes about 0.3 ms, because the certificate is parsed
+        again.
+        """
 
 
 class TlsSessions:
     """
     Sessions for the next connection to the same server. Thread-safe.
 
-    All of them belong to connections with the same SSLContext. A resumed handshake checks no
-    certificate, so a session is never used with another name, address or verification. Each is used
-    once, as RFC 8446 C.4 recommends; the resumed connection yields a new one. Most sessions are
-    never used, so the pool keeps closed connections and extracts a session only when it is taken.
+    All connections have the same SSLContext. A resumed handshake checks no certificate, so a
+    session is never used with another name, address or verification. Each session is used once, as
+    RFC 8446 C.4 recommends. The resumed connection yields a new one. Because most sessions are
+    never used, closed connections are kept, and a session is extracted only when it is taken.
 
     Args:
         clock: measures the age of sessions.
-        max_sessions: maximum number of sessions. The oldest one is dropped first.
+        max_sessions: maximum number of sessions. The oldest ones are dropped first.
     """
 
     def __init__(self, clock: Clock, *, max_sessions: int = MAX_SESSIONS) -> None:
@@ -220,7 +223,7 @@ def wrap_tls(
 
 
 def _check_name(tls_socket: ssl.SSLSocket, host: str, tls: ssl.SSLContext) -> None:
-    """Check the certificate's name, before anything is sent, if OpenSSL did not."""
+    """Check the certificate's name if OpenSSL did not. Called before anything is sent."""
     if tls.check_hostname or tls.verify_mode != ssl.CERT_REQUIRED:
         return
     if not certificate_matches(tls_socket.getpeercert() or {}, host):

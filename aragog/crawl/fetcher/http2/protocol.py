@@ -3,9 +3,10 @@ HTTP/2 on one connection (RFC 9113), with the same limits as HTTP/1.1.
 
 nghttp2 implements frames, HPACK and flow control. It also limits frames that only an attacker sends
 in large numbers: CONTINUATION frames, SETTINGS entries, acknowledgements that the peer never reads,
-and frames without effect. This module does not own the socket. It gets all bytes, including padding
-and control frames, from the connection's `receive`, which enforces the deadline, and counts them. A
-connection carries one request at a time. Push is disabled, so a server cannot open a stream.
+and frames without effect. This module does not own the socket. It gets all bytes from the
+connection's `receive`, which enforces the deadline, and counts them, including padding and control
+frames. A connection carries one request at a time. Push is disabled, so a server cannot open a
+stream.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from aragog.fetch_record.outcome import UnreachableKind
 # demand.
 WINDOW_BYTES = 1 << 20
 
-# The limit on control frames before a response. The SETTINGS, WINDOW_UPDATE and PING frames of an
-# honest server take about 100 bytes.
+# The limit on control frames before a response, in bytes. An honest server's SETTINGS,
+# WINDOW_UPDATE and PING frames take about 100.
 MAX_CONTROL_BYTES = 65_536
 
 # A frame costs about 1 µs of CPU, so ten thousand nearly empty frames are treated as an attack.
@@ -41,7 +42,7 @@ FIELD_OVERHEAD_BYTES = 32  # RFC 9113 section 6.5.2
 OMITTED_HEADERS = frozenset(
     {"connection", "host", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"}
 )
-# Secrets, which HPACK must never store in its table (RFC 7541 section 7.1.3).
+# These contain secrets, which HPACK must never store in its table (RFC 7541 section 7.1.3).
 SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
 
 
@@ -52,7 +53,7 @@ class Http2:
     Args:
         receive: returns the next bytes, at least one; b"" at the end.
         send: writes control frames, such as WINDOW_UPDATE.
-        max_header_bytes: limit of one header block, as in HTTP/1.1.
+        max_header_bytes: limit for one header block, as in HTTP/1.1.
     """
 
     version = "2"
@@ -142,7 +143,7 @@ class Http2:
         if head.status in (204, 304) or (self._ended and not self._pieces):
             return Framing(Delimiter.NO_BODY, persistent=persistent)
         lengths = head.values("content-length")
-        if lengths:  # nghttp2 has checked the number, and compares it with the body
+        if lengths:  # nghttp2 has checked that this is a number, and compares it with the body
             return Framing(Delimiter.LENGTH, int(lengths[0]), persistent=persistent)
         return Framing(Delimiter.END_STREAM, persistent=persistent)
 
@@ -178,7 +179,8 @@ class Http2:
             except TransportError as error:
                 if error.kind is UnreachableKind.TIMEOUT:
                     raise
-                # The server closed its side, perhaps after a whole response, so keep reading.
+                # The server closed its side. It may have sent a whole response before, so keep
+                # reading.
                 self._can_send, self._closing = False, True
 
     def _feed(self, data: bytes) -> None:
@@ -212,7 +214,7 @@ class Http2:
     def _handle_events(self) -> None:
         for event in self._http2.events():
             self._frames += 1
-            if type(event) is ngh2.DataReceived:  # the most frequent; `match` takes twice as long
+            if type(event) is ngh2.DataReceived:  # most frequent; `match` takes twice as long
                 if event.stream_id == self._stream:
                     self._payload += len(event.data)
                     self._pieces.append(event.data)
@@ -258,7 +260,7 @@ class Http2:
             self._fail(UnreachableKind.PROTOCOL, reason)
 
     def _handle_reset(self, code: int) -> None:
-        """Handle RST_STREAM, by which the server aborted this response."""
+        """Handle RST_STREAM: the server aborted this response."""
         if self._ended:
             return
         if code == ngh2.ErrorCode.HTTP_1_1_REQUIRED:
@@ -285,7 +287,7 @@ class Http2:
             self._fail(UnreachableKind.RESET, reason)
 
     def _fail(self, kind: UnreachableKind, reason: str) -> None:
-        """Remember the first fault. It is raised once the data that arrived before it is read."""
+        """Remember the first fault. It is raised after all data that arrived before it."""
         if self._fault is None:
             self._fault = TransportError(kind, reason)
 

@@ -1,1 +1,1 @@
-"""The Redis servers of the limiter, and calls of their scripts."""
+"""The limiter's nodes: its Redis servers, and calls to their scripts."""

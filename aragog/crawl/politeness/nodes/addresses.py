@@ -1,4 +1,4 @@
-"""Maps limiter nodes to the names in the ring's record, which contain no passwords, and to URLs."""
+"""Maps limiter nodes to URLs and to names for the ring's record. Names contain no passwords."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from aragog.runtime.secret import reveal
 from pinlater.redis.address import hosts_of, is_sentinel, redis_py_url
 
-# The name of the server at `redis.url`, whose address may change.
+# The name of the server at `redis.url`. Its address may change.
 SHARED_NAME = "redis.url"
 
 
@@ -29,7 +29,7 @@ class NodeAddresses:
         self._hosts = frozenset[str]().union(*map(hosts_of, urls_with_shared))
 
     def name(self, url: str) -> str:
-        """Return a URL's name, which is the URL without user and password, or `redis.url`."""
+        """Return a URL's name: `redis.url`, or the URL without user and password."""
         text = reveal(url)
         if text in (SHARED_NAME, self._shared):
             return SHARED_NAME
@@ -41,8 +41,8 @@ class NodeAddresses:
         Return a node's URL.
 
         User and password come from the same server in the settings. Another server on one of the
-        hosts in the settings gets those of `redis.url`. Any other host gets none, because anyone
-        who can write the record could insert their own host.
+        hosts in the settings gets those of `redis.url`. Other hosts get none, because anyone who
+        can write the record could insert a host of their own.
         """
         if name == SHARED_NAME and self._shared is not None:
             return self._shared

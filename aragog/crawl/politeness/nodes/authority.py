@@ -46,7 +46,7 @@ class RingAuthority:
         Store a record. Returns the record that is stored afterward.
 
         Args:
-            record: the new record. Nothing happens if its version is not higher than the stored
+            record: the new record. Nothing happens unless its version is higher than the stored
                 one.
             replaces: the version that must be stored now; 0 for no record, None for any lower
                 version.
@@ -62,7 +62,7 @@ class RingAuthority:
         return RingRecord.parse(stored)
 
     def is_first_ring_of(self, node: str) -> bool:
-        """Return True for the first call for a node, when it has never had a ring before."""
+        """Return True if a node has never had a ring before. Returns True only once per node."""
         with redis_errors(self._where, LimiterUnavailable):
             return bool(self._redis.hsetnx(self._key, f"known:{node}", 1))
 

@@ -14,7 +14,8 @@ from typing import NamedTuple, cast
 from aragog.crawl.politeness.nodes.node import LimiterNode
 from aragog.crawl.politeness.nodes.record import RingRecord
 
-# How many domains one call handles. Limited, because Redis serves no other client during a call.
+# How many domains one call handles. This is limited because Redis serves no other client during a
+# call.
 MAX_DOMAINS_PER_CALL = 200
 
 
@@ -23,7 +24,7 @@ class TakenDomain(NamedTuple):
 
     key: str
     own_counts: bool
-    """True if the owner was already a node of the domain before, so its own state counts too."""
+    """True if the new owner decided for the domain before, so its own state counts too."""
     closed_us: float
     """How long a permit from a lost node may still be valid. 0 if no node is lost."""
     exports: Sequence[bytes]
@@ -37,9 +38,9 @@ def take_over(
     keys: Sequence[str],
 ) -> None:
     """
-    Move domains to their new owner, unless they have already arrived there.
+    Move the state of domains to their new owner, unless it has already arrived there.
 
-    Takes four round trips, or one if all have arrived. Can be repeated, and can run in several
+    Takes four round trips, or one if everything has arrived. Safe to repeat, also in several
     processes at the same time.
 
     Args:

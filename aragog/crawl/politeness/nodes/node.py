@@ -1,15 +1,15 @@
 """
-The Redis servers of the limiter: scripts, clocks, and conversion of errors.
+A Redis server of the limiter: runs scripts, estimates its clock, and converts errors.
 
 A server that restarted, or a replica that became the master, may not know about the most recent
 requests. A client notices this because it loses its connection. So `restart.lua` runs first on each
-new connection and makes sure that no two requests come too close together because of lost state. A
+new connection. It makes sure that lost state does not bring two requests too close together. A
 missing script would not be a reliable sign of a restart, because Redis before version 7 keeps
 scripts in its append-only file and sends them to replicas.
 
 Each response contains the server's time, which was read between request and response. This bounds
 the offset between the server's clock and the local monotonic clock. Recent bounds are intersected,
-so the error is about half the fastest recent round trip.
+so the error is about half of the fastest recent round trip.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LITERAL = re.compile(r"[\\*?\[\]^-]")
 
 
 class OtherRing(Exception):
-    """The node has another ring version than the caller. It changed nothing."""
+    """The node has a different ring version than the caller. The call changed nothing."""
 
     def __init__(self, node: LimiterNode) -> None:
         super().__init__(node.display_name)
@@ -49,12 +49,12 @@ class OtherRing(Exception):
 
 class LimiterNode:
     """
-    A server of the ring. Can be shared between threads and used after a fork.
+    A server in the ring. Can be shared between threads and used after a fork.
 
     Args:
         url: `redis://…` or `unix://…`.
         prefix: the start of every key.
-        hold_us: how long a pre-granted permit lasts, which limits what a restart can lose.
+        hold_us: how long a pre-granted permit lasts. This limits what a restart can lose.
         name: the name of the node in the ring; the URL if None.
     """
 
@@ -62,7 +62,7 @@ class LimiterNode:
         self.url = url
         self.name = name or url
         self.version = 0.0
-        """The version of the ring under which this node was chosen."""
+        """The ring version under which this node was chosen."""
         self.display_name = without_password(url)
         self.prefix = prefix
         self.hold_us = hold_us
@@ -86,16 +86,13 @@ class LimiterNode:
 
     def key(self, kind: str, name: str) -> str:
         """
-        Return a Redis key. The kinds `slot` and `concurrent` have one key per domain, and `slots`
-        is for the whole server.
+        Return a Redis key. The kinds `slot` and `concurrent` have one key per domain; `slots` has
+        one per server.
         """
         return f"{self.prefix}{kind}:{name}"
 
     def with_version(self, version: float) -> LimiterNode:
-        """
-        Return the same server, with its connections and clock, for callers with this
-        ring version.
-        """
+        """Return this server, with the same connections, for callers with this ring version."""
         node = copy(self)
         node.version = version
         return node
@@ -130,8 +127,8 @@ class LimiterNode:
 
     def now_us(self) -> float:
         """
-        Return the server's time, estimated from its most recent response.
-        Reads it if there was none.
+        Return the server's time, estimated from its most recent response. Reads the clock if there
+        was none.
         """
         if not self.clock.is_known:
             self.read_time()
@@ -185,7 +182,7 @@ class ServerClock:
     """
     Bounds on a server's clock. All times are in microseconds. Thread-safe.
 
-    After a jump of the server's clock, the bounds do not intersect. The newest one is then used.
+    If the server's clock jumps, the bounds do not intersect, and only the newest one is used.
     """
 
     def __init__(self) -> None:

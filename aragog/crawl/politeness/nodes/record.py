@@ -1,7 +1,7 @@
 """
-The record of the limiter's ring, which states which nodes decide for which domains, now and before.
+The record of the limiter's ring: which nodes decide for which domains, now and before.
 
-Records are immutable; each change creates one with a higher version. A version consists of an epoch
+Records are immutable. Each change creates one with a higher version. A version consists of an epoch
 (a counter) and a random number, so that two concurrent changes to a record get different versions.
 """
 
@@ -32,7 +32,7 @@ _SAMPLE = 2_000
 @dataclass(frozen=True)
 class RingRecord:
     """
-    The nodes of the limiter under one version.
+    The nodes of the limiter in one version of the ring.
 
     A node's name is its URL without user and password, or `redis.url` for the server of that
     setting.
@@ -50,8 +50,10 @@ class RingRecord:
     """The active nodes of earlier records, oldest first, while domains are moving. Otherwise
     empty."""
     restart_version: int = 0
-    """Nodes with a copy older than this version count as restarted, because state was lost. 0 if
-    none do."""
+    """
+    Nodes whose copy is older than this version count as restarted, because state was lost. 0 if
+    there are none.
+    """
     lease_s: float = LEASE_S
     """How long a process may use the record after reading it, in seconds."""
 
@@ -63,9 +65,9 @@ class RingRecord:
     @classmethod
     def parse(cls, text: bytes) -> Self:
         """
-        Decode the result of `packed`, from this or a later release.
+        Decode a record that `packed` encoded, in this or a later release.
 
-        The record is validated, because anyone who can write to a limiter server can write one.
+        The record is validated, because anyone with write access to a limiter server can forge one.
 
         Raises:
             LimiterUnavailable: it is not a valid record.
@@ -82,7 +84,7 @@ class RingRecord:
 
     @property
     def epoch(self) -> int:
-        """The number of records so far, including this one."""
+        """How many records there have been so far, including this one."""
         return self.version // _NONCE
 
     @property
@@ -97,7 +99,7 @@ class RingRecord:
 
     @property
     def exporters(self) -> tuple[str, ...]:
-        """The nodes that may have the state of moving domains, except for lost nodes."""
+        """The nodes that may have the state of moving domains, without lost nodes."""
         names = (node for nodes in self.former for node in nodes if node not in self.lost)
         return tuple(dict.fromkeys(names))
 
@@ -176,7 +178,7 @@ class RingRecord:
 
     def with_moves_done(self, *, restart: bool = False) -> RingRecord:
         """
-        Return the record for the time after all domains have moved.
+        Return the record to publish after all domains have moved.
 
         Args:
             restart: True if state was lost, so that every domain waits one interval.
@@ -203,7 +205,7 @@ class RingRecord:
 
 
 def _validate(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the known members of a record. Raises ValueError or similar for an invalid record."""
+    """Return the known fields of a record. Raises ValueError or similar for an invalid record."""
     active, drained, lost = (_parse_names(values[name]) for name in ("active", "drained", "lost"))
     former = values["former"]
     if not active or set(active) & set(drained) or len(former) > _MAX_FORMER_RINGS:

@@ -1,11 +1,12 @@
 """
-Finds the limiter node of a domain, and keeps the ring the same on all servers.
+Finds the limiter node for a domain, and keeps the ring the same on all servers.
 
 The shared Redis stores the record of the ring. A process reads the record every few seconds, and
 may use it for `RingRecord.lease_s` after a read. After that, it sends nothing to any node until it
 has read the record again. Every node stores the ring's version, refuses callers with another
-version, and has a copy of the record. A process that finds a server with an older record sends it
-the newer one. So no order of changes and no crash makes servers disagree for long (docs/adr/0085).
+version, and has a copy of the record. If a process finds a server with an older record, it sends
+the newer one. So servers never disagree for long, whatever the order of changes and crashes
+(docs/adr/0085).
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ from aragog.runtime.secret import reveal
 RENEW_SHARE = 1 / 3
 # How soon to retry a failed read while the lease lasts.
 RETRY_S = 1.0
-# How many times in a row the ring may change during one call.
+# How often in a row the ring may change during one call.
 MAX_ATTEMPTS = 8
 MAX_CACHED_DOMAINS = 200_000
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 R = TypeVar("R")
-# Unlike the monotonic clock, this one also advances while the machine is suspended, if the system
-# has it.
+# Unlike the monotonic clock, this one also advances while the machine is suspended. Not every
+# operating system has it.
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def lease_clock_s() -> float:
-    """Return seconds of a clock that is never set and does not stop during a suspend."""
+    """Return the seconds of a clock that is never adjusted and does not stop during suspend."""
     return time.clock_gettime(_CLOCK)
 
 
@@ -52,7 +53,7 @@ class LeasedRing:
     Args:
         record: the ring.
         nodes: all nodes of the record by name, at its version.
-        read_s: when reading the record began, by `lease_clock_s`.
+        read_s: when the read of the record began, by `lease_clock_s`.
     """
 
     def __init__(self, record: RingRecord, nodes: dict[str, LimiterNode], read_s: float) -> None:
@@ -76,7 +77,7 @@ class LeasedRing:
             yield self.nodes[name], group
 
     def ensure_arrived(self, owner: LimiterNode, keys: Iterable[str]) -> None:
-        """Make an owner take over those of its domains that are moving; see `take_over`."""
+        """Make a node take over those of its domains that are still moving; see `take_over`."""
         record = self.record
         if not record.is_moving:
             return
@@ -93,7 +94,7 @@ class LeasedRing:
 
 class NodeRing:
     """
-    The node of each domain, by consistent hashing. Connects on first use. Thread-safe.
+    Finds each domain's node, by consistent hashing. Connects on first use. Thread-safe.
 
     Every method that needs the ring raises `LimiterUnavailable` if the shared Redis has not
     responded for longer than the lease.
@@ -103,7 +104,7 @@ class NodeRing:
         prefix: the start of every key.
         hold_us: how long a pre-granted permit lasts.
         shared: `redis.url`, which stores the record; the first of `urls` if None.
-        lease_s: used until a record is written.
+        lease_s: the lease until a record is written.
 
     Raises:
         ConfigError: `urls` is empty, has duplicates, or contains something that is not a Redis URL.
@@ -146,10 +147,7 @@ class NodeRing:
         return self.leased().node_for(key)
 
     def last_known_node(self, key: str) -> LimiterNode:
-        """
-        Return the node of a domain in the most recently read ring, even if
-        its lease has ended.
-        """
+        """Return a domain's node in the most recently read ring, even if its lease has ended."""
         return (self._leased or self.leased()).node_for(key)
 
     def first(self) -> LimiterNode:
@@ -161,7 +159,7 @@ class NodeRing:
         return self.leased().group(items)
 
     def is_current(self, node: LimiterNode) -> bool:
-        """Return True if a node was chosen under the current ring, whose lease has not ended."""
+        """Return True if a node was chosen under the current ring and the lease has not ended."""
         leased = self._leased
         return (
             leased is not None
@@ -177,9 +175,9 @@ class NodeRing:
         self, items: Iterable[tuple[str, T]], call: Callable[[LimiterNode, list[T]], R]
     ) -> list[tuple[list[T], R]]:
         """
-        Call each node once with its items. Moving domains are taken over first.
+        Call each node once with its items. The state of moving domains is moved first.
 
-        After a change of the ring, items that a node refused are sent again.
+        If the ring has changed, items that a node refused are sent again.
 
         Args:
             items: (domain, item) pairs.
@@ -266,7 +264,7 @@ class NodeRing:
             self._install(node, leased.record, blank=node.ring_copy() is None)
 
     def replace(self, record: RingRecord, replaces: RingRecord) -> RingRecord:
-        """Publish a record in place of another. Returns the record that is stored afterward."""
+        """Publish a record in place of another one. Returns the record that is stored afterward."""
         with self._lock:
             read_s = lease_clock_s()
             return self._adopt(
@@ -302,8 +300,8 @@ class NodeRing:
 
     def _restore_record(self) -> RingRecord:
         """
-        Return the newest copy that a node in the settings has, or else a first
-        ring of these nodes.
+        Return the newest copy on a node in the settings. If there is none, return a first ring of
+        these nodes.
         """
         copies: list[RingRecord] = []
         for name in self.addresses.first:

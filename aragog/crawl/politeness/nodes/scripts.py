@@ -1,4 +1,4 @@
-"""Calls of the limiter's scripts on one server, with packed arguments and results."""
+"""Calls the limiter's scripts on one server. Packs arguments and unpacks results."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from aragog.crawl.politeness.latencies import Latency
 from aragog.crawl.politeness.nodes.node import LimiterNode
 from aragog.crawl.politeness.slots import VERDICTS, PermitDecision, Slot, to_latency_steps
 
-# A permit expires after this time if its holder does not report, because it died or hangs.
+# A permit expires after this time if its holder does not report (because it died or hangs).
 PERMIT_TTL_US = 750_000
-# A permit is granted for a time at most this far ahead.
+# A permit may be granted for a time at most this far ahead.
 MAX_GRANT_LEAD_US = 8_000
 # A concurrency slot (`max_concurrent`) of a killed sender expires after this time.
 CONCURRENCY_TTL_S = 120
@@ -31,7 +31,7 @@ class SlotArguments(NamedTuple):
 
     interval_us: float
     longest_us: float
-    """How far ahead the slot may be."""
+    """How far ahead the slot may be, in microseconds."""
     token: int
     """Identifies the owner of the slot; 0 for no pre-granted permit."""
     urgent: bool
@@ -92,7 +92,7 @@ def acquire_permit(
     Args:
         node: the server.
         slot: the reserved slot.
-        max_concurrent: limit of the domain; 0 for unlimited.
+        max_concurrent: the domain's limit; 0 for unlimited.
         window_us: how long after its slot a request may still be sent.
     """
     reply = node.call(
@@ -124,7 +124,7 @@ class PermitReport(NamedTuple):
     latency: Latency
     """The latency of earlier responses of its domain."""
     max_slowdown: float
-    """The largest latency factor of its domain; 1 turns latency off."""
+    """How much latency may slow the domain down, as a factor; 1 means not at all."""
 
 
 def release_permits(node: LimiterNode, reports: Sequence[PermitReport]) -> list[int]:
@@ -184,7 +184,7 @@ def report(
 
 
 def end_request(node: LimiterNode, key: str, token: int) -> None:
-    """Free the concurrency slot of a request. Has no effect if it has none."""
+    """Free the concurrency slot of a request. Has no effect if the request has none."""
     node.call(
         "end_request",
         epoch=node.key("slots", "epoch"),

@@ -1,10 +1,10 @@
 """
-The matcher of robots rules. The longest matching rule applies (RFC 9309 section 2.2.2).
+The matcher for robots.txt rules. The longest matching rule applies (RFC 9309 section 2.2.2).
 
 If two rules are equally long, Allow wins. `*` matches any characters, and a final `$` matches the
-end. The matcher does not backtrack: it searches for the literal parts of a pattern one after the
+end. The matcher does not backtrack. It searches for the literal parts of a pattern one after the
 other, so a match costs at most the length of the path times that of the pattern, as in Google's
-parser. Plain prefixes, which most rules are, are looked up in a dictionary by length. The cost of
+parser. Most rules are plain prefixes. These are looked up in a dictionary by length. The cost of
 one call is limited.
 """
 
@@ -17,18 +17,18 @@ from typing import NamedTuple
 from aragog.crawl.politeness.robots_parser.parse import Rule
 from aragog.crawl.politeness.robots_parser.spelling import comparable_path, comparable_pattern
 
-# Up to this many rules with wildcards, trying each is faster than an index.
+# Up to this number of rules with wildcards, trying each one is faster than an index.
 MAX_UNINDEXED = 24
 
 # The maximum cost of one call in character comparisons, about 20 ms. Ordinary files need less than
 # a hundredth of it.
 MAX_WORK = 40_000_000
-# The fixed costs, in comparisons, of trying one rule and of one character of the path.
+# The fixed costs, in comparisons, of one rule that is tried and of one character of the path.
 RULE_WORK, CHAR_WORK = 1_500, 100
 
 
 class TooCostly(Exception):
-    """Deciding about this path would cost more than `MAX_WORK`."""
+    """A decision about this path would cost more than `MAX_WORK`."""
 
 
 class _WildcardRule(NamedTuple):
@@ -37,7 +37,7 @@ class _WildcardRule(NamedTuple):
     priority: int
     allow: bool
     needle: str
-    """Its longest literal part, which every matching path contains."""
+    """The longest literal part of the pattern. Every matching path contains it."""
     parts: tuple[str, ...]
     anchored: bool
     size: int
@@ -50,7 +50,7 @@ class Matcher:
     The indexed rules of one agent.
 
     Args:
-        rules: in the order of the file. Of two equal rules, the first is reported.
+        rules: the rules in the order of the file. Of two equal rules, the first one is reported.
     """
 
     __slots__ = ("_by_gram", "_grams", "_lengths", "_others", "_prefixes")
@@ -90,7 +90,7 @@ class Matcher:
 
     def best_rule(self, path: str) -> Rule | None:
         """
-        Return the rule that applies to `path` (path and query, in any spelling), or None if none
+        Return the rule that applies to `path` (path and query, in any form), or None if none
         matches.
 
         Raises:
@@ -140,7 +140,7 @@ def _check_work(path: str, rules: list[_WildcardRule]) -> None:
 
 def _wildcard_rule(rule: Rule, pattern: str, anchored: bool, priority: int) -> _WildcardRule:
     parts = tuple(pattern.split("*"))
-    # Empty parts in the middle are redundant. The first and the last part match the ends.
+    # Empty parts in the middle are redundant. The first and the last part belong to the ends.
     parts = (parts[0], *(p for p in parts[1:-1] if p), *parts[1:][-1:])
     needle = max(parts, key=len)
     return _WildcardRule(priority, rule.allow, needle, parts, anchored, len(pattern), rule)
@@ -151,7 +151,7 @@ def _sort_key(wild: _WildcardRule) -> tuple[int, bool, int]:
 
 
 def _rarest_trigram(needle: str, by_gram: dict[str, list[_WildcardRule]]) -> str:
-    """Return the trigram near the end of `needle` with the fewest rules in the index."""
+    """Return the trigram, near the end of `needle`, that the fewest rules in the index have."""
     end = len(needle)
     grams = [needle[at : at + 3] for at in range(max(0, end - 10), end - 2)]
     return min(grams, key=lambda gram: len(by_gram.get(gram, ())))
@@ -159,8 +159,8 @@ def _rarest_trigram(needle: str, by_gram: dict[str, list[_WildcardRule]]) -> str
 
 def _index_page_rule(rule: Rule, pattern: str) -> _WildcardRule | None:
     """
-    Return the additional rule for `Allow: /a/index.html`, which also allows `/a/`, as in Google's
-    parser.
+    Return the additional rule for `Allow: /a/index.html`. As in Google's parser, that line also
+    allows `/a/`.
     """
     slash = pattern.rfind("/")
     if slash < 0 or not pattern.startswith("/index.htm", slash):

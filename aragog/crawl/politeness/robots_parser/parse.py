@@ -1,5 +1,5 @@
 """
-The parser of robots.txt files, which turns bytes into groups of rules. No input raises an error.
+The robots.txt parser: turns bytes into groups of rules. No input raises an error.
 
 It follows RFC 9309 and tolerates what Google's parser tolerates in real files: prefixes of field
 names, frequent typos, a missing colon, every kind of line ending, and a byte order mark.
@@ -32,7 +32,7 @@ Field = Literal[
     "license", "request-rate", "visit-time", "",
 ]  # fmt: skip
 
-# Checked in this order, as prefixes, ignoring case.
+# Prefixes of field names, checked in this order, ignoring case.
 _FIELDS: tuple[tuple[Field, tuple[bytes, ...]], ...] = (
     ("user-agent", (b"user-agent", b"useragent", b"user agent")),
     ("allow", (b"allow",)),
@@ -40,8 +40,8 @@ _FIELDS: tuple[tuple[Field, tuple[bytes, ...]], ...] = (
     ("sitemap", (b"sitemap", b"site-map")),
     ("crawl-delay", (b"crawl-delay", b"crawldelay", b"crawl delay")),
 )
-# These names are compared as a whole and need their colon, because their values would be ambiguous
-# without it.
+# These field names must be complete and followed by a colon. Without it, their values would be
+# ambiguous.
 _WHOLE_NAMES: dict[bytes, Field] = {
     b"content-usage": "content-usage",
     b"content-signal": "content-signal",
@@ -73,20 +73,20 @@ class Rule(NamedTuple):
 
     allow: bool
     pattern: str
-    """ASCII, with other octets as `%XX` in upper case. Never empty."""
+    """The pattern in ASCII. Other octets are written as `%XX` in upper case. Never empty."""
     line: int
-    """The line number, from 1."""
+    """The line number, starting at 1."""
 
     def __str__(self) -> str:
         return f"line {self.line}, {'Allow' if self.allow else 'Disallow'}: {self.pattern}"
 
 
 class UsageRule(NamedTuple):
-    """A Content-Usage or Content-Signal line, with preferences about the use of some paths."""
+    """A Content-Usage or Content-Signal line: how pages at some paths may be used."""
 
     syntax: Literal["content-usage", "content-signal"]
     pattern: str
-    """The paths, as in `Rule`; empty for all paths."""
+    """The path pattern, as in `Rule`; empty for all paths."""
     value: str
     """The preferences as written."""
     line: int
@@ -101,19 +101,19 @@ class RobotsLines:
     """
     The parsed lines of a file by agent. Names are in lower case; `*` stands for all agents.
 
-    Agents of the same group share one list, so the size is proportional to the file.
+    Agents in the same group share one list, so memory use is proportional to the file.
     """
 
     groups: dict[str, list[list[Rule]]] = field(default_factory=dict)
     """For each named agent, the rules of each of its groups, in the order of the file."""
     delays_s: dict[str, list[list[float]]] = field(default_factory=dict)
-    """For each agent, lists of at most one delay."""
+    """For each agent, lists that contain at most one delay."""
     sitemaps: list[str] = field(default_factory=list)
     usage: dict[str, list[list[UsageRule]]] = field(default_factory=dict)
     """For each named agent, the preferences of each of its groups. Agents without preferences are
     left out."""
     signals: list[UsageRule] = field(default_factory=list)
-    """Content-Signal lines before the first group, which apply to all agents."""
+    """Content-Signal lines before the first group. They apply to all agents."""
     licenses: list[tuple[str, int]] = field(default_factory=list)
     """Value and line number of each License line. They belong to no group."""
     timed: dict[str, list[list[TimedRule]]] = field(default_factory=dict)
@@ -187,7 +187,7 @@ class _Reader:
             if value and self._group_wanted:
                 self._rule(name == "allow", escape_octets(value), number)
         elif name == "crawl-delay":
-            # Some files list agents with their delays and no rules in between. So a delay ends the
+            # Some files list agents with delays but without rules in between. So a delay ends the
             # list of agents for delays, but not for rules.
             self._delay_over = True
             seconds = _seconds(value) if self._delay_wanted else None
@@ -208,7 +208,7 @@ class _Reader:
     def _preference(
         self, name: Literal["content-usage", "content-signal"], value: bytes, number: int
     ) -> None:
-        """Process a preference. It is a rule of its group, so it ends the list of agents."""
+        """Process a preference. It counts as a rule of its group, so it ends the list of agents."""
         path = b""
         if value[:1] == b"/":
             path, _, value = value.replace(b"\t", b" ").partition(b" ")
@@ -297,11 +297,11 @@ def field_for(name: bytes) -> Field:
 
 def agent_names(value: bytes) -> list[str]:
     """
-    Return the names that a User-agent value matches, in lower case.
+    Return the agent names that the value of a User-agent line matches, in lower case.
 
     The product token ends at the first character that RFC 9309 does not allow, so `FooBot/1.2` and
-    `FooBot (all)` yield `foobot`. Names of real crawlers also contain digits and dots, so the part
-    before `/` or a blank counts as a name, too.
+    `FooBot (all)` yield `foobot`. The names of some real crawlers contain digits and dots, so the
+    part before `/` or a blank counts as a name, too.
     """
     if value[:1] == b"*" and (len(value) == 1 or value[1:2].isspace()):
         return [ALL_AGENTS]
@@ -312,7 +312,7 @@ def agent_names(value: bytes) -> list[str]:
 
 
 def escape_octets(value: bytes) -> str:
-    """Return the value in ASCII, with octets above 127 as `%XX` and escapes in upper case."""
+    """Return the value in ASCII. Octets above 127 become `%XX`, and existing escapes upper case."""
     if value.isascii() and b"%" not in value:
         return value.decode("ascii")
     return _TO_ESCAPE.sub(_escape, value).decode("ascii")
@@ -329,8 +329,8 @@ def timed_rule(is_visit: bool, value: bytes, line: int) -> TimedRule | None:
 
     "An Extended Standard for Robot Exclusion" (Sean Conner, 1996) defines both. `Request-rate:
     1/10m 1300-1659` allows one document per ten minutes (unit s, m or h; s by default) between
-    these times. `Visit-time: 0600-0845` defines when robots may come. Times are UTC, and the last
-    minute belongs to the span.
+    these times. `Visit-time: 0600-0845` defines when robots may come. Times are in UTC. The last
+    minute is included.
     """
     match = (_VISIT if is_visit else _RATE).fullmatch(value.lower())
     if match is None:
@@ -355,7 +355,7 @@ def _seconds(value: bytes) -> float | None:
     """
     Return the seconds at the start of `value`, or None if it does not start with a number.
 
-    Many countries write `0,5` for half a second. `1,500` can mean either number, so the longer
+    In many countries, half a second is written `0,5`. `1,500` may mean 1.5 or 1500, so the longer
     delay is used.
     """
     if match := _THOUSANDS.match(value):

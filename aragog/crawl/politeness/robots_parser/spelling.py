@@ -1,10 +1,10 @@
 """
-The common spelling in which URL paths and rule patterns are compared.
+The common form in which URL paths and rule patterns are compared.
 
 It follows RFC 9309 sections 2.2.2 and 2.2.3: unreserved characters are decoded, characters that
 must be escaped are escaped, hex digits are upper case, and `%2A` and `%24` match the characters
-themselves. `urlspelling` normalizes URLs in the same way, so a rule matches the normalized spelling
-of a URL if and only if it matches any other spelling of the same octets.
+themselves. `urlspelling` normalizes URLs in the same way. So a rule matches the normalized form of
+a URL if and only if it matches the other forms that encode the same octets.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 import string
 
-# Placeholders for a literal `*` and `$`. Escaped paths and patterns do not contain them.
+# Placeholders for a literal `*` and `$`. They do not occur in escaped paths and patterns.
 STAR, DOLLAR = "\x01", "\x02"
 
 _PATH_START = re.compile(r"[/?;]")
 _UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
-# An escape, a bare `%`, and every character that normalization escapes: in the path, in the query
-# (the apostrophe), or because it is not ASCII.
+# Matches an escape, a bare `%`, and every character that normalization escapes: in the path, in the
+# query (the apostrophe), or because it is not ASCII.
 _TO_SPELL = re.compile(r"%(?:[0-9A-Fa-f]{2})?|[^!#-&(-;=?-Z_a-z~]")
 
 # A partial escape at the end of a literal part also matches every escape that starts with it.
@@ -26,7 +26,7 @@ _CUT_SHORT = re.compile(r"%([0-9A-Fa-f]?)(?=\*|\Z)")
 
 
 def comparable_path(path: str) -> str:
-    """Return path and query of a URL in the common spelling."""
+    """Return a URL's path and query in the common form."""
     if _TO_SPELL.search(path) is not None:
         path = _TO_SPELL.sub(_spell, path)
     return path.replace("*", STAR).replace("$", DOLLAR)
@@ -34,9 +34,9 @@ def comparable_path(path: str) -> str:
 
 def path_of(url: str) -> str:
     """
-    Return path and query of a URL with or without a scheme; `/` if it has no path.
+    Return the path and query of a URL, with or without a scheme; `/` if it has no path.
 
-    Does not normalize. Any string yields some path.
+    Does not normalize. Returns some path for any string.
     """
     start = 2 if url.startswith("//") else 0
     early = _PATH_START.search(url, start)
@@ -54,8 +54,7 @@ def path_of(url: str) -> str:
 
 def comparable_pattern(pattern: str, *, allow: bool) -> tuple[str, bool]:
     """
-    Return the value of an Allow or Disallow line in the common spelling, and True if it ends with
-    `$`.
+    Return the value of an Allow or Disallow line in the common form, and True if it ends with `$`.
 
     Every `*` in the result is a wildcard. A backslash in the path becomes a slash, as in URLs. A
     Disallow pattern that ends in a partial escape matches every escape that starts with it.

@@ -10,14 +10,14 @@ _DAY_MIN = 1440
 
 
 class TimedRule(NamedTuple):
-    """One Request-rate or Visit-time line, which applies during certain minutes of the day."""
+    """One Request-rate or Visit-time line. It applies during certain minutes of the day."""
 
     delay_s: float
     """Request-rate: the time between two requests. Visit-time: 0."""
     begin_min: int
-    """The first minute of the day, UTC, 0 to 1440."""
+    """The minute of the day (UTC) at which it starts, 0 to 1440."""
     end_min: int
-    """The minute after the last one. Before `begin_min` for a span over midnight."""
+    """The minute after the last one. Before `begin_min` if the span includes midnight."""
     line: int
 
     @property
@@ -32,7 +32,7 @@ class TimedRule(NamedTuple):
         return minute >= self.begin_min or minute < self.end_min
 
     def with_min_length(self) -> TimedRule:
-        """Return the rule, extended to `MIN_VISIT_MIN` from its beginning if it is shorter."""
+        """Return the rule, extended at its end to `MIN_VISIT_MIN` if it is shorter."""
         if (self.end_min - self.begin_min) % _DAY_MIN >= MIN_VISIT_MIN:
             return self
         if self.begin_min == 0:

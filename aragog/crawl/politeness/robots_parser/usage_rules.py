@@ -1,4 +1,4 @@
-"""The rules of a robots.txt about the use of pages, by path."""
+"""The rules in a robots.txt about how pages may be used, by path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aragog.crawl.politeness.robots_parser.spelling import comparable_pattern
 
 
 class UsageRules:
-    """The preferences of one syntax for one agent, indexed by path."""
+    """The preferences in one syntax for one agent, indexed by path."""
 
     __slots__ = ("_by_pattern", "_everywhere", "_matcher", "_rules")
 
