@@ -245,7 +245,7 @@ def test_each_hbase_gateway_is_checked_separately(examine, hbase_settings, all_h
 @pytest.mark.rabbitmq
 def test_rabbitmq_broker_is_checked_and_reported_without_its_password(examine, rabbitmq):
     assert "broker.url" not in examine(ARAGOG_BROKER__URL=rabbitmq.url)
-    assert "answers" in examine.output
+    assert "responds" in examine.output
 
     wrong_password = rabbitmq.url.replace("guest:guest", "guest:hunter2")
     refused = examine(ARAGOG_BROKER__URL=wrong_password)

@@ -47,7 +47,7 @@ _UNKNOWN = frozenset({"unknown/unknown", "application/unknown", "*/*"})
 # A comma outside quotes.
 _PART = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')
 # The text between two semicolons outside quotes.
-_PARAMETER = re.compile(r'(?:[^;"]|"(?:[^"\\]|\\.)*"?)+')
+_PARAMETER_WITH_VALUE = re.compile(r'(?:[^;"]|"(?:[^"\\]|\\.)*"?)+')
 
 
 def content_type_of(values: Sequence[str]) -> str | None:
@@ -74,7 +74,7 @@ def content_type_of(values: Sequence[str]) -> str | None:
 
 def _charset_parameter(content_type: str) -> str:
     """Return the parameter `charset=…` that applies, or "" if there is none."""
-    texts = _PARAMETER.findall(content_type.partition(";")[2])
+    texts = _PARAMETER_WITH_VALUE.findall(content_type.partition(";")[2])
     parameters = [text.strip(" \t") for text in texts]
     return next((p for p in parameters if p.lower().startswith("charset=") and len(p) > 8), "")
 

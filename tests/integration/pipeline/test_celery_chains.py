@@ -212,7 +212,7 @@ def test_stored_page_can_be_reread_and_rewritten_by_url(punctual_origin, tmp_pat
         (failed,) = it.shard.jobs("fetch", JobState.FAILED, limit=9)
 
     assert len(it.origin.arrivals()) == asked
-    assert "no page is stored for it: fetch it first" in failed.problem
+    assert "no page is stored for it; fetch it first" in failed.problem
 
 
 def test_inspect_shows_waiting_urls_by_domain(punctual_origin, tmp_path):

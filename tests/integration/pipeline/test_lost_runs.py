@@ -92,7 +92,10 @@ def test_run_that_ends_with_a_store_error_is_not_lost(pipeline_harness):
         def known(self, urls):
             raise StoreUnavailable("store", "away")
 
-        takedowns = pages = property(lambda self: self)
+        def readable(self, blob):
+            return blob
+
+        bodies = takedowns = pages = property(lambda self: self)
 
     pipeline_harness.store = Away()
     with pytest.raises(StoreUnavailable):

@@ -103,7 +103,7 @@ def test_batch_waiting_for_its_pack_keeps_its_bodies_and_does_not_stop_fetching(
 def test_page_with_a_waiting_caller_closes_the_open_pack_at_once(stage, priority):
     waiting = threading.Thread(target=stage.run, args=(batch(stage, A),))
     waiting.start()
-    wait_until(lambda: stage.store.bodies.packs.writer._open is not None)
+    wait_until(lambda: stage.store.bodies.packs.writer._open)
 
     before_s = time.thread_time()
     stage.run(batch(stage, B, priority))
@@ -120,7 +120,7 @@ def test_page_with_a_waiting_caller_closes_the_open_pack_at_once(stage, priority
 def test_page_without_a_waiting_caller_waits_for_others(stage):
     waiting = threading.Thread(target=stage.run, args=(batch(stage, A, 3),), daemon=True)
     waiting.start()
-    wait_until(lambda: stage.store.bodies.packs.writer._open is not None)
+    wait_until(lambda: stage.store.bodies.packs.writer._open)
 
     assert waiting.is_alive()
     assert stage.store.content(A) is None
@@ -133,7 +133,7 @@ def test_last_pages_of_a_crawl_do_not_wait_for_others(stage):
     """Each run used to end two seconds after its last page was fetched."""
     waiting = threading.Thread(target=stage.run, args=(batch(stage, A),), daemon=True)
     waiting.start()
-    wait_until(lambda: stage.store.bodies.packs.writer._open is not None)
+    wait_until(lambda: stage.store.bodies.packs.writer._open)
     stage.in_flight.clear([ON_ITS_WAY])
 
     stage.run(batch(stage, B))
@@ -147,7 +147,7 @@ def test_last_pages_of_a_crawl_do_not_wait_for_others(stage):
 def test_last_url_without_a_body_closes_the_open_pack(stage):
     waiting = threading.Thread(target=stage.run, args=(batch(stage, A),), daemon=True)
     waiting.start()
-    wait_until(lambda: stage.store.bodies.packs.writer._open is not None)
+    wait_until(lambda: stage.store.bodies.packs.writer._open)
 
     gone = PageUpdate(page(ON_ITS_WAY, NOW_MS), None, 0)
     (token,) = stage.spool.put_many([to_blob([gone])])

@@ -45,5 +45,5 @@ def test_urls_without_a_page_are_reported_and_others_are_processed(harness):
     problems = again(harness, "http://site.test/gone", URL, "no url", "http://new.test/")
 
     assert len(problems) == 3
-    assert problems[0] == "http://site.test/gone: no page is stored for it: fetch it first"
+    assert problems[0] == "http://site.test/gone: no page is stored for it; fetch it first"
     assert problems[1].startswith("no url: ")

@@ -55,7 +55,7 @@ def test_unreachable_servers_are_reported_by_their_settings(cli_environ, monkeyp
 def test_different_reactor_is_refused_by_its_setting(cli_environ):
     select = "twisted.internet.selectreactor.SelectReactor"
 
-    with pytest.raises(ConfigError, match=f"TWISTED_REACTOR: .* not {select}: remove"):
+    with pytest.raises(ConfigError, match=f"TWISTED_REACTOR: .* not {select}; remove"):
         assert_accepted(TWISTED_REACTOR=select)
 
 

@@ -442,7 +442,7 @@ def test_later_runs_need_neither_kind_nor_fields(shop):
     ("wanted", "message"),
     [
         ({"items": "tables"}, "no item kind 'tables' in extract; known: cards, notes"),
-        ({"fields": ("sku", "colour")}, "cards: has no field 'colour'; known: sku, price"),
+        ({"fields": ("sku", "colour")}, "cards has no field 'colour'; known: sku, price"),
     ],
 )
 def test_missing_kind_or_field_is_reported(shop, wanted, message):

@@ -123,7 +123,7 @@ def test_documented_commands_build_and_read_a_table_of_items(store, tmp_path, ca
         (("--items", "card"), "no item kind 'card' in extract; known: cards"),
         (
             ("--items", "cards", "--fields", "sku,color"),
-            "cards: has no field 'color'; known: sku, ",
+            "cards has no field 'color'; known: sku, ",
         ),
         (("--fields", "page.title", "--host", "shop.example"), "--host needs --items"),
         (("--fields", "page.titel"), "'page.titel' is not a known field"),

@@ -50,7 +50,7 @@ def test_parquet_file_is_not_overwritten_by_the_rest_of_its_export(store, tmp_pa
     file, rest = tmp_path / "x.parquet", tmp_path / "rest.parquet"
     cursor = cursor_of(run("export", file, "--limit", 3))
 
-    assert "continue in another file" in run("export", file, "--cursor", cursor, code=2)
+    assert "resume in another file" in run("export", file, "--cursor", cursor, code=2)
     run("export", rest, "--cursor", cursor)
 
     assert {record.url for part in (file, rest) for _, record in read_parquet(part)} == {*URLS}
