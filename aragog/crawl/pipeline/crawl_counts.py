@@ -7,7 +7,7 @@ this holds on each server at any time:
 
     enqueued = repeated + each outcome + waiting
 
-URLs that still wait for an ended crawl count as cancelled, although they are still in Redis.
+URLs still waiting for an ended crawl count as cancelled, although they are still in Redis.
 """
 
 from __future__ import annotations

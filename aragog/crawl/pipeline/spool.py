@@ -28,8 +28,8 @@ from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import LuaScript, load_script
 
-# The memory that a body takes in addition to its own bytes: its part of a message, its index entry
-# and its key.
+# The memory that a body takes besides its own bytes: its part of a message, its index entry and its
+# key.
 OVERHEAD_BYTES = 1024
 # The spool may use 1/4 of `maxmemory`, or else 1/64 of the Redis machine's memory.
 MAXMEMORY_DIVISOR = 4

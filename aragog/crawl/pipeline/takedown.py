@@ -271,7 +271,7 @@ def _remainder_message(job: JobInfo, remainder: Any) -> OutgoingMessage | None:
 
 
 def _replies_to_callers(message: Any, refused: set[str]) -> list[OutgoingMessage]:
-    """Return the results for callers that wait for the refused URLs of a message."""
+    """Return the results for callers waiting for the refused URLs of a message."""
     jobs = [job for job in _jobs(message) if job.then and not refused.isdisjoint(_urls(job.wire()))]
     return finished_messages(jobs, takedown_results(job.url for job in jobs))
 

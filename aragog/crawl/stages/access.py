@@ -1,4 +1,7 @@
-"""Decides which jobs may send a request now: checks the URL, robots.txt and the domain's slots."""
+"""
+Decides which jobs may send a request now: checks the URL, robots.txt and the domain's slots
+(request times).
+"""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ class CanonicalizeStage:
     def _drop_taken_down(self, batch: ResultBatch) -> tuple[ResultBatch, list[OutgoingMessage]]:
         """
         Return the batch without URLs that were taken down since their fetch, and the results for
-        callers that wait for those URLs. Deletes their bodies.
+        callers waiting for those URLs. Deletes their bodies.
         """
         urls_of_results = [
             {r.job.url, r.fetch.final_url, *(hop.url for hop in r.fetch.hops)}

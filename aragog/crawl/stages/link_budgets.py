@@ -294,7 +294,7 @@ def _note(budget: HostBudget, page: ArrivedPage) -> None:
 def _found_links(
     links: Mapping[str, LinksByOptions],
 ) -> dict[str, dict[str, list[EnqueueOptions]]]:
-    """The links of pages by their hosts, each with the options with which it was found."""
+    """The links on pages, by host, each with the enqueue options for it."""
     found: dict[str, dict[str, list[EnqueueOptions]]] = {}
     for by_options in links.values():
         for options, urls in by_options.items():

@@ -80,7 +80,7 @@ class RobotsGate:
         self._forbidden = forbidden
         self.inline_ms = inline_ms
         self.redirected_by: set[str] = set()
-        """Limiter keys of the domains that responded with a redirect."""
+        """Rate-limiter keys of the domains that responded with a redirect."""
 
     def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
         """

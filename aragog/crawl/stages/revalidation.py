@@ -1,6 +1,6 @@
 """
-Revalidation: from what is stored, selects which jobs of a batch to fetch, and with which validators
-(ETag, Last-Modified).
+Revalidation: compares a batch with the store, and selects which jobs to fetch, with which
+validators (ETag, Last-Modified).
 
 `not_modified` handles the changes that a 304 makes to the stored page.
 
@@ -61,7 +61,7 @@ class Selection:
     validators: dict[str, StoredValidators]
     """Validators for conditional requests, by URL."""
     replies: list[OutgoingMessage] = field(default_factory=list)
-    """The results for callers that wait for URLs that end here."""
+    """The results for callers waiting for URLs whose jobs end here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class RobotsFetcher(Protocol):
 
 
 class RulesLine(Protocol):
-    """The URLs that wait for rules (`aragog.crawl.stages.waiting_line.WaitingLine`)."""
+    """The URLs waiting for rules (`aragog.crawl.stages.waiting_line.WaitingLine`)."""
 
     def rules_arrived(self, origins: Sequence[str]) -> None:
         """Release the URLs that wait for the robots.txt of these origins."""
@@ -153,7 +153,7 @@ class _RobotsRun:
         self.robots = stage.robots
         self.cached = stage.robots.get_many(batch.origins)
         self.awaited = {origin(job.next_url) for job in batch.jobs}
-        """Origins whose rules a URL of this batch waits for."""
+        """Origins whose rules a URL of this batch is waiting for."""
         self.urgent = {origin(job.next_url) for job in batch.jobs if job.priority <= URGENT}
         self.lacking_tdm = {origin(job.next_url) for job in batch.jobs if self._lacks_tdm_file(job)}
         """Origins with a URL that needs their tdmrep.json, if it was not requested yet."""
@@ -317,7 +317,7 @@ class _RobotsRun:
             self.stage.line.rules_arrived(arrived)
 
     def _trace(self, origin_url: str, outcome: Outcome) -> None:
-        """Add the fetch to the span of each traced URL that waits for these rules."""
+        """Add the fetch to the span of each traced URL waiting for these rules."""
         for job in self.batch.jobs if self.spans else ():
             if origin(job.next_url) == origin_url:
                 self.spans.record_shared_fetch(job, origin_url + ROBOTS_PATH, outcome)

@@ -1,5 +1,5 @@
 """
-The jobs that wait for slots (request times) in the waiting queues of their domains, called lines
+The jobs waiting for slots (request times) in the waiting queues of their domains, called lines
 (`politeness.lines`).
 """
 
@@ -22,7 +22,7 @@ RULES_TTL_MS = int(RECHECK_S * 1000) + 500
 
 
 class InLine(NamedTuple):
-    """A job that waits in its domain's line."""
+    """A job waiting in its domain's line."""
 
     job: UrlJob
     key: str

@@ -9,7 +9,7 @@ delivery ID.
 `deliver` posts one message. A delivery that is not accepted with a 2xx is tried again later, with
 increasing delays. After `webhooks.max_attempts` it is dropped and logged.
 
-Deliveries have their own queue and threads, so slow receivers do not delay anything else.
+Deliveries have their own queue and threads, so slow receivers delay nothing else.
 """
 
 from __future__ import annotations
