@@ -246,7 +246,7 @@ class FolderFiles:
                 os.fsync(file.fileno())
             part.replace(target)
             _sync(target.parent)
-            for leftover in target.parent.glob(f".{target.name}.*"):  # from killed writers
+            for leftover in target.parent.glob(f".{target.name}.*"):  # left by killed writers
                 leftover.unlink(missing_ok=True)
         except OSError as error:
             part.unlink(missing_ok=True)

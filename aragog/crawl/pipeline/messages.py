@@ -66,7 +66,7 @@ class UrlJob:
     """True for a sitemap. Its entries are enqueued, including those of `depth` levels of further
     sitemaps."""
     file: bool = False
-    """True for a file of an item, such as an image. It is stored without analysis."""
+    """True for an item's file, such as an image. It is stored without analysis."""
     priority: int = PRIORITY_DEFAULT
     attempt: int = 0
     """How many fetches have failed temporarily so far."""

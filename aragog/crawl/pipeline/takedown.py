@@ -5,11 +5,11 @@ Applies a takedown outside the store. It informs producers, and purges Redis and
 informed immediately. If Redis lost the copy, or does not have a new takedown yet, the fetch and
 store stages still refuse the URLs, because they check the store itself.
 
-Stages refuse such URLs when they process their messages. `Purge` removes what would remain until
-then: pending and FAILED messages, bodies in the spool, webhook deliveries that were not accepted
-yet, and the robots.txt rules of taken-down sites. A message that also has other URLs is replaced by
-one with only those. Run the purge after the takedown. It is safe to repeat, even while workers run:
-the stages refuse URLs in messages that are claimed in the meantime.
+Stages refuse taken-down URLs when they process their messages. `Purge` removes what would remain
+until then: pending and FAILED messages, bodies in the spool, webhook deliveries that were not
+accepted yet, and the robots.txt rules of taken-down sites. A message that also has other URLs is
+replaced by one with only those. Run the purge after the takedown. It is safe to repeat, even while
+workers run: the stages refuse URLs in messages that are claimed in the meantime.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ Analyzes the pages of a batch, and determines the canonical URL, links, fields a
 each page.
 
 It is safe to run twice, because it only writes a new blob to the spool, and the links that it
-enqueues are coalesced with those of the first run.
+enqueues are merged with those of the first run.
 
 If a worker died while it analyzed a batch (`page_limits.RunMarks`), the batch is split into
 individual pages. If a worker dies twice more on a single page, the page is stored as Unreadable

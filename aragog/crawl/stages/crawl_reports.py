@@ -39,7 +39,7 @@ class Pace:
 
 
 Paces = Callable[[Sequence[str]], Mapping[str, Pace]]
-"""Returns the pace of each of the given domains, by limiter key."""
+"""Returns the pace of each of the given domains, by rate-limiter key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,7 +161,7 @@ class _Run:
         """Replies for callers waiting for URLs that are already stored or were taken down."""
         self.counts: Counter[str] = Counter()
         self.outcomes: defaultdict[str, list[DomainOutcome]] = defaultdict(list)
-        """The outcomes of this run by limiter key."""
+        """The outcomes of this run, by rate-limiter key."""
 
     def vet(
         self, jobs: Sequence[UrlJob]

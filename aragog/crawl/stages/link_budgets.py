@@ -6,10 +6,10 @@ Then it is decided whether each link is followed, held or dropped. The followed 
 and the budgets are written. If another process has changed the budgets in the meantime, they are
 read again and updated with this batch.
 
-Safe to run twice and to kill at any point. A page is judged once, and enqueued URLs are coalesced.
-Links are held before the page that contains them ends, and leave the held list only after they were
-enqueued. If a batch is lost in between, its links stay counted as in progress until the periodic
-sweep removes them (`held_link_sweep`).
+Safe to run twice and to kill at any point. A page is judged once, and URLs already in
+flight are not sent again. Links are held before the page that contains them ends, and leave the held list
+only after they were enqueued. If a batch is lost in between, its links stay counted as in progress
+until the periodic sweep removes them (`held_link_sweep`).
 """
 
 from __future__ import annotations

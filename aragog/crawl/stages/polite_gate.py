@@ -143,7 +143,7 @@ class RobotsGate:
 
     @property
     def key(self) -> str:
-        """The limiter key of the most recent request's domain."""
+        """The rate-limiter key of the most recent request's domain."""
         return self._slot.key
 
     def __enter__(self) -> Self:

@@ -156,7 +156,7 @@ class RefreshStage:
         due_hosts = [n for n, t in trusts.items() if t.looked_at_ms + SEARCH_INTERVAL_MS <= now_ms]
         for name in due_hosts[:_MAX_HOSTS_CHECKED]:
             self._check_host(name, watched[name][:_MAX_PAGES], self.signals)
-            self.signals.record_search(name, now_ms)  # last: a killed run checks it again
+            self.signals.record_search(name, now_ms)  # last, so a killed run repeats it
 
     def _check_host(self, host_name: str, pages: Sequence[str], signals: ChangeSignals) -> None:
         origin_url = origin(pages[0])

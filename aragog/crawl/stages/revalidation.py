@@ -98,7 +98,7 @@ class JobSelection:
         rules = page_scope.excluded_stored_pages(done, records, self.checks)
         excluded = [job for job in done if job.url in rules]
         done = [job for job in done if job.url not in rules]
-        if self.discovery:  # first: a run only waits for links that are listed when the page ends
+        if self.discovery:  # first, because a run only waits for links listed when the page ends
             self.discovery.stored([(job, records.get(job.url)) for job in done])
         self.counters.add({counters.ALREADY_STORED: len(done)})
         next_crawls = self._end_stored(done, records) + self._end_excluded(excluded, rules)
@@ -149,7 +149,7 @@ class JobSelection:
         self, jobs: Sequence[UrlJob]
     ) -> tuple[list[UrlJob], list[OutgoingMessage]]:
         """
-        Return the jobs that may continue, and the results for callers that wait for the others.
+        Return the jobs that may continue, and the results for callers waiting for the others.
 
         A job ends here if its URL, or a URL that it was redirected through, was taken down.
         """

@@ -69,7 +69,7 @@ class RulesLine(Protocol):
     """The URLs waiting for rules (`aragog.crawl.stages.waiting_line.WaitingLine`)."""
 
     def rules_arrived(self, origins: Sequence[str]) -> None:
-        """Release the URLs that wait for the robots.txt of these origins."""
+        """Release the URLs waiting for the robots.txt of these origins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ class _RobotsRun:
         """
         Return the origins whose robots.txt may be requested.
 
-        URLs that wait for other origins go on to `fetch`, where the same checks deny them.
+        URLs waiting for other origins go on to `fetch`, where the same checks deny them.
         """
         refused = self._forbidden([o for o in origins if o not in self.awaited])
         # `fetch` has just checked the takedowns of the waiting URLs.

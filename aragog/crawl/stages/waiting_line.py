@@ -26,8 +26,9 @@ class InLine(NamedTuple):
 
     job: UrlJob
     key: str
-    """The key of the job's line: the limiter key of its domain, the origin whose robots.txt it
-    waits for, or `paused_line` of its crawl."""
+    """The key of the job's line: the rate-limiter key of its domain, the origin whose robots.txt it
+    waits for, or `paused_line` of its crawl.
+    """
     crawl_delay_s: float | None
     wait_ms: int
     """Time until the next slot of its domain, or until robots.txt is requested again."""
@@ -81,7 +82,7 @@ class WaitingLine:
 
     def rules_arrived(self, origins: Sequence[str]) -> None:
         """
-        Release the URLs that wait for the robots.txt of these origins. The rules were just stored.
+        Release the URLs waiting for the robots.txt of these origins. The rules were just stored.
 
         Raises:
             BrokerUnavailable: Redis did not respond; the URLs wait for the next attempt.
