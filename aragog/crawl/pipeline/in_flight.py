@@ -377,7 +377,7 @@ def _is_wanted(query: CancelQuery, entry: bytes | None, ended: frozenset[int], n
 
 
 def expiry_s(entry: bytes) -> int:
-    """Return when an entry expires, in s since the epoch; see in_flight_entry.lua."""
+    """Return when an entry expires, in s since the epoch (see in_flight_entry.lua)."""
     digits = entry.partition(b":")[0]
     return int(digits, 36 if len(digits) < 10 else 10)
 

@@ -8,8 +8,8 @@ store stages still refuse the URLs, because they check the store itself.
 Stages refuse taken-down URLs when they process their messages. `Purge` removes what would remain
 until then: pending and FAILED messages, bodies in the spool, webhook deliveries that were not
 accepted yet, and the robots.txt rules of taken-down sites. A message that also has other URLs is
-replaced by one with only those. Run the purge after the takedown. It is safe to repeat, even while
-workers run: the stages refuse URLs in messages that are claimed in the meantime.
+replaced by one with only the other URLs. Run the purge after the takedown. It is safe to repeat,
+even while workers run: the stages refuse URLs in messages that are claimed in the meantime.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Purged:
 
 @dataclass(frozen=True, slots=True)
 class _Json:
-    """A message as JSON."""
+    """A message given as JSON."""
 
     value: Any
 

@@ -127,7 +127,7 @@ class RobotsStage:
         Refresh rules that are in use and almost a day old, in the background, oldest first.
 
         Yields the messages for `step` origins at a time, to limit memory; `max_origins` limits one
-        run. Claims last for `REFRESH_HOLD_MS`, so a backlog of refreshes is not sent twice.
+        run. Claims last for `REFRESH_HOLD_MS`, so refreshes in a backlog are not sent twice.
         """
         soon_ms = self.clock.now_ms() + 600_000
         size = self.settings.pipeline.batch_size

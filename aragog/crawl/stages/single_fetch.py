@@ -56,7 +56,7 @@ _TOO_LATE = {
     DeferralCause.RULES: "its robots.txt was not known in time",
     DeferralCause.VISIT_TIME: "the Visit-time of its site did not begin in time",
 }
-"""Why no request was sent in the time that the caller allows."""
+"""Why no request was sent within the time that the caller allows."""
 
 
 class RulesFetcher(Protocol):

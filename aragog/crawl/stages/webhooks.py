@@ -1,5 +1,5 @@
 """
-Delivers changes of pages, and notices about crawls, to webhooks. Deliveries are signed, and retried
+Delivers changes to pages, and notices about crawls, to webhooks. Deliveries are signed, and retried
 until they are accepted.
 
 `send_changes` reads the changes after each webhook's cursor, sends them as a message, and then
