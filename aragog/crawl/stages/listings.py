@@ -43,7 +43,7 @@ from urlspelling import normalize
 MAX_PAGES = 10_000
 """How many pages of one listing are followed."""
 CONTINUED = ":continued"
-"""Suffix of the name for the records of the pages whose next pages a call has followed."""
+"""Name suffix of the records of pages whose next pages a call has followed."""
 
 EnqueueLinks = Callable[[EnqueueOptions, list[str]], int]
 

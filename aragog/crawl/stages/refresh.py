@@ -3,7 +3,7 @@ Fetches URLs again when they are due. Refreshes are less urgent than new URLs, s
 domain's rate, and are spread evenly.
 
 A tick (one run) takes the URLs that have become due since the previous tick. After an outage it
-takes the oldest URLs first. The later these URLs are, the more each tick takes, so that the backlog is
+takes the oldest URLs first. The later these are, the more each tick takes, so that the backlog is
 spread over `refresh.smooth_s`. For each domain, a tick takes `refresh.domain_share` of what the
 rate allows until the next tick, or a tenth of that while other URLs have reserved the domain's
 slots (request times). `aragog.urlstore.crawl_budget` chooses the URLs, and new times for URLs that
