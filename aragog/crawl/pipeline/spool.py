@@ -3,8 +3,8 @@ The spool: bodies wait in Redis between two stages, each under a token (a claim 
 
 Its size is limited (`SpoolBounds`). It accepts bodies from fetches while there is space, and always
 accepts bodies from later stages, because only those stages free space again. A body stays until it
-is freed. It becomes an orphan if no message contains its token and it has not been written or read
-for a while, for example because its worker was killed or its queue was purged.
+is freed. It is an orphan if no message contains its token and it has not been written or read for a
+while, for example because its worker was killed or its queue was purged.
 `aragog.crawl.pipeline.spool_reclaim` frees orphans.
 
 Tokens are random, so a stage that runs twice never overwrites a body whose token the other run has

@@ -167,7 +167,7 @@ class _RobotsRun:
     def _requests_tdm_file(self, origin_url: str) -> bool:
         """
         Return True if this run requests tdmrep.json.
-        Otherwise the stored rules keep the old one.
+        Otherwise the rules of the old file stay in the cache.
         """
         rules = self.cached[origin_url].rules
         has_tdm_rules = rules is not None and rules.tdm is not None
