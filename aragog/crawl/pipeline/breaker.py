@@ -26,7 +26,7 @@ class Breaker:
     Args:
         errors: how many consecutive errors take the server out.
         first_wait_s: the wait before the first probe. It doubles with each further error.
-        max_wait_s: the longest such wait.
+        max_wait_s: the longest wait before a probe.
         slow_s: a slower response takes the server out. `math.inf` turns this off.
     """
 

@@ -12,10 +12,7 @@ Reader = Callable[[str, bytes], Any]
 
 
 def change_to_json(change: Change, read: Reader) -> dict[str, Any]:
-    """
-    Return a change as readers receive it (docs/refresh.md). Each field value is in the format of
-    its field.
-    """
+    """Return a change as readers receive it (docs/refresh.md), each value in its field's format."""
     more: dict[str, Any] = {}
     if change.content_hash:
         before, now = change.content_hash

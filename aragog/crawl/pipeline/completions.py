@@ -2,9 +2,9 @@
 Notifies callers when URLs are done: stored or given up.
 
 `InFlightSet.clear` publishes the keys of finished URLs on one Redis channel. In a process with
-waiting callers, one thread listens to the channel and notifies the callers that wait for one of the
-keys. A broken connection loses messages, so after each new connection all waiting callers are
-notified and read the store again.
+waiting callers, one thread listens to the channel and notifies the callers waiting for these keys.
+A broken connection loses messages, so after each new connection all waiting callers are notified
+and read the store again.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Subscription:
 
     def __init__(self) -> None:
         self.notified: Future[bool] = Future()
-        """The result is True if the URL is done, and False if it may be done because a message may
-        have been lost.
+        """The result is True if the URL is done. False means that a message may have been lost, so
+        the URL may be done.
         """
 
     def renew(self) -> None:

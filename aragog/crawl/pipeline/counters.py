@@ -1,7 +1,7 @@
 """
 Counts URL outcomes for progress displays and metrics, in one Redis hash.
 
-They count events rather than URLs, so a batch that runs twice counts twice. `InFlightSet.count`
+Counters count events rather than URLs, so a batch that runs twice counts twice. `InFlightSet.count`
 returns the exact number of URLs that are not done yet.
 """
 

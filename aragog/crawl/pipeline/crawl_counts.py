@@ -7,7 +7,7 @@ this holds on each server at any time:
 
     enqueued = repeated + each outcome + waiting
 
-URLs that still wait for an ended crawl count as cancelled, although they are still in Redis.
+URLs still waiting for an ended crawl count as cancelled, although they are still in Redis.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class CrawlCounters:
 
     def totals(self, numbers: Sequence[int], *, ended: Iterable[int] = ()) -> CrawlCounts:
         """
-        Return the total counts of the crawls with these numbers. URLs that wait for one of `ended`
+        Return the total counts of the crawls with these numbers. URLs waiting for one of `ended`
         count as cancelled.
         """
         total: Counter[str] = Counter()
@@ -151,7 +151,7 @@ class CrawlCounters:
 
     def has_no_waiting_urls(self, number: int, domain: str) -> bool:
         """
-        Return True if no URL of a registered domain waits for a crawl.
+        Return True if no URL of a registered domain is waiting for a crawl.
 
         Servers are read one after the other, and in the meantime a page on one server may enqueue
         links on another. So all servers are read twice. If anything was enqueued in between, the

@@ -215,7 +215,7 @@ def row_time_ms(row_id: bytes) -> int:
 
 
 class LogFiles(Protocol):
-    """The place where finished files are stored."""
+    """Storage for finished files."""
 
     def put(self, name: str, source: Path) -> None:
         """
@@ -246,7 +246,7 @@ class FolderFiles:
                 os.fsync(file.fileno())
             part.replace(target)
             _sync(target.parent)
-            for leftover in target.parent.glob(f".{target.name}.*"):  # from killed writers
+            for leftover in target.parent.glob(f".{target.name}.*"):  # left by killed writers
                 leftover.unlink(missing_ok=True)
         except OSError as error:
             part.unlink(missing_ok=True)
@@ -301,7 +301,7 @@ class S3Files:
 
 def log_files(settings: CrawlLogSettings, content: ContentSettings, data_dir: Path) -> LogFiles:
     """
-    Return the place for crawl log files, from the settings.
+    Return the storage for crawl log files, from the settings.
 
     Raises:
         ConfigError: a required package is not installed.
@@ -336,8 +336,8 @@ class CrawlLogWriter:
         stream: the rows.
         files: where the files go.
         span_s: the time span that one file covers.
-        lease: keeps writers in other processes from writing the same files again. If None, they are
-            not kept from it.
+        lease: keeps writers in other processes from writing the same files again. If None, nothing
+            prevents that.
     """
 
     stream: CrawlLogStream

@@ -68,7 +68,8 @@ class CrawlTerms:
     rate: float | None = None
     """The limit on requests per second to one domain, if lower than what the domain allows."""
     weight: float = 1.0
-    """Its share of a domain's slots, relative to other waiting crawls of its token."""
+    """Its share of a domain's slots (request times), relative to other waiting crawls of its token.
+    """
     max_open_hosts: int | None = None
     """The maximum number of hosts that are fetched at the same time. The others wait their turn."""
     every_s: int | None = None

@@ -156,7 +156,7 @@ class CrawlRegistry:
         return self.read()
 
     def read(self) -> Crawls:
-        """Read all crawls now. Takes one round trip, or two if something has changed."""
+        """Read all crawls from Redis. Takes one round trip, or two if something has changed."""
         with self._lock, _translate_errors():
             now_s, cached = self._clock.monotonic_s(), self._cached
             with self._redis.pipeline(transaction=False) as pipe:

@@ -2,7 +2,7 @@
 Removes the URLs of deleted jobs from the in-flight set, so that they can be enqueued again.
 
 pinlater calls this module before it deletes jobs, in `aragog queue purge` and `delete`, `celery
-purge`, and `app.control.purge()`. It is safe to run twice. If one of the jobs runs anyway, its URLs
+purge`, and `app.control.purge()`. It is safe to run twice. If a deleted job runs anyway, its URLs
 may be fetched twice.
 """
 

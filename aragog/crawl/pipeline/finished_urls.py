@@ -1,5 +1,5 @@
 """
-Results for Celery callers that wait for a URL, as in `chain(fetch.s(url), mine.s())`.
+Results for Celery callers waiting for a URL, as in `chain(fetch.s(url), mine.s())`.
 
 A job's `then` names the task to run when the URL of the job is done, whatever the outcome and
 however long it takes. The stage that ends the job sends a message to the task `aragog.finished`:
@@ -56,7 +56,7 @@ class Finished:
 def finished_messages(
     jobs: Iterable[UrlJob], results: Mapping[str, Mapping[str, Any]]
 ) -> list[OutgoingMessage]:
-    """Return the messages for those jobs that a caller waits for. `results` is keyed by URL."""
+    """Return the messages for jobs that a caller is waiting for. `results` is keyed by URL."""
     return [
         OutgoingMessage(
             Destination.FINISHED,

@@ -1,5 +1,5 @@
 """
-Records for which pages a call has followed the links, and to what depth.
+Records the pages whose links a call has followed, and to what depth.
 
 A call that follows links may reach a page through many links. Without these records, the call would
 follow the links of a stored page again each time it reaches the page. If the call refreshes pages,
@@ -49,7 +49,7 @@ class FollowedPages:
         Return the depth to which the links of each normalized URL were followed.
 
         The depth is None if the links were not followed yet. It is `FULL` if they were not followed
-        yet and the call has recorded too many pages to add another one.
+        yet, but the call has already recorded its maximum number of pages.
         """
         depths: list[int | None] = [None] * len(urls)
         with redis_errors(WHERE):

@@ -20,7 +20,7 @@ when its crawl is added to the entry, and with its outcome when the crawl is rem
 that is delivered twice is counted once, and the enqueued URLs are always the sum of the waiting
 URLs and all outcomes.
 
-Ending a URL also publishes its key on a Redis channel, so that callers that wait for the URL are
+Ending a URL also publishes its key on a Redis channel, so that callers waiting for the URL are
 notified immediately (`completions`).
 """
 
@@ -205,7 +205,7 @@ class InFlightSet:
 
     def end(self, endings: Sequence[UrlEnding]) -> list[NextCrawl | None]:
         """
-        Count the outcomes of URLs that ended, and notify the callers that wait for these URLs.
+        Count the outcomes of URLs that ended, and notify the callers waiting for these URLs.
 
         Returns for each URL, in order, the next crawl that wants it and needs a separate job, or
         None.
@@ -377,7 +377,7 @@ def _is_wanted(query: CancelQuery, entry: bytes | None, ended: frozenset[int], n
 
 
 def expiry_s(entry: bytes) -> int:
-    """Return when an entry expires, in s since the epoch; see in_flight_entry.lua."""
+    """Return when an entry expires, in s since the epoch (see in_flight_entry.lua)."""
     digits = entry.partition(b":")[0]
     return int(digits, 36 if len(digits) < 10 else 10)
 

@@ -42,8 +42,8 @@ class Admission:
     are skipped (docs/adr/0054).
 
     Args:
-        shared: servers by display name. The first one must respond. For the others, the owner of
-            their data decides whether they are needed.
+        shared: servers by display name. The first one must respond. For the others, the code that
+            owns their data decides whether they are needed.
         shards: shards by display name; one of them must respond. Use clients with a short timeout,
             because a server that hangs delays one call every five seconds.
         clock: only its monotonic time is used.

@@ -6,7 +6,7 @@ Within a batch, each URL has its own outcome, retries and destination. Bodies st
 messages carry their tokens.
 
     tasks.fetch         FetchBatch    URLs to fetch
-    tasks.robots        RobotsBatch   origins whose rules are needed, and URLs that wait for them
+    tasks.robots        RobotsBatch   origins whose rules are needed, and URLs waiting for them
     tasks.render        ResultBatch   the result of one fetch, to be rendered
     tasks.canonicalize  ResultBatch   the results of a batch of fetches
     tasks.store         PageBatch     a token of the page updates to write
@@ -66,7 +66,7 @@ class UrlJob:
     """True for a sitemap. Its entries are enqueued, including those of `depth` levels of further
     sitemaps."""
     file: bool = False
-    """True for a file of an item, such as an image. It is stored without analysis."""
+    """True for an item's file, such as an image. It is stored without analysis."""
     priority: int = PRIORITY_DEFAULT
     attempt: int = 0
     """How many fetches have failed temporarily so far."""
@@ -216,10 +216,7 @@ class FetchBatch:
 
 @dataclass(frozen=True, slots=True)
 class RobotsBatch:
-    """
-    Origins whose robots rules are needed, and the URLs that wait for the rules
-    (none in a refresh).
-    """
+    """Origins whose robots rules are needed, and URLs waiting for the rules (none in a refresh)."""
 
     origins: tuple[str, ...]
     jobs: tuple[UrlJob, ...] = ()

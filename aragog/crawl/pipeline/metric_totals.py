@@ -49,7 +49,7 @@ class MetricTotals:
         """
         cells = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
         amounts = ((orjson.loads(name), float(amount)) for name, amount in cells.items())
-        length = len(Measurement._fields)  # measurements of a newer version may have more
+        length = len(Measurement._fields)  # a newer version may have more fields
         return {Measurement(*name): amount for name, amount in amounts if len(name) == length}
 
 

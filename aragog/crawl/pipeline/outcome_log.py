@@ -2,8 +2,8 @@
 Records the most recent outcomes of each domain, and the domains that refuse us, for operators.
 
 Each domain has one small string in Redis. A domain refuses us if its most recent `REFUSALS`
-responses were all refusals (401, 402, 403, 451 or 429). Outcomes that are not a decision of the
-origin, such as a timeout, a 5xx or a robots rule, neither continue nor end such a series.
+responses were all refusals (401, 402, 403, 451 or 429). Outcomes that the origin did not choose,
+such as a timeout, a 5xx or a robots rule, neither extend nor end a series.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _HEAD = struct.Struct("<dddI")
 
 
 class DomainOutcome(NamedTuple):
-    """One outcome of a domain."""
+    """The outcome of one fetch from a domain."""
 
     kind: OutcomeKind
     status: int | None = None
@@ -91,7 +91,7 @@ class LastOutcomes:
 
 class OutcomeLog:
     """
-    Outcomes by limiter key.
+    Recent outcomes, by the rate limiter's key of each domain.
 
     A domain's outcomes are deleted one day after the most recent one, or after 30 days if the
     domain refuses us.
@@ -141,7 +141,7 @@ class OutcomeLog:
 
     def refusing_domains(self, count: int) -> list[str]:
         """
-        Return the limiter keys of domains that refuse us, most recent refusal first.
+        Return the keys of domains that refuse us, most recent refusal first.
 
         Raises:
             BrokerUnavailable: Redis did not respond.

@@ -41,7 +41,7 @@ class BodyCodec(Protocol):
         """Decompress a body. Raises `CorruptContent` if it is damaged or not `readable`."""
 
     def readable(self, blob: bytes | None) -> bytes | None:
-        """Return a compressed body, or None if its dictionary was deleted in the meantime."""
+        """Return the compressed body, or None if its dictionary was deleted in the meantime."""
 
 
 class PlainBodies:

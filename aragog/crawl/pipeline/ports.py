@@ -46,7 +46,7 @@ class BodyStore(Protocol):
         """Delete the blobs. Unknown tokens are ignored."""
 
     def mark_packed(self, tokens: Sequence[str]) -> None:
-        """Stop counting these blobs toward the limit: they only wait for an open pack."""
+        """Stop counting these blobs toward the limit: they are only waiting for an open pack."""
 
 
 class BoundedBodyStore(BodyStore, Protocol):
@@ -115,7 +115,7 @@ class OutcomeSink(Protocol):
     """The most recent outcomes of domains (`aragog.crawl.pipeline.outcome_log.OutcomeLog`)."""
 
     def note(self, outcomes: Mapping[str, Sequence[DomainOutcome]]) -> None:
-        """Add outcomes by limiter key, oldest first. Never raises."""
+        """Add outcomes by the domain's rate-limiter key, oldest first. Never raises."""
 
 
 class TakedownLookup(Protocol):

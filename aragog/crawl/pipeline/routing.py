@@ -73,7 +73,7 @@ FETCH_BY_MODULE = "aragog.tasks.fetch"
 
 @dataclass(frozen=True, slots=True)
 class OwnTask:
-    """A Celery task of the user, in a queue of the user's own workers."""
+    """A user's Celery task, in a queue of the user's own workers."""
 
     task: str
     queue: str

@@ -1,10 +1,10 @@
 """
 The spool: bodies wait in Redis between two stages, each under a token (a claim check).
 
-Its size is limited (`SpoolBounds`). It accepts the bodies of fetches while there is space, and
-always accepts the bodies of later stages, because only those stages free space again. A body stays
-until it is freed. It becomes an orphan if no message contains its token and it has not been written
-or read for a while, for example because its worker was killed or its queue was purged.
+Its size is limited (`SpoolBounds`). It accepts bodies from fetches while there is space, and always
+accepts bodies from later stages, because only those stages free space again. A body stays until it
+is freed. It is an orphan if no message contains its token and it has not been written or read for a
+while, for example because its worker was killed or its queue was purged.
 `aragog.crawl.pipeline.spool_reclaim` frees orphans.
 
 Tokens are random, so a stage that runs twice never overwrites a body whose token the other run has
@@ -28,8 +28,8 @@ from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import LuaScript, load_script
 
-# The memory that a body takes in addition to its own bytes: its part of a message, its index entry
-# and its key.
+# The memory that a body takes besides its own bytes: its part of a message, its index entry and its
+# key.
 OVERHEAD_BYTES = 1024
 # The spool may use 1/4 of `maxmemory`, or else 1/64 of the Redis machine's memory.
 MAXMEMORY_DIVISOR = 4

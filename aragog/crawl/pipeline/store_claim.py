@@ -1,9 +1,9 @@
 """
 Records which store a Redis server belongs to, to detect workers that use another store.
 
-The first process that uses both writes the record, and all other processes compare it with their
-store. Workers that share a Redis share its jobs, so they must also share a store. Otherwise, two
-machines with an embedded store each would silently split the pages between them.
+The first process that uses Redis and the store writes the record, and all other processes compare
+it with their store. Workers that share a Redis share its jobs, so they must also share a store.
+Otherwise, two machines with an embedded store each would silently split the pages between them.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ Applies a takedown outside the store. It informs producers, and purges Redis and
 informed immediately. If Redis lost the copy, or does not have a new takedown yet, the fetch and
 store stages still refuse the URLs, because they check the store itself.
 
-Stages refuse such URLs when they process their messages. `Purge` removes what would remain until
-then: pending and FAILED messages, bodies in the spool, webhook deliveries that were not accepted
-yet, and the robots.txt rules of taken-down sites. A message that also has other URLs is replaced by
-one with only those. Run the purge after the takedown. It is safe to repeat, even while workers run:
-the stages refuse URLs in messages that are claimed in the meantime.
+Stages refuse taken-down URLs when they process their messages. `Purge` removes what would remain
+until then: pending and FAILED messages, bodies in the spool, webhook deliveries that were not
+accepted yet, and the robots.txt rules of taken-down sites. A message that also has other URLs is
+replaced by one with only the other URLs. Run the purge after the takedown. It is safe to repeat,
+even while workers run: the stages refuse URLs in messages that are claimed in the meantime.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Purged:
 
 @dataclass(frozen=True, slots=True)
 class _Json:
-    """A message as JSON."""
+    """A message given as JSON."""
 
     value: Any
 
@@ -271,7 +271,7 @@ def _remainder_message(job: JobInfo, remainder: Any) -> OutgoingMessage | None:
 
 
 def _replies_to_callers(message: Any, refused: set[str]) -> list[OutgoingMessage]:
-    """Return the results for callers that wait for the refused URLs of a message."""
+    """Return the results for callers waiting for the refused URLs of a message."""
     jobs = [job for job in _jobs(message) if job.then and not refused.isdisjoint(_urls(job.wire()))]
     return finished_messages(jobs, takedown_results(job.url for job in jobs))
 

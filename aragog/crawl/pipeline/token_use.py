@@ -19,7 +19,7 @@ from aragog.errors import QuotaExceeded
 from aragog.settings.token_quotas import TokenQuota
 
 IMPLICIT_CRAWL_PREFIX = "token."
-"""Name prefix of the crawls for URLs that tokens enqueue without naming a crawl."""
+"""Name prefix of crawls for URLs that tokens enqueue without naming a crawl."""
 DAY_MS = 86_400_000
 WAITING_RETRY_S = 60.0
 _MAX_NAME_CHARS = 64

@@ -35,7 +35,7 @@ MIN_WAIT_NS = 5_000_000
 """A shorter wait for a slot (the reserved time of a request) gets no span."""
 
 delivery: ContextVar[int] = ContextVar("delivery", default=1)
-"""How often the message has been delivered, for spans. Above 1 after a failed or killed run."""
+"""How often the message has been delivered (above 1 after a failed or killed run), for spans."""
 
 
 def now_ms() -> int:

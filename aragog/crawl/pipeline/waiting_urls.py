@@ -1,5 +1,5 @@
 """
-Estimates how many URLs wait in the queues, and what they wait for, from a sample of the messages.
+Estimates how many URLs are waiting in the queues, and for what, from a sample of the messages.
 
 URLs of a domain that has a waiting queue are in that queue. All others are in messages. These may
 be delayed messages (such as the later part of a long list), messages for sites whose robots.txt is
@@ -65,7 +65,10 @@ def _entries(messages: list[object]) -> Iterator[Mapping[str, object]]:
 
 
 def cause(entry: Mapping[str, object]) -> str:
-    """Return whether a URL in a fetch message waits for its slot, its next attempt, or a worker."""
+    """
+    Return whether a URL in a fetch message waits for its slot (request time), its next attempt,
+    or a worker.
+    """
     if entry.get("slot_at_ms"):
         return SLOT
     return RETRY if entry.get("attempt") else TURN

@@ -1,4 +1,7 @@
-"""Decides which jobs may send a request now: checks the URL, robots.txt and the domain's slots."""
+"""
+Decides which jobs may send a request now: checks the URL, robots.txt and the domain's slots
+(request times).
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,7 @@ class JobVerdicts:
     """Jobs whose robots rules have not been fetched yet."""
     stale_origins: list[str] = field(default_factory=list)
     too_early: list[tuple[UrlJob, int]] = field(default_factory=list)
-    """Jobs outside the Visit-time in robots.txt, each with the wait in ms."""
+    """Jobs outside the Visit-time in robots.txt, each with its wait in ms."""
 
     def add(self, job: UrlJob, verdict: Verdict) -> None:
         """Add a job to the group of its verdict."""

@@ -3,7 +3,7 @@ Analyzes the pages of a batch, and determines the canonical URL, links, fields a
 each page.
 
 It is safe to run twice, because it only writes a new blob to the spool, and the links that it
-enqueues are coalesced with those of the first run.
+enqueues are merged with those of the first run.
 
 If a worker died while it analyzed a batch (`page_limits.RunMarks`), the batch is split into
 individual pages. If a worker dies twice more on a single page, the page is stored as Unreadable
@@ -193,7 +193,7 @@ class CanonicalizeStage:
     def _drop_taken_down(self, batch: ResultBatch) -> tuple[ResultBatch, list[OutgoingMessage]]:
         """
         Return the batch without URLs that were taken down since their fetch, and the results for
-        callers that wait for those URLs. Deletes their bodies.
+        callers waiting for those URLs. Deletes their bodies.
         """
         urls_of_results = [
             {r.job.url, r.fetch.final_url, *(hop.url for hop in r.fetch.hops)}

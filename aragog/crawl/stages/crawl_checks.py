@@ -3,7 +3,7 @@ Checks before each step of a URL whether a crawl still wants it.
 
 Each process keeps a copy of the crawl registry that is at most a second old. As long as no crawl
 has ended or is paused, the check is free. Otherwise one round trip reads the in-flight entries of
-the jobs, and a URL that another crawl wants continues for that crawl.
+the jobs, and any URL that another crawl wants continues for that crawl.
 
 It is safe to run twice: a URL is removed from a crawl's set only once, and a repeated job finds it
 already removed.

@@ -180,8 +180,8 @@ class CrawlControl:
 
     def waiting(self, values_by_kind: Mapping[str, Sequence[str]]) -> int:
         """
-        Return how many waiting URLs `cancel_urls` would cancel, given values by kind. Reads all
-        waiting URLs.
+        Return how many waiting URLs `cancel_urls` would cancel, given the values of each kind.
+        Reads all waiting URLs.
 
         Raises:
             BadInput: a kind or a value is invalid.

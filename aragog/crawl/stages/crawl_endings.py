@@ -1,10 +1,10 @@
 """
 Counts the outcomes of a crawl's URLs, and passes each URL on to the next crawl that wants it.
 
-A page joins a crawl when its node is marked, which happens before the URL leaves the crawl's set.
-If the process is killed in between, the job runs again and finds the same state. A page that
-several crawls want is fetched once. When it is stored, each other crawl gets its own job, which
-finds the stored page, follows its links to the depth of that crawl, and ends.
+A page joins a crawl when its node in the store is marked, which happens before the URL leaves the
+crawl's set. If the process is killed in between, the job runs again and finds the same state. A
+page that several crawls want is fetched once. When it is stored, each other crawl gets its own job,
+which finds the stored page, follows its links to the depth of that crawl, and ends.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class CrawlNotices:
 
     def run(self) -> int:
         """
-        Send the pending notices. Returns how many were sent.
+        Send all notices that are due. Returns how many were sent.
 
         Raises:
             TransientError: Redis or the broker did not respond; run it again.

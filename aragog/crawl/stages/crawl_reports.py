@@ -26,7 +26,7 @@ _NONE_REFUSED = ("refused", "reserved")
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast pages are requested from a domain now."""
+    """The current request rate of a domain."""
 
     rate: float
     """Requests per second, after Crawl-delay and backoff. 0 if the domain is stopped."""
@@ -39,7 +39,7 @@ class Pace:
 
 
 Paces = Callable[[Sequence[str]], Mapping[str, Pace]]
-"""Returns the pace of each of the given domains, by limiter key."""
+"""Returns the pace of each of the given domains, by rate-limiter key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class CrawlReport:
 
     @property
     def stuck(self) -> int:
-        """The number of URLs that wait for domains that get no requests now."""
+        """The number of URLs waiting for domains that currently get no requests."""
         return sum(domain.waiting for domain in self.open if domain.seconds_left is None)
 
     @property

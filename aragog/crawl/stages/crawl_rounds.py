@@ -8,8 +8,8 @@ validators. The limits `max_urls`, `max_urls_per_host` and `max_bytes` apply to 
 
 It is safe to run twice and to kill at any point. First the crawl's record states that the round has
 started, then the seeds are enqueued, and then the record states that they were enqueued. A run that
-finds an unfinished start enqueues all seeds again. Seeds that still wait are not sent twice, and
-each link is fetched once per round, because all runs of a round share one `request_id`.
+finds a round without this last statement enqueues all seeds again. Seeds still waiting are not sent
+twice, and each link is fetched once per round, because all runs of a round share one `request_id`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """
-Works around a damaged file of the embedded store by postponing its URLs and processing all others.
+Works around a damaged file of the embedded store: postpones the file's URLs and processes all
+others.
 
 A URL whose rows are in a damaged file is retried every ten minutes until `aragog store repair` has
 replaced the file. These retries do not count as attempts, and the URL is not fetched.

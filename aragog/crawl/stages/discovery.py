@@ -45,7 +45,7 @@ from urlspelling.domain import host
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 REFRESHED_SUFFIX = ":asked"
-"""Suffix of the name under which the links that a call refreshes are recorded."""
+"""Name suffix of the records of links that a call refreshes."""
 
 
 class _PageLinks(NamedTuple):
@@ -286,7 +286,7 @@ def _list_page(page: tuple[FetchResult, PageAnalysis]) -> ListingPage:
 
 
 def _options_of_links(job: UrlJob) -> EnqueueOptions:
-    """Return the options for enqueuing the links of a job's page."""
+    """Return the options for enqueuing the links on a job's page."""
     return inherited(job, depth=job.depth - 1)
 
 

@@ -418,7 +418,7 @@ def _enqueue_result(
 
 def _interleave_by_host(urls: Sequence[str]) -> list[str]:
     """
-    Return the URLs with hosts interleaved. The order within each host is kept.
+    Return the URLs with hosts interleaved. Each host's URLs keep their order.
 
     Lists are often sorted by host. A batch with only one host would wait for one slot (reserved
     request time) after another.

@@ -31,7 +31,7 @@ class EnqueueOptions:
     in_walk: bool = False
     """True if a sitemap listed these sitemaps. If False, they start a walk through their sites."""
     file: bool = False
-    """The URLs are files of items (`UrlJob.file`)."""
+    """The URLs are items' files (`UrlJob.file`)."""
     url_filter: str = ""
     """Which links and sitemap entries are followed: `UrlFilter.wire`."""
     request_id: str = ""

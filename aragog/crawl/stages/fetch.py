@@ -152,16 +152,16 @@ class _Run:
         self.delayed_jobs: list[Delayed] = []
         """Jobs to send again, with their delay since the start of this run (ms, monotonic)."""
         self.in_line: list[InLine] = []
-        """Jobs that wait for a slot of their domain."""
+        """Jobs waiting for a slot of their domain."""
         self.waiting_for_rules: list[InLine] = []
-        """Jobs that wait for a robots.txt that could not be fetched."""
+        """Jobs waiting for a robots.txt that could not be fetched."""
         self.robots_first: list[UrlJob] = []
         self.stale_origins: list[str] = []
         self.replies: list[OutgoingMessage] = []
-        """Replies for callers that wait for URLs that are already stored or were taken down."""
+        """Replies for callers waiting for URLs that are already stored or were taken down."""
         self.counts: Counter[str] = Counter()
         self.outcomes: defaultdict[str, list[DomainOutcome]] = defaultdict(list)
-        """The outcomes of this run by limiter key."""
+        """The outcomes of this run, by rate-limiter key."""
 
     def vet(
         self, jobs: Sequence[UrlJob]

@@ -1,5 +1,5 @@
 """
-Analyzes files of items, such as images, by their response headers. The body is not read.
+Analyzes an item's files, such as images, by their response headers. The body is not read.
 
 If the content type is one for pages, the file is analyzed as a page, so the result does not depend
 on who requested the URL. All other files are stored byte for byte.
@@ -18,7 +18,7 @@ from urlspelling.canonical import Evidence
 
 
 def is_file(result: FetchResult, page_types: Collection[str]) -> bool:
-    """Return True if the response is a file of an item rather than a page."""
+    """Return True if the response is an item's file rather than a page."""
     content_type = result.fetch.content_type
     is_page = content_type is not None and not type_refusal(content_type, tuple(page_types))
     return result.job.file and not is_page

@@ -1,7 +1,7 @@
 """
 Follows or drops the held links of hosts whose pages have stopped arriving.
 
-Links are held while pages of their templates are in progress, and reconsidered when such a page
+Links are held while pages of their URL templates are in progress, and reconsidered when such a page
 arrives (`link_budgets`). Once no URL of their domain waits for their crawl, no page will arrive.
 Lost pages then no longer count as in progress, and it is decided again which links to follow. If no
 link of a host may be followed, its held links are dropped, so that the crawl can end.
@@ -85,7 +85,7 @@ class HeldLinkSweep:
         return self.budgets.enqueue(review, before, enqueue)
 
     def _quiet(self, name: str, held: Iterable[HeldLink]) -> set[int]:
-        """The crawls that have no waiting URLs in the domain of this host."""
+        """The crawls without waiting URLs in this host's domain."""
         ended, domain = self.crawls.crawls().ended, registered_domain(name)
         crawls = {link.crawl for link in held}
         return {n for n in crawls if n in ended or self.counts.has_no_waiting_urls(n, domain)}

@@ -1,4 +1,4 @@
-"""Chooses the egress routes (such as proxies) for the requests of a job."""
+"""Chooses the egress routes (such as proxies) for a job's requests."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def share_costs(
     shares: Iterable[int], crawls: Crawls, weights: Mapping[str, float], interval_s: float = 0.0
 ) -> dict[int, int]:
     """
-    Return how much a request of priority 5 adds to the virtual time of each share.
+    Return how much a request of priority 5 adds to each share's virtual time.
 
     Args:
         shares: the numbers of the crawls in a line.

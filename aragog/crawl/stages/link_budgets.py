@@ -6,10 +6,10 @@ Then it is decided whether each link is followed, held or dropped. The followed 
 and the budgets are written. If another process has changed the budgets in the meantime, they are
 read again and updated with this batch.
 
-Safe to run twice and to kill at any point. A page is judged once, and enqueued URLs are coalesced.
-Links are held before the page that contains them ends, and leave the held list only after they were
-enqueued. If a batch is lost in between, its links stay counted as in progress until the periodic
-sweep removes them (`held_link_sweep`).
+Safe to run twice and to kill at any point. A page is judged once, and URLs already in flight are
+not sent again. Links are held before the page that contains them ends, and leave the held list only
+after they were enqueued. If a batch is lost in between, its links stay counted as in progress until
+the periodic sweep removes them (`held_link_sweep`).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Review:
     """The decision about each link, by host, then by crawl and URL."""
 
     def judge(self) -> None:
-        """Update the budgets with the content of the pages."""
+        """Update the budgets with the pages' content."""
         for page in self.pages:
             of = host(page.url)
             if of in self.budgets:
@@ -272,7 +272,7 @@ class LinkBudgets:
 
 
 def closed_of(budget: HostBudget) -> set[str]:
-    """The closed templates."""
+    """The URL templates that are closed."""
     return set(budget.closed())
 
 
@@ -294,7 +294,7 @@ def _note(budget: HostBudget, page: ArrivedPage) -> None:
 def _found_links(
     links: Mapping[str, LinksByOptions],
 ) -> dict[str, dict[str, list[EnqueueOptions]]]:
-    """The links of pages by their hosts, each with the options with which it was found."""
+    """The links on pages, by host, each with the enqueue options for it."""
     found: dict[str, dict[str, list[EnqueueOptions]]] = {}
     for by_options in links.values():
         for options, urls in by_options.items():

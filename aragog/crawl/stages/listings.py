@@ -1,6 +1,6 @@
 """
-Follows the URLs that item rules find besides content: the next pages of a listing (`follow`) and
-the files of items (`files`).
+Follows the URLs that item rules find besides content: a listing's next pages (`follow`) and items'
+files (`files`).
 
 Listing pages get the depth of the page that links to them, so that the pages listed on each of them
 are reached. URL patterns that only accept content do not apply to listing pages. Everything else
@@ -43,7 +43,7 @@ from urlspelling import normalize
 MAX_PAGES = 10_000
 """How many pages of one listing are followed."""
 CONTINUED = ":continued"
-"""Suffix of the name for the records of the pages whose next pages a call has followed."""
+"""Name suffix of the records of pages whose next pages a call has followed."""
 
 EnqueueLinks = Callable[[EnqueueOptions, list[str]], int]
 
@@ -59,7 +59,7 @@ class ListingPage(NamedTuple):
     """True if the page asks crawlers to follow none of its links."""
     nofollow_links: Collection[str] = ()
     files: Collection[str] = ()
-    """The file URLs of its items."""
+    """The URLs of its items' files."""
 
 
 class _ChosenUrls(NamedTuple):

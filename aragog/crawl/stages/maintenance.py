@@ -102,7 +102,7 @@ class MaintenanceStage:
     def begin_crawls(self) -> None:
         """Send notices about crawls that ended or are failing, and start rounds that are due."""
         if self.notices and self.rounds:
-            self.notices.run()  # first: a crawl that starts a round is no longer done
+            self.notices.run()  # first, because a crawl that starts a round is not done
             self.rounds.run()
 
     def sweep_held_links(self) -> None:

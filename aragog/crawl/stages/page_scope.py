@@ -96,7 +96,7 @@ def end(jobs: Sequence[UrlJob], rules: Mapping[str, str], endings: CrawlEndings)
 
 
 def results(rules: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return the results for callers that wait for these URLs."""
+    """Return the results for callers waiting for these URLs."""
     return {
         url: {"url": url, "canonical_url": url, "outcome": _KIND, "reason": rule}
         for url, rule in rules.items()

@@ -40,7 +40,7 @@ from richpins.links import Link
 from urlspelling.canonical import Decision
 from zengraph.links import PackedLinks
 
-# Fields of the fetch record that are stored as facts of the page, under the same name.
+# Fields of the fetch record that are stored as facts about the page, under the same name.
 _COPIED_FACTS = (
     "status", "reason", "fetched_at_ms", "address", "content_type", "final_url", "attempts",
     "crawler_price", "rendering", "robots_preferences", "page_preferences", "cause",
@@ -108,7 +108,7 @@ def page_write(
 
 
 def _file_facts(result: FetchResult, settings: Settings) -> dict[str, Any]:
-    """Return the fields that are stored for a file of an item but not for pages."""
+    """Return the fields that are stored for an item's file but not for pages."""
     file = is_file(result, settings.fetch.content_types)
     return {FILE: 1, SHA256: result.body_hash} if file else {}
 

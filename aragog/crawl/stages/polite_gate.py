@@ -80,7 +80,7 @@ class RobotsGate:
         self._forbidden = forbidden
         self.inline_ms = inline_ms
         self.redirected_by: set[str] = set()
-        """Limiter keys of the domains that responded with a redirect."""
+        """Rate-limiter keys of the domains that responded with a redirect."""
 
     def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
         """
@@ -143,7 +143,7 @@ class RobotsGate:
 
     @property
     def key(self) -> str:
-        """The limiter key of the most recent request's domain."""
+        """The rate-limiter key of the most recent request's domain."""
         return self._slot.key
 
     def __enter__(self) -> Self:

@@ -2,12 +2,12 @@
 Fetches URLs again when they are due. Refreshes are less urgent than new URLs, stay within each
 domain's rate, and are spread evenly.
 
-A tick takes the URLs that have become due since the previous tick. After an outage it takes the
-oldest URLs first. The later these are, the more URLs it takes, so that the backlog is spread over
-`refresh.smooth_s`. For each domain, a tick takes `refresh.domain_share` of what the rate allows
-until the next tick, or a tenth of that while other URLs have reserved the domain's slots (request
-times). `aragog.urlstore.crawl_budget` chooses the URLs, and new times for URLs that are postponed.
-Postponed URLs stay in the due index.
+A tick (one run) takes the URLs that have become due since the previous tick. After an outage it
+takes the oldest URLs first. The later these are, the more each tick takes, so that the backlog is
+spread over `refresh.smooth_s`. For each domain, a tick takes `refresh.domain_share` of what the
+rate allows until the next tick, or a tenth of that while other URLs have reserved the domain's
+slots (request times). `aragog.urlstore.crawl_budget` chooses the URLs, and new times for URLs that
+are postponed. Postponed URLs stay in the due index.
 
 It is safe to run twice, and in several beat processes at the same time. A tick is claimed with
 check-and-put, each due row is claimed before it is enqueued, and a URL that is already waiting is
@@ -82,8 +82,8 @@ _ENQUEUED, _POSTPONED = (REFRESH_URLS.labels(name) for name in REFRESH_URLS.valu
 
 def horizon_ms(oldest_ms: int, now_ms: int, *, tick_s: float, smooth_s: float) -> int:
     """
-    Return a time: the tick enqueues the URLs that are due before it. This is now, unless many URLs
-    are late.
+    Return the time before which a URL must be due for this tick to enqueue it. This is now, unless
+    many URLs are late.
 
     A tick covers the time since the previous tick. If the oldest URL is `smooth_s` late, the tick
     covers twice that time; if the URL is twice as late, three times; and so on. So each tick takes
@@ -156,7 +156,7 @@ class RefreshStage:
         due_hosts = [n for n, t in trusts.items() if t.looked_at_ms + SEARCH_INTERVAL_MS <= now_ms]
         for name in due_hosts[:_MAX_HOSTS_CHECKED]:
             self._check_host(name, watched[name][:_MAX_PAGES], self.signals)
-            self.signals.record_search(name, now_ms)  # last: a killed run checks it again
+            self.signals.record_search(name, now_ms)  # last, so a killed run repeats it
 
     def _check_host(self, host_name: str, pages: Sequence[str], signals: ChangeSignals) -> None:
         origin_url = origin(pages[0])

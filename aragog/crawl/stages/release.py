@@ -7,7 +7,7 @@ the next 1.5 seconds (`politeness.wait_inline_ms` and `RELEASE_LEAD_MS`) and go 
 slots are assigned this late, a changed rate applies to all waiting URLs, and an urgent URL
 overtakes the others.
 
-URLs that wait for an origin's robots.txt leave their line when robots.txt arrives or is requested
+URLs waiting for an origin's robots.txt leave their line when robots.txt arrives or is requested
 again, and get their slots in `fetch`. URLs of a paused crawl leave their line when the crawl is
 resumed.
 
@@ -97,14 +97,14 @@ class RulesLookup(Protocol):
 @dataclass(slots=True)
 class ReleaseStage:
     """
-    Assigns slots to URLs that wait in line.
+    Assigns slots to URLs waiting in line.
 
     Args:
         lines: the lines of all domains.
         limiter: provides the slots.
         overrides: when they change, the lines of the affected domains are checked.
         sender: sends the URLs to `fetch`.
-        robots: reports whether URLs that wait for a robots.txt may continue.
+        robots: reports whether URLs waiting for a robots.txt may continue.
         clock: this machine's wall clock.
         settings: provides the batch size and `politeness.wait_inline_ms`.
         is_open: returns whether fetches may start now. While it returns False, URLs stay in line.
@@ -349,7 +349,7 @@ class _LineCheck:
             elif key in self.shares.closed and self.taken[key] < self.take_counts[key]:
                 delays_ms[key] = STOPPED_CHECK_MS  # checked earlier if its host is opened
             else:
-                delays_ms[key] = 0  # all of them got slots, so more may be waiting
+                delays_ms[key] = 0  # all taken URLs got slots, so more may be waiting
                 self.has_more = True
         return delays_ms
 

@@ -1,6 +1,6 @@
 """
-Revalidation: from what is stored, selects which jobs of a batch to fetch, and with which validators
-(ETag, Last-Modified).
+Revalidation: compares a batch with the store, and selects which jobs to fetch, with which
+validators (ETag, Last-Modified).
 
 `not_modified` handles the changes that a 304 makes to the stored page.
 
@@ -61,7 +61,7 @@ class Selection:
     validators: dict[str, StoredValidators]
     """Validators for conditional requests, by URL."""
     replies: list[OutgoingMessage] = field(default_factory=list)
-    """The results for callers that wait for URLs that end here."""
+    """The results for callers waiting for URLs whose jobs end here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class JobSelection:
         rules = page_scope.excluded_stored_pages(done, records, self.checks)
         excluded = [job for job in done if job.url in rules]
         done = [job for job in done if job.url not in rules]
-        if self.discovery:  # first: a run only waits for links that are listed when the page ends
+        if self.discovery:  # first, because a run only waits for links listed when the page ends
             self.discovery.stored([(job, records.get(job.url)) for job in done])
         self.counters.add({counters.ALREADY_STORED: len(done)})
         next_crawls = self._end_stored(done, records) + self._end_excluded(excluded, rules)
@@ -149,7 +149,7 @@ class JobSelection:
         self, jobs: Sequence[UrlJob]
     ) -> tuple[list[UrlJob], list[OutgoingMessage]]:
         """
-        Return the jobs that may continue, and the results for callers that wait for the others.
+        Return the jobs that may continue, and the results for callers waiting for the others.
 
         A job ends here if its URL, or a URL that it was redirected through, was taken down.
         """

@@ -66,10 +66,10 @@ class RobotsFetcher(Protocol):
 
 
 class RulesLine(Protocol):
-    """The URLs that wait for rules (`aragog.crawl.stages.waiting_line.WaitingLine`)."""
+    """The URLs waiting for rules (`aragog.crawl.stages.waiting_line.WaitingLine`)."""
 
     def rules_arrived(self, origins: Sequence[str]) -> None:
-        """Release the URLs that wait for the robots.txt of these origins."""
+        """Release the URLs waiting for the robots.txt of these origins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class RobotsStage:
         Refresh rules that are in use and almost a day old, in the background, oldest first.
 
         Yields the messages for `step` origins at a time, to limit memory; `max_origins` limits one
-        run. Claims last for `REFRESH_HOLD_MS`, so a backlog of refreshes is not sent twice.
+        run. Claims last for `REFRESH_HOLD_MS`, so refreshes in a backlog are not sent twice.
         """
         soon_ms = self.clock.now_ms() + 600_000
         size = self.settings.pipeline.batch_size
@@ -153,7 +153,7 @@ class _RobotsRun:
         self.robots = stage.robots
         self.cached = stage.robots.get_many(batch.origins)
         self.awaited = {origin(job.next_url) for job in batch.jobs}
-        """Origins whose rules a URL of this batch waits for."""
+        """Origins whose rules a URL of this batch is waiting for."""
         self.urgent = {origin(job.next_url) for job in batch.jobs if job.priority <= URGENT}
         self.lacking_tdm = {origin(job.next_url) for job in batch.jobs if self._lacks_tdm_file(job)}
         """Origins with a URL that needs their tdmrep.json, if it was not requested yet."""
@@ -167,7 +167,7 @@ class _RobotsRun:
     def _requests_tdm_file(self, origin_url: str) -> bool:
         """
         Return True if this run requests tdmrep.json.
-        Otherwise the stored rules keep the old one.
+        Otherwise the rules of the old file stay in the cache.
         """
         rules = self.cached[origin_url].rules
         has_tdm_rules = rules is not None and rules.tdm is not None
@@ -200,7 +200,7 @@ class _RobotsRun:
         """
         Return the origins whose robots.txt may be requested.
 
-        URLs that wait for other origins go on to `fetch`, where the same checks deny them.
+        URLs waiting for other origins go on to `fetch`, where the same checks deny them.
         """
         refused = self._forbidden([o for o in origins if o not in self.awaited])
         # `fetch` has just checked the takedowns of the waiting URLs.
@@ -317,7 +317,7 @@ class _RobotsRun:
             self.stage.line.rules_arrived(arrived)
 
     def _trace(self, origin_url: str, outcome: Outcome) -> None:
-        """Add the fetch to the span of each traced URL that waits for these rules."""
+        """Add the fetch to the span of each traced URL waiting for these rules."""
         for job in self.batch.jobs if self.spans else ():
             if origin(job.next_url) == origin_url:
                 self.spans.record_shared_fetch(job, origin_url + ROBOTS_PATH, outcome)

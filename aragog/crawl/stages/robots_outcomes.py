@@ -45,8 +45,8 @@ def tdm_rules_of(outcome: Outcome) -> tuple[TdmRule, ...]:
 
     A site without this file reserves no rights, and neither does a site that fails to send it
     (TDMRep: "does not implement this protocol"). A file that is too large, or that was not
-    requested because no slot (request time) was free, might reserve everything. It is treated as if
-    it did.
+    requested because no slot (request time) was free, might reserve everything, so it is treated as
+    if it did.
     """
     if isinstance(outcome, Fetched) and outcome.status == 200:
         return UNREADABLE if outcome.truncated else read_tdm_file(outcome.body)

@@ -50,13 +50,13 @@ RULES_POLL_S = 0.25
 MIN_WAIT_MS = 25
 """How often to ask for a slot of a domain."""
 ERROR_BODY_BYTES = 1_000_000
-"""How much of the body of an error response is in the outcome."""
+"""How much of an error response's body is in the outcome."""
 _TOO_LATE = {
     DeferralCause.SLOT: "its domain had no free slot in time; see politeness.qps",
     DeferralCause.RULES: "its robots.txt was not known in time",
     DeferralCause.VISIT_TIME: "the Visit-time of its site did not begin in time",
 }
-"""Why no request was sent in the time that the caller allows."""
+"""Why no request was sent within the time that the caller allows."""
 
 
 class RulesFetcher(Protocol):

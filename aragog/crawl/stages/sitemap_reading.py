@@ -99,7 +99,7 @@ class SitemapEnqueuer:
         return SourceReading(enqueued, kind, reading.signal_count)
 
     def _kind_if_unchanged(self, result: FetchResult) -> str | None:
-        """Return the kind of a file if its bytes are the same as at the previous read, or None."""
+        """Return the kind of a file if its bytes have not changed since the last read, or None."""
         state = self.store.schedule.refresh_state(result.job.url)
         is_same = state is not None and state.body_hash == (result.body_hash or "-")[:16]
         return state.page_type if state and is_same and state.page_type in SOURCES else None

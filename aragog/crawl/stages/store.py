@@ -5,8 +5,7 @@ It is safe to run twice and late: content is replaced by the same content, a wri
 newer one, and links go through the journal. If the worker is killed, the message is redelivered;
 its spool tokens are freed only after everything is written.
 
-A Celery task of the user (`pipeline.page_ready_task`) gets a message for each batch of stored
-pages:
+The user's Celery task (`pipeline.page_ready_task`) gets a message for each batch of stored pages:
 
     {"v": 1, "pages": [{"url": …, "canonical_url": …, "page_type": …, "fetched_at_ms": …}]}
 
@@ -77,7 +76,7 @@ def _with_stored_url(write: PageWrite, done: Written | None) -> PageWrite:
 def _answers(
     writes: Sequence[PageWrite], done: Mapping[str, Written], stuck: set[str]
 ) -> dict[str, dict[str, Any]]:
-    """Return the results for callers that wait for these URLs, by URL."""
+    """Return the results for callers waiting for these URLs, by URL."""
     return {
         write.url: result_of_write(write, done.get(write.url))
         for write in writes
@@ -159,8 +158,8 @@ class StoreStage:
         """
         Write a batch. Returns the messages to send.
 
-        These are fetches of URLs if their blobs have expired or are unreadable, delayed fetches of
-        URLs with rows in a damaged file, and the stored pages for `page_ready_task`.
+        These are fetches of URLs whose blobs have expired or are unreadable, delayed fetches of
+        URLs whose rows are in a damaged file, and the stored pages for `page_ready_task`.
 
         Raises:
             TransientError: the store, the content store or Redis did not respond; run it again.

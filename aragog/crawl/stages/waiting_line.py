@@ -1,5 +1,5 @@
 """
-The jobs that wait for slots (request times) in the waiting queues of their domains, called lines
+The jobs waiting for slots (request times) in the waiting queues of their domains, called lines
 (`politeness.lines`).
 """
 
@@ -22,12 +22,13 @@ RULES_TTL_MS = int(RECHECK_S * 1000) + 500
 
 
 class InLine(NamedTuple):
-    """A job that waits in its domain's line."""
+    """A job waiting in its domain's line."""
 
     job: UrlJob
     key: str
-    """The key of the job's line: the limiter key of its domain, the origin whose robots.txt it
-    waits for, or `paused_line` of its crawl."""
+    """The key of the job's line: the rate-limiter key of its domain, the origin whose robots.txt it
+    waits for, or `paused_line` of its crawl.
+    """
     crawl_delay_s: float | None
     wait_ms: int
     """Time until the next slot of its domain, or until robots.txt is requested again."""
@@ -81,7 +82,7 @@ class WaitingLine:
 
     def rules_arrived(self, origins: Sequence[str]) -> None:
         """
-        Release the URLs that wait for the robots.txt of these origins. The rules were just stored.
+        Release the URLs waiting for the robots.txt of these origins. The rules were just stored.
 
         Raises:
             BrokerUnavailable: Redis did not respond; the URLs wait for the next attempt.

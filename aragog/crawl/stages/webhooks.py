@@ -1,5 +1,5 @@
 """
-Delivers changes of pages, and notices about crawls, to webhooks. Deliveries are signed, and retried
+Delivers changes to pages, and notices about crawls, to webhooks. Deliveries are signed, and retried
 until they are accepted.
 
 `send_changes` reads the changes after each webhook's cursor, sends them as a message, and then
@@ -9,7 +9,7 @@ delivery ID.
 `deliver` posts one message. A delivery that is not accepted with a 2xx is tried again later, with
 increasing delays. After `webhooks.max_attempts` it is dropped and logged.
 
-Deliveries have their own queue and threads, so slow receivers do not delay anything else.
+Deliveries have their own queue and threads, so slow receivers delay nothing else.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Writing 200 pages at once takes three quarters of the CPU of eight batches of 25
 6% less than that.
 
 A batch joins a group while it waits for a thread. If it is never written, nothing is lost, because
-its message is redelivered. Pages may be written twice with the same result.
+its message is redelivered. Writing a page twice has the same result.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Write = Callable[[Sequence[PageWrite]], Sequence[Written]]
 
 
 class WaitingWrite:
-    """The pages of a batch that waits to be written."""
+    """The pages of a batch waiting to be written."""
 
     def __init__(self, pages: Sequence[PageWrite]) -> None:
         self.pages = pages
@@ -39,7 +39,7 @@ class WaitingWrite:
 
 
 class WriteGroups:
-    """The batches of one process that wait to be written. Shared by its threads."""
+    """One process's batches waiting to be written. Shared by its threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
