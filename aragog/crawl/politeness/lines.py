@@ -70,7 +70,7 @@ class LineEntry:
     check_after_ms: int = 0
     """The line is checked within this time."""
     to_front: bool = False
-    """True to put the request at the front of the line, because it was there before."""
+    """True to put the request back at the front of the line."""
     share: int = 0
     """The number of the crawl. The request uses this crawl's share of the slots."""
 
@@ -155,7 +155,7 @@ class Lines:
         return sum(server.total(rules_only=True) for server in self.servers)
 
     def contents(self, key: str, limit: int) -> list[bytes]:
-        """Return the payloads of the first `limit` requests in the line for `key`, in order."""
+        """Return the payloads of the first `limit` requests in the line for `key`, in its order."""
         payloads: list[bytes] = []
         for server in self.servers:
             payloads += server.contents(key, limit - len(payloads))
@@ -175,7 +175,7 @@ class LineServer:
         self._shares = f"{prefix}lines2:shares"
 
     def claim_due(self, limit: int) -> dict[str, DueLine]:
-        """Claim up to `limit` lines that must be checked, by domain."""
+        """Claim up to `limit` lines that must be checked. Returns them by domain."""
         with _errors():
             old, *reply = _script("line_due").run(
                 self._redis,
@@ -266,9 +266,9 @@ class LineServer:
         Args:
             token: from `take`.
             returned: the entries to put back, in the order in which they were taken.
-            check_after_ms: by domain, for every line that `due` returned.
+            check_after_ms: by domain, for every line that `claim_due` returned.
 
-        Returns the shares that still have requests in each of these lines.
+        Returns, for each of these lines, the shares that still have requests.
         """
         with _errors():
             shares = _script("line_settle").run(

@@ -219,7 +219,7 @@ class Permits:
             self.report([(slot, written_us)])
 
     def _late_us(self, slot: Slot, written_us: float) -> float:
-        """Return how long after its slot the request was written, by the slot's node's clock."""
+        """Return how long after its slot the request was written, by the clock of its node."""
         node = self._nodes.server(slot.node) if slot.node else self._nodes.last_known_node(slot.key)
         return node.clock.latest_us(written_us) - slot.at_us if node.clock.is_known else 0.0
 
@@ -268,7 +268,7 @@ class Permits:
         """
         End a request, sent or not: release its permit and concurrency slot.
 
-        No round trip if the request holds neither. Safe to repeat.
+        Needs no round trip if the request holds neither. Safe to repeat.
         """
         if slot.token in self._held:
             self.release(slot, written=False)

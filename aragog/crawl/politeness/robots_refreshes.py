@@ -73,7 +73,7 @@ class RobotsRefreshes:
                 self.claims.renew(origins, min(wait_ms, MAX_HOLD_MS) / 1000 + CLAIM_S)
 
     def remaining_ms(self, origins: Sequence[str]) -> dict[str, int]:
-        """Return in how many ms each origin is fetched; 0 if it is fetched now or not claimed."""
+        """Return in how many ms each robots.txt will be fetched; 0 if now, or if not claimed."""
         with robots_errors():
             left_s = self.claims.left_s(origins)
         waits_ms = [max(0, int((remaining_s - CLAIM_S) * 1000)) for remaining_s in left_s]

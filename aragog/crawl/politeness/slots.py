@@ -66,7 +66,7 @@ class Slot:
     urgent: bool = False
     """True if this slot gets its permit before slots that are not urgent."""
     node: str = ""
-    """The limiter node by whose clock these times are. Empty means the node of the domain."""
+    """The limiter node by whose clock these times are. Empty means the domain's node."""
 
     @property
     def request_at_us(self) -> float:

@@ -17,7 +17,7 @@ several do.
 
 
 def is_fetched(host: HostBudget, plain: int) -> bool:
-    """True if a URL was followed, or a longer form of it that leads to the same page."""
+    """True if a URL, or a longer form of it that leads to the same page, was followed."""
     return plain in host.seen or plain in host.covered or plain in host.pages
 
 

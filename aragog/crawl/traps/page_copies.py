@@ -29,12 +29,12 @@ class PageCopies:
     is_of: UrlTemplates
     traits: PageTraits
     is_repeated: bool = False
-    """True if a page of another section has the same text, and the two are not versions."""
+    """True if a page of another section has the same text, and they are not versions of one page."""
     is_mirror: bool = False
     """True if it is another version of a page, such as a manual or the package one level above."""
 
     def twins(self, least: float) -> list[str]:
-        """Return the parts of the URL that do not change the page, and count this for each part."""
+        """Return the parts of the URL that do not change the page, and record that for each one."""
         found = []
         for part in self.is_of.parts:
             other = self.host.pages.get(part.without)

@@ -45,8 +45,8 @@ MIN_DATA = 2.5
 MIN_OWN, MIN_LISTED = 2, 4
 MIN_OF_FUNCTION, MIN_OF_TEXT = 0.15, 0.1
 """
-A page whose links all have the same text (`Print`) needs this share of the new pairs that a useful
-page of the host usually has.
+If all links to a page have the same text (`Print`), it needs this share of the new pairs that a
+useful page of the host usually has.
 """
 RICH, PAGES_OF_NEWS, SOME = 4, 50, 20
 TEXT = 20
@@ -59,7 +59,7 @@ ALIKE_LIST = 0.95
 MIN_COPIED = 6
 """Only pages with at least this many word pairs of their own are compared with other paths."""
 MIN_OF_STEP = 3
-"""Minimum number of word pairs of its own that a step has (see `_is_below_rich_page`)."""
+"""A step (see `_is_below_rich_page`) has at least this many word pairs of its own."""
 LEAF = 0.7
 """The value of pages such as lists of known pages, which add less than a text."""
 
@@ -179,7 +179,7 @@ class _Weighing:
         return found.share, Flaw.GROWTH if grows else Flaw.NOTHING
 
     def _may_stand_alone(self, found: PageLinks) -> bool:
-        """True if its text is known and it leads nowhere, but may be a page's other version."""
+        """True if its text is known and it leads nowhere, but may be another version of a page."""
         leads = found.promised or found.doubtful or found.dead
         return self.words.own >= MIN_COPIED and not leads and self.copies.may_be_version()
 
@@ -307,7 +307,7 @@ class _Weighing:
             self._note_news()
             if self.is_rich:
                 host.rich.add((self.is_of.own,))
-                kept = min(host.promised, COST_OF_PROMISE)  # a promise led to it
+                kept = min(host.promised, COST_OF_PROMISE)  # a page that promised more led to it
                 host.promised, host.spent = host.promised - kept, host.spent - kept
             elif not self.is_step and host.is_endless(self.is_of, host.record(self.is_of.section)):
                 host.spent += COST_OF_GROWTH
