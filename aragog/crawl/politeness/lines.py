@@ -1,5 +1,5 @@
 """
-Lines: queues of requests that wait for their domain's next slot (time to send), most urgent first.
+Lines: queues of requests waiting for their domain's next slot (time to send), most urgent first.
 
 The limiter reserves slots only for the next second or two. All other requests wait here without a
 scheduled time. So a changed rate applies to all of them, and an urgent request moves ahead of the
@@ -10,7 +10,7 @@ A share is one crawl's part of a domain's slots. Requests with priority 0 to 2 g
 take turns according to the weights of their crawls, and each further priority step counts half as
 much. So a crawl with a million URLs delays another one only as much as its weight allows.
 
-URLs that wait for an origin's robots.txt are in a line for that origin, and URLs of a paused crawl
+URLs waiting for an origin's robots.txt are in a line for that origin, and URLs of a paused crawl
 are in a line for that crawl. They leave these lines without a slot.
 
 Entries are taken with a lease: they return to their line if the process that took them dies before
@@ -57,7 +57,7 @@ def is_without_slots(key: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LineEntry:
-    """A request that waits in its domain's line."""
+    """A request waiting in its domain's line."""
 
     key: str
     """The domain's key, from `Limiter.key_for`; or a different key, see `is_without_slots`."""

@@ -29,7 +29,7 @@ class PageCopies:
     is_of: UrlTemplates
     traits: PageTraits
     is_repeated: bool = False
-    """True if a page of another section has the same text, and they are not versions of one page."""
+    """True if a page of another section has the same text, but they are not versions of a page."""
     is_mirror: bool = False
     """True if it is another version of a page, such as a manual or the package one level above."""
 

@@ -4,7 +4,7 @@ Judges what a page brought, and records that for the page's templates. Pure (no 
 A page is useful if it has words that no other page of the host had, or leads to new pages of useful
 templates. It is useless if it repeats another page (with a session ID, as a print version, or if it
 names another page as canonical), has the same text as other pages of its template (soft 404s, empty
-months), or only leads to further pages of its kind.
+months), or only leads to more pages of its kind.
 
 Pages whose only news is numbers, and lists of known pages, are useful if they are grounded
 (`link_origins`). That means that pages of other kinds link to them, as to the tables of a league or

@@ -81,7 +81,7 @@ class TemplateRecord:
     inner: int = 0
     """Number of pages with their own text that were found only from within the section."""
     new_links: int = 0
-    """Number of new links from those pages to further pages of the section."""
+    """Number of new links from those pages to more pages of the section."""
     old_links: int = 0
     """Number of pages that a second page linked to."""
     flaws: list[int] = field(default_factory=lambda: [0] * len(Flaw))
@@ -89,7 +89,7 @@ class TemplateRecord:
     anchors: list[int] = field(default_factory=list)
     """Hashes of the texts of the first links to it."""
     last: tuple[bytes, ...] = ()
-    """Sketches of the most recent pages without text of their own."""
+    """Sketches (similarity hashes) of the most recent pages without text of their own."""
 
     def add(self, value: float, flaw: Flaw | None) -> None:
         """Record a page with this value, from 0 to 1."""
@@ -120,7 +120,7 @@ class TemplateRecord:
 
     @property
     def is_growing(self) -> bool:
-        """True if nearly every page leads to a further one."""
+        """True if nearly every page leads to another one."""
         return self.grown >= GROWING * (self.good + self.bad) > 0
 
     @property
@@ -130,7 +130,7 @@ class TemplateRecord:
 
     @property
     def is_endless(self) -> bool:
-        """True if nearly every page leads to a further one, and most have no text of their own."""
+        """True if nearly every page leads to another one, and most have no text of their own."""
         pages = self.good + self.bad
         return pages >= MIN_ENDLESS and self.is_growing and self.text < pages / 4
 
