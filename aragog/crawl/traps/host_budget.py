@@ -35,7 +35,7 @@ A link is followed at once if the chance that its page is useful is at least the
 no such links are left, the second value is enough for a link to be tried.
 """
 FIRST_TRIALS, TRIALS_PER_PAGE = 8.0, 0.03
-"""The allowance: how many useless pages a host may have, plus this many per useful page."""
+"""The allowance: how many useless pages any host may have, and how many more per useful page."""
 MAX_RECORDS, MAX_PAGES, MAX_BANDS, MAX_ON_TRIAL = 800, 1_000, 2_000, 100
 MIN_FROM_OUTSIDE = 2
 """
@@ -261,7 +261,7 @@ class HostBudget:
         return LinkVerdict.FOLLOW
 
     def _most(self, chance: float, plain: UrlTemplates) -> float:
-        """Return how many useless pages the host may have if this link is one of the last."""
+        """Return how many useless pages the host may have if this link is one of the last ones."""
         section = self.known(plain.section)
         names = plain.levels if "?" in plain.url else plain.levels[1:] or plain.levels
         leads = any(one.brought and not one.is_poor for one in map(self.known, names))
@@ -281,8 +281,8 @@ class HostBudget:
 
     def is_endless(self, plain: UrlTemplates, section: TemplateRecord) -> bool:
         """
-        True if pages of the section lead to ever more pages. False for a URL that several pages of
-        other sections link to, or that several pages link to in a section with text.
+        True if pages of the section lead to ever more pages. False if several pages of other
+        sections link to the URL, or if several pages link to it and its section has text.
         """
         if not section.is_endless or known_urls.is_named_elsewhere(self, plain.own):
             return False

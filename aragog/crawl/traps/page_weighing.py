@@ -71,7 +71,7 @@ def judge(
     host: HostBudget, url: str, traits: PageTraits | None, links: Iterable[PageLink] = ()
 ) -> None:
     """
-    Record what a URL's page brought. Only the first page of a URL counts.
+    Record what a URL's page brought. A URL is judged only once.
 
     Args:
         host: the budget of the URL's host.
@@ -196,7 +196,7 @@ class _Weighing:
         self.others = 0 if self.leads else others
 
     def _is_new_list(self, found: PageLinks) -> bool:
-        """True if it is the first at its path to list these known pages and leads nowhere new."""
+        """True if no page at its path listed these known pages, and it leads nowhere new."""
         return (
             len(found.items) >= MIN_LISTED
             and found.novel >= LIKELY
@@ -206,7 +206,10 @@ class _Weighing:
         )
 
     def _is_list(self, found: PageLinks) -> bool:
-        """True if it lists known pages, and is linked from content or is the first to list them."""
+        """
+        True if the page lists known pages, and either a page with content links to it or it is the
+        first to list them.
+        """
         is_due = found.novel >= LIKELY or self.host.origins.is_direct(self.is_of.own)
         return bool(found.items) and is_due and found.doubtful <= MAX_NEIGHBORS
 
@@ -214,25 +217,25 @@ class _Weighing:
         return self.host.known(self.is_of.section)
 
     def _is_trusted(self) -> bool:
-        """True if several pages link to it, and some pages of its section have text."""
+        """True if several pages link to the page, and some pages of its section have text."""
         section = self.host.known(self.is_of.section)
         return self.is_of.own in self.host.relinked and section.has_text
 
     def _is_growth(self, found: PageLinks) -> bool:
-        """True if it leads to many pages not known to be useful, and says little itself."""
+        """True if the page leads to many unproven pages, and has little new text itself."""
         if self._is_trusted() or (self.is_rich and self.host.origins.is_grounded(self.is_of.own)):
             return False
         return self._is_hub(found) or found.doubtful >= MAX_GROWTH
 
     def _is_hub(self, found: PageLinks) -> bool:
-        """True if it says little for the number of unproven pages that it leads to."""
+        """True if the page has little new text for the number of unproven pages it leads to."""
         unproven = found.strange
         if self.host.spent >= self.host.allowance:
             unproven += found.promised
         return unproven >= HUB and unproven * WORDS_PER_LINK > self.news and not self.leads
 
     def _is_below_rich_page(self) -> bool:
-        """True if the page one level above has much new content, as a recipe above its steps."""
+        """True if the page one level above has much new content, like a recipe above its steps."""
         parent = self.is_of.url.partition("?")[0].rstrip("/").rpartition("/")[0]
         if parent.count("/") < 3:
             return False
@@ -284,7 +287,7 @@ class _Weighing:
                 self.copies.count_twin(part.template)
 
     def _is_function(self, least: float) -> bool:
-        """True if links like `Print` lead to the page and it says little."""
+        """True if links like `Print` lead to the page and it has little new text."""
         if not self._is_of_function():
             return False
         return self.news < least * self.host.usual_news

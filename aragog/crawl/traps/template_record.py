@@ -69,7 +69,7 @@ class TemplateRecord:
     nothing: int = 0
     """Number of useless pages."""
     promises: int = 0
-    """Number of pages in a row that only led to templates that were not tried."""
+    """Number of pages in a row that only led to untried templates."""
     twins: int = 0
     """Number of pages that were the same without this part of their URL."""
     differ: int = 0
@@ -125,7 +125,7 @@ class TemplateRecord:
 
     @property
     def is_untold(self) -> bool:
-        """True if its pages have only led to templates that were not tried."""
+        """True if its pages have only led to untried templates."""
         return self.promises >= MIN_PROMISES and not self.brought
 
     @property
