@@ -66,14 +66,13 @@ class Limiter:
         settings: rates, horizon and windows.
         overrides: the operator's rates and stops for individual domains.
         prefix: prefix of every key.
-        clock: its `sleep_s` waits for slots and permits. Its wall clock is the one that callers
-            use.
+        clock: its `sleep_s` waits for slots and permits. Callers' times are by its wall clock.
         lines: the queues of waiting requests, for reports; None to leave them out.
         shared: `redis.url`, which stores the ring's record; the first of `nodes` if None.
         lease_s: how long a process may use a ring's first record after reading it.
 
     Raises:
-        ConfigError: a node is not a Redis URL. The constructor connects to nothing.
+        ConfigError: a node is not a Redis URL. The constructor does not connect.
 
     Every method that calls a server raises `LimiterUnavailable` if the server does not respond. The
     call may still have taken effect. That costs at most one slot.

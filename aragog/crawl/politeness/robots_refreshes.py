@@ -106,7 +106,7 @@ class RobotsRefreshes:
         return expiring
 
     def _used(self, origins: Sequence[str]) -> list[str]:
-        """Return origins whose rules were used since they were fetched (a record's first byte)."""
+        """Return origins whose rules were used since they were fetched (the first byte says so)."""
         with self._redis.pipeline(transaction=False) as pipe:
             for origin in origins:
                 pipe.getrange(self._record_prefix + origin, 0, 0)
@@ -114,7 +114,7 @@ class RobotsRefreshes:
         return [origin for origin, flag in zip(origins, flags, strict=True) if flag == b"\x01"]
 
     def _postpone(self, in_use: Sequence[str], before_ms: int, *, idle: Iterable[str]) -> None:
-        """Return used origins again in 60 s, in case their refresh fails. Remove idle ones."""
+        """Have used origins returned again in 60 s, in case a refresh fails. Remove idle ones."""
         due_at_ms = max(before_ms, self._shared.server_now_ms()) + int(CLAIM_S * 1000)
         with self._redis.pipeline(transaction=False) as pipe:
             if names := sorted(idle):

@@ -147,7 +147,7 @@ class DomainState(NamedTuple):
     """When the most recent request was sent. While a permit is granted, the earliest time at which
     its holder may send."""
     lag_us: int = 0
-    """How much later than its slot `last_us` was."""
+    """How long after its slot that request was sent."""
     holder: int = 0
     """The token of the slot that holds the send permit, or 0."""
     held_us: int = 0

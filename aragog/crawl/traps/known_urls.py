@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 ELSEWHERE, TWICE_ELSEWHERE = 0x5BD1E995, 0x2545F491
 """
-Mark a URL in the host's sets `linked` and `relinked`: one page of another section links to it, or
-several do.
+The first one marks a URL in the host's set `linked`: one page of another section links to it. The
+second one marks a URL in `relinked`: several such pages link to it.
 """
 
 
@@ -36,7 +36,7 @@ def is_variant(host: HostBudget, plain: UrlTemplates) -> bool:
 
 
 def waits_for_simpler(host: HostBudget, plain: UrlTemplates) -> bool:
-    """True if the URL without some part of its query is known but was not followed yet."""
+    """True if the URL without some part of its query is known but has not been followed yet."""
     if "?" not in plain.url:
         return False
     return any(

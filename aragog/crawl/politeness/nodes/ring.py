@@ -5,8 +5,8 @@ The shared Redis stores the record of the ring. A process reads the record every
 may use it for `RingRecord.lease_s` after a read. After that, it sends nothing to any node until it
 has read the record again. Every node stores the ring's version, refuses callers with another
 version, and has a copy of the record. If a process finds a server with an older record, it sends
-the newer one. So servers never disagree for long, whatever the order of changes and crashes
-(docs/adr/0085).
+the newer one. So servers never disagree for long, no matter in which order changes and
+crashes happen (docs/adr/0085).
 """
 
 from __future__ import annotations
