@@ -106,7 +106,10 @@ class RobotsRefreshes:
         return expiring
 
     def _used(self, origins: Sequence[str]) -> list[str]:
-        """Return origins whose rules were used since they were fetched (the first byte says so)."""
+        """
+        Return origins whose rules were used since they were fetched. The first byte of a record
+        states this.
+        """
         with self._redis.pipeline(transaction=False) as pipe:
             for origin in origins:
                 pipe.getrange(self._record_prefix + origin, 0, 0)
