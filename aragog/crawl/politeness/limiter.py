@@ -240,7 +240,7 @@ class Limiter:
         Return a slot one interval from now, ahead of all reserved slots. Its permit decides when
         the request can be sent.
 
-        Meant for a caller that cannot wait for its reserved slot and leaves it unused. The domain
+        This is for a caller that cannot wait for its reserved slot and leaves it unused. The domain
         gets no more requests than planned. Only the first call needs a round trip.
         """
         interval = self.interval_us(request.key, request.crawl_delay_s)

@@ -155,7 +155,7 @@ class Lines:
         return sum(server.total(rules_only=True) for server in self.servers)
 
     def contents(self, key: str, limit: int) -> list[bytes]:
-        """Return the payloads of the first `limit` requests in the line for `key`, in its order."""
+        """Return the payloads of the first `limit` requests in the line for `key`."""
         payloads: list[bytes] = []
         for server in self.servers:
             payloads += server.contents(key, limit - len(payloads))

@@ -84,7 +84,7 @@ class HeldLinks:
     Args:
         nodes: the Redis servers that share the hosts.
         prefix: prefix of all keys.
-        max_held: maximum number of held links per host. Any others are left out.
+        max_held: maximum number of held links per host. Additional links are left out.
     """
 
     def __init__(self, nodes: RedisNodes, *, prefix: str, max_held: int = MAX_HELD) -> None:

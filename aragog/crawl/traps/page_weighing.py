@@ -196,7 +196,7 @@ class _Weighing:
         self.others = 0 if self.leads else others
 
     def _is_new_list(self, found: PageLinks) -> bool:
-        """True if no page at its path listed these known pages, and it leads nowhere new."""
+        """True if no page at its path has listed these known pages, and it leads nowhere new."""
         return (
             len(found.items) >= MIN_LISTED
             and found.novel >= LIKELY

@@ -140,7 +140,7 @@ def _check_work(path: str, rules: list[_WildcardRule]) -> None:
 
 def _wildcard_rule(rule: Rule, pattern: str, anchored: bool, priority: int) -> _WildcardRule:
     parts = tuple(pattern.split("*"))
-    # Empty parts in the middle are redundant. The first and the last part stay, for the ends.
+    # Empty parts in the middle are redundant. The first and last parts mark the ends, so they stay.
     parts = (parts[0], *(p for p in parts[1:-1] if p), *parts[1:][-1:])
     needle = max(parts, key=len)
     return _WildcardRule(priority, rule.allow, needle, parts, anchored, len(pattern), rule)
