@@ -77,7 +77,7 @@ class Egress:
         return self.rules.route(url, context)
 
     def usable_routes(self, route: RouteList, url: str, crawl: str = "") -> Iterator[SelectedRoute]:
-        """Yield the routes that work, in order. If one fails, the caller tries the next."""
+        """Yield the working routes in the order of `route`. If one fails, try the next."""
         for name in self.health.usable_routes(route.names):
             if (way := self._routes.get(name)) is None:
                 continue

@@ -22,7 +22,7 @@ from pinlater.redis.errors import redis_errors
 log = logging.getLogger(__name__)
 VERSION = 1
 STALE_MS = 900_000
-"""Entries whose retry is this long overdue are ignored, because their process has ended."""
+"""An entry is ignored if its retry is this long overdue, because its process has ended."""
 TTL_S = 86_400
 
 

@@ -88,7 +88,7 @@ class EgressRules:
         return self.default_routes
 
     def conditional_routes(self, url: str) -> Iterator[tuple[str, RouteList]]:
-        """Yield each condition that gives this URL other routes, and those routes, for display."""
+        """Yield each condition under which other routes apply to this URL, with these routes."""
         name = host(url)
         for rule, route in (*self._after, *self._always):
             context = EgressContext(rule.crawls[0] if rule.crawls else "")

@@ -72,7 +72,7 @@ from urlspelling.domain import is_ip, registered_domain
 # handshake takes about a millisecond of CPU time here and at least as much on the server.
 MAX_REUSE_WAIT_S = 0.1
 METHODS = ("GET", "HEAD", "POST")
-"""Supported methods. Only POST may have a body. It must be bytes."""
+"""Supported methods. Only POST may have a body, which must be bytes."""
 
 
 class PinnedAdapter(BaseAdapter):

@@ -39,7 +39,7 @@ class DecodedBody:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Size limits of one body."""
+    """Size limits for one body."""
 
     max_wire_bytes: int
     """Limit for the body as sent, including chunk lines and their extensions."""

@@ -143,8 +143,8 @@ def _is_mostly_binary(first: bytes) -> bool:
     """
     Return True if more than 5% of the bytes are binary.
 
-    Compressed data contains about 10% of such bytes, text none, and a damaged page only a few.
-    Zeros do not count, because UTF-16 contains many.
+    About 10% of the bytes in compressed data are binary. Text contains no such bytes, and a damaged
+    page only a few. Zeros do not count, because UTF-16 contains many.
     """
     return 20 * len(first.translate(None, _NOT_BINARY + b"\0")) > len(first)
 

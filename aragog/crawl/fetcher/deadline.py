@@ -73,11 +73,11 @@ class Deadline:
             self._end_s = end_s
 
     def connect_timeout_s(self) -> float:
-        """Return the timeout of the next connect. Raises TransportError after the deadline."""
+        """Return the timeout for the next connect. Raises TransportError after the deadline."""
         return min(self._connect_timeout_s, self._remaining_s())
 
     def read_timeout_s(self) -> float:
-        """Return the timeout of the next read. Raises TransportError if any limit is exceeded."""
+        """Return the timeout for the next read. Raises TransportError if any limit is exceeded."""
         remaining_s = self._remaining_s()
         if self._body_started_s is not None:
             elapsed_s = self._clock.monotonic_s() - self._body_started_s

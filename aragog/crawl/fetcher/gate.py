@@ -48,8 +48,8 @@ class Gate(Protocol):
         """
         Decide whether a redirect target may be requested.
 
-        `url` is the normalized target, which the SSRF filter allows. `given` is the absolute target
-        as the origin wrote it. robots.txt must allow both.
+        `url` is the normalized target, which the SSRF filter allows. `given` is the same URL before
+        normalization. robots.txt must allow both.
 
         May wait for the domain's next slot (time to send) if it is soon. This wait does not count
         toward the fetch's deadline.

@@ -42,7 +42,7 @@ def retry_at_ms(value: str | None, now_ms: int, date: str | None = None) -> int 
     Return when `value` (Retry-After) allows the next request, or None if it is unusable.
 
     Seconds count from `now_ms`. A date in the past means now. The maximum is 30 days. A date is by
-    the origin's clock, whose current time is in the Date header, `date` (RFC 9110 section 6.6.1).
+    the origin's clock. Its current time is in the Date header, `date` (RFC 9110 section 6.6.1).
     So the wait is the difference between the two dates.
     """
     text = (value or "").strip()

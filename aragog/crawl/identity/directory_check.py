@@ -68,7 +68,7 @@ def directory_problems(
 
 
 def _parse_directory(body: bytes) -> dict[str, str] | None:
-    """Return a directory's public Ed25519 keys by thumbprint; None if it is no directory."""
+    """Return a directory's public Ed25519 keys by thumbprint; None for any other body."""
     try:
         entries: list[dict[str, Any]] = orjson.loads(body)["keys"]
         keys = [entry["x"] for entry in entries if entry.get("crv") == "Ed25519"]

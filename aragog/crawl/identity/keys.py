@@ -128,7 +128,7 @@ def rotate_keys(
     keys: Sequence[SigningKey], successor: SigningKey, now_s: int, overlap_s: int
 ) -> list[SigningKey]:
     """
-    Return the unexpired ones of `keys`, and their successor.
+    Return those of `keys` that have not expired, and a new successor.
 
     Older keys stay published for `overlap_s` after the successor starts to sign. An overlap of 0
     drops them immediately.

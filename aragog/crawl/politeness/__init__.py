@@ -8,7 +8,7 @@ Public:
     rates           the interval between requests to a domain, from its rate and Crawl-delay
     slots           the limiter's inputs and results
     permits         permits to send: one sender per domain at a time
-    lines           queues of requests that wait for their domain's next slot
+    lines           queues of requests waiting for their domain's next slot
     open_hosts      limits how many hosts a crawl fetches at the same time
     overrides       rates and stops of individual domains, set by an operator
     live_overrides  overrides set while the crawler runs

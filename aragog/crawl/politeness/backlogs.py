@@ -56,7 +56,7 @@ class Backlogs:
 
     def busiest_domains(self, count: int = 20) -> list[DomainReport]:
         """
-        Return the domains with the longest queues, sorted by how long these take.
+        Return the domains with the longest queues, sorted by the time needed to empty them.
 
         Takes one round trip per server with queues, and one per node.
         """

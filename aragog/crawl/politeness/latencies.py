@@ -35,7 +35,7 @@ NO_LATENCY = Latency(0.0, 0)
 
 
 class PendingLatencies:
-    """Unreported latencies by limiter key. Thread-safe. Costs about 1 µs per response."""
+    """Unreported latencies by limiter key (domain). Thread-safe. Costs about 1 µs per response."""
 
     def __init__(self, max_domains: int = MAX_DOMAINS) -> None:
         self._max = max_domains

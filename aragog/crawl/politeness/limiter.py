@@ -3,12 +3,12 @@ The rate limiter: grants slots (times to send) and send permits per domain. For 
 Redis server decides for all workers.
 
 It works in two steps. `reserve` plans: each request gets its domain's next free time, one interval
-after the previous one. `acquire_permit` enforces: on a busy machine a sender may wake up
-milliseconds late, so a plan alone guarantees nothing. When its connection is open, the sender
-acquires the domain's permit. It is granted one interval after the previous request was written.
+after the previous one. `acquire_permit` enforces the plan. A plan alone guarantees nothing, because
+on a busy machine a sender may wake up milliseconds late. When its connection is open, the sender
+acquires the domain's permit, which is granted one interval after the previous request was written.
 
     pre-granted  the domain was idle when the slot was reserved, so the slot comes with its permit
-    queued       other slots come first: one request for the permit, one report after sending
+    queued       other slots come first: the sender requests the permit, and reports after sending
 
 If a sender dies, its permit expires after `PERMIT_TTL_US`, or a quarter of a second after
 `slot_window_ms` if it was pre-granted. Internally, times are in microseconds by the server's clock;
@@ -61,19 +61,18 @@ class Limiter:
     One rate per domain for any number of workers. Thread-safe; may be used across a fork.
 
     Args:
-        nodes: Redis URLs. One node decides for each domain (`aragog.crawl.politeness.nodes.ring`).
+        nodes: Redis URLs. For each domain, one node decides (`aragog.crawl.politeness.nodes.ring`).
             This list applies until operators change the ring.
         settings: rates, horizon and windows.
         overrides: the operator's rates and stops for individual domains.
         prefix: prefix of every key.
-        clock: its `sleep_s` waits for slots and permits. Its wall clock is the one that callers
-            use.
+        clock: its `sleep_s` waits for slots and permits. Callers' times are by its wall clock.
         lines: the queues of waiting requests, for reports; None to leave them out.
         shared: `redis.url`, which stores the ring's record; the first of `nodes` if None.
         lease_s: how long a process may use a ring's first record after reading it.
 
     Raises:
-        ConfigError: a node is not a Redis URL. The constructor connects to nothing.
+        ConfigError: a node is not a Redis URL. The constructor does not connect.
 
     Every method that calls a server raises `LimiterUnavailable` if the server does not respond. The
     call may still have taken effect. That costs at most one slot.
@@ -111,7 +110,7 @@ class Limiter:
 
     def reserve(self, requests: Sequence[SlotRequest]) -> list[Slot | RateExceeded]:
         """
-        Reserve a slot for each request, in their order. Takes one round trip per node.
+        Reserve a slot for each request, in the given order. Takes one round trip per node.
 
         If a request cannot wait until its slot, nothing is reserved for it.
 
@@ -228,7 +227,7 @@ class Limiter:
         """
         Return the slot of a job that was rescheduled to that slot, possibly in another process.
 
-        No round trip. Check `is_usable` first.
+        Needs no round trip. Check `is_usable` first.
         """
         interval = self.interval_us(key, crawl_delay_s)
         node, at_us = self._nodes.node_for(key), slot_at_ms * 1000.0
@@ -241,7 +240,7 @@ class Limiter:
         Return a slot one interval from now, ahead of all reserved slots. Its permit decides when
         the request can be sent.
 
-        For a caller that cannot wait for its reserved slot and leaves that one unused. The domain
+        This is for a caller that cannot wait for its reserved slot and leaves it unused. The domain
         gets no more requests than planned. Only the first call needs a round trip.
         """
         interval = self.interval_us(request.key, request.crawl_delay_s)
@@ -277,7 +276,7 @@ class Limiter:
         """
         Record how long a response from `key` took; see `PendingLatencies.record`.
 
-        No round trip: this process reports it with its next request to the domain.
+        Needs no round trip: this process reports it with its next request to the domain.
         """
         if self.rates.max_latency_slowdown(key) > 1:
             self.permits.latencies.record(key, ms, address)
@@ -316,8 +315,8 @@ class Limiter:
         Grant no permits for `key` for `wait_s` seconds (Retry-After, 429, 503), at most up to the
         horizon.
 
-        This is a duration because the clocks of caller and limiter may differ by hours. Takes one
-        round trip. Safe to repeat: a pause only gets longer.
+        `wait_s` is a duration because the clocks of caller and limiter may differ by hours. Takes
+        one round trip. Safe to repeat: a pause only gets longer.
         """
         wait_us = min(wait_s, self._settings.horizon_s) * 1e6
         self._nodes.call_one(key, lambda node: self._pause_at(node, key, wait_us))

@@ -129,7 +129,7 @@ class LimiterRing:
         return NodeReport(name, state, answers=True, ring=current, share=record.share(name))
 
     def locate(self, key: str) -> DomainPlace:
-        """Return which node decides for a limiter key, and the key's state there."""
+        """Return which node decides for a limiter key (a domain), and the key's state there."""
         leased = self._ring.refresh()
         owner = leased.node_for(key)
         state = unpack_state(owner.get_many([owner.key("slot", key)])[0])

@@ -1,5 +1,5 @@
 """
-Lines: queues of requests that wait for their domain's next slot (time to send), most urgent first.
+Lines: queues of requests waiting for their domain's next slot (time to send), most urgent first.
 
 The limiter reserves slots only for the next second or two. All other requests wait here without a
 scheduled time. So a changed rate applies to all of them, and an urgent request moves ahead of the
@@ -10,7 +10,7 @@ A share is one crawl's part of a domain's slots. Requests with priority 0 to 2 g
 take turns according to the weights of their crawls, and each further priority step counts half as
 much. So a crawl with a million URLs delays another one only as much as its weight allows.
 
-URLs that wait for an origin's robots.txt are in a line for that origin, and URLs of a paused crawl
+URLs waiting for an origin's robots.txt are in a line for that origin, and URLs of a paused crawl
 are in a line for that crawl. They leave these lines without a slot.
 
 Entries are taken with a lease: they return to their line if the process that took them dies before
@@ -57,7 +57,7 @@ def is_without_slots(key: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LineEntry:
-    """A request that waits in its domain's line."""
+    """A request waiting in its domain's line."""
 
     key: str
     """The domain's key, from `Limiter.key_for`; or a different key, see `is_without_slots`."""
@@ -70,7 +70,7 @@ class LineEntry:
     check_after_ms: int = 0
     """The line is checked within this time."""
     to_front: bool = False
-    """True to put the request at the front of the line, because it was there before."""
+    """True to put the request back at the front of the line."""
     share: int = 0
     """The number of the crawl. The request uses this crawl's share of the slots."""
 
@@ -155,7 +155,7 @@ class Lines:
         return sum(server.total(rules_only=True) for server in self.servers)
 
     def contents(self, key: str, limit: int) -> list[bytes]:
-        """Return the payloads of the first `limit` requests in the line for `key`, in order."""
+        """Return the payloads of the first `limit` requests in the line for `key`."""
         payloads: list[bytes] = []
         for server in self.servers:
             payloads += server.contents(key, limit - len(payloads))
@@ -175,7 +175,7 @@ class LineServer:
         self._shares = f"{prefix}lines2:shares"
 
     def claim_due(self, limit: int) -> dict[str, DueLine]:
-        """Claim up to `limit` lines that must be checked, by domain."""
+        """Claim up to `limit` lines that must be checked. Returns them by domain."""
         with _errors():
             old, *reply = _script("line_due").run(
                 self._redis,
@@ -266,9 +266,9 @@ class LineServer:
         Args:
             token: from `take`.
             returned: the entries to put back, in the order in which they were taken.
-            check_after_ms: by domain, for every line that `due` returned.
+            check_after_ms: by domain, for every line that `claim_due` returned.
 
-        Returns the shares that still have requests in each of these lines.
+        Returns, for each of these lines, the shares that still have requests.
         """
         with _errors():
             shares = _script("line_settle").run(

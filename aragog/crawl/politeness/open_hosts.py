@@ -26,7 +26,7 @@ TURN_URLS = 20
 LEASE_MS = 60_000
 """An open host is closed if none of its URLs has been sent for this time."""
 NEW_LEASE_MS = 10_000
-"""The same for a host that was just opened and may have nothing left to send."""
+"""The same time for a host that was just opened, and that may have nothing left to send."""
 TAIL_MS = 2_000
 """URLs that were sent have slots at most this far ahead."""
 TTL_S = 86_400

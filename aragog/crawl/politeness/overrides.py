@@ -112,7 +112,7 @@ class Overrides:
         return name and f"politeness.blocked_hosts contains {name}"
 
     def is_stopped(self, key: str) -> bool:
-        """Return True if requests to a limiter key are stopped."""
+        """Return True if requests to a limiter key (see `Rates.key_for`) are stopped."""
         override = self.find(key)
         return override is not None and override.stopped
 

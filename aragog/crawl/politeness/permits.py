@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 # If a sender cannot write within this time after it was granted a permit, it requests the permit
 # again. This is far below PERMIT_TTL_US. Two requests can come too close together only if a process
-# stalls for the difference, between its last clock check and the write.
+# stalls for the difference between the two, after its last clock check and before the write.
 WRITE_ALLOWANCE_US = 250_000
 # Intervals up to this length are within the tolerance, so they are planned but not enforced.
 NO_PERMIT_US = 2_000
@@ -50,8 +50,8 @@ CATCH_UP_US = 500
 MAX_ATTEMPTS = 3
 # Reports that no sender waits for are sent in batches, at most this much later.
 SEND_AFTER_S = 0.01
-# If intervals are at least this long, the next sender asks only after the previous one has
-# reported.
+# If intervals are at least this long, the next sender requests its permit only after the
+# previous one has reported.
 SLOW_INTERVAL_US = 40_000
 _USED, _MISSED = (SLOTS.labels(event) for event in ("used", "missed"))
 _LATENESS = SLOT_LATENESS_SECONDS.labels()
@@ -219,7 +219,7 @@ class Permits:
             self.report([(slot, written_us)])
 
     def _late_us(self, slot: Slot, written_us: float) -> float:
-        """Return how long after its slot the request was written, by the slot's node's clock."""
+        """Return how long after its slot the request was written, by the clock of its node."""
         node = self._nodes.server(slot.node) if slot.node else self._nodes.last_known_node(slot.key)
         return node.clock.latest_us(written_us) - slot.at_us if node.clock.is_known else 0.0
 
@@ -268,7 +268,7 @@ class Permits:
         """
         End a request, sent or not: release its permit and concurrency slot.
 
-        No round trip if the request holds neither. Safe to repeat.
+        Needs no round trip if the request holds neither. Safe to repeat.
         """
         if slot.token in self._held:
             self.release(slot, written=False)

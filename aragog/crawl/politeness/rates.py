@@ -10,7 +10,7 @@ from urlspelling.domain import host, registered_domain
 
 
 class Rates:
-    """The rates, by limiter key."""
+    """The rates by limiter key (see `key_for`)."""
 
     def __init__(self, settings: PolitenessSettings, overrides: Overrides) -> None:
         self._settings = settings

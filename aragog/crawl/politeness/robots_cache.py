@@ -96,7 +96,7 @@ class RobotsCache:
         self.refreshes = RobotsRefreshes(self._redis, prefix, self._shared)
         self._memory = memory or RobotsMemory()
         self._unusable: set[str] = set()
-        """Origins whose record this process cannot use. Errors replace these records."""
+        """Origins whose records this process cannot use. An error replaces such a record."""
 
     def get_many(self, origins: Iterable[str]) -> dict[str, CachedRules]:
         """
@@ -343,7 +343,7 @@ class RobotsCache:
 
     def forget(self, refused: Callable[[Iterable[str]], set[str]]) -> int:
         """
-        Delete the rules of origins if `refused` returns their root URL. Returns how many.
+        Delete the rules of those origins whose root URLs `refused` returns. Returns how many.
 
         Scans all keys of the server. Other processes may use rules from their memory for up to 5 s
         more.

@@ -12,8 +12,8 @@ from aragog.crawl.politeness.robots_rules import RobotsRules
 
 # A record takes about 0.5 KB.
 MAX_ORIGINS = 50_000
-# Limits on the number of files and on the rules in all of them. A rule and its matcher take about
-# 250 bytes.
+# Limits on the number of files and on the total number of their rules. A rule and its matcher take
+# about 250 bytes.
 MAX_FILES = 5_000
 MAX_RULES = 200_000
 

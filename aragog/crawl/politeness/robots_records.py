@@ -29,8 +29,8 @@ from aragog.settings import PolitenessSettings
 HEAD = struct.Struct("<B8shdhdd")
 # An upper limit on the size of the packed rules from a 500 KiB body.
 MAX_PACKED_BYTES = 4 * 1024 * 1024
-# Status codes up to this one mean that there was no usable response. They encode an index into
-# `FAILURES`.
+# Status codes up to this one mean that there was no usable response. Each one encodes an index
+# into `FAILURES`.
 NO_STATUS = -1
 FAILURES = ("dns", "connect", "tls", "timeout", "reset", "protocol")
 """

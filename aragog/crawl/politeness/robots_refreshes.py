@@ -73,7 +73,7 @@ class RobotsRefreshes:
                 self.claims.renew(origins, min(wait_ms, MAX_HOLD_MS) / 1000 + CLAIM_S)
 
     def remaining_ms(self, origins: Sequence[str]) -> dict[str, int]:
-        """Return in how many ms each origin is fetched; 0 if it is fetched now or not claimed."""
+        """Return in how many ms each robots.txt will be fetched; 0 if now, or if not claimed."""
         with robots_errors():
             left_s = self.claims.left_s(origins)
         waits_ms = [max(0, int((remaining_s - CLAIM_S) * 1000)) for remaining_s in left_s]
@@ -106,7 +106,10 @@ class RobotsRefreshes:
         return expiring
 
     def _used(self, origins: Sequence[str]) -> list[str]:
-        """Return origins whose rules were used since they were fetched (a record's first byte)."""
+        """
+        Return origins whose rules were used since they were fetched. The first byte of a record
+        states this.
+        """
         with self._redis.pipeline(transaction=False) as pipe:
             for origin in origins:
                 pipe.getrange(self._record_prefix + origin, 0, 0)
@@ -114,7 +117,7 @@ class RobotsRefreshes:
         return [origin for origin, flag in zip(origins, flags, strict=True) if flag == b"\x01"]
 
     def _postpone(self, in_use: Sequence[str], before_ms: int, *, idle: Iterable[str]) -> None:
-        """Return used origins again in 60 s, in case their refresh fails. Remove idle ones."""
+        """Have used origins returned again in 60 s, in case a refresh fails. Remove idle ones."""
         due_at_ms = max(before_ms, self._shared.server_now_ms()) + int(CLAIM_S * 1000)
         with self._redis.pipeline(transaction=False) as pipe:
             if names := sorted(idle):

@@ -66,7 +66,7 @@ class Slot:
     urgent: bool = False
     """True if this slot gets its permit before slots that are not urgent."""
     node: str = ""
-    """The limiter node by whose clock these times are. Empty means the node of the domain."""
+    """The limiter node by whose clock these times are. Empty means the domain's node."""
 
     @property
     def request_at_us(self) -> float:
@@ -147,7 +147,7 @@ class DomainState(NamedTuple):
     """When the most recent request was sent. While a permit is granted, the earliest time at which
     its holder may send."""
     lag_us: int = 0
-    """How much later than its slot `last_us` was."""
+    """How long after its slot that request was sent."""
     holder: int = 0
     """The token of the slot that holds the send permit, or 0."""
     held_us: int = 0

@@ -24,7 +24,7 @@ _VALUES = {0: "0", 1: "1", "0": "0", "1": "1"}
 
 
 def covers_any(purposes: Collection[str]) -> bool:
-    """Return True if the file covers one of these purposes. It reserves use by AI models."""
+    """Return True if one of these purposes is use by AI models, which the file can reserve."""
     return AI_INPUT in purposes or AI_TRAIN in purposes
 
 

@@ -24,7 +24,7 @@ class ResourceRequest:
     """A GET request from a page, for a script or for data."""
 
     url: str
-    """The absolute URL as the page wrote it, without a fragment."""
+    """The absolute URL that the page requested, not normalized and without a fragment."""
     accept: str
     """The Accept header."""
     origin: str | None

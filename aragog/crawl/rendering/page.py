@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 MAX_CONCURRENT_REQUESTS = 6
 # A page that is still busy at its deadline gets this much more time to return its DOM.
 GRACE_PERIOD_S = 3.0
-# If a script sets a longer Accept header, it needs CORS ("CORS-safelisted request-header" in
+# A script's request with a longer Accept header needs CORS ("CORS-safelisted request-header" in
 # Fetch).
 MAX_ACCEPT_CHARS = 128
 SERVED_TYPES = frozenset({"script", "xhr", "fetch"})
@@ -107,8 +107,8 @@ class PageRun:
             async with asyncio.timeout(self._remaining_s() + GRACE_PERIOD_S):
                 result = await self._render(chromium)
         except (Error, TimeoutError) as error:
-            # If our fetch failed, it is not the page's fault if it returns no DOM: its scripts may
-            # have been waiting for the resource in a loop.
+            # If our fetch failed, a missing DOM is not the page's fault: its scripts may have been
+            # waiting for the resource in a loop.
             if self._failure is not None:
                 raise self._failure from error
             raise

@@ -1,7 +1,7 @@
 """
 Renders pages from ordinary threads. Each thread has its own event loop and browser.
 
-So a page that hangs or crashes its browser affects no other page. A thread starts its browser for
+So a page that hangs or crashes its browser does not affect others. A thread starts its browser for
 the first page, and replaces it after `rendering.pages_per_browser` pages and after each page that
 failed. The browser ends with the worker, even if the worker is killed: Chromium exits when its pipe
 to the driver closes, and the driver exits when its pipe to the worker closes.

@@ -53,7 +53,7 @@ class Leases:
 
     def acquire(self, names: Sequence[str], *, renewed_s: float = 0.0) -> list[int]:
         """
-        Acquire leases. Returns one number per name, in order: the fencing token (1 to 9) if
+        Acquire leases. Returns a number for each of `names`: the fencing token (1 to 9) if
         acquired, `UNCONFIRMED` if the holder has not renewed the lease yet, otherwise `HELD`.
 
         The fencing token is higher than the tokens of all holders since the last release, up to 9.

@@ -57,7 +57,7 @@ class RedisNodes:
         return self._clients[self._ring.node_for(key)]
 
     def group(self, items: Iterable[tuple[str, T]]) -> list[tuple[redis.Redis, list[T]]]:
-        """Group (key, item) pairs by server. Keeps the order within a server."""
+        """Group (key, item) pairs by server. Keeps the order of each server's items."""
         return [(self._clients[node], part) for node, part in self._ring.group(items).items()]
 
     def close(self) -> None:
@@ -93,7 +93,7 @@ class Ring:
         return self.nodes[0] if len(self.nodes) == 1 else str(self._ring.get_node(key))
 
     def group(self, items: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
-        """Group (key, item) pairs by node. Keeps the order within a node."""
+        """Group (key, item) pairs by node. Keeps the order of each node's items."""
         grouped: dict[str, list[T]] = {}
         for key, item in items:
             grouped.setdefault(self.node_for(key), []).append(item)

@@ -1,7 +1,7 @@
 """
 Sessions of signed-in crawls. A session consists of an origin's cookies for one crawl, in Redis.
 
-Cookies are secrets. Redis stores them, as it stores the pages that they give access to. They never
+Cookies are secrets. Redis stores them, like the pages that they give access to. They never
 appear in a log, record or message.
 """
 

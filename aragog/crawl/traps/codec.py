@@ -63,7 +63,7 @@ def to_bytes(host: HostBudget) -> bytes:
 
 
 def from_bytes(blob: bytes) -> HostBudget | None:
-    """Decode a host's budget. Returns None unless this version or version 3 wrote it."""
+    """Decode a host's budget. Returns None unless its format is the current one or version 3."""
     try:
         wire = orjson.loads(zlib.decompress(blob))
         if wire["v"] == VERSION_3:

@@ -1,9 +1,9 @@
 """
-Held links, which wait for a verdict, and the links left out because of traps, by crawl.
+Held links (links waiting for a verdict) and links left out because of traps, by crawl.
 
     traps.links:<host>  hash  `<crawl number> <link>` -> its options for enqueuing, as JSON
     traps.waiting       zset  host with held links -> when they last changed (s)
-    crawl:<n>           hash  `of held`: number of links that wait; `of trap`: number left out
+    crawl:<n>           hash  `of held`: number of held links; `of trap`: number left out
     crawl:<n>:left      hash  bucket -> codes of the links that were left out, 6 bytes each
 
 All data about a host is on one of the `redis.nodes`, chosen by the host's name. Each server counts
@@ -49,7 +49,7 @@ class Move(StrEnum):
 
 
 class HeldLink(NamedTuple):
-    """A link that waits for a verdict."""
+    """A link waiting for a verdict."""
 
     crawl: int
     url: str
@@ -84,7 +84,7 @@ class HeldLinks:
     Args:
         nodes: the Redis servers that share the hosts.
         prefix: prefix of all keys.
-        max_held: maximum number of held links per host. Further links are left out.
+        max_held: maximum number of held links per host. Additional links are left out.
     """
 
     def __init__(self, nodes: RedisNodes, *, prefix: str, max_held: int = MAX_HELD) -> None:

@@ -31,14 +31,17 @@ EXPECTED, WEIGHT = 0.6, 2.0
 """The share of useful pages expected of a new template, and how many pages this guess counts as."""
 LIKELY, LAST_CHANCE = 0.5, 0.3
 """
-Links whose pages are useful with at least the first chance are followed at once. When no others are
-left, the second chance is enough to be tried.
+A link is followed at once if the chance that its page is useful is at least the first value. When
+no such links are left, the second value is enough for a link to be tried.
 """
 FIRST_TRIALS, TRIALS_PER_PAGE = 8.0, 0.03
-"""The allowance: how many useless pages a host may have, plus this many per useful page."""
+"""The allowance: how many useless pages any host may have, and how many more per useful page."""
 MAX_RECORDS, MAX_PAGES, MAX_BANDS, MAX_ON_TRIAL = 800, 1_000, 2_000, 100
 MIN_FROM_OUTSIDE = 2
-"""Once other sections link to this many useful pages, a template's other pages are judged apart."""
+"""
+Once other sections link to this many useful pages of a template, its other pages are judged
+separately.
+"""
 BEYOND = 0.2
 """The chance that a page beyond the end of its numbered series is useful."""
 LINKS_OF_FRAME, MAX_LINKS = 5, 4_096
@@ -78,7 +81,7 @@ class HostBudget:
     spent: float = 0.0
     """Number of useless pages."""
     promised: float = 0.0
-    """The part of `spent` for pages that only led to templates that were not tried."""
+    """The part of `spent` for pages that only led to untried templates."""
     pending: int = 0
     """Number of followed links whose pages have not arrived yet."""
     meaningless: set[str] = field(default_factory=set)
@@ -123,7 +126,10 @@ class HostBudget:
     )
     """Links of the host's pages."""
     pages: OrderedDict[int, bytes] = field(default_factory=OrderedDict)
-    """Sketches of pages, by the hash of the URL and of the URL without one of its parts."""
+    """
+    Sketches (similarity hashes) of pages, by the hash of the URL and of the URL without one of its
+    parts.
+    """
     bands: OrderedDict[int, int] = field(default_factory=OrderedDict)
     """The page that first had each band (a part of a sketch)."""
 
@@ -210,8 +216,8 @@ class HostBudget:
 
     def is_only_of_links_within(self, is_of: UrlTemplates) -> bool:
         """
-        True if only its own section links to a URL, although pages of the same template that other
-        sections link to were useful. A useless page then says nothing about those pages.
+        True if only its own section links to a URL, while other sections link to useful pages of
+        the same template. If the URL's page is useless, this says nothing about those pages.
         """
         if not self.origins.is_from_within(is_of.own):
             return False
@@ -255,7 +261,7 @@ class HostBudget:
         return LinkVerdict.FOLLOW
 
     def _most(self, chance: float, plain: UrlTemplates) -> float:
-        """Return how many useless pages the host may have if this link is one of the last."""
+        """Return how many useless pages the host may have if this link is one of the last ones."""
         section = self.known(plain.section)
         names = plain.levels if "?" in plain.url else plain.levels[1:] or plain.levels
         leads = any(one.brought and not one.is_poor for one in map(self.known, names))
@@ -275,8 +281,8 @@ class HostBudget:
 
     def is_endless(self, plain: UrlTemplates, section: TemplateRecord) -> bool:
         """
-        True if pages of the section lead to ever more pages. False for a URL that several pages of
-        other sections link to, or that several pages link to in a section with text.
+        True if pages of the section lead to ever more pages. False if several pages of other
+        sections link to the URL, or if several pages link to it and its section has text.
         """
         if not section.is_endless or known_urls.is_named_elsewhere(self, plain.own):
             return False

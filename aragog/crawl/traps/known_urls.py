@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 ELSEWHERE, TWICE_ELSEWHERE = 0x5BD1E995, 0x2545F491
 """
-Mark a URL in the host's sets `linked` and `relinked`: one page of another section links to it, or
-several do.
+The first one marks a URL in the host's set `linked`: one page of another section links to it. The
+second one marks a URL in `relinked`: several such pages link to it.
 """
 
 
 def is_fetched(host: HostBudget, plain: int) -> bool:
-    """True if a URL was followed, or a longer form of it that leads to the same page."""
+    """True if a URL, or a longer form of it that leads to the same page, was followed."""
     return plain in host.seen or plain in host.covered or plain in host.pages
 
 
@@ -36,7 +36,7 @@ def is_variant(host: HostBudget, plain: UrlTemplates) -> bool:
 
 
 def waits_for_simpler(host: HostBudget, plain: UrlTemplates) -> bool:
-    """True if the URL without some part of its query is known but was not followed yet."""
+    """True if the URL without some part of its query is known but has not been followed yet."""
     if "?" not in plain.url:
         return False
     return any(

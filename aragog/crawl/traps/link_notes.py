@@ -74,7 +74,7 @@ def _note_mention(
 
 
 def _origin(page: JudgedPage, chain: bytes, to: UrlTemplates) -> bytes:
-    """Return the chain of templates that leads to a link, given the chain to the link's page."""
+    """Return the chain of templates that leads to a link, given the chain to the linking page."""
     if page.flaw in REPEATS:
         return TAINTED
     if page.is_content and to.branch != page.is_of.branch:

@@ -68,7 +68,7 @@ class LinkOrigins:
 
 
 def chain_of(before: bytes, template: str, target: str) -> bytes:
-    """Return the chain of a link to `target` that a page of `template` without own text has."""
+    """Return the chain of a link to `target` on a page of `template` without text of its own."""
     if before in (UNGROUNDED, TAINTED):
         return UNGROUNDED
     chain = before.strip(WITHIN) + _code(template) if before == WITHIN else before + _code(template)

@@ -29,12 +29,15 @@ class PageCopies:
     is_of: UrlTemplates
     traits: PageTraits
     is_repeated: bool = False
-    """True if a page of another section has the same text, and the two are not versions."""
+    """True if a page of another section has the same text, but they are not versions of a page."""
     is_mirror: bool = False
-    """True if it is another version of a page, such as a manual or the package one level above."""
+    """
+    True if the page is a version of another page, for example of the same page in another manual,
+    or in the package one level above.
+    """
 
     def twins(self, least: float) -> list[str]:
-        """Return the parts of the URL that do not change the page, and count this for each part."""
+        """Return the parts of the URL that do not change the page, and record that for each one."""
         found = []
         for part in self.is_of.parts:
             other = self.host.pages.get(part.without)
@@ -72,7 +75,7 @@ class PageCopies:
         self.is_mirror = self.is_mirror and not self.is_repeated
 
     def may_be_version(self) -> bool:
-        """True if the URL may belong to another version of a page, not to the same version."""
+        """True if the page may be another version of a page, not the same one at a second URL."""
         is_moved = any(code in self.host.judged for code in self.is_of.endings)
         is_function = self.host.known(self.is_of.finest).is_function
         return "?" not in self.is_of.url and not is_moved and not is_function

@@ -26,7 +26,7 @@ class PageLinks(NamedTuple):
     novel: float
     """Of the same links, the share that no useful page at or above this page's path had."""
     promised: int
-    """Number of new links to templates that were not tried."""
+    """Number of new links to untried templates."""
     doubtful: int
     """Number of new links to doubtful templates and to the page's own template."""
     strange: int
@@ -36,7 +36,7 @@ class PageLinks(NamedTuple):
     others: int
     """Number of new links that lead no closer to content."""
     nearest: int
-    """From the pages in `items`, the smallest number of links to a page with content."""
+    """The smallest number of links that lead from a page in `items` to a page with content."""
     items: set[int]
     """The links to pages of other useful templates."""
 

@@ -4,7 +4,7 @@ Judges what a page brought, and records that for the page's templates. Pure (no 
 A page is useful if it has words that no other page of the host had, or leads to new pages of useful
 templates. It is useless if it repeats another page (with a session ID, as a print version, or if it
 names another page as canonical), has the same text as other pages of its template (soft 404s, empty
-months), or only leads to further pages of its kind.
+months), or only leads to more pages of its kind.
 
 Pages whose only news is numbers, and lists of known pages, are useful if they are grounded
 (`link_origins`). That means that pages of other kinds link to them, as to the tables of a league or
@@ -45,8 +45,8 @@ MIN_DATA = 2.5
 MIN_OWN, MIN_LISTED = 2, 4
 MIN_OF_FUNCTION, MIN_OF_TEXT = 0.15, 0.1
 """
-A page whose links all have the same text (`Print`) needs this share of the new pairs that a useful
-page of the host usually has.
+If all links to a page have the same text (`Print`), it needs this share of the new pairs that a
+useful page of the host usually has.
 """
 RICH, PAGES_OF_NEWS, SOME = 4, 50, 20
 TEXT = 20
@@ -59,7 +59,7 @@ ALIKE_LIST = 0.95
 MIN_COPIED = 6
 """Only pages with at least this many word pairs of their own are compared with other paths."""
 MIN_OF_STEP = 3
-"""Minimum number of word pairs of its own that a step has (see `_is_below_rich_page`)."""
+"""A step (see `_is_below_rich_page`) has at least this many word pairs of its own."""
 LEAF = 0.7
 """The value of pages such as lists of known pages, which add less than a text."""
 
@@ -71,7 +71,7 @@ def judge(
     host: HostBudget, url: str, traits: PageTraits | None, links: Iterable[PageLink] = ()
 ) -> None:
     """
-    Record what a URL's page brought. Only the first page of a URL counts.
+    Record what a URL's page brought. A URL is judged only once.
 
     Args:
         host: the budget of the URL's host.
@@ -179,7 +179,7 @@ class _Weighing:
         return found.share, Flaw.GROWTH if grows else Flaw.NOTHING
 
     def _may_stand_alone(self, found: PageLinks) -> bool:
-        """True if its text is known and it leads nowhere, but may be a page's other version."""
+        """True if its text is known and it leads nowhere, but may be another version of a page."""
         leads = found.promised or found.doubtful or found.dead
         return self.words.own >= MIN_COPIED and not leads and self.copies.may_be_version()
 
@@ -196,7 +196,7 @@ class _Weighing:
         self.others = 0 if self.leads else others
 
     def _is_new_list(self, found: PageLinks) -> bool:
-        """True if it is the first at its path to list these known pages and leads nowhere new."""
+        """True if no page at its path has listed these known pages, and it leads nowhere new."""
         return (
             len(found.items) >= MIN_LISTED
             and found.novel >= LIKELY
@@ -206,7 +206,10 @@ class _Weighing:
         )
 
     def _is_list(self, found: PageLinks) -> bool:
-        """True if it lists known pages, and is linked from content or is the first to list them."""
+        """
+        True if the page lists known pages, and either a page with content links to it or it is the
+        first to list them.
+        """
         is_due = found.novel >= LIKELY or self.host.origins.is_direct(self.is_of.own)
         return bool(found.items) and is_due and found.doubtful <= MAX_NEIGHBORS
 
@@ -214,25 +217,25 @@ class _Weighing:
         return self.host.known(self.is_of.section)
 
     def _is_trusted(self) -> bool:
-        """True if several pages link to it, and some pages of its section have text."""
+        """True if several pages link to the page, and some pages of its section have text."""
         section = self.host.known(self.is_of.section)
         return self.is_of.own in self.host.relinked and section.has_text
 
     def _is_growth(self, found: PageLinks) -> bool:
-        """True if it leads to many pages not known to be useful, and says little itself."""
+        """True if the page leads to many unproven pages, and has little new text itself."""
         if self._is_trusted() or (self.is_rich and self.host.origins.is_grounded(self.is_of.own)):
             return False
         return self._is_hub(found) or found.doubtful >= MAX_GROWTH
 
     def _is_hub(self, found: PageLinks) -> bool:
-        """True if it says little for the number of unproven pages that it leads to."""
+        """True if the page has little new text for the number of unproven pages it leads to."""
         unproven = found.strange
         if self.host.spent >= self.host.allowance:
             unproven += found.promised
         return unproven >= HUB and unproven * WORDS_PER_LINK > self.news and not self.leads
 
     def _is_below_rich_page(self) -> bool:
-        """True if the page one level above has much new content, as a recipe above its steps."""
+        """True if the page one level above has much new content, like a recipe above its steps."""
         parent = self.is_of.url.partition("?")[0].rstrip("/").rpartition("/")[0]
         if parent.count("/") < 3:
             return False
@@ -284,7 +287,7 @@ class _Weighing:
                 self.copies.count_twin(part.template)
 
     def _is_function(self, least: float) -> bool:
-        """True if links like `Print` lead to the page and it says little."""
+        """True if links like `Print` lead to the page and it has little new text."""
         if not self._is_of_function():
             return False
         return self.news < least * self.host.usual_news
@@ -307,7 +310,7 @@ class _Weighing:
             self._note_news()
             if self.is_rich:
                 host.rich.add((self.is_of.own,))
-                kept = min(host.promised, COST_OF_PROMISE)  # a promise led to it
+                kept = min(host.promised, COST_OF_PROMISE)  # a page that promised more led to it
                 host.promised, host.spent = host.promised - kept, host.spent - kept
             elif not self.is_step and host.is_endless(self.is_of, host.record(self.is_of.section)):
                 host.spent += COST_OF_GROWTH

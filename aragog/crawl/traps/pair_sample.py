@@ -91,5 +91,5 @@ class PairSample:
 
     @property
     def codes(self) -> bytes:
-        """The kept hashes."""
+        """The kept hashes as 32-bit integers."""
         return array("I", self.counts).tobytes()

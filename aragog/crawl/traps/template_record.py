@@ -69,7 +69,7 @@ class TemplateRecord:
     nothing: int = 0
     """Number of useless pages."""
     promises: int = 0
-    """Number of pages in a row that only led to templates that were not tried."""
+    """Number of pages in a row that only led to untried templates."""
     twins: int = 0
     """Number of pages that were the same without this part of their URL."""
     differ: int = 0
@@ -81,7 +81,7 @@ class TemplateRecord:
     inner: int = 0
     """Number of pages with their own text that were found only from within the section."""
     new_links: int = 0
-    """Number of new links from those pages to further pages of the section."""
+    """Number of new links from those pages to more pages of the section."""
     old_links: int = 0
     """Number of pages that a second page linked to."""
     flaws: list[int] = field(default_factory=lambda: [0] * len(Flaw))
@@ -89,7 +89,7 @@ class TemplateRecord:
     anchors: list[int] = field(default_factory=list)
     """Hashes of the texts of the first links to it."""
     last: tuple[bytes, ...] = ()
-    """Sketches of the most recent pages without text of their own."""
+    """Sketches (similarity hashes) of the most recent pages without text of their own."""
 
     def add(self, value: float, flaw: Flaw | None) -> None:
         """Record a page with this value, from 0 to 1."""
@@ -120,17 +120,17 @@ class TemplateRecord:
 
     @property
     def is_growing(self) -> bool:
-        """True if nearly every page leads to a further one."""
+        """True if nearly every page leads to another one."""
         return self.grown >= GROWING * (self.good + self.bad) > 0
 
     @property
     def is_untold(self) -> bool:
-        """True if its pages have only led to templates that were not tried."""
+        """True if its pages have only led to untried templates."""
         return self.promises >= MIN_PROMISES and not self.brought
 
     @property
     def is_endless(self) -> bool:
-        """True if nearly every page leads to a further one, and most have no text of their own."""
+        """True if nearly every page leads to another one, and most have no text of their own."""
         pages = self.good + self.bad
         return pages >= MIN_ENDLESS and self.is_growing and self.text < pages / 4
 

@@ -6,7 +6,7 @@ IDs (`/calendar/{n}/{n}/?view=`). At positions with few different words, a templ
 elsewhere it has `*`. The template that keeps only the first word is the URL's *section*. A query
 may begin with a path (`/index.php?/tag/{n}`). A path of several parts also belongs to a branch
 (`/calendar/...`). Three templates apply to the whole host: each parameter name (`?color=`), because
-its effect does not depend on the order; the last word of a path, if the word occurs at several
+its effect does not depend on its position; the last word of a path, if the word occurs at several
 positions (`**/about`); and paths or queries that repeat a part of themselves (`{again}`).
 """
 
@@ -24,7 +24,7 @@ from zlib import crc32
 AGAIN = "{again}"
 """The template of URLs whose path or query repeats a part of itself."""
 FROM_WITHIN = " <-"
-"""Ends the names of records for pages linked only from their own section, not for a template."""
+"""The end of the name of a record for a template's pages that only their section links to."""
 MAX_PARTS = 12
 """Maximum number of folders, and of parameter names, that a URL's templates use."""
 MAX_PAIRED = 5

@@ -41,7 +41,7 @@ class PageTraits:
     pairs: tuple[int, ...] = ()
     """Hashes of different word pairs outside links, at most `MAX_WORDS`."""
     numbers: tuple[int, ...] = ()
-    """The same for pairs that contain a number, such as a date, a price or a coordinate."""
+    """Hashes of word pairs that contain a number, such as a date, a price or a coordinate."""
     sketch: bytes = b""
     """A sketch of the text, including links, with `SKETCH_BYTES` bins; empty without words."""
     bands: tuple[int, ...] = ()

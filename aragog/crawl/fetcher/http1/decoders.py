@@ -139,9 +139,9 @@ def _only_trailer_missing(inflate: zlib._Decompress) -> bool:
     """
     Return True if only the checksum is missing.
 
-    If so, zlib takes both probes, zeros and 0xff bytes, for the checksum and rejects them, unless
-    one happens to be correct. In any other state it takes them for compressed data. One of the
-    probes may then happen to end a block, but never both.
+    Tries two probes: zeros and 0xff bytes. If only the checksum is missing, zlib takes both for the
+    checksum, and rejects them unless one happens to be correct. In any other state it takes them
+    for compressed data. One of the probes may then happen to end a block, but never both.
     """
     return all(_reaches_checksum(inflate.copy(), fill) for fill in (bytes(8), b"\xff" * 8))
 

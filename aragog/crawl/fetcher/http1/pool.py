@@ -41,7 +41,7 @@ class ConnectionPool:
         clock: measures how long a connection has been idle.
         max_idle: the limit for all peers together. The least recently used connection is closed
             first. Expired connections are closed whenever one is returned.
-        max_idle_per_peer: the limit for each peer. Further connections are closed.
+        max_idle_per_peer: the limit for each peer. Additional connections are closed.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ class Http1:
 
     @property
     def is_busy(self) -> bool:
-        # Data after the response belongs to no request, so the connection cannot be reused.
+        # Data after the response does not belong to a request, so the connection cannot be reused.
         return self._reader.has_pending
 
     def encode_request(self, request: PoliteRequest, target: Target) -> bytes:

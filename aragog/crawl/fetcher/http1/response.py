@@ -39,7 +39,7 @@ class HttpResponse:
 
     Attributes:
         timings: measured durations in milliseconds, by their names in `FetchRecord`.
-        has_no_body: True for the response to a HEAD request. Such a response has no body.
+        has_no_body: True for the response to a HEAD request, which never has a body.
     """
 
     has_no_body = False

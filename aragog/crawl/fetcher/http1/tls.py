@@ -141,9 +141,9 @@ class TlsSessions:
     """
     Sessions for the next connection to the same server. Thread-safe.
 
-    All connections have the same SSLContext. A resumed handshake checks no certificate, so a
-    session is never used with another name, address or verification. Each session is used once, as
-    RFC 8446 C.4 recommends. The resumed connection yields a new one. Because most sessions are
+    All connections have the same SSLContext. A resumed handshake does not check the certificate, so
+    a session is never used with another name, address or verification. Each session is used once,
+    as RFC 8446 C.4 recommends. The resumed connection yields a new one. Because most sessions are
     never used, closed connections are kept, and a session is extracted only when it is taken.
 
     Args:

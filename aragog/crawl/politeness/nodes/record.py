@@ -43,7 +43,7 @@ class RingRecord:
     active: tuple[str, ...]
     """The nodes that decide for domains."""
     drained: tuple[str, ...] = ()
-    """Nodes that are members but decide for no domain."""
+    """Nodes that are members but do not decide for any domain."""
     lost: tuple[str, ...] = ()
     """Nodes that left without handing over their state."""
     former: tuple[tuple[str, ...], ...] = ()

@@ -5,8 +5,8 @@ The shared Redis stores the record of the ring. A process reads the record every
 may use it for `RingRecord.lease_s` after a read. After that, it sends nothing to any node until it
 has read the record again. Every node stores the ring's version, refuses callers with another
 version, and has a copy of the record. If a process finds a server with an older record, it sends
-the newer one. So servers never disagree for long, whatever the order of changes and crashes
-(docs/adr/0085).
+the newer one. So servers never disagree for long, no matter in which order changes and
+crashes happen (docs/adr/0085).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from aragog.runtime.secret import reveal
 RENEW_SHARE = 1 / 3
 # How soon to retry a failed read while the lease lasts.
 RETRY_S = 1.0
-# How often in a row the ring may change during one call.
+# How many times in a row the ring may change during one call.
 MAX_ATTEMPTS = 8
 MAX_CACHED_DOMAINS = 200_000
 log = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class LeasedRing:
         return self.nodes[self.record.ring.node_for(key)]
 
     def group(self, items: Iterable[tuple[str, T]]) -> Iterator[tuple[LimiterNode, list[T]]]:
-        """Group (domain, item) pairs by node. Keeps the order within a node."""
+        """Group (domain, item) pairs by node. Keeps the order of each node's items."""
         for name, group in self.record.ring.group(items).items():
             yield self.nodes[name], group
 
@@ -155,7 +155,7 @@ class NodeRing:
         return next(iter(self))
 
     def group(self, items: Iterable[tuple[str, T]]) -> Iterator[tuple[LimiterNode, list[T]]]:
-        """Group (domain, item) pairs by node, for reads only. Keeps the order within a node."""
+        """Group (domain, item) pairs by node, for reads only. Keeps the order of a node's items."""
         return self.leased().group(items)
 
     def is_current(self, node: LimiterNode) -> bool:

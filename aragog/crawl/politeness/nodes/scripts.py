@@ -56,7 +56,7 @@ def reserve(
     arguments: Iterable[SlotArguments],
 ) -> tuple[float, Iterator[ReservedSlot]]:
     """
-    Reserve one slot for each of `keys`, in their order.
+    Reserve one slot for each of `keys`, in the given order.
 
     Args:
         node: the server.

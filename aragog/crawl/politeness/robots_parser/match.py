@@ -20,8 +20,8 @@ from aragog.crawl.politeness.robots_parser.spelling import comparable_path, comp
 # Up to this number of rules with wildcards, trying each one is faster than an index.
 MAX_UNINDEXED = 24
 
-# The maximum cost of one call in character comparisons, about 20 ms. Ordinary files need less than
-# a hundredth of it.
+# The maximum cost of one call, in character comparisons. They take about 20 ms. Ordinary files need
+# less than a hundredth of it.
 MAX_WORK = 40_000_000
 # The fixed costs, in comparisons, of one rule that is tried and of one character of the path.
 RULE_WORK, CHAR_WORK = 1_500, 100
@@ -140,7 +140,7 @@ def _check_work(path: str, rules: list[_WildcardRule]) -> None:
 
 def _wildcard_rule(rule: Rule, pattern: str, anchored: bool, priority: int) -> _WildcardRule:
     parts = tuple(pattern.split("*"))
-    # Empty parts in the middle are redundant. The first and the last part belong to the ends.
+    # Empty parts in the middle are redundant. The first and last parts mark the ends, so they stay.
     parts = (parts[0], *(p for p in parts[1:-1] if p), *parts[1:][-1:])
     needle = max(parts, key=len)
     return _WildcardRule(priority, rule.allow, needle, parts, anchored, len(pattern), rule)

@@ -115,7 +115,7 @@ class RobotsLines:
     signals: list[UsageRule] = field(default_factory=list)
     """Content-Signal lines before the first group. They apply to all agents."""
     licenses: list[tuple[str, int]] = field(default_factory=list)
-    """Value and line number of each License line. They belong to no group."""
+    """Value and line number of each License line. They are not part of a group."""
     timed: dict[str, list[list[TimedRule]]] = field(default_factory=dict)
     """For each named agent, the Request-rate and Visit-time lines of each of its groups."""
 
