@@ -88,7 +88,7 @@ class JobWaits:
         """
         Return True if the caller should look for jobs.
 
-        Returns False if its time is up, and removes it.
+        If its time is up, removes the caller and returns False.
         """
         with self._lock:
             if waiter.woken.done():
@@ -245,7 +245,7 @@ class _Listener:
             self._on_error(error)
 
     def tokens(self) -> tuple[str, ...]:
-        """Return the queues whose tokens were read. Empty after a timeout or an error."""
+        """Return the queues whose tokens were read, or none after a timeout or an error."""
         try:
             return self.poller.read()
         except OSError as error:

@@ -214,7 +214,7 @@ class ApiConnection(asyncio.Protocol):
 
     def resume_reading(self) -> None:
         """Resume reading, unless a request is waiting for an earlier response."""
-        if self._half_closed:  # the end of the data would be received again
+        if self._half_closed:  # otherwise asyncio would report the end of the data again
             return
         if self._paused and len(self._exchanges) <= 1 and self._last_response is None:
             self._paused = False
@@ -301,7 +301,7 @@ class ApiConnection(asyncio.Protocol):
         """
         Handle a plain read of a record without ASGI.
 
-        Returns False if this is another request or must wait.
+        Returns False if the request is not a plain read, or if it must wait.
         """
         parser = self._parser
         if self.blocked or parser.method != b"GET":
