@@ -55,7 +55,7 @@ _MAX_REFUSED = 1_000
 SLOW_SITE_S = 2.0
 """A page takes about 25 ms. A site whose pages took more than this in total counts as slow."""
 SITE_TTL_S = 60.0
-"""A site's used time is forgotten this long after its most recent page."""
+"""The time that a site used is forgotten this long after its most recent page."""
 _MAX_SITES = 1_000
 CRASHED = "the page crashed the process that extracted its text"
 _CHECK_INTERVAL_S = 0.1

@@ -1,7 +1,7 @@
 """
 One HTTP/1.1 connection, with limits that a reverse proxy usually enforces.
 
-A request's head is its request line and headers. uvicorn's server stops connections, and
+A request's head is its request line and headers. uvicorn's server shuts connections down, and
 `parsing.py` limits the size of heads. This class limits the time until a head is complete, the
 number of pipelined requests, and how long a client may stop reading. Responses are sent in the
 order of the requests (`exchange.py`).
