@@ -41,7 +41,7 @@ def waiting_counts(components: Components) -> dict[str, int]:
 
 def queued_by_domain(components: Components) -> dict[str, int]:
     """
-    Return roughly how many of each domain's URLs wait in the job queues or for robots.txt.
+    Return roughly how many URLs of each domain are in the job queues or waiting for robots.txt.
 
     The largest number comes first. URLs waiting for a slot are not included. The result is empty
     without pinlater.

@@ -46,8 +46,8 @@ DEADLINE_S = 10.0
 MAX_WAITING = 256
 MAX_WAITING_BYTES = 64 << 20
 """
-Maximum total size of the bodies that wait for a process. Beyond this or `MAX_WAITING`, callers must
-retry.
+Maximum total size of the bodies that are waiting for a process. Beyond this or `MAX_WAITING`,
+callers must retry.
 """
 REFUSAL_TTL_S = 600.0
 """How long a page that exceeded its limits is refused without being extracted again."""

@@ -33,7 +33,7 @@ from aragog.api.server.memory import UNCOUNTED_BYTES, MemoryLimit, UnreadBytes
 from aragog.settings import ServingSettings
 
 MAX_PIPELINED = 32
-"""Maximum number of pipelined requests that wait for an earlier response."""
+"""Maximum number of pipelined requests that are waiting for an earlier response."""
 LINGER_BYTES = 64 * 1024 * 1024
 """How much of a refused request is read and discarded after the response."""
 
