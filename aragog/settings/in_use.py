@@ -2,11 +2,11 @@
 The effective settings of a data folder. If aragog is running there, these are its settings.
 
 aragog is often started with environment variables that are not set in another terminal, and the
-demo always is. A new process with other settings would contradict those running. For example, it
-would use another rate, another agent in robots.txt, or another store. So the supervisor records its
-settings in `run/settings.json`. Commands, producers and workers that are started in the same data
-folder use them as long as the supervisor runs. The file contains passwords if the settings do. Like
-its folder, it is readable only by its owner.
+demo always is. A process with other settings would contradict the processes running there. For
+example, it would use another rate, another agent in robots.txt, or another store. So the supervisor
+records its settings in `run/settings.json`. Commands, producers and workers that are started in the
+same data folder use them as long as the supervisor runs. The file contains passwords if the
+settings do. Like its folder, it is readable only by its owner.
 """
 
 from __future__ import annotations
