@@ -118,8 +118,8 @@ class Batches:
 
 def _domain(name: str, count: int, report: DomainReport, from_ms: int) -> DomainProgress:
     """
-    Estimate a domain's progress. It finishes at its last slot or, if that is later, after the time
-    that `count` URLs take at its rate.
+    Estimate a domain's progress. It finishes after its backlog (all of its planned requests) or, if
+    that takes longer, after the time that `count` URLs take at its rate.
     """
     duration_ms = max(report.backlog_ms, int(count * 1000 / report.qps))
     return DomainProgress(name, count, report.qps, from_ms + duration_ms)
