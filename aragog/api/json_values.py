@@ -86,7 +86,7 @@ def fresh_json(page: FetchedPage, formats: FieldFormats) -> dict[str, Any]:
 
 
 def fresh_of(raw: Mapping[str, Any], url: str, formats: FieldFormats) -> FetchedPage:
-    """The inverse of `fresh_json`. `url` is the requested URL in its normalized form."""
+    """Parse the JSON that `fresh_json` returns. `url` is the requested URL, normalized."""
     age = raw.get("freshness", raw)
     names = ("state", "age_s", "fetching", "reason")
     return FetchedPage(
@@ -188,7 +188,7 @@ def from_query(kind: type, values: Mapping[str, str]) -> Any:
 
 
 def _accepts_empty(field: OptionField) -> bool:
-    """Return True if an empty string is kept: it stands for an empty list or an invalid choice."""
+    """Return True if an empty string is kept, as an empty list or as a choice that is invalid."""
     return field.origin is Sequence or bool(field.option.choices)
 
 

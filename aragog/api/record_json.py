@@ -2,8 +2,8 @@
 Convert a record to JSON. The JSON members are defined only here, for both whole and partial
 records.
 
-Reads of named fields pass the facts on without decoding them. That halves a batch's CPU time
-(docs/adr/0106).
+A record's facts describe its last fetch. Reads of named fields pass them on without decoding them,
+which halves a batch's CPU time (docs/adr/0106).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def values_json(values: FieldValues, names: Sequence[str], formats: FieldFormats
     Return the same JSON as `record_json`, for a record whose fields were only partly read.
 
     Args:
-        values: the values of these fields, read together with facts.
+        values: the values of these fields, read together with the facts.
         names: the names of these fields, in the order in which they were read.
         formats: the declared formats.
     """

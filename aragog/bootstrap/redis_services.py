@@ -44,8 +44,8 @@ def redis_client(settings: Settings) -> redis.Redis:
 
 def quick_client(url: str) -> redis.Redis:
     """
-    Return a client for read-only checks. Its timeouts are short, because callers would rather fail
-    fast.
+    Return a client for read-only checks. Its timeouts are short, because the callers would
+    rather fail than wait.
     """
     return connect(url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)
 

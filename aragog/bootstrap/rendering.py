@@ -16,7 +16,7 @@ REQUIRED_BY = "rendering.hosts"
 
 
 class RendererOnDemand:
-    """Imports Playwright for the first page, so that other workers do not need it. Thread-safe."""
+    """Imports Playwright when a page is rendered, so other workers do not need it. Thread-safe."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

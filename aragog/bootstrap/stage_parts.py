@@ -88,7 +88,7 @@ def shared_parts(settings: Settings, sender: Sender, test_clock: Clock | None) -
         BrokerUnavailable: Redis does not respond.
     """
     shared = SharedState.from_settings(settings)
-    # All workers timestamp fetches and writes with one clock, so a value never replaces a newer
+    # All workers timestamp fetches and writes with one clock, so that no value replaces a newer
     # one. This machine's wall clock is not used, because it may be changed at any moment.
     clock = test_clock or ServerTime(GreenClock(), partial(server_ms, shared.client))
     store = url_store(settings, clock)

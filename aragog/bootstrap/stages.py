@@ -69,7 +69,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
     """
     if problem := store_conflict(settings):
         # This is not a ConfigError, because messages must stay in the queue until an operator has
-        # checked this.
+        # checked which store this Redis belongs to.
         raise StoreUnavailable("store", problem)
     settings = settings.resolved()
     # Load these now, so that a wrong name or rule fails here and not while a page is processed.

@@ -27,7 +27,7 @@ class DeadlineAdapter(HTTPAdapter):
 
 
 class _DeadlineReader(io.RawIOBase):
-    """Reads from a socket, and fails once the timeout that it had at the start has passed."""
+    """Reads from a socket. The socket's timeout becomes a deadline for all reads together."""
 
     def __init__(self, sock: socket.socket, source: io.RawIOBase) -> None:
         left_s = sock.gettimeout()

@@ -53,12 +53,12 @@ class Components:
     robots: RobotsCache
     outcomes: OutcomeLog
     overrides: Callable[[], Overrides]
-    """Always returns the same object. Raises `ConfigError` while the file is invalid."""
+    """Always returns the same object. Raises `ConfigError` while the overrides file is invalid."""
     limiter: Callable[[], Limiter]
     """Always returns the same object, with these overrides. Raises `ConfigError` like
     `overrides`."""
     store: Callable[[], UrlStore]
-    """Always returns the same object. Raises `StoreUnavailable` while it cannot be opened."""
+    """Always returns the same object. Raises `StoreUnavailable` if the store cannot be opened."""
     close: Callable[[], None]
     """Closes the store, unless the caller passed it in."""
     admin: Admin | None

@@ -146,8 +146,8 @@ def paces(keys: Sequence[str], components: Components) -> dict[str, Pace]:
 
 def _robots(keys: Sequence[str], components: Components) -> dict[str, CachedRules]:
     """
-    Return each key's robots.txt rules, which come from its own origins or, if these have none, from
-    the most recently stored origin of its domain.
+    Return each key's robots.txt rules. They come from its own origins. If these have none, they
+    come from the most recently stored origin of its domain.
     """
     domains = [key for key in keys if key == registered_domain(key)]
     newest = components.robots.last_stored_origins(domains)

@@ -188,7 +188,7 @@ def _backlog(report: DomainReport, queued: int, qps: float) -> Iterator[Line]:
         yield Line("in the queues", f"about {queued:,} URLs", "estimated from a sample")
     if report.waiting or queued:
         total = report.waiting + queued
-        # The limiter counts only the URLs that wait for a slot.
+        # The limiter only counts the URLs that are waiting for a slot.
         ms = report.backlog_ms + (queued * 1000 / qps if qps else 0)
         yield Line("in all", f"{total:,} URLs, {format_duration(ms)} at this rate")
 

@@ -69,7 +69,7 @@ def bar(x: float, y: float, width: float, height: float, color: str, title: str)
 
 
 def hours_plot(hours: Mapping[int, Counter[str]]) -> HoursPlot:
-    """Return the plot of at least one hour's outcomes. Their keys are hours since 1970."""
+    """Return a plot of the outcomes of one or more hours. The keys are hours since 1970."""
     first, last = min(hours), max(hours)
     max_count = max(counts.total() for counts in hours.values())
     bars = (*_bars(hours, first, WIDTH / (last - first + 1), max_count), *_legend_bars())

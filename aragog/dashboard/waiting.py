@@ -22,7 +22,7 @@ MAX_LINES = 1000
 
 def waiting_counts(components: Components) -> dict[str, int]:
     """
-    Return roughly how many URLs wait for a slot, a retry, robots.txt and a worker, by cause.
+    Return roughly how many URLs are waiting for a slot, a retry, robots.txt or a worker.
 
     The result is empty without pinlater.
 
@@ -41,7 +41,7 @@ def waiting_counts(components: Components) -> dict[str, int]:
 
 def queued_by_domain(components: Components) -> dict[str, int]:
     """
-    Return roughly how many of each domain's URLs wait in the job queues or for robots.txt.
+    Return roughly how many URLs of each domain are in the job queues or waiting for robots.txt.
 
     The largest number comes first. URLs waiting for a slot are not included. The result is empty
     without pinlater.
@@ -90,7 +90,7 @@ def queue_notes(components: Components) -> list[str]:
 
 
 def _waiting_for_rules(components: Components) -> list[tuple[str, int]]:
-    """Return an estimate of how many URLs of each origin wait for robots.txt, largest first."""
+    """Estimate how many URLs of each origin are waiting for robots.txt. Largest number first."""
     if components.admin is None:
         return []
     counts = defaultdict[str, float](float)

@@ -59,7 +59,7 @@ class _GreenWait:
 
 class _Hub:
     """
-    Schedules one thread's green threads. Those that are already ready run before those whose wait
+    Schedules one thread's green threads. Green threads that are ready run before those whose wait
     has just ended.
     """
 

@@ -26,7 +26,7 @@ PAYING_HEADERS = frozenset({"crawler-exact-price", "crawler-max-price"})
 
 
 def origin_of(text: str) -> str | None:
-    """Return the origin as it is spelled in normalized URLs, or None if `text` is not an origin."""
+    """Return the origin in its normalized form, or None if `text` is not an origin."""
     match = _ORIGIN.fullmatch(text.strip())
     if match is None:
         return None

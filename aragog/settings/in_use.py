@@ -1,12 +1,12 @@
 """
-The effective settings of a data folder. If a system runs there, these are its settings.
+The effective settings of a data folder. If aragog is running there, these are its settings.
 
-A system is often started with environment variables that are not set in another terminal, and the
-demo always is. A process with other settings would contradict the running system. For example, it
-would use another rate, another agent in robots.txt, or another store. So the supervisor records its
-settings in `run/settings.json`. Commands, producers and workers that are started in the same data
-folder use them while the system runs. The file contains passwords if the settings do. Like its
-folder, it is readable only by its owner.
+aragog is often started with environment variables that are not set in another terminal, and the
+demo always is. A process with other settings would contradict the processes running there. For
+example, it would use another rate, another agent in robots.txt, or another store. So the supervisor
+records its settings in `run/settings.json`. Commands, producers and workers that are started in the
+same data folder use them as long as the supervisor runs. The file contains passwords if the
+settings do. Like its folder, it is readable only by its owner.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class SettingsInUse:
     """The effective settings of a data folder, and where they come from."""
 
     settings: Settings
-    """The settings of the running system. If none runs, this process's own settings."""
+    """The settings of the running supervisor. Without one, this process's own settings."""
     running: int | None = None
-    """The process ID of the running system. None if none runs or it recorded no settings."""
+    """The supervisor's process ID. None if none is running, or if it recorded no settings."""
     differing: tuple[str, ...] = ()
     """Names of settings that this process's file or environment sets to values other than those in
     `settings`."""
@@ -88,7 +88,7 @@ def process_settings() -> Settings:
     If other settings of this process differ, a warning that names them is logged once.
 
     Raises:
-        ConfigError: the settings of this process, or of the running system, are invalid.
+        ConfigError: the settings of this process, or of the running supervisor, are invalid.
     """
     in_use = settings_in_use()
     settings, own_settings = in_use.settings, load_settings() if in_use.differing else None
@@ -116,7 +116,7 @@ def settings_in_use(environ: Mapping[str, str] | None = None) -> SettingsInUse:
         environ: None means `os.environ`.
 
     Raises:
-        ConfigError: the settings of this process, or of the running system, are invalid.
+        ConfigError: the settings of this process, or of the running supervisor, are invalid.
     """
     own_settings = load_settings(environ=environ)
     run_dir = own_settings.data_dir.absolute() / "run"
@@ -134,7 +134,7 @@ def settings_in_use(environ: Mapping[str, str] | None = None) -> SettingsInUse:
 
 
 def _is_in_effect(name: str, own_settings: Settings, running: Settings) -> bool:
-    """Return True if the running system uses the value that this setting has in `own_settings`."""
+    """Return True if the running supervisor uses the value that `own_settings` has."""
     own_value, running_value = _value(own_settings, name), _value(running, name)
     if name == EXTENDED_SETTING and own_value:
         return bool(own_value.items() <= running_value.items())

@@ -20,7 +20,7 @@ class TokenQuota:
     bytes_a_day: int | None = None
     """Bytes of pages that may be stored for it per day (UTC), as sent over the network."""
     weight: float = 1.0
-    """Its share of a domain's slots relative to other tokens whose URLs wait for them."""
+    """Its share of a domain's slots relative to other tokens whose URLs are waiting."""
 
     @property
     def is_bounded(self) -> bool:

@@ -12,7 +12,7 @@ class Abandonable(Protocol):
 
     @property
     def abandoned(self) -> bool:
-        """True if nobody is waiting for the result anymore. Can be read in any thread."""
+        """True if nobody is waiting for the result anymore. Any thread may read this."""
 
 
 class _Running(threading.local):

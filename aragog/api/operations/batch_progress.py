@@ -13,8 +13,8 @@ from aragog.crawl.politeness.slots import DomainReport
 from aragog.runtime.clock import Clock, SystemClock
 
 MAX_DOMAINS = 1000
-"""How many domains' slots (the times at which URLs may be fetched) are looked up. Those with the
-most unfinished URLs come first."""
+"""How many domains' slots (the times at which URLs may be fetched) are looked up.
+Domains with the most unfinished URLs come first."""
 MAX_SLOWEST = 10
 _IN_TRANSIT = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
 
@@ -118,8 +118,8 @@ class Batches:
 
 def _domain(name: str, count: int, report: DomainReport, from_ms: int) -> DomainProgress:
     """
-    Estimate a domain's progress. Each URL without a slot takes one interval, and the others wait
-    for the last slot.
+    Estimate a domain's progress. It finishes after its backlog (all of its planned requests) or, if
+    that takes longer, after the time that `count` URLs take at its rate.
     """
     duration_ms = max(report.backlog_ms, int(count * 1000 / report.qps))
     return DomainProgress(name, count, report.qps, from_ms + duration_ms)

@@ -64,7 +64,7 @@ class ChangesRequest:
 
 @dataclass(frozen=True, slots=True)
 class ChangePage:
-    """Changes, and the cursor that follows them."""
+    """Changes, and the cursor for those that follow."""
 
     changes: tuple[Change, ...]
     cursor: str | None

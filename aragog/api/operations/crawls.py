@@ -95,8 +95,8 @@ def control_of(caller: Caller) -> CrawlControl:
 
 def control_for_change(caller: Caller, name: str) -> CrawlControl:
     """
-    Return the crawl control if the caller may change this crawl. Otherwise raise like
-    `check_owner`.
+    Return the crawl control if the caller may change this crawl. Otherwise raise the
+    error of `check_owner`.
     """
     check_owner(caller, name)
     return control_of(caller)

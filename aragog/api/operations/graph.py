@@ -104,7 +104,7 @@ class GraphEdge:
 
 
 def page_node(caller: Caller, node: str, graph: str | None) -> bytes:
-    """Return a node's id in a graph or, without a graph, in the store, where URLs have ids, too."""
+    """Return a node's id in a graph or, without a graph, in the store, where URLs also have ids."""
     if graph is None and "://" in node:
         return caller.store.zen.node_id(normalize(node))
     return id_of(node, graph)

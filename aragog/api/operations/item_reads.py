@@ -115,7 +115,7 @@ def _check_kind(caller: Caller, kind: str, site: str) -> None:
     removed.
 
     Raises:
-        BadInput: neither is the case. The message lists the known kinds.
+        BadInput: the kind is unknown. The message lists the known kinds.
     """
     kinds = caller.parts.kinds
     if kinds is None or kind in kinds:

@@ -32,7 +32,7 @@ CHECK_INTERVAL_S = 1.0
 
 class Waiter:
     """
-    One caller that waits for one queue.
+    A caller that is waiting for a queue.
 
     Attributes:
         woken: completes when the caller should look for jobs.
@@ -59,7 +59,7 @@ class JobWaits:
         self._check_interval_s = CHECK_INTERVAL_S
         self._lock = threading.Lock()
         self._waiters: dict[str, deque[Waiter]] = defaultdict(deque)
-        """The callers that wait for each queue and were not woken yet, in order of arrival."""
+        """The callers that are waiting for each queue and were not woken, by time of arrival."""
         self._next_check_s: dict[str, float] = {}
         self._count = 0
         self._closed = False
@@ -88,7 +88,7 @@ class JobWaits:
         """
         Return True if the caller should look for jobs.
 
-        Returns False if its time is up, and removes it.
+        If its time is up, removes the caller and returns False.
         """
         with self._lock:
             if waiter.woken.done():
@@ -245,7 +245,7 @@ class _Listener:
             self._on_error(error)
 
     def tokens(self) -> tuple[str, ...]:
-        """Return the queues whose tokens were read. Empty after a timeout or an error."""
+        """Return the queues whose tokens were read, or none after a timeout or an error."""
         try:
             return self.poller.read()
         except OSError as error:

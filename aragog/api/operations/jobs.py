@@ -1,9 +1,9 @@
 """
 Job queues for workers in other programs. A job has an opaque body, its content type and a job type.
 
-`queue_doors.py` decides which queues they may use. Job ids and claim tokens are numbered per queue
-and shard, so a job's id includes its queue, as in `0-2a:mail`. If an older version enqueued the
-job, the id is `0-2a-mail`.
+`queue_doors.py` decides which queues those programs may use. Job ids and claim tokens are numbered
+per queue and shard, so a job's id includes its queue, as in `0-2a:mail`. If an older version
+enqueued the job, the id is `0-2a-mail`.
 """
 
 from __future__ import annotations

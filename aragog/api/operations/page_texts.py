@@ -1,5 +1,5 @@
 """
-Provide the main text of stored pages. It is either stored, too, or extracted when it is read.
+Provide the main text of stored pages. It is stored with the page or extracted when it is read.
 
 `text_processes` extracts it outside of the threads that read and write the store.
 """

@@ -108,7 +108,7 @@ class QueueDoors:
 
     def _setting(self, queue: str) -> float | None:
         """
-        Return a queue's setting `doors` (None if it is not set). It is at most two seconds old.
+        Return a queue's setting `doors`, or None if it is not set. It may be two seconds old.
 
         This queries all shards, because a shard that was unreachable when the queue was opened does
         not have the setting.

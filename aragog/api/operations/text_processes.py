@@ -7,10 +7,10 @@ exceeds them, the extracting process ends, but the server does not. The work on 
 its deadline, or when the last caller stops waiting.
 
 Callers occupy no thread while they wait. Callers that want the text of the same bytes share one
-extraction, and a page that exceeded its limits is refused for a while without another one. The cost
-of a hostile page therefore does not depend on the number of requests for it.
+extraction, and a page that exceeded its limits is refused for a while without being extracted
+again. The cost of a hostile page therefore does not depend on the number of requests for it.
 
-Sites share the processes fairly. The next page is from the site that used the least time in the
+Sites share the processes fairly. The next page comes from the site that used the least time in the
 last minute, and sites that used more than `SLOW_SITE_S` leave one process to the others. Even many
 hostile pages of one site delay another site's page by at most one extraction.
 
@@ -46,16 +46,16 @@ DEADLINE_S = 10.0
 MAX_WAITING = 256
 MAX_WAITING_BYTES = 64 << 20
 """
-Maximum total size of the bodies that wait for a process. Beyond this or `MAX_WAITING`, callers must
-retry.
+Maximum total size of the bodies that are waiting for a process. Beyond this or `MAX_WAITING`,
+callers must retry.
 """
 REFUSAL_TTL_S = 600.0
-"""How long a page that exceeded its limits is refused without another run."""
+"""How long a page that exceeded its limits is refused without being extracted again."""
 _MAX_REFUSED = 1_000
 SLOW_SITE_S = 2.0
 """A page takes about 25 ms. A site whose pages took more than this in total counts as slow."""
 SITE_TTL_S = 60.0
-"""A site's used time is forgotten this long after its most recent page."""
+"""The time that a site used is forgotten this long after its most recent page."""
 _MAX_SITES = 1_000
 CRASHED = "the page crashed the process that extracted its text"
 _CHECK_INTERVAL_S = 0.1
@@ -142,8 +142,8 @@ class TextProcesses:
 
 class _Shared:
     """
-    State that callers share with the threads that run processes. It holds no
-    reference to either.
+    State that callers share with the threads that run processes. It refers neither to the
+    callers nor to the threads.
     """
 
     def __init__(self, settings: PipelineSettings, max_waiting: int, slow_site_s: float) -> None:

@@ -16,7 +16,7 @@ from aragog.urlstore.records import OutLink
 from aragog.urlstore.store import UrlStore
 
 ANY_VERSION = "*"
-"""A version condition: the record must exist, in any version."""
+"""A version condition that is met if the record exists, whatever its version."""
 Owner = Annotated[str, Option("The owner of the watch: 1 to 200 bytes.")]
 IfVersion = Annotated[
     str | None,

@@ -8,7 +8,8 @@ Writes are never hedged.
 
 The delay follows the measured latencies. As long as stalls are rare, it is the 99.9th percentile.
 If more than one read in a thousand stalls, that percentile is itself a stalled read. The delay is
-then four times the median, but at least the percentile that uses up the budget.
+then four times the median, but at least the percentile at which hedged reads use up their
+budget (`MAX_STANDBY_SHARE`).
 
 Reads from both stores are limited (`large_reads.py`). Each store has its own permits for large
 reads, because reads that hang on a stalled primary keep their permits, and the standby must still

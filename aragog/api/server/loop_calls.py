@@ -3,7 +3,7 @@ Run reads from an embedded store on the event loop, as long as they stay short.
 
 Reading a page from SQLite takes about 40 µs. Handing the read to a thread and getting the result
 back takes just as long, and may have to wait up to 5 ms for the interpreter's lock. So calls that
-can share a read run right where they arrive, and those that arrive in the same iteration of the
+can share a read run on the event loop itself, and those that arrive in the same iteration of the
 loop run together (docs/adr/0088). When the disk is slow, calls run in threads for a while. The
 reads that revealed the slow disk have already delayed the loop by then.
 """

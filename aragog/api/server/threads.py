@@ -260,7 +260,7 @@ class _AwaitedCall(ThreadCall, Generic[T]):
             return
         if error is None:
             self.future.set_result(result)
-        elif isinstance(error, StopIteration):  # a future cannot raise it
+        elif isinstance(error, StopIteration):  # a future cannot raise this
             self.future.set_exception(RuntimeError("the call raised StopIteration"))
         else:
             self.future.set_exception(error)

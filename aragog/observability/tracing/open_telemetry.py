@@ -93,7 +93,7 @@ def connect(service: str, ratio: float) -> OtelTracer:
     processor = _processor(os.environ.get(EXPORTER, "otlp"))
     if processor is not None:
         provider.add_span_processor(processor)
-    # If the environment sets a sampler, the SDK uses it, and it decides for each URL.
+    # If the environment sets a sampler, the SDK uses that sampler to decide for each URL.
     return OtelTracer(provider, 1.0 if os.environ.get(OTEL_TRACES_SAMPLER) else ratio)
 
 

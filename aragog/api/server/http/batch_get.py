@@ -35,9 +35,9 @@ def read_urls(
     Read many records, in order.
 
     Each result has `status` 200 and `record`, or 400, 403, 404, 413 or 500 and `detail`. A URL that
-    is invalid, or whose row cannot be read, does not affect the others. Records after the first
+    is invalid, or whose row cannot be read, does not affect the others. Records beyond the first
     `MAX_BYTES`, and those that `memory` has no space for, get status 413 without data, and the
-    caller requests them again.
+    caller must request them again.
 
     Raises:
         Problem: 503, because there is no memory for the first records.

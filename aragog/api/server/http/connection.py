@@ -1,7 +1,7 @@
 """
 One HTTP/1.1 connection, with limits that a reverse proxy usually enforces.
 
-A request's head is its request line and headers. uvicorn's server stops connections, and
+A request's head is its request line and headers. uvicorn's server shuts connections down, and
 `parsing.py` limits the size of heads. This class limits the time until a head is complete, the
 number of pipelined requests, and how long a client may stop reading. Responses are sent in the
 order of the requests (`exchange.py`).
@@ -33,7 +33,7 @@ from aragog.api.server.memory import UNCOUNTED_BYTES, MemoryLimit, UnreadBytes
 from aragog.settings import ServingSettings
 
 MAX_PIPELINED = 32
-"""Maximum number of pipelined requests that wait for an earlier response."""
+"""Maximum number of pipelined requests that are waiting for an earlier response."""
 LINGER_BYTES = 64 * 1024 * 1024
 """How much of a refused request is read and discarded after the response."""
 
@@ -214,7 +214,7 @@ class ApiConnection(asyncio.Protocol):
 
     def resume_reading(self) -> None:
         """Resume reading, unless a request is waiting for an earlier response."""
-        if self._half_closed:  # the end of the data would be received again
+        if self._half_closed:  # otherwise asyncio would report the end of the data again
             return
         if self._paused and len(self._exchanges) <= 1 and self._last_response is None:
             self._paused = False
@@ -301,7 +301,7 @@ class ApiConnection(asyncio.Protocol):
         """
         Handle a plain read of a record without ASGI.
 
-        Returns False if this is another request or must wait.
+        Returns False if the request is not a plain read, or if it must wait.
         """
         parser = self._parser
         if self.blocked or parser.method != b"GET":

@@ -218,7 +218,7 @@ class AsgiExchange(Exchange):
         if self.cancelled:
             return
         if not self.started:
-            head = self._head_of(message)  # may raise; the client then gets another response
+            head = self._head_of(message)  # if this raises, the client gets an error
             self.started = True
             connection.transport.write(head)
             return

@@ -41,7 +41,7 @@ _OK = (
 
 
 class SendResponse(Protocol):
-    """Receives the response, and how many of its bytes are counted as unread."""
+    """Receives the response, and how many of its bytes stay counted until the client reads them."""
 
     def __call__(self, response: bytes, held_bytes: int, /) -> None: ...
 
@@ -163,7 +163,7 @@ class FastReads:
         return done
 
     def _encode_headers(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-        """Return the default response headers as bytes. The server renews them every second."""
+        """Return the default response headers as bytes. The server updates them every second."""
         if headers is not self._common_source:
             self._common_source = headers
             self._common = b"".join(b"%b: %b\r\n" % pair for pair in headers)

@@ -101,8 +101,8 @@ def distinct(pairs: Sequence[tuple[str, T]]) -> dict[str, T]:
     Return the values by name.
 
     Raises:
-        BadInput: a name is repeated. Choosing one of the values would be a guess, which is not
-            safe, since the parameter `for` determines which data may be returned.
+        BadInput: a name is repeated. Choosing one of its values would not be safe. For example, the
+            parameter `for` determines which data may be returned.
     """
     values = dict(pairs)
     if len(values) < len(pairs):

@@ -53,8 +53,8 @@ class HeadSize:
     Attributes:
         arriving: True if the next data belongs to a head or starts one.
         min_bytes: total size of the chunks after the one in which the head began. In a body, total
-            size of the chunks since the last one with body data. They only contain trailers or
-            chunk extensions.
+            size of the chunks since the last one with body data. Those chunks only contain
+            trailers or chunk extensions.
         max_bytes: the same, including the chunk in which the head began, or 0 if no head has begun.
     """
 

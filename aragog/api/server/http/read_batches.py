@@ -1,5 +1,5 @@
 """
-Read records for responses. Requests that wait at the same time share one read of the store.
+Read records for responses. Requests that are waiting at the same time share one read.
 
 Passing a call to a thread and back costs as much CPU time as the read itself. Each request in a
 batch has its own result, and a failed one does not affect the others.

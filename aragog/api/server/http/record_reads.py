@@ -1,7 +1,7 @@
 """
 Read records for responses, many at once.
 
-If fields are selected, facts pass from the store to the response without being decoded.
+If fields are selected, the facts about the last fetch are passed on without being decoded.
 """
 
 from __future__ import annotations

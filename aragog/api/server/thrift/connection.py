@@ -7,8 +7,8 @@ One connection. It receives frames and sends replies, for one call at a time.
 
 The event loop handles one frame of each QUEUED connection per turn.
 
-A client can use no more uncounted memory than `SMALL_BYTES` of a frame, one chunk that arrived
-during its call, and `UNCOUNTED_BYTES` of unread replies. Anything beyond that is counted as it
+A client's uncounted memory is at most `SMALL_BYTES` of a frame, one chunk that arrived during its
+call, and `UNCOUNTED_BYTES` of unread replies. Anything beyond that is counted as it
 arrives, for all connections together.
 """
 

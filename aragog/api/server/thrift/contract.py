@@ -52,7 +52,8 @@ class Method:
     unsupported.
     """
     can_batch: Callable[[Mapping[str, Any]], bool] | None = None
-    """Returns True if calls with these arguments after the URL can share a call to the store."""
+    """Receives the arguments after the URL. Returns True if calls with the same ones can share a
+    call to the store."""
 
 
 class EncodedValue(bytes):

@@ -23,7 +23,7 @@ class ThriftMetrics(Collector):
         self._server = server
 
     def collect(self) -> Iterator[Metric]:
-        """The current metrics."""
+        """Yield the current metrics."""
         server = self._server
         calls = CounterMetricFamily(
             "aragog_thrift_calls",

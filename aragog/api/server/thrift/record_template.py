@@ -38,7 +38,7 @@ def encode_get(
     from_standby: bool = False,
     more: Any = None,
 ) -> EncodedValue:
-    """Return the value of `get`. `more` is a Record with further members."""
+    """Return the value of `get`. `more` is a Record with additional members."""
     result = encode_record(values, fields, from_standby=from_standby)
     if more is not None:
         result = result[: -len(_STOP)] + encode_struct(more)

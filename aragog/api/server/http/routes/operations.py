@@ -101,8 +101,8 @@ class OperationRoutes:
         """
         Run an operation in its pool's threads, within their deadline, and return its result.
 
-        Content is counted in `held` before it is read, because other content is read at the same
-        time. It also stays counted while it is waiting for the event loop.
+        Content is counted in `held` before it is read, because other requests read content at the
+        same time. It stays counted while the result is waiting for the event loop.
 
         Raises:
             Problem: 503, because there is no memory for it.
