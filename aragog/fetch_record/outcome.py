@@ -85,8 +85,8 @@ class OutcomeKind(StrEnum):
     @classmethod
     def read(cls, name: str) -> OutcomeKind:
         """
-        Return the outcome with this name. A name from a newer version gives a value that equals
-        none of the members.
+        Return the outcome with this name. For a name from a newer version, this returns a value
+        that equals none of the members.
 
         Raises:
             ValueError: `name` is not an identifier, or is too long.
@@ -154,8 +154,9 @@ class FetchRecord:
     total_ms: float = 0.0
     """Duration of the whole fetch, including redirects and the waits for their slots.
 
-    If the slot of a redirect is more than a second away, the measurement stops: a later job
-    continues the fetch, with a new measurement. Earlier hops keep their own latencies."""
+    If the wait for a redirect's slot exceeds a second, the measurement stops: a later job continues
+    the fetch and measures its own duration. Earlier hops keep their own latencies.
+    """
     address: str | None = None
     """The IP address of the last server."""
     tls: str | None = None
@@ -176,7 +177,9 @@ class FetchRecord:
     (robots.txt line 4, Content-Usage: train-ai=n)`. Empty if it states nothing. None if the fetch
     returned no page."""
     page_preferences: str | None = None
-    """The same from the page's headers and elements. None if no page was read."""
+    """What the page's own headers and elements state, in the same form. None if no page was
+    read.
+    """
     rendering: str | None = None
     """`rendered`, or why the page could not be rendered. None if no browser was used."""
     cause: str | None = None
@@ -313,7 +316,9 @@ class Deferred(FetchRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirected(Deferred):
-    """The origin redirected, but the request to `target`, the last redirect's, was not sent."""
+    """The origin redirected, but no request was sent to `target`, the target of the last
+    redirect.
+    """
 
     outcome: OutcomeKind = OutcomeKind.REDIRECTED
     target: str

@@ -1,5 +1,5 @@
 """
-What a site states about the permitted uses of its pages, and what follows from it.
+What a site states about the permitted uses of its pages, and what these statements decide.
 
 The purposes are `search`, `ai-input` (a model uses the page for an answer) and `ai-train`. A
 statement allows (y) or refuses (n) one of them and names its source. Other statements, such as a

@@ -22,7 +22,7 @@ from html.entities import html5
 from richpins import encodings
 
 TAG_BYTES = 262_144
-"""No sitemap has a longer tag. If a file has one, the rest of it is not read."""
+"""No sitemap has a longer tag. If a file has one, the rest of the file is not read."""
 _PIECE_BYTES = 32_768
 _MAX_DECLARATIONS = 4
 

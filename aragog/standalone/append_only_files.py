@@ -32,7 +32,7 @@ _MAX_BYTES = 1 << 29
 _MAX_LINE_BYTES = 64
 DAMAGED_SUFFIX = ".damaged"
 MARKER = "appendonly.written"
-"""A file next to the folder; it exists once a server has written its files."""
+"""A file next to the folder. It exists once a server has written append-only files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class AppendOnlyFiles:
         Replaced data is kept in the same folder, with the extension `.damaged`. Safe to repeat.
 
         Raises:
-            OSError: the disk is full, or cannot be written.
+            OSError: the disk is full or not writable.
         """
         if self.are_lost():
             return self.problems()

@@ -1,4 +1,4 @@
-"""Start processes with private logs, watch them, and let Linux end them with their parent."""
+"""Start processes with private logs, watch them, and let Linux kill them when their parent dies."""
 
 from __future__ import annotations
 
@@ -69,8 +69,7 @@ class PrivateServer(ABC):
 
     def kill(self) -> None:
         """
-        Send SIGKILL, which has the effect of a power failure; the server's own
-        children end later.
+        Send SIGKILL, which has the effect of a power failure; the server's own children exit later.
         """
         if self.process is not None:
             self.process.kill()
@@ -201,7 +200,7 @@ def spawn(
         options: options of `subprocess.Popen`.
 
     Raises:
-        OSError: the process cannot be started, or the log cannot be written.
+        OSError: the process cannot be started, or the log is not writable.
     """
     with open(log, "ab", opener=create_private) as output:
         return subprocess.Popen(

@@ -70,7 +70,7 @@ def record_settings(settings: Settings) -> None:
     Record the settings of the aragog that this process runs.
 
     Raises:
-        ConfigError: the data folder cannot be written.
+        ConfigError: the data folder is not writable.
     """
     path = settings.data_dir.absolute() / "run" / RECORD
     file = settings_file()

@@ -56,7 +56,7 @@ class BulkWriter:
         Write all valid records and report the others by number; returns how many were written.
 
         Raises:
-            StoreUnavailable: part of the batch may be written; write it again.
+            StoreUnavailable: part of the batch may have been written; write the batch again.
         """
         now_ms = self._clock.now_ms()
         before = self._store.takedowns.count()
@@ -206,7 +206,9 @@ class BulkWriter:
     def _write_alias_and_links(
         self, number: int, url: str, record: UrlRecord, on_problem: OnProblem
     ) -> int:
-        """Write a record's alias and links. Return 1 for an alias, since it was not counted yet."""
+        """Write a record's alias and links. Return 1 for an alias, because `write` has not counted
+        it yet.
+        """
         try:
             if record.links:
                 self._store.links.add(url, record.links)

@@ -4,8 +4,8 @@ it.
 
 Node keys are hashes, so key ranges of equal size contain about the same number of URLs, and the
 position of a key in its range shows the progress. If a store groups pages by host, a host's keys
-form sixteen groups in different places of the key space. Parts divide the keys by place first and
-by host second, so even the pages of one host are spread over up to sixteen parts.
+form sixteen groups, far apart in the key space. Parts divide the keys by group first and by host
+second, so even the pages of one host are spread over up to sixteen parts.
 
 A part gets its final name only when it is complete. To resume an interrupted export, repeat it;
 only the missing parts are then written.
@@ -56,7 +56,7 @@ class Part:
     Part `number` (from 0) of `count`: a range of keys.
 
     If the store groups pages by host, keys are ordered with the two nibbles of their first byte
-    swapped: first by the place within the host, then by the host.
+    swapped: first by the group within the host, then by the host.
     """
 
     number: int

@@ -38,7 +38,7 @@ class RowSink:
         fields: the fields to write as columns, in order. If None, all fields of the records.
 
     Raises:
-        ConfigError: the folder cannot be written.
+        ConfigError: the folder is not writable.
     """
 
     def __init__(self, path: Path, types: TypedFields, fields: Sequence[str] | None = None) -> None:

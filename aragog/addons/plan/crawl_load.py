@@ -75,8 +75,8 @@ class CrawlLoad:
     @property
     def written_pages_s(self) -> float:
         """
-        Page writes per second, counted in new pages. Writing an unchanged page costs a fraction of
-        a new one.
+        Page writes per second, as an equivalent number of new pages. Writing an unchanged page
+        costs a fraction of that.
         """
         unchanged_s = self.fetches_s - self.changed_s
         return self.changed_s + unchanged_s * self.cost("store_unchanged")

@@ -124,7 +124,7 @@ class RedisNeeds:
         return Limit(name, load, remedy if load > 1 else self._enough(load, 1.0))
 
     def _enough(self, load: float, max_load: float | None = None, unit: str = "fetches/s") -> str:
-        """Return how much load the capacity is enough for; empty if it is already overloaded."""
+        """Describe how much load the capacity can take; empty if it is already overloaded."""
         max_load = self._demand.utilization if max_load is None else max_load
         if load > max_load:
             return ""
@@ -138,8 +138,7 @@ class RedisNeeds:
 
 def up_to(amount: float, load: float, max_load: float = 1.0) -> str:
     """
-    Return how much of `amount` is possible until the load is `max_load`, with two significant
-    digits.
+    Return, with two significant digits, the amount at which the load reaches `max_load`.
     """
     if not load:
         return "any number of"
@@ -149,8 +148,8 @@ def up_to(amount: float, load: float, max_load: float = 1.0) -> str:
 
 def compaction_limit(load: CrawlLoad) -> Limit:
     """
-    Return the load on link compaction. The figure `compactors` in the costs is how many compactors
-    run at the same time.
+    Return the load on link compaction. The costs contain the number of compactors that run at the
+    same time, as `compactors`.
     """
     demand, concurrent = load.demand, load.cost("compactors")
     cores = load.compaction_cores
