@@ -22,8 +22,8 @@ class OneLineErrors(LazyGroup):
     A group of commands that report errors as messages.
 
     `--verbose` adds tracebacks. An interrupted command exits with 130, as in a shell. If a reader
-    such as `head` closes the pipe early, the status is 0, for every command and any amount of
-    output.
+    such as `head` closes the pipe early, the status is 0, no matter which command it is and how
+    much it prints.
     """
 
     def main(self, *arguments: Any, **options: Any) -> NoReturn:

@@ -152,7 +152,7 @@ def settings_to_change(problem: NotStored, settings: Settings) -> str:
 
 
 def _blocking_settings(problem: NotStored, settings: Settings) -> list[str]:
-    """Return the settings that block the URL that was requested last."""
+    """Return the settings that blocked the last requested URL."""
     url = problem.ended_at or problem.url
     match problem.cause:
         case RefusalCause.NO_CONTACT:

@@ -33,7 +33,7 @@ from aragog.urlstore.store import UrlStore
 
 @contextmanager
 def store() -> Iterator[UrlStore]:
-    """Open the store in the settings."""
+    """Open the store that the settings name."""
     settings = command_settings()
     if settings.store.engine == "sqlite" and not (settings.data_dir / "store").exists():
         raise ConfigError(f"data_dir: nothing is stored in {settings.data_dir.absolute()} yet")

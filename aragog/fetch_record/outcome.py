@@ -155,8 +155,7 @@ class FetchRecord:
     """Duration of the whole fetch, including redirects and the waits for their slots.
 
     If the wait for a redirect's slot exceeds a second, the measurement stops: a later job continues
-    the fetch and measures its own duration. Earlier hops keep their own latencies.
-    """
+    the fetch and measures its own duration. Earlier hops keep their own latencies."""
     address: str | None = None
     """The IP address of the last server."""
     tls: str | None = None
@@ -178,8 +177,7 @@ class FetchRecord:
     returned no page."""
     page_preferences: str | None = None
     """What the page's own headers and elements state, in the same form. None if no page was
-    read.
-    """
+    read."""
     rendering: str | None = None
     """`rendered`, or why the page could not be rendered. None if no browser was used."""
     cause: str | None = None
@@ -316,7 +314,8 @@ class Deferred(FetchRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirected(Deferred):
-    """The origin redirected, but no request was sent to `target`, the target of the last
+    """
+    The origin redirected, but no request was sent to `target`, the target of the last
     redirect.
     """
 

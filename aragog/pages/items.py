@@ -276,7 +276,8 @@ class SiteKinds:
         return tuple(dict.fromkeys(field.name for found in kinds for field in found.fields))
 
     def columns_with_files(self, kind: str) -> tuple[str, ...]:
-        """Return the same names, and after each field with a file's URL, the column that describes
+        """
+        Return the same names, and after each field with a file's URL, the column that describes
         the stored file.
         """
         kinds = [site_kind.kind for site_kind in self if site_kind.kind.name == kind]

@@ -33,8 +33,7 @@ class RuleHit:
     rule: str
     hits: int
     """The number of values found for a page's field, of elements found for a kind of items, or of
-    items that have the field.
-    """
+    items that have the field."""
     first: Any = None
     """The first value. None if nothing matches, or if the match is an element."""
     within: str | None = None

@@ -137,7 +137,8 @@ class Supervisor:
             self._start_fork_server()
 
     def _start_fork_server(self) -> None:
-        """Start the fork server, or restart it if it was killed; raises OSError as `_spawn`
+        """
+        Start the fork server, or restart it if it was killed; raises OSError as `_spawn`
         does.
         """
         last = self._fork_server
@@ -219,7 +220,8 @@ class Supervisor:
         return died
 
     def _clean_up(self, child: Child, process: Process) -> None:
-        """Kill the remaining processes of a killed child's session, then run its `after_kill`
+        """
+        Kill the remaining processes of a killed child's session, then run its `after_kill`
         command.
         """
         if child.after_kill is None or (process.returncode or 0) >= 0:

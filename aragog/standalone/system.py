@@ -42,8 +42,8 @@ from pinlater.worker_names import worker_name
 
 # Groups of processes (`Child.group`), in the order of their start. They stop in reverse order.
 DATABASE_GROUP, WORKER_GROUP, FRONTEND_GROUP = 0, 1, 2
-# A warm shutdown waits until the current batch has its slots and reaches the fetch deadline. The
-# rest is a safety margin.
+# A warm shutdown waits for the current batch, which takes the wait for its slots plus the fetch
+# deadline. The rest is a safety margin.
 WORKER_STOP_TIMEOUT_S = 45.0
 FRONTENDS = ("beat", "http", *(["flower"] if has("flower") else []))
 MAX_RESTARTS = 5

@@ -206,7 +206,8 @@ class BulkWriter:
     def _write_alias_and_links(
         self, number: int, url: str, record: UrlRecord, on_problem: OnProblem
     ) -> int:
-        """Write a record's alias and links. Return 1 for an alias, because `write` has not counted
+        """
+        Write a record's alias and links. Return 1 for an alias, because `write` has not counted
         it yet.
         """
         try:

@@ -55,8 +55,7 @@ class NodeSelection:
     """The maximum number of records to export."""
     nodes: NodeSource | None = None
     """Yields the nodes to export, instead of a walk over all nodes. Cannot be combined with `urls`
-    or `cursor`.
-    """
+    or `cursor`."""
     crawl: str | None = None
     """Only pages stored for this crawl."""
 

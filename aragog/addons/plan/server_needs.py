@@ -137,9 +137,7 @@ class RedisNeeds:
 
 
 def up_to(amount: float, load: float, max_load: float = 1.0) -> str:
-    """
-    Return, with two significant digits, the amount at which the load reaches `max_load`.
-    """
+    """Return, with two significant digits, the amount at which the load reaches `max_load`."""
     if not load:
         return "any number of"
     value = amount * max_load / load

@@ -45,8 +45,7 @@ class TableState:
     buckets: int
     fields: tuple[str, ...]
     """The fields that are columns. In a table of items, an empty list means all fields that this
-    kind of item has.
-    """
+    kind of item has."""
     purpose: str | None = None
     items: str | None = None
     """The kind of items in the rows; None for pages."""

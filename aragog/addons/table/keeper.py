@@ -23,7 +23,8 @@ from aragog.urlstore.store import UrlStore
 
 _BATCH_SIZE = 500
 _ADVANCE_INTERVAL_MS = 3_600_000
-"""If a table has no changes, its cursor is committed again when it is older than this."""
+"""If a table has no changes, its cursor is committed again once the last commit is older than
+this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -155,7 +155,10 @@ def check_store_claim(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _unreadable(file: Path) -> str | None:
-    """Return why a SQLite file cannot be opened, or None. Reads only the file's schema."""
+    """
+    Return why a SQLite file cannot be opened, or None if it can. Reads only the file's
+    schema.
+    """
     if not os.access(file, os.R_OK | os.W_OK):
         return f"{file} cannot be read and written by this user; check owner and mode"
     try:
@@ -172,7 +175,7 @@ def _unreadable(file: Path) -> str | None:
 
 
 def _open_problem(file: Path, error: sqlite3.Error) -> str:
-    """Describe an error other than damage. SQLite reports a full disk as such only when writing."""
+    """Describe an error other than damage. SQLite says that a disk is full only when it writes."""
     free = shutil.disk_usage(file.parent).free
     if free < MIN_OPEN_BYTES:
         return (
@@ -228,7 +231,7 @@ def _probe(content: ContentStore) -> None:
 
 
 def check_crawl_log(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that a file can be written in the folder or bucket of the crawl log."""
+    """Check that a file can be written to the folder or bucket of the crawl log."""
     settings = system.settings
     if settings.crawl_log.engine == "off":
         return

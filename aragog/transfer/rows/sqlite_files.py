@@ -60,7 +60,8 @@ def _sqlite_columns(database: sqlite3.Connection, columns: Mapping[str, Kinds]) 
 
 
 def _distinct_column(name: str, taken: Iterable[str]) -> str:
-    """Return the name, with a number added if another name differs only in case, which SQLite
+    """
+    Return the name, with a number added if another name differs only in case, which SQLite
     ignores.
     """
     lower, number, candidate = {taken_name.lower() for taken_name in taken}, 1, name
