@@ -63,7 +63,7 @@ class OneLineErrors(LazyGroup):
             _print_error(f"{error.object!r} is not valid UTF-8")
             return UNUSABLE
         except SystemExit as error:
-            # On EPIPE from any pipe, click replaces the stream and exits with 1.
+            # If any pipe is closed (EPIPE), click replaces the stream and exits with 1.
             return DONE if sys.stdout is not stdout and _is_closed(stdout) else error.code
         return status if isinstance(status, int) else 0
 
@@ -134,7 +134,7 @@ def _is_closed(stdout: TextIO) -> bool:
 
 
 def _discard_output() -> None:
-    """Discard unwritten output; otherwise Python tries to write it again when it exits."""
+    """Discard unwritten output; otherwise, Python would try to write it again when it exits."""
     try:
         sys.stdout.flush()
     except OSError:

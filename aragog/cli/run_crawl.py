@@ -226,8 +226,8 @@ class Crawl:
 
     def _causes(self, tracker: RunTracker) -> Callable[[], Counter[str]]:
         """
-        Return a function that counts what URLs are waiting for. Without pinlater, it counts
-        nothing.
+        Return a function that counts the URLs that are waiting, by what they are waiting for.
+        Without pinlater, it counts nothing.
         """
         broker = self.settings.resolved().broker
         if kind_of(broker.url) != "pinlater":

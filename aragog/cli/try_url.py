@@ -168,7 +168,7 @@ class _TriedPage:
 
     def items(self) -> dict[str, Any]:
         """
-        Return each kind's items and dropped items, and the URLs of the pages that continue the
+        Return the items and dropped items of each kind, and the URLs of the pages that continue the
         list.
         """
         return {

@@ -124,8 +124,8 @@ class FetchRecord:
     One fetch of a URL. Times are in ms. None means that a value was not measured, or that there was
     no response.
 
-    Messages carry it between stages, the store keeps it with the requested URL, the API returns it,
-    and the crawl log has a column for each scalar value.
+    Messages carry the record between stages, the store keeps it with the requested URL, the API
+    returns it, and the crawl log has a column for each scalar value.
     """
 
     url: str
@@ -307,8 +307,8 @@ class Deferred(FetchRecord):
     outcome: OutcomeKind = OutcomeKind.DEFERRED
     cause: DeferralCause
     retry_at_ms: int | None = None
-    """When to try again: on the limiter's clock for SLOT and VISIT_TIME, on the worker's clock for
-    EGRESS and SIGN_IN."""
+    """When to try again. This is a time of the limiter's clock for SLOT and VISIT_TIME, and of the
+    worker's clock for EGRESS and SIGN_IN."""
     reason: str = ""
 
 

@@ -85,7 +85,8 @@ class _OpenElement:
     """Namespaces by prefix."""
     base: str
     children: dict[bytes, _OpenElement] = field(default_factory=dict)
-    """Cache of child elements without attributes, by name. Thousands of entries share them."""
+    """Cache of child elements without attributes, by name. Thousands of entries share these
+    elements."""
 
 
 @dataclass(slots=True)
@@ -358,7 +359,7 @@ class _EntryReader:
         """Pass the current entry to the sink."""
         entry, self._entry = self._entry, None
         if entry is not None and (entry.has_alternate or self._tokens.damaged):
-            # A fault must not replace a link's URL with another URL.
+            # An unusable or lost link must not be replaced with another URL of the entry.
             entry.content = None
             entry.guid = entry.guid if entry.kind == "item" else None
         if entry is not None and not self._sink.take(entry.listed()):

@@ -169,7 +169,8 @@ class TokenReader:
         return TokenKind.FAULT
 
     def _skip_declaration(self, *, final: bool) -> TokenKind | None:
-        # Each match scans to the end of the buffer, and no valid file has more than one DOCTYPE.
+        # Limit this, because each match scans to the end of the buffer, and no valid file has more
+        # than one DOCTYPE.
         is_within_limit = self._declarations < _MAX_DECLARATIONS
         match = _DECLARATION.match(self._buffer, self._position) if is_within_limit else None
         if (

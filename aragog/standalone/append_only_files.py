@@ -129,8 +129,8 @@ class AppendOnlyFiles:
 
     def problems(self) -> list[str]:
         """
-        Describe data that the server would silently lose if it started, one line each. Reads only
-        file names and the manifest.
+        Describe data that the server would silently lose if it started, one line each. This reads
+        only file names and the manifest.
         """
         if self.are_lost():
             problem = f"{self.folder} has no files, although a server has written jobs there"
@@ -148,7 +148,7 @@ class AppendOnlyFiles:
 
     def repair(self) -> list[str]:
         """
-        Restore all files in the manifest, and remove everything after the first damage; returns
+        List all files in the manifest again, and remove everything after the first damage; returns
         what was done.
 
         Replaced data is kept in the same folder, with the extension `.damaged`. Safe to repeat.

@@ -270,7 +270,7 @@ class PostgresServer(PrivateServer):
             )
 
     def _restart(self) -> bool:
-        """Retry after a kill, when the old server's last processes may still be exiting."""
+        """Try again after a kill, because the old server's last processes may still be exiting."""
         if self.process is None or self.process.poll() is None:
             return True
         if not any("still in use" in line or "lock file" in line for line in self.last_lines()):

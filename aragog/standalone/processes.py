@@ -68,7 +68,7 @@ class PrivateServer(ABC):
         """Stop the server once all data that it accepted is on disk."""
 
     def kill(self) -> None:
-        """Send SIGKILL, like a power failure; the server's own children exit later."""
+        """Send SIGKILL, which acts like a power failure; the server's own children exit later."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()

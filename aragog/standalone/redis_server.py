@@ -144,10 +144,10 @@ class RedisServer(PrivateServer):
 
     def check_files(self) -> None:
         """
-        Check that the server, if started, would read every file that it has written.
+        Check that the server would read every file that it has written, if it were started now.
 
         Raises:
-            ConfigError: it would silently skip some; the message lists them and the remedy.
+            ConfigError: it would silently skip files; the message lists them and the remedy.
         """
         if problems := AppendOnlyFiles(self.folder).problems():
             raise ConfigError(*problems, REPAIR)

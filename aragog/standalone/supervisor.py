@@ -181,7 +181,7 @@ class Supervisor:
             self._environ,
             child.log,
             umask=PRIVATE_UMASK,
-            start_new_session=True,  # only the supervisor gets Ctrl-C
+            start_new_session=True,  # only the supervisor gets Ctrl-C; it stops all in order
             preexec_fn=die_with_parent,  # no threads run here
         )
         child.started_s = time.monotonic()

@@ -5,8 +5,7 @@ and environment.
     redis     the private redis-server (only if redis.url or broker.url is empty)
     postgres  the private PostgreSQL (only if store.engine is postgres and store.dsn is empty)
     fetch, canonicalize, store   Celery workers, one per role
-    upkeep    a worker for maintenance tasks; beat, the scheduler that sends them, is one of its
-    threads.
+    upkeep    a worker for maintenance tasks; beat, which schedules them, is one of its threads.
               With pinlater, this worker also delivers to webhooks
     webhooks  a worker that delivers to webhooks (only on other brokers)
     render    a worker that renders pages (only if rendering.hosts lists hosts)

@@ -193,7 +193,10 @@ class BulkWriter:
     def _history_cell(
         self, canonical: str, rows: dict[str, Row], name: str, value: bytes, at_ms: int
     ) -> dict[bytes, bytes]:
-        """Return the history cell of a field with a history. A URL may occur twice in a batch."""
+        """
+        Return the history cell of a field that has a history. A URL may occur twice in a
+        batch.
+        """
         if name not in self._histories:
             return {}
         history = nodes.history_of(rows[canonical], name)
@@ -236,7 +239,7 @@ class BulkWriter:
 
 
 def _source_url(record: UrlRecord) -> str | None:
-    """Return the URL that the record's page was fetched from, if the record states it."""
+    """Return the URL from which the record's page was fetched, if the record states it."""
     source = record.facts.get("final_url")
     try:
         return normalize(source) if isinstance(source, str) else None

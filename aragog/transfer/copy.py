@@ -37,8 +37,8 @@ BATCH_ROWS = 1000
 
 OnCopied = Callable[[str, str, int], None]
 """
-Called after each batch with the table's name, the last key in hex, and the number of rows that were
-copied so far.
+Called after each batch with the table's name, the last key in hex, and the number of rows copied so
+far.
 """
 
 

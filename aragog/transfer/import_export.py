@@ -272,8 +272,8 @@ def _was_fetched(record: UrlRecord, span: SpanMs) -> bool:
 
 def _size_limited_batches(records: Iterable[UrlRecord]) -> Iterator[list[UrlRecord]]:
     """
-    Yield batches of at most `BATCH` records. A batch ends early if a record makes it larger than
-    `BATCH_BYTES`.
+    Yield batches of at most `BATCH` records. A batch ends early after a record that makes it larger
+    than `BATCH_BYTES`.
     """
     batch: list[UrlRecord] = []
     weight = 0

@@ -53,7 +53,7 @@ OnFraction = Callable[[float], None]
 @dataclass(frozen=True, slots=True)
 class Part:
     """
-    Part `number` (from 0) of `count`: a range of keys.
+    Part `number` (from 0) of `count` parts: a range of keys.
 
     If the store groups pages by host, keys are ordered with the two nibbles of their first byte
     swapped: first by the group within the host, then by the host.
@@ -119,7 +119,7 @@ class PartOptions:
     """The format and contents of an export."""
 
     format: str = "jsonl.zst"
-    """One of FORMATS. `warc` writes page content, one folder of files per part."""
+    """One of FORMATS. For `warc`, each part is a folder of files with page content."""
     fields: Sequence[str] | None = None
     links: bool = False
     types: TypedFields = field(default_factory=TypedFields)
@@ -220,8 +220,8 @@ def export_part(
     """
     Write one part into `folder`; returns how many records it has, or None if it already exists.
 
-    This is safe to repeat, and to run in parallel with other parts. If two processes write the same
-    part, each writes a temporary file, and the one that finishes last is kept.
+    This is safe to repeat, and to run in parallel with the export of other parts. If two processes
+    write the same part, each writes a temporary file, and the one that finishes last is kept.
 
     Raises:
         BadInput: an unknown format.

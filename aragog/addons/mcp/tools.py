@@ -49,7 +49,7 @@ ClientFor = Callable[["ServerRequestContext[Any]"], AbstractContextManager[Clien
 
 
 def tools(scopes: Collection[str]) -> dict[str, Operation[Any, Any]]:
-    """Return the tools that need one of these scopes, or no scope, by name."""
+    """Return tools by name: those that need no scope, and those that need one of these scopes."""
     return {
         name: operation
         for name, operation in OPERATIONS.items()

@@ -23,7 +23,8 @@ class RedisNeeds:
         self._shared_cores = load.fetches_s * cost("redis_shared") / 1000
         self._slot_bytes = demand.domains * cost("active_domain")
         self._rules_bytes = demand.all_hosts * cost("robots_rules")
-        # If jobs are stored elsewhere, Redis only holds a URL's entry in the in-flight set.
+        # If jobs are stored elsewhere, all that Redis holds for a URL is its entry in the in-flight
+        # set.
         bytes_per_url = cost("in_flight_url") if demand.jobs == "postgres" else cost("waiting_url")
         self._queue_bytes = demand.waiting_urls * bytes_per_url
 

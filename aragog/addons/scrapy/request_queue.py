@@ -162,7 +162,7 @@ class RequestQueue:
         self._claims.ack(tag)
 
     def put_back(self, tag: str, delay_ms: int) -> None:
-        """Return a request that was not started to the queue. The attempt does not count."""
+        """Put an unstarted request back into the queue. The attempt does not count."""
         self._end(tag, Disposition("release", delay_ms))
 
     def retry(self, tag: str, problem: str) -> None:

@@ -32,7 +32,7 @@ _READ_BATCH_SIZE = 500
 
 
 class _KnownRow(NamedTuple):
-    """An item's state as its row in the table shows it."""
+    """The state of an item according to its row in the table."""
 
     item_id: str
     site: str

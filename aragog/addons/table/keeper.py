@@ -63,7 +63,7 @@ class Round:
     deleted: int = 0
     """Number of rows that are no longer in the table."""
     noun: str = "pages"
-    """What messages call the written rows."""
+    """What messages call the written rows, such as "pages"."""
     rebuilt: str = ""
     """Why the table was rebuilt from an export; empty if it was not."""
     is_last: bool = True

@@ -92,7 +92,7 @@ def check_one_machine(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _shared_hosts(system: CheckedSystem) -> Iterator[str]:
-    """Yield the host of every server that workers share. For a socket, this is this machine."""
+    """Yield the host of every server that workers share. For a socket, it is this machine."""
     broker = system.resolved.broker.url
     if kind_of(broker) == "rabbitmq":
         yield split_port(server_name(broker))[0]

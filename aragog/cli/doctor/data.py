@@ -24,7 +24,7 @@ from aragog.urlstore.content import open_content
 from aragog.urlstore.content_port import ContentStore
 
 READ_FILES_TIMEOUT_S = 5.0
-"""Time limit for reading SQLite files. Files that were not read in time are listed."""
+"""Time limit for reading SQLite files. The finding lists the files that were not read in time."""
 _PROGRESS_STEPS = 10_000
 """How many SQLite instructions run between two checks of the time limit."""
 _REPAIR = "run `aragog store repair` to copy its readable rows to a new file"
