@@ -73,7 +73,7 @@ class RunChanges:
 
         Call this when all URLs that the run reaches through links are done. It is safe to call it
         again: pages that are not done yet are then enqueued a second time, which changes nothing.
-        Pages that were given up are skipped.
+        Pages that aragog no longer retries are skipped.
         """
         urls = (page.url for page in self._pages() if _needs_fetch(page, tracker))
         count = 0

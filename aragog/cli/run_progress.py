@@ -198,8 +198,8 @@ def waiting_for(admin: Admin, lines: Lines, request_id: str) -> Counter[str]:
     """
     Count the URLs that are waiting for a slot, a retry, robots.txt or a worker.
 
-    URLs that wait in a domain's queue (for a slot, or for a robots.txt that failed) are counted
-    whoever enqueued them. All others are counted only if they have this request id.
+    URLs waiting in a domain's queue (for a slot, or for a robots.txt that failed) are counted no
+    matter who enqueued them. All others are counted only if they have this request id.
 
     If a queue has more than `SAMPLED_MESSAGES` messages, its counts are extrapolated. The result
     is empty if the server does not respond.

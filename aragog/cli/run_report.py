@@ -161,7 +161,7 @@ def _blocking_settings(problem: NotStored, settings: Settings) -> list[str]:
             return _operator_setting(url, settings)
         case RefusalCause.URL | RefusalCause.ADDRESS:
             return _ssrf_settings(url, settings)
-        case _:  # the record is from a version that stored no cause
+        case _:  # the record comes from a version that stored no cause
             by_contact = ["fetch.user_agent"] if missing_contact_reason(settings.fetch, url) else []
             return by_contact or _operator_setting(url, settings) or _ssrf_settings(url, settings)
 

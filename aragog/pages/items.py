@@ -78,8 +78,8 @@ class PageItems:
     link: str = ""
     """The field with the URL of the page whose items inherit values. Empty if none do."""
     parents: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Fields whose values come from the item that links to this page, with that item's kind and
-    field."""
+    """Fields whose values come from the item that links to this page, each with that item's kind
+    and field."""
     files: tuple[str, ...] = ()
     """Fields with the URLs of files that belong to the item."""
 

@@ -60,8 +60,8 @@ def content_usage(text: str, where: str) -> list[UseStatement]:
     """
     Return the statements in a Content-Usage value; empty if it is not a valid dictionary.
 
-    If a label is repeated, its last value counts (RFC 9651). An earlier n counts too, because one n
-    is enough to refuse.
+    If a label is repeated, its last value counts (RFC 9651). An earlier n (refusal) counts too,
+    because one n is enough to refuse.
     """
     try:
         members = dictionary_members(text)

@@ -75,7 +75,7 @@ class AppendOnlyFiles:
 
     def unlisted(self) -> list[Path]:
         """
-        Return files with data that are missing from the manifest, in order; normally none.
+        Return the files that contain data but are missing from the manifest, sorted; normally none.
 
         A rewrite increments the numbers of base and incremental files by one, so an incremental
         file with a lower number than the current base is left over. An empty file was just being
@@ -105,7 +105,7 @@ class AppendOnlyFiles:
         return len(lines) - len(complete) - (not lines[-1])
 
     def total_bytes(self) -> int:
-        """Return how many bytes `damage` reads at most."""
+        """Return the maximum number of bytes that `damage` reads."""
         return sum(path.stat().st_size for path, *_ in self._files())
 
     def damage(self) -> Damage | None:

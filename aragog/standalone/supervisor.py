@@ -1,5 +1,6 @@
 """
-Supervise the processes of the standalone system: start in order, restart after failures, stop.
+Supervise the processes of the standalone system: start them in order, restart them after failures,
+stop them.
 
 Each data folder has one supervisor, which holds a lock on `run/lock`. Its children die with it,
 even after kill -9 (on Linux, through the kernel's parent-death signal). Their work is not lost: the
@@ -76,7 +77,7 @@ class Child:
     log: Path = field(default_factory=Path)
     stop_signal: signal.Signals = signal.SIGTERM
     after_kill: Callable[[int], Sequence[str]] | None = None
-    """Returns the command to run after a signal killed the process with this id."""
+    """Returns the command to run after a signal has killed the process with this id."""
 
 
 class Supervisor:
@@ -240,7 +241,7 @@ class Supervisor:
 
     def stop(self) -> None:
         """
-        Stop the children group by group, the highest first, then release the data folder.
+        Stop the children group by group, the highest group first, then release the data folder.
 
         Processes that enqueue or serve stop before the workers, and workers before the
         redis-server. All children of a group get SIGTERM first; then this waits for them together.

@@ -56,8 +56,8 @@ def worker_roles(settings: Settings, *, beat: bool = True) -> dict[str, tuple[st
     """
     Return the worker processes that these settings need, each with its roles.
 
-    An idle process takes 25 MB, so `upkeep` does the work of three processes if its threads can be
-    shared between queues (`aragog.workers.roles`). Without `beat`, no scheduled task is sent.
+    An idle process takes 25 MB, so one process, `upkeep`, does the work of three if its threads can
+    be shared between queues (`aragog.workers.roles`). Without `beat`, no scheduled task is sent.
     """
     names = ["fetch", "upkeep", "canonicalize", "store", "webhooks"]
     names += ["render"] if settings.rendering.hosts else []

@@ -3,7 +3,7 @@ A bulk writer for imports: writes a batch of records with one multi-get and a fe
 
 Each record has the same effect as `UrlStore.put`: its fields go to its canonical URL with their own
 timestamps. Importing the records twice, or again after an interruption, therefore changes nothing.
-Aliases and links need further calls, one record at a time.
+Aliases and links need additional calls, one record at a time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
 Export plain rows: a URL, its canonical URL, its fetch time, and a value for each field.
 
-Such a file is for programs that read tables. It has no field timestamps, provenance, links or
-facts, and it cannot be imported. To copy a store, use JSON Lines or Parquet.
+Such a file is for programs that read tables. It has no field timestamps, provenance, links or facts
+(metadata of the last fetch), and it cannot be imported. To copy a store, use JSON Lines or Parquet.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ DEFAULT_SETTINGS = {
     "partition.assignment.strategy": "cooperative-sticky",
     "log_level": 0,
 }
-# A crawl that has reached its limit refuses all further URLs, so that is reported once.
+# A crawl that has reached its limit refuses all other URLs, so this is reported only once.
 _REPORTED = frozenset({EnqueueStatus.INVALID, EnqueueStatus.TAKEN_DOWN, EnqueueStatus.OUT_OF_SCOPE})
 _POLL_TIMEOUT_S = 0.2
 _RETRY_DELAY_S = 1.0

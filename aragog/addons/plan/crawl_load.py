@@ -22,7 +22,7 @@ MAX_SESSIONS, SESSION_S = 250, 3_600.0
 
 @dataclass(frozen=True, slots=True)
 class ConnectionShares:
-    """How often a fetch opens a connection, does a full TLS handshake, or looks up a name."""
+    """How often fetches open a connection, do a full TLS handshake, or look up a name."""
 
     opened: float
     """Fraction of fetches that open a connection."""

@@ -49,7 +49,8 @@ class NamedRoutes:
     The egress routes that `request.meta["proxy"]` may name.
 
     Args:
-        egress: the routes. A request gives a route's name, or the proxy address of only one route.
+        egress: the routes. A request gives a route's name, or a proxy address that only one route
+            has.
         own_proxy: `fetch.proxy`; empty if not set.
     """
 

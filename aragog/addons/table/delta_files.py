@@ -190,7 +190,7 @@ class DeltaFiles:
             )
 
     def advance(self, state: TableState) -> None:
-        """Commit a new state without rows, when the feed had no changes for this table."""
+        """Commit a new state without rows, for when the feed has no changes for this table."""
         table = self._require_table()
         with self._errors():
             table.create_write_transaction(

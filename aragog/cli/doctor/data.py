@@ -115,8 +115,8 @@ def _sqlite(settings: Settings) -> Iterator[Finding]:
 
 def _find_damage(files: Sequence[Path]) -> tuple[list[str], list[str]]:
     """
-    Read through the files. Returns the damage found, and the names of files that were not read in
-    time.
+    Read the files completely. Returns the damage found, and the names of files that were not read
+    in time.
 
     The files are read in a different order each time, so that repeated calls also cover large
     stores.
@@ -149,7 +149,7 @@ def check_store_claim(system: CheckedSystem) -> Iterator[Finding]:
     try:
         problem = store_conflict(settings, claim=False)
     except TRANSIENT:
-        return  # the checks of Redis and the store report this
+        return  # the Redis and store checks report this
     if problem:
         yield Finding("store", ok=False, text=problem)
 

@@ -269,7 +269,7 @@ def _queues(replies: dict[str, list[dict[str, Any]]]) -> set[str]:
 
 
 def check_beat(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that a periodic task ran in the last minute, which shows that beat is running."""
+    """Check that beat is running: a periodic task must have run in the last minute."""
     if system.is_down:
         return
     with redis_client(system.resolved) as client:
