@@ -1,5 +1,5 @@
 """
-The command-line features that add-ons provide: commands, formats, and receivers of changes.
+The command-line features that add-ons provide: commands, formats, and change receivers.
 
 An add-on is a folder in `aragog/addons`. Its `__init__` imports nothing and declares what it
 provides:
@@ -31,11 +31,11 @@ PACKAGE = "aragog.addons"
 class ChangeReceiver(Protocol):
     """
     Another system, such as Kafka, that receives changes. It stores the cursor of the latest change
-    that it received.
+    that it has received.
     """
 
     def position(self) -> str | None:
-        """Return the cursor after the latest change that it received, or None without one."""
+        """Return the cursor after the latest change that was received, or None if there is none."""
 
     def send(self, changes: Sequence[dict[str, Any]], cursor: str) -> None:
         """

@@ -89,7 +89,7 @@ class Instant(click.ParamType):  # type: ignore[type-arg] # generic since click 
 
 class Since(Instant):
     """
-    A time in the past, given as an age such as `1h` (s, m, h, d) or in a form that `Instant`
+    A time in the past, given as an age such as `1h` (s, m, h, d), or in any form that `Instant`
     accepts.
 
     It is converted to ms since the epoch.
@@ -198,7 +198,8 @@ class FieldNames(click.ParamType):  # type: ignore[type-arg] # generic since cli
 
     Args:
         known: reject a name that looks like an extracted field if no extractor produces it and
-            `store.field_formats` does not declare it. For commands that read more than one page.
+            `store.field_formats` does not declare it. Used by commands that read more than one
+            page.
     """
 
     name = "names"

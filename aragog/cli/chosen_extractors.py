@@ -1,4 +1,7 @@
-"""The option `--extractor`: adds functions from Python files to the crawler a command starts."""
+"""
+The option `--extractor`: adds functions from Python files to the crawler that a command
+starts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Finds a command's settings: those of the aragog that runs in its data folder, or its own."""
+"""
+Finds the settings for a command: those of the aragog that runs in the data folder, or its
+own.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ def command_settings() -> Settings:
     """
     Return the settings of the aragog that runs in the data folder, or else this process's settings.
 
-    Prints settings of this command that differ from those in use to standard error, once.
+    Once, prints to standard error which settings of this command differ from those in use.
 
     Raises:
         ConfigError: a setting is invalid.

@@ -83,8 +83,8 @@ def enqueue(source: tuple[str, ...], *, as_json: bool, **arguments: Any) -> None
 
 def summary(counts: Mapping[EnqueueStatus, int]) -> str:
     """
-    Return the number of URLs with each status as text. A rare status is left out if its number is
-    0.
+    Return, as text, the number of URLs with each status. A rare status is left out if no URL has
+    it.
     """
     always_shown = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING, EnqueueStatus.INVALID)
     statuses = [status for status in EnqueueStatus if status in always_shown or counts.get(status)]

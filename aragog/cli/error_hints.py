@@ -1,4 +1,4 @@
-"""Hints for errors of unreachable infrastructure, shown as the second line of the error message."""
+"""Hints for errors from unreachable servers, shown as the second line of the error message."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def remedy(error: Exception) -> str | None:
 
 
 def _is_full(error: Exception) -> bool:
-    """True if the error, or its cause, is a Redis server that has reached its `maxmemory`."""
-    if "redis" not in sys.modules:  # then redis raised no error, and importing it would take 0.1 s
+    """True if the error or its cause comes from a Redis server that has reached its `maxmemory`."""
+    if "redis" not in sys.modules:  # then redis raised no error; importing it takes 0.1 s
         return isinstance(error, BrokerFull)
     from pinlater.redis.errors import caused_by_full_memory  # noqa: PLC0415 - imports redis
 
@@ -64,7 +64,10 @@ def _is_full(error: Exception) -> bool:
 
 
 def _full_redis_hint(settings: Settings) -> str | None:
-    """Return the hint for a full private server. Errors of other servers contain their own."""
+    """
+    Return the hint for a full private server. Errors from other servers contain their own
+    hints.
+    """
     if settings.private_redis:
         return (
             "the private redis-server is full, and nothing was lost: wait until the workers catch "

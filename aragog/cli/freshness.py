@@ -313,8 +313,8 @@ def _due_facts(opened: UrlStore, url: str) -> Iterator[tuple[str, str]]:
 
 def _budget_facts(opened: UrlStore, url: str, state: RefreshState) -> Iterator[tuple[str, str]]:
     """
-    Yield what a crawl budget means for this page, if more URLs of its domain are due than the
-    domain's rate allows.
+    If more URLs of this page's domain are due than the domain's rate allows, yield what its crawl
+    budget means for the page.
     """
     names = {registered_domain(url), host(url)}
     budget = max(opened.schedule.budgets(sorted(names)).values(), key=lambda b: b.price_s)

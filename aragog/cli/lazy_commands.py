@@ -11,11 +11,7 @@ import click
 
 
 class LazyCommand(NamedTuple):
-    """
-    Where a command is defined, and its first help line.
-
-    `--help` therefore imports no command.
-    """
+    """Where a command is defined, and its first help line, so that `--help` imports no command."""
 
     module: str
     attribute: str

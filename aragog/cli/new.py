@@ -149,7 +149,10 @@ def _rows(kind: GuessedKind, pages: Sequence[Document]) -> Iterator[tuple[str, s
 
 
 def _output_args(guess: Guess) -> str:
-    """Return the argument of -O for a first run, with --items for several kinds of items."""
+    """
+    Return the `-O` argument for a first run, with `--items` if there are several kinds of
+    items.
+    """
     names = [kind.name for kind in guess.kinds] or ["pages"]
     return f"{names[0]}.csv" + (f" --items {names[0]}" if len(names) > 1 else "")
 

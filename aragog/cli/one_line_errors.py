@@ -22,8 +22,8 @@ class OneLineErrors(LazyGroup):
     A group of commands that report errors as messages.
 
     `--verbose` adds tracebacks. An interrupted command exits with 130, as in a shell. If a reader
-    such as `head` closes the pipe early, the status is 0, for every command and any amount of
-    output.
+    such as `head` closes the pipe early, the status is 0, no matter which command it is and how
+    much it prints.
     """
 
     def main(self, *arguments: Any, **options: Any) -> NoReturn:
@@ -63,7 +63,7 @@ class OneLineErrors(LazyGroup):
             _print_error(f"{error.object!r} is not valid UTF-8")
             return UNUSABLE
         except SystemExit as error:
-            # On EPIPE from any pipe, click replaces the stream and exits with 1.
+            # If any pipe is closed (EPIPE), click replaces the stream and exits with 1.
             return DONE if sys.stdout is not stdout and _is_closed(stdout) else error.code
         return status if isinstance(status, int) else 0
 
@@ -134,7 +134,7 @@ def _is_closed(stdout: TextIO) -> bool:
 
 
 def _discard_output() -> None:
-    """Discard unwritten output; otherwise Python tries to write it again when it exits."""
+    """Discard unwritten output; otherwise, Python would try to write it again when it exits."""
     try:
         sys.stdout.flush()
     except OSError:

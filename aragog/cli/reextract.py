@@ -32,7 +32,7 @@ from aragog.pages.rules_version import rules_versions
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
 
-# How many URLs a message contains, or a local process handles in one step.
+# Number of URLs in a message, or in one step of a local process.
 BATCH = 25
 
 

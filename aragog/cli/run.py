@@ -33,8 +33,8 @@ from aragog.transfer.rows import EXTENSIONS
 SERVERS_AFTER_S = 10.0
 """
 If a run started the crawler and stops it at the end, it starts Flower and the API only after this
-time. Starting them takes a second of CPU time, which would delay the first pages, and short runs
-end before anybody uses them.
+time. Starting them takes a second of CPU time, which would delay the first pages. Short runs end
+before anybody uses them.
 """
 
 
@@ -130,7 +130,7 @@ def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
     Crawl the demo sites with separate settings, and with free ports if the default ports are in
     use.
 
-    Some of its URLs are supposed to be refused or to fail.
+    Some of the demo's URLs are meant to be refused or to fail.
 
     Raises:
         ConfigError: aragog is already running in the data folder.
@@ -162,8 +162,8 @@ def _run_on_system(crawl: Crawl, *, keep: bool) -> RunResult:
     Crawl with the aragog that is running, or start one. With `keep`, it keeps running afterward.
 
     Raises:
-        SystemExit: a signal stopped the run while URLs waited. The status is 128 plus its number,
-            as in shells.
+        SystemExit: a signal stopped the run while URLs were waiting. The status is 128 plus the
+            signal's number, as in shells.
     """
     settings, console, stopped = crawl.settings, crawl.console, Stopped()
     if running_pid(settings.data_dir.absolute() / "run"):

@@ -1,13 +1,13 @@
 """
 Reports the pages that `aragog run --refresh` found to be new, changed or gone.
 
-It first enqueues the crawl's stored pages that no page links to any more, because only a fetch can
-show that they are gone. The crawl's record contains the time up to which earlier runs have reported
-changes (`told_ms`). All pages that changed after that time are reported.
+It first enqueues those stored pages of the crawl that no page links to any more, because only a
+fetch can show that they are gone. The crawl's record contains the time up to which earlier runs
+have reported changes (`told_ms`). All pages that changed after that time are reported.
 
-A run that is killed does not advance that time, so the next run reports the changes of both. The
-time is advanced after everything was reported, so if the run is killed just before, the changes are
-reported again.
+If a run is killed, it does not advance that time, so the next run reports the changes of both runs.
+The time is advanced after everything was reported, so if the run is killed just before, the changes
+are reported again.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class RunChanges:
         """
         Enqueue the crawl's pages that the run has not reached. Returns how many there are.
 
-        Call this when everything that the run reaches through links is done. It is safe to call it
+        Call this when all URLs that the run reaches through links are done. It is safe to call it
         again: pages that are not done yet are then enqueued a second time, which changes nothing.
-        Pages that were given up are skipped.
+        Pages that aragog no longer retries are skipped.
         """
         urls = (page.url for page in self._pages() if _needs_fetch(page, tracker))
         count = 0
@@ -106,7 +106,7 @@ class RunChanges:
         Print the counts and up to 20 URLs of each kind, and write all changes to a file.
 
         Raises:
-            ConfigError: the file cannot be written.
+            ConfigError: the file is not writable.
         """
         self._until_ms = self._now_ms()
         counts: Counter[PageNews] = Counter()

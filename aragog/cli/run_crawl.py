@@ -60,7 +60,10 @@ class RunResult(NamedTuple):
 
     @property
     def status(self) -> int:
-        """The exit status. It depends on the input and on stops, not on the sites' responses."""
+        """
+        The exit status. It depends on the input and on whether the run was stopped, not on
+        sites' responses.
+        """
         if not sum(self.lines.values()):
             return UNUSABLE
         if not self.finished:
@@ -127,7 +130,10 @@ class Crawl:
     def _enqueue_unlinked(
         self, changes: RunChanges, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
     ) -> int:
-        """Enqueue the crawl's stored pages that the run has not reached; returns their number."""
+        """
+        Enqueue those stored pages of the crawl that the run has not reached; returns their
+        number.
+        """
         if not tracker.is_done or not self.options.reports_changes:
             return 0
         wait = partial(_wait_for_capacity, tick, self.console)
@@ -220,8 +226,8 @@ class Crawl:
 
     def _causes(self, tracker: RunTracker) -> Callable[[], Counter[str]]:
         """
-        Return a function that counts what URLs are waiting for. Without pinlater, it counts
-        nothing.
+        Return a function that counts the URLs that are waiting, by what they are waiting for.
+        Without pinlater, it counts nothing.
         """
         broker = self.settings.resolved().broker
         if kind_of(broker.url) != "pinlater":

@@ -42,7 +42,7 @@ def changes_path(file: str | None, *, refresh: bool) -> Path | None:
 
     Raises:
         UsageError: the run does not refresh pages, so it cannot find changes.
-        ConfigError: the file's folder cannot be written.
+        ConfigError: the file's folder is not writable.
     """
     if file is None:
         return None
@@ -78,7 +78,10 @@ def open_output(
 
 
 def crawl_name(file: str | None, depth: int, include: Sequence[str], exclude: Sequence[str]) -> str:
-    """Return the crawl name for a run with these arguments. A repeated run has the same name."""
+    """
+    Return the crawl name for a run with these arguments. A run with the same arguments has the
+    same name.
+    """
     if file is None:
         return "demo"
     file_path = str(Path(file).absolute()) if file != "-" else file

@@ -104,11 +104,11 @@ class RunOutput:
         settings: the settings of the aragog that fetches the pages.
         items: write rows of items of these kinds; () for all kinds. None: write rows of pages,
             unless `settings` define only kinds of items and no other rules or extractors.
-        append: append the records to the file instead, whatever it contains.
+        append: append the records to the existing file instead, whatever it contains.
 
     Raises:
         BadInput: the file has no known suffix, or its format cannot be appended to.
-        ConfigError: its folder cannot be written, or pyarrow is missing.
+        ConfigError: its folder is not writable, or pyarrow is missing.
         ContentUnavailable: its bucket does not respond.
         Unsupported: main text is requested, and the extra `text` is not installed.
     """
@@ -149,7 +149,7 @@ class RunOutput:
         self.records = 0
         """Number of rows written (pages or items)."""
         self.kept = 0
-        """How many of these rows are pages in the existing file that the run did not reach."""
+        """How many of these rows are pages from the existing file that the run did not reach."""
 
     @property
     def has_items(self) -> bool:
@@ -215,7 +215,10 @@ class RunOutput:
         return f"{count:,} records in {destination}{notes}"
 
     def _reextract_outdated(self, store: UrlStore, file: Path) -> str:
-        """Extract pages again that were read with other rules. Returns a description of this."""
+        """
+        Extract pages again if their fields come from other rules. Returns a description of what
+        was done.
+        """
         if not self._versions.rules.whole:
             return ""
         earlier = (
@@ -261,7 +264,7 @@ class RunOutput:
             yield self._row(store, record)
         written_urls = set(
             self._urls
-        )  # two URLs in the existing file may lead to the same page now
+        )  # two URLs in the existing file may now lead to the same page
         for record in _records(store, others):
             if record.content_key is not None and record.canonical_url not in written_urls:
                 written_urls.add(record.canonical_url)
@@ -359,6 +362,6 @@ def _records(store: UrlStore, urls: Iterable[str]) -> Iterator[Record]:
 
 
 def _text_names(fields: Sequence[str] | None) -> tuple[str, ...]:
-    """Return which of these names are fields with main text. The names may lack their prefix."""
+    """Return which of these names are fields with main text. The names may have no prefix."""
     requested = fields or ()
     return tuple(n for n in FIELDS.values() if n in requested or n.partition(".")[2] in requested)

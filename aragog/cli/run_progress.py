@@ -48,13 +48,14 @@ class Snapshot:
     """Number of URLs that are done but not stored, by outcome."""
     elapsed_s: float
     causes: Counter[str] = field(default_factory=Counter)
-    """What URLs in flight are waiting for. URLs that are not counted here are being processed."""
+    """How many URLs in flight are waiting, by what they are waiting for. The others are being
+    processed."""
     held: int = 0
-    """Number of links that workers hold back until more pages of their kind were fetched."""
+    """Number of links that workers hold back until more pages of their kind have been fetched."""
 
     @property
     def done(self) -> int:
-        """Number of URLs that are stored or given up."""
+        """Number of URLs that are done, stored or not."""
         return self.total - self.in_flight
 
     @property
@@ -132,7 +133,7 @@ def watch(
         causes: returns what URLs are waiting for (`waiting_for`). Called once per second, or for
             each line.
         line_every_s: time between two lines.
-        before_s: how long the run has been watched already.
+        before_s: how long the run had been watched before this call.
     """
     started_s = time.monotonic() - before_s
     snapshots = _poll(tracker, enqueue_again, started_s, tick)
@@ -197,8 +198,8 @@ def waiting_for(admin: Admin, lines: Lines, request_id: str) -> Counter[str]:
     """
     Count the URLs that are waiting for a slot, a retry, robots.txt or a worker.
 
-    URLs that wait in a domain's queue (for a slot, or for a robots.txt that failed) are counted
-    whoever enqueued them. All others are counted only if they have this request id.
+    URLs waiting in a domain's queue (for a slot, or for a robots.txt that failed) are counted no
+    matter who enqueued them. All others are counted only if they have this request id.
 
     If a queue has more than `SAMPLED_MESSAGES` messages, its counts are extrapolated. The result
     is empty if the server does not respond.

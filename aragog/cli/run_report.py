@@ -152,7 +152,7 @@ def settings_to_change(problem: NotStored, settings: Settings) -> str:
 
 
 def _blocking_settings(problem: NotStored, settings: Settings) -> list[str]:
-    """Return the settings that block the URL that was requested last."""
+    """Return the settings that blocked the last requested URL."""
     url = problem.ended_at or problem.url
     match problem.cause:
         case RefusalCause.NO_CONTACT:
@@ -161,7 +161,7 @@ def _blocking_settings(problem: NotStored, settings: Settings) -> list[str]:
             return _operator_setting(url, settings)
         case RefusalCause.URL | RefusalCause.ADDRESS:
             return _ssrf_settings(url, settings)
-        case _:  # the record is from a version that stored no cause
+        case _:  # the record comes from a version that stored no cause
             by_contact = ["fetch.user_agent"] if missing_contact_reason(settings.fetch, url) else []
             return by_contact or _operator_setting(url, settings) or _ssrf_settings(url, settings)
 

@@ -22,20 +22,20 @@ from aragog.urlstore.store import UrlStore
 
 MAX_BYTES = 64 << 20
 MAX_RUNNING = 2 * MAX_PROCESSES
-"""Number of texts whose extraction is started at once, so that each process always has another text
-waiting."""
+"""Number of texts whose extraction may be started ahead, so that each process always has another
+text waiting."""
 
 Fields = Mapping[str, bytes]
 
 
 class RunTexts:
     """
-    Extracts the text of a run's pages. Not thread-safe. Close it, or let it end with the process.
+    Extracts the text of a run's pages. Not thread-safe. Close it, or let it stop with the process.
 
     Args:
         settings: how texts are found, and the limits per page.
         names: which of `page.text` and `page.markdown` to find; if empty, nothing is started.
-        max_bytes: maximum size of the texts that wait for the file to be written.
+        max_bytes: maximum total size of the texts that are waiting for the file to be written.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class RunTexts:
             self._bytes += size
 
     def close(self) -> None:
-        """End the processes and threads."""
+        """Stop the processes and threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._texts.close()
 

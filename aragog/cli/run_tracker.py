@@ -40,17 +40,17 @@ MAX_CHECKED_URLS = 20_000
 """Maximum number of URLs in flight that one call to `update` checks."""
 MAX_CALLS_PER_ROUND = 8
 """
-Number of calls within which every URL in flight is checked, if there are at most
+Every URL in flight is checked within this many calls, unless there are more than
 MAX_CALLS_PER_ROUND * MAX_CHECKED_URLS.
 """
 MIN_DONE_SHARE = 0.1
 """
-If a smaller fraction of the URLs in a slice is done, `update` may stop, because the next slices
-hardly contain more.
+If a smaller fraction of the URLs in a slice is done, `update` may stop, because the next slices are
+unlikely to contain more.
 """
 MAX_PROBLEMS = 1000
 ENQUEUE_SIZE = 1000
-"""Number of URLs that are enqueued again in one call: as many as a message has."""
+"""Number of URLs that are enqueued again in one call: as many as fit in a message."""
 
 
 class FinalState(StrEnum):
@@ -75,11 +75,11 @@ class NotStored(NamedTuple):
     reason: str
     cause: str | None = None
     """
-    What blocked the URL, as a `RefusalCause`. None for other outcomes and for records of old
+    What blocked the URL, as a `RefusalCause`. None for other outcomes and for records from old
     versions.
     """
     ended_at: str | None = None
-    """The URL at which the fetch ended after redirects, or None without a redirect."""
+    """The URL at which the fetch ended after redirects, or None if there was no redirect."""
     is_file: bool = False
     """True if the URL is an item's file."""
 
@@ -107,7 +107,7 @@ class RunTracker:
         store: the store with their outcomes.
         on_stored: called with the canonical URL of each URL that is stored.
         refresh: the run also fetches stored pages again.
-        crawl: the number of the run's crawl; 0 if it has none.
+        crawl: the number of the run's crawl; 0 if the run has no crawl.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class RunTracker:
 
     @property
     def is_done(self) -> bool:
-        """True if every URL is done, and no held link can become a URL of the run any more."""
+        """True if every URL is done, and no held link can still become a URL of the run."""
         return not self.in_flight and not self.held
 
     @property
@@ -244,7 +244,10 @@ class RunTracker:
     def _requeue_options(
         self, url: str, record: Record | None, state: FinalState, depth: int
     ) -> RequeueOptions | None:
-        """Return how to enqueue a URL again that was in flight for another crawl, or None."""
+        """
+        Return the options for enqueuing a URL again that was in flight for another crawl, or
+        None.
+        """
         if record is not None and record.facts.get(FILE):
             return None
         if self._refresh and state is FinalState.ALREADY_STORED:
@@ -301,7 +304,7 @@ class RunTracker:
         return FinalState.NOT_MODIFIED if outcome == OutcomeKind.NOT_MODIFIED else FinalState.STORED
 
     def close(self) -> None:
-        """End the run. It does not wait for links that workers follow after this."""
+        """End the run. It does not wait for links that workers follow from now on."""
         with suppress(*TRANSIENT):
             self._followed.end(self.request_id)
         self._nodes.close()

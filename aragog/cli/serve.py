@@ -139,7 +139,7 @@ def _run_processes(sock: socket.socket, thrifts: list[socket.socket], processes:
     """
     Run several processes on one socket.
 
-    If one ends, all end, and the supervisor restarts them.
+    If one exits, all exit, and the supervisor restarts them.
     """
     command = [sys.executable, "-m", "aragog.cli", "serve", "--fd", str(sock.fileno())]
     listeners_by_process = [thrifts[n : n + 1] for n in range(processes)]
@@ -171,12 +171,12 @@ def _run_processes(sock: socket.socket, thrifts: list[socket.socket], processes:
     for child in children:
         if child.pid != pid:
             child.wait()
-    # While a process starts, it has no handler, so the stop signal just ends it.
+    # While a process starts, it has no handler, so the stop signal just kills it.
     return 0 if requested else os.waitstatus_to_exitcode(status) or 1
 
 
 class TokenScope(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
-    """A token's scope, for the store or for one graph."""
+    """The scope of a token, either for the store or for one graph."""
 
     name = "scope"
 

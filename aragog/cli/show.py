@@ -33,7 +33,7 @@ from aragog.urlstore.store import UrlStore
 
 @contextmanager
 def store() -> Iterator[UrlStore]:
-    """Open the store in the settings."""
+    """Open the store that the settings name."""
     settings = command_settings()
     if settings.store.engine == "sqlite" and not (settings.data_dir / "store").exists():
         raise ConfigError(f"data_dir: nothing is stored in {settings.data_dir.absolute()} yet")
@@ -42,7 +42,7 @@ def store() -> Iterator[UrlStore]:
 
 
 def _check_purpose(opened: UrlStore, url: str, purpose: str | None) -> None:
-    """Exit with the reason if a stored page's site refuses this purpose."""
+    """Exit with the reason if the site of a stored page refuses this purpose."""
     record = opened.get(url, []) if purpose else None
     if purpose and record and (reason := refused_use(record.facts, purpose)):
         echo(one_line(f"aragog: {url} is not for {purpose}: {reason}"), err=True)

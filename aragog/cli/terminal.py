@@ -50,8 +50,8 @@ def printable(text: str) -> str:
 
 def one_line(text: str) -> str:
     """
-    Return the same as `printable`, but on one line, so that untrusted text cannot start a new line
-    of output.
+    Return the result of `printable` on one line, so that untrusted text cannot start a new line of
+    output.
     """
     return _UNSAFE_OR_BREAK.sub(_escape, text)
 

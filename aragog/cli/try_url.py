@@ -123,7 +123,7 @@ class _TriedPage:
     hits: PageHits
     """The values that each rule finds."""
     other_kinds: tuple[str, ...]
-    """This host's kinds of items whose `pages` patterns do not match the URL."""
+    """Kinds of items on this host whose `pages` patterns do not match the URL."""
 
     @classmethod
     def analyze(cls, outcome: Fetched, settings: Settings) -> _TriedPage:
@@ -168,7 +168,7 @@ class _TriedPage:
 
     def items(self) -> dict[str, Any]:
         """
-        Return each kind's items and dropped items, and the URLs of the pages that continue the
+        Return the items and dropped items of each kind, and the URLs of the pages that continue the
         list.
         """
         return {

@@ -133,7 +133,7 @@ def open_log(log: Path, data_dir: Path) -> IO[bytes]:
     Open a log in the data folder for appending, readable only by its owner.
 
     Raises:
-        ConfigError: the folder cannot be written.
+        ConfigError: the folder is not writable.
     """
     try:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -85,8 +85,8 @@ class OutcomeKind(StrEnum):
     @classmethod
     def read(cls, name: str) -> OutcomeKind:
         """
-        Return the outcome with this name. A name from a newer version gives a value that equals
-        none of the members.
+        Return the outcome with this name. For a name from a newer version, this returns a value
+        that equals none of the members.
 
         Raises:
             ValueError: `name` is not an identifier, or is too long.
@@ -124,8 +124,8 @@ class FetchRecord:
     One fetch of a URL. Times are in ms. None means that a value was not measured, or that there was
     no response.
 
-    Messages carry it between stages, the store keeps it with the requested URL, the API returns it,
-    and the crawl log has a column for each scalar value.
+    Messages carry the record between stages, the store keeps it with the requested URL, the API
+    returns it, and the crawl log has a column for each scalar value.
     """
 
     url: str
@@ -154,8 +154,8 @@ class FetchRecord:
     total_ms: float = 0.0
     """Duration of the whole fetch, including redirects and the waits for their slots.
 
-    If the slot of a redirect is more than a second away, the measurement stops: a later job
-    continues the fetch, with a new measurement. Earlier hops keep their own latencies."""
+    If the wait for a redirect's slot exceeds a second, the measurement stops: a later job continues
+    the fetch and measures its own duration. Earlier hops keep their own latencies."""
     address: str | None = None
     """The IP address of the last server."""
     tls: str | None = None
@@ -176,7 +176,8 @@ class FetchRecord:
     (robots.txt line 4, Content-Usage: train-ai=n)`. Empty if it states nothing. None if the fetch
     returned no page."""
     page_preferences: str | None = None
-    """The same from the page's headers and elements. None if no page was read."""
+    """What the page's own headers and elements state, in the same form. None if no page was
+    read."""
     rendering: str | None = None
     """`rendered`, or why the page could not be rendered. None if no browser was used."""
     cause: str | None = None
@@ -306,14 +307,17 @@ class Deferred(FetchRecord):
     outcome: OutcomeKind = OutcomeKind.DEFERRED
     cause: DeferralCause
     retry_at_ms: int | None = None
-    """When to try again: on the limiter's clock for SLOT and VISIT_TIME, on the worker's clock for
-    EGRESS and SIGN_IN."""
+    """When to try again. This is a time of the limiter's clock for SLOT and VISIT_TIME, and of the
+    worker's clock for EGRESS and SIGN_IN."""
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirected(Deferred):
-    """The origin redirected, but the request to `target`, the last redirect's, was not sent."""
+    """
+    The origin redirected, but no request was sent to `target`, the target of the last
+    redirect.
+    """
 
     outcome: OutcomeKind = OutcomeKind.REDIRECTED
     target: str

@@ -11,8 +11,8 @@ receives the parsed page with its Rich Pin, and returns its fields as `Extracted
 
 The prefix of the fields is the function's name, as in `jobs.salary`. Fields are stored as JSON.
 Change events and refresh intervals work as for other fields, and a field that is no longer on the
-page is removed. Functions run in the process that parses pages, and count toward its limits on time
-and memory for a page, so they must not do I/O.
+page is removed. Functions run in the process that parses pages and share its limits on time and
+memory per page, so they must not do I/O.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from aragog.pages.tolerant_xml import TokenKind, TokenReader, decode_text, parse
 from urlspelling import InvalidUrl, normalize
 
 MAX_ELEMENTS = 2_000_000
-"""Twice as many as in a file with 50,000 URLs that have 20 translations each."""
+"""Twice as many as a file needs for 50,000 URLs with 20 translations each."""
 MAX_DEPTH = 100
 # sitemaps.org limits URLs to 2,048 characters. Escaping makes them longer.
 LINE_BYTES = 8192
@@ -45,7 +45,7 @@ _KIND_BY_ROOT = {"urlset": "url", "sitemapindex": "sitemap"}
 # starts.
 _TEXT_ONLY = frozenset({"loc", "lastmod", "changefreq", "priority"})
 _DATES = ("lastmod", "updated", "pubDate", "published", "date")
-# These count only in the same namespace as their entry.
+# These elements count only if they are in the same namespace as their entry.
 _SAME_NAMESPACE_TEXTS = frozenset({"loc", "link", "guid", "content", "id"})
 _LOCATIONS = {
     "url": frozenset({"loc"}),
@@ -85,7 +85,8 @@ class _OpenElement:
     """Namespaces by prefix."""
     base: str
     children: dict[bytes, _OpenElement] = field(default_factory=dict)
-    """Cache of child elements without attributes, by name. Thousands of entries share them."""
+    """Cache of child elements without attributes, by name. Thousands of entries share these
+    elements."""
 
 
 @dataclass(slots=True)
@@ -358,7 +359,7 @@ class _EntryReader:
         """Pass the current entry to the sink."""
         entry, self._entry = self._entry, None
         if entry is not None and (entry.has_alternate or self._tokens.damaged):
-            # A fault must not replace a link's URL with another URL.
+            # An unusable or lost link must not be replaced with another URL of the entry.
             entry.content = None
             entry.guid = entry.guid if entry.kind == "item" else None
         if entry is not None and not self._sink.take(entry.listed()):

@@ -24,9 +24,8 @@ A page stores all items of a kind in one field, `items.cards`, which is JSON:
      "link": "url", "parents": {"category": ["cards", "category"]}, "files": ["image"]}
 
 Keys other than the first three are left out when they are empty. `link` names the field with the
-URL of the item's own page, if items on that page inherit values. Those items list the values that
-they inherit in `parents`. `files` names the fields whose URLs point to files that belong to the
-item.
+URL of the item's own page, if items on that page inherit values. Those items name their inherited
+values in `parents`. `files` names the fields whose URLs point to files that belong to the item.
 """
 
 from __future__ import annotations
@@ -79,8 +78,8 @@ class PageItems:
     link: str = ""
     """The field with the URL of the page whose items inherit values. Empty if none do."""
     parents: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Fields whose values come from the item that links to this page, with that item's kind and
-    field."""
+    """Fields whose values come from the item that links to this page, each with that item's kind
+    and field."""
     files: tuple[str, ...] = ()
     """Fields with the URLs of files that belong to the item."""
 
@@ -277,7 +276,10 @@ class SiteKinds:
         return tuple(dict.fromkeys(field.name for found in kinds for field in found.fields))
 
     def columns_with_files(self, kind: str) -> tuple[str, ...]:
-        """Return the same names, with the column of the stored file after each field of a file."""
+        """
+        Return the same names, and after each field with a file's URL, the column that describes
+        the stored file.
+        """
         kinds = [site_kind.kind for site_kind in self if site_kind.kind.name == kind]
         files = {name for found in kinds for name in found.files}
         groups = ((name, *([file_column(name)] * (name in files))) for name in self.columns(kind))

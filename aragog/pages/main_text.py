@@ -43,7 +43,7 @@ class TextFinder:
     find: Callable[[Document, str], str]
     """Returns a page's text in the given form, or ""."""
     version: str
-    """This changes when the finder may return a different text for the same page."""
+    """Changes whenever the finder may return a different text for the same page."""
 
 
 class TextTooLong(ValueError):

@@ -1,5 +1,5 @@
 """
-What a site states about the permitted uses of its pages, and what follows from it.
+What a site states about the permitted uses of its pages, and what these statements decide.
 
 The purposes are `search`, `ai-input` (a model uses the page for an answer) and `ai-train`. A
 statement allows (y) or refuses (n) one of them and names its source. Other statements, such as a
@@ -60,8 +60,8 @@ def content_usage(text: str, where: str) -> list[UseStatement]:
     """
     Return the statements in a Content-Usage value; empty if it is not a valid dictionary.
 
-    If a label is repeated, its last value counts (RFC 9651). An earlier n counts too, because one n
-    is enough to refuse.
+    If a label is repeated, its last value counts (RFC 9651). An earlier n (refusal) counts too,
+    because one n is enough to refuse.
     """
     try:
         members = dictionary_members(text)

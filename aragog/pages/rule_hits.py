@@ -20,7 +20,7 @@ MAX_COLORED = 2_000
 """Maximum number of highlighted elements on a page."""
 _GOLDEN_ANGLE = 137.508
 _POLICY = "default-src 'none'; img-src * data:; style-src * 'unsafe-inline'; font-src *"
-"""The highlighted page must not run scripts or send data."""
+"""A policy that keeps the highlighted page from running scripts or sending data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ class RuleHit:
     (`items.cards.price`)."""
     rule: str
     hits: int
-    """How many values the rule finds for a page's field, how many elements for a kind of items, or
-    how many items have the field."""
+    """The number of values found for a page's field, of elements found for a kind of items, or of
+    items that have the field."""
     first: Any = None
     """The first value. None if nothing matches, or if the match is an element."""
     within: str | None = None
-    """The CSS selector of the elements that the rule searches, or None for the whole page."""
+    """The CSS selector of the elements in which the rule searches, or None for the whole page."""
 
     @property
     def css(self) -> str | None:

@@ -1,5 +1,5 @@
 """
-The version of the rules and the code that extract a page's fields.
+The version of the rules and code that extract a page's fields.
 
 A page's fields depend on its host's rules in `extract` and on the extractors. Their version is
 stored with the page, as `page.rules_version`, to detect changes. Pages with an earlier version are

@@ -60,7 +60,7 @@ def instant_ms(text: str) -> int | None:
 def _end_ms(when: dt.datetime, *, part_count: int) -> int:
     """
     Return the last millisecond of a date. `part_count` is 1 for a year, 2 for a month, 3 for a day,
-    and more for a time.
+    and higher for a time.
     """
     if part_count > 3:
         return _ms(when)

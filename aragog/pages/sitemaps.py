@@ -47,9 +47,9 @@ class SitemapUrl:
         """
         Return True if the page may have changed after it was last seen.
 
-        A date without a time counts as the start of its day, month or year until that is over, and
-        then as its end, so that a page is fetched at most twice for one date. A time in the future
-        is ignored.
+        A date without a time counts as the start of its day, month or year while that lasts, and as
+        its end afterward. So a page is fetched at most twice for one date. A time in the future is
+        ignored.
         """
         at_ms = self.lastmod_ms
         if self.lastmod_end_ms is not None and self.lastmod_end_ms <= now_ms:
@@ -162,7 +162,7 @@ class Sitemap:
     urls: tuple[SitemapUrl, ...] = ()
     """Pages without duplicates, in file order."""
     children: tuple[SitemapUrl, ...] = ()
-    """The URLs of further sitemaps, if this file is an index."""
+    """The URLs of other sitemaps, if this file is an index."""
     invalid: int = 0
     """Number of entries without a usable URL."""
     complete: bool = True

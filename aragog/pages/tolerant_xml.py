@@ -22,7 +22,7 @@ from html.entities import html5
 from richpins import encodings
 
 TAG_BYTES = 262_144
-"""No sitemap has a longer tag. If a file has one, the rest of it is not read."""
+"""No sitemap has a longer tag. If a file has one, the rest of the file is not read."""
 _PIECE_BYTES = 32_768
 _MAX_DECLARATIONS = 4
 
@@ -169,7 +169,8 @@ class TokenReader:
         return TokenKind.FAULT
 
     def _skip_declaration(self, *, final: bool) -> TokenKind | None:
-        # Each match scans to the end of the buffer, and no valid file has more than one DOCTYPE.
+        # Limit this, because each match scans to the end of the buffer, and no valid file has more
+        # than one DOCTYPE.
         is_within_limit = self._declarations < _MAX_DECLARATIONS
         match = _DECLARATION.match(self._buffer, self._position) if is_within_limit else None
         if (

@@ -32,7 +32,7 @@ _MAX_BYTES = 1 << 29
 _MAX_LINE_BYTES = 64
 DAMAGED_SUFFIX = ".damaged"
 MARKER = "appendonly.written"
-"""A file next to the folder; it exists once a server has written its files."""
+"""A file next to the folder. It exists once a server has written append-only files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class AppendOnlyFiles:
 
     def unlisted(self) -> list[Path]:
         """
-        Return files with data that are missing from the manifest, in order; normally none.
+        Return the files that contain data but are missing from the manifest, sorted; normally none.
 
         A rewrite increments the numbers of base and incremental files by one, so an incremental
         file with a lower number than the current base is left over. An empty file was just being
@@ -105,7 +105,7 @@ class AppendOnlyFiles:
         return len(lines) - len(complete) - (not lines[-1])
 
     def total_bytes(self) -> int:
-        """Return how many bytes `damage` reads at most."""
+        """Return the maximum number of bytes that `damage` reads."""
         return sum(path.stat().st_size for path, *_ in self._files())
 
     def damage(self) -> Damage | None:
@@ -129,8 +129,8 @@ class AppendOnlyFiles:
 
     def problems(self) -> list[str]:
         """
-        Describe data that the server would silently lose if it started, one line each. Reads only
-        file names and the manifest.
+        Describe data that the server would silently lose if it started, one line each. This reads
+        only file names and the manifest.
         """
         if self.are_lost():
             problem = f"{self.folder} has no files, although a server has written jobs there"
@@ -148,13 +148,13 @@ class AppendOnlyFiles:
 
     def repair(self) -> list[str]:
         """
-        Restore all files in the manifest, and remove everything after the first damage; returns
+        List all files in the manifest again, and remove everything after the first damage; returns
         what was done.
 
         Replaced data is kept in the same folder, with the extension `.damaged`. Safe to repeat.
 
         Raises:
-            OSError: the disk is full, or cannot be written.
+            OSError: the disk is full or not writable.
         """
         if self.are_lost():
             return self.problems()

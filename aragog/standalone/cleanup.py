@@ -1,8 +1,8 @@
 """
 Run commands that clean up after a killed child process.
 
-Each command runs in its own process, so the supervisor neither waits for Redis nor fails if Redis
-does.
+Each command runs in its own process, so the supervisor does not wait for Redis, and a failure of
+Redis does not affect it.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ HOSTS = "*.test"
 UNKNOWN_HOSTS, CLOSED_PORT = "*.test.invalid", "127.0.0.1:1"
 """Hosts in the demo's links that do not exist, and the addresses they resolve to."""
 USER_AGENT = "aragog-demo/1.0"
-"""It names no contact, so only the demo sites and other loopback servers are fetched."""
+"""This User-Agent names no contact, so only the demo sites and other loopback servers are
+fetched."""
 BACKLOG = 128
 MARK_FILE = "demo-web"
 _MARK_TEXT = """\

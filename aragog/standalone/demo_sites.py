@@ -1,8 +1,8 @@
 """
 The pages of the demo sites, as host -> path -> response. Pure; generated from word lists.
 
-Host names are reserved names under `.test` (RFC 2606), so they do not resolve; the settings map
-them to loopback.
+The hosts have reserved names under `.test` (RFC 2606), which do not resolve; the settings map them
+to loopback.
 
     www.shop.test       products, JSON-LD with prices; canonical without tracking parameters
     kitchen.test        recipes, microdata

@@ -9,8 +9,8 @@ thread and no connections, so a fork copies nothing that is in use.
 
 A new process becomes a child of the supervisor: the fork server forks a process that forks again
 and exits, and the kernel makes the orphan a child of the supervisor (`adopt_orphans`). The
-supervisor therefore gets exit codes as if it had started the process itself, and no process ends
-when the fork server dies.
+supervisor therefore gets exit codes as if it had started the process itself, and the processes keep
+running if the fork server dies.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def serve(connection: socket.socket) -> list[str]:
     Fork a process for each request. Returns only in the new processes, with their command line.
 
     Raises:
-        SystemExit: in the fork server, when the supervisor has closed its end.
+        SystemExit: in the fork server, when the supervisor has closed its end of the connection.
     """
     supervisor = os.getppid()
     while True:

@@ -1,9 +1,9 @@
 """
-End processes that outlived a killed supervisor, from a list written while they ran.
+Kill processes that outlived a killed supervisor, using a list written while they ran.
 
 An entry has a process id and the process's start time, in kernel ticks, so that another process
-with the same id is never affected. Each child leads its own session, and ending it ends the whole
-session. Nothing is recorded on systems without /proc.
+with the same id is never affected. Each child leads its own session, and the whole session is
+killed. Nothing is recorded on systems without /proc.
 """
 
 from __future__ import annotations

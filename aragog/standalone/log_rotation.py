@@ -2,8 +2,8 @@
 Rotate the logs of a standalone aragog by size.
 
 The processes keep their logs open and append to them, so a log is copied and then truncated, as
-logrotate does with `copytruncate`. Lines written between the two steps are lost: at most a few
-while 50 MB are copied.
+logrotate does with `copytruncate`. Lines written between the two steps are lost; for a log of 50
+MB, these are a few at most.
 """
 
 from __future__ import annotations

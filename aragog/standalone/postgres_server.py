@@ -134,7 +134,8 @@ class PostgresServer(PrivateServer):
         port: also listen on this port of `address`; if None, listen only on the unix socket, which
             cannot collide with other programs.
         address: the address of this machine to listen on if `port` is set.
-        clients: which addresses may connect there without a password, such as "10.0.0.0/24".
+        clients: the addresses that may connect to this port without a password, such as
+            "10.0.0.0/24".
         options: further settings of the server, such as `TEMPORARY_DATA`.
         programs: the PostgreSQL to use; if None, see `find_postgres`.
     """
@@ -270,7 +271,7 @@ class PostgresServer(PrivateServer):
             )
 
     def _restart(self) -> bool:
-        """Retry after a kill, when the old server's last processes may still be exiting."""
+        """Try again after a kill, because the old server's last processes may still be exiting."""
         if self.process is None or self.process.poll() is None:
             return True
         if not any("still in use" in line or "lock file" in line for line in self.last_lines()):

@@ -1,4 +1,4 @@
-"""Start processes with private logs, watch them, and let Linux end them with their parent."""
+"""Start processes with private logs, watch them, and let Linux kill them when their parent dies."""
 
 from __future__ import annotations
 
@@ -68,10 +68,7 @@ class PrivateServer(ABC):
         """Stop the server once all data that it accepted is on disk."""
 
     def kill(self) -> None:
-        """
-        Send SIGKILL, which has the effect of a power failure; the server's own
-        children end later.
-        """
+        """Send SIGKILL, which acts like a power failure; the server's own children exit later."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -201,7 +198,7 @@ def spawn(
         options: options of `subprocess.Popen`.
 
     Raises:
-        OSError: the process cannot be started, or the log cannot be written.
+        OSError: the process cannot be started, or the log is not writable.
     """
     with open(log, "ab", opener=create_private) as output:
         return subprocess.Popen(

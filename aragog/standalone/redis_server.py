@@ -78,7 +78,10 @@ def system_servers(folders: str = SYSTEM_FOLDERS) -> list[ServerProgram]:
 
 @functools.cache
 def program_at(path: Path) -> ServerProgram | None:
-    """Identify a program by the version it prints; None unless it is a working Redis or Valkey."""
+    """
+    Identify a program by the version that it prints. Return None unless it is a working Redis or
+    Valkey.
+    """
     try:
         output = subprocess.run(
             [path, "--version"], capture_output=True, text=True, check=True, timeout=10
@@ -97,8 +100,8 @@ class RedisServer(PrivateServer):
         folder: created if missing; contains socket, log and, if persistent, the append-only files.
         port: listen on this port of 127.0.0.1; if None, on a unix socket, which cannot collide with
             other programs.
-        max_memory_bytes: above this, the server refuses writes and keeps its data; None for no
-            limit.
+        max_memory_bytes: if its data exceeds this, the server refuses writes but deletes nothing;
+            None for no limit.
         persistent: keep append-only files, with an fsync per second; a crash loses at most 1 s.
         socket: the path of the socket; if None, `redis.sock` in the folder.
     """
@@ -144,10 +147,10 @@ class RedisServer(PrivateServer):
 
     def check_files(self) -> None:
         """
-        Check that the server, if started, would read every file that it has written.
+        Check that the server would read every file that it has written, if it were started now.
 
         Raises:
-            ConfigError: it would silently skip some; the message lists them and the remedy.
+            ConfigError: it would silently skip files; the message lists them and the remedy.
         """
         if problems := AppendOnlyFiles(self.folder).problems():
             raise ConfigError(*problems, REPAIR)

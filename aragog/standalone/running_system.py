@@ -37,7 +37,7 @@ def running_for_s(run_dir: Path) -> float | None:
     try:
         return max(0.0, time.time() - (run_dir / RECORD).stat().st_mtime)
     except OSError:
-        return 0.0  # it has just begun to start
+        return 0.0  # the supervisor has just begun to start
 
 
 def stop_running(run_dir: Path, *, timeout_s: float = 120.0) -> bool:
@@ -70,7 +70,7 @@ def record_settings(settings: Settings) -> None:
     Record the settings of the aragog that this process runs.
 
     Raises:
-        ConfigError: the data folder cannot be written.
+        ConfigError: the data folder is not writable.
     """
     path = settings.data_dir.absolute() / "run" / RECORD
     file = settings_file()

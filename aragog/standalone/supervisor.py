@@ -1,12 +1,13 @@
 """
-Supervise the processes of the standalone system: start in order, restart after failures, stop.
+Supervise the processes of the standalone system: start them in order, restart them after failures,
+stop them.
 
-Each data folder has one supervisor, which holds a lock on `run/lock`. Its children end with it even
-after kill -9 (on Linux, through the kernel's parent-death signal). Their work is not lost: the
-redis-server keeps append-only files, and jobs return to the queue when their claims expire. In this
-case children are killed, not asked to stop: a redis-server that shuts down slowly while the next
-one starts would remove the new one's socket. Processes that outlive a dead supervisor, such as
-grandchildren, are listed in `run/children`, and the next supervisor ends them.
+Each data folder has one supervisor, which holds a lock on `run/lock`. Its children die with it,
+even after kill -9 (on Linux, through the kernel's parent-death signal). Their work is not lost: the
+redis-server keeps append-only files, and jobs return to the queue when their claims expire. The
+kernel kills the children instead of asking them to stop: a redis-server that shuts down slowly
+while the next one starts would remove the new one's socket. Processes that outlive a dead
+supervisor, such as grandchildren, are listed in `run/children`, and the next supervisor kills them.
 
 If possible, Python processes are forked from one that has imported their modules (`fork_server`).
 
@@ -50,7 +51,7 @@ MAX_BACKOFF_S = 30.0
 CHILDREN = "children"
 # A process that checks if aragog is running holds the lock for a few microseconds.
 LOCK_ATTEMPTS = 5
-# A state overwrites the last one with the same length, which needs no space on a full disk.
+# All states have the same length, so a new one overwrites the old one even on a full disk.
 STATE_BYTES = 64
 # No other user may read what the children write: pages, jobs, webhook secrets, logs.
 PRIVATE_UMASK = 0o077
@@ -76,7 +77,7 @@ class Child:
     log: Path = field(default_factory=Path)
     stop_signal: signal.Signals = signal.SIGTERM
     after_kill: Callable[[int], Sequence[str]] | None = None
-    """Returns the command to run after a signal killed the process with this id."""
+    """Returns the command to run after a signal has killed the process with this id."""
 
 
 class Supervisor:
@@ -115,7 +116,7 @@ class Supervisor:
         Become the supervisor of the data folder.
 
         Raises:
-            ConfigError: another supervisor runs, or the folder is not writable.
+            ConfigError: another supervisor is running, or the folder is not writable.
         """
         with _writable(self._run_dir.parent):
             for folder in (self._run_dir, self._log_dir):
@@ -137,7 +138,10 @@ class Supervisor:
             self._start_fork_server()
 
     def _start_fork_server(self) -> None:
-        """Start the fork server, even after it was killed; raises OSError as `_spawn` does."""
+        """
+        Start the fork server, or restart it if it was killed; raises OSError as `_spawn`
+        does.
+        """
         last = self._fork_server
         if self._preload and (last is None or (last.process is None and last.has_forked)):
             log = self._log_dir / "fork_server.log"
@@ -159,8 +163,8 @@ class Supervisor:
         Start a child and supervise it from now on.
 
         Raises:
-            ConfigError: the program or its log cannot be opened, or the list of children cannot be
-                written.
+            ConfigError: the program or its log cannot be opened, or the list of children is not
+                writable.
         """
         child.log = self._log_dir / f"{child.name}.log"
         self.children.append(child)
@@ -178,7 +182,7 @@ class Supervisor:
             self._environ,
             child.log,
             umask=PRIVATE_UMASK,
-            start_new_session=True,  # the supervisor handles Ctrl-C, in order
+            start_new_session=True,  # only the supervisor gets Ctrl-C; it stops all in order
             preexec_fn=die_with_parent,  # no threads run here
         )
         child.started_s = time.monotonic()
@@ -217,7 +221,10 @@ class Supervisor:
         return died
 
     def _clean_up(self, child: Child, process: Process) -> None:
-        """End the remaining processes of a killed child's session, then run its command."""
+        """
+        Kill the remaining processes of a killed child's session, then run its `after_kill`
+        command.
+        """
         if child.after_kill is None or (process.returncode or 0) >= 0:
             return
         # A prefork worker's children may still be working on the jobs that the command releases.
@@ -234,7 +241,7 @@ class Supervisor:
 
     def stop(self) -> None:
         """
-        Stop the children group by group, the highest first, then release the data folder.
+        Stop the children group by group, the highest group first, then release the data folder.
 
         Processes that enqueue or serve stop before the workers, and workers before the
         redis-server. All children of a group get SIGTERM first; then this waits for them together.

@@ -5,7 +5,7 @@ and environment.
     redis     the private redis-server (only if redis.url or broker.url is empty)
     postgres  the private PostgreSQL (only if store.engine is postgres and store.dsn is empty)
     fetch, canonicalize, store   Celery workers, one per role
-    upkeep    a worker for maintenance tasks; beat, the scheduler that sends them, is its thread.
+    upkeep    a worker for maintenance tasks; beat, which schedules them, is one of its threads.
               With pinlater, this worker also delivers to webhooks
     webhooks  a worker that delivers to webhooks (only on other brokers)
     render    a worker that renders pages (only if rendering.hosts lists hosts)
@@ -41,8 +41,8 @@ from pinlater.worker_names import worker_name
 
 # Groups of processes (`Child.group`), in the order of their start. They stop in reverse order.
 DATABASE_GROUP, WORKER_GROUP, FRONTEND_GROUP = 0, 1, 2
-# A warm shutdown waits for the current batch: for its slots and the fetch deadline. The rest is a
-# safety margin.
+# A warm shutdown waits for the current batch, which takes the wait for its slots plus the fetch
+# deadline. The rest is a safety margin.
 WORKER_STOP_TIMEOUT_S = 45.0
 FRONTENDS = ("beat", "http", *(["flower"] if has("flower") else []))
 MAX_RESTARTS = 5
@@ -56,8 +56,8 @@ def worker_roles(settings: Settings, *, beat: bool = True) -> dict[str, tuple[st
     """
     Return the worker processes that these settings need, each with its roles.
 
-    An idle process takes 25 MB, so `upkeep` does the work of three processes if its threads can be
-    shared between queues (`aragog.workers.roles`). Without `beat`, no scheduled task is sent.
+    An idle process takes 25 MB, so one process, `upkeep`, does the work of three if its threads can
+    be shared between queues (`aragog.workers.roles`). Without `beat`, no scheduled task is sent.
     """
     names = ["fetch", "upkeep", "canonicalize", "store", "webhooks"]
     names += ["render"] if settings.rendering.hosts else []

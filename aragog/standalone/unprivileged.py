@@ -3,9 +3,9 @@ Run a program that refuses to run as root: `python unprivileged.py FOLDER PROGRA
 
 PostgreSQL is such a program. If an ordinary user starts this process, it is simply replaced by the
 program. If root starts it, it first enters a user namespace in which root has another id: the
-program runs without root's privileges, its files still belong to root, and nothing has to be
-readable by others. If the kernel refuses that (in most containers), it switches to the user who
-owns FOLDER, or to `nobody`. That user then owns the folder, and its group may pass through the
+program runs without root's privileges, but its files still belong to root, and other users need no
+access to them. If the kernel refuses that (in most containers), it switches to the user who owns
+FOLDER, or to `nobody`. That user then owns the folder, and the user's group may pass through the
 parent folder. This module imports nothing from aragog, so it takes 20 ms.
 """
 

@@ -5,7 +5,8 @@ Each page is analyzed like one that was just fetched: fields, links, canonical U
 Nothing is fetched, and no worker has to run. Links are stored but not followed.
 
 Importing twice is safe: a page is written with its capture time and never replaces a newer one. A
-capture dated in the future is reported and not stored, because no real fetch could then replace it.
+capture dated in the future is reported and not stored, because no real fetch could replace it until
+then.
 """
 
 from __future__ import annotations

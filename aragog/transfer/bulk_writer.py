@@ -3,7 +3,7 @@ A bulk writer for imports: writes a batch of records with one multi-get and a fe
 
 Each record has the same effect as `UrlStore.put`: its fields go to its canonical URL with their own
 timestamps. Importing the records twice, or again after an interruption, therefore changes nothing.
-Aliases and links need further calls, one record at a time.
+Aliases and links need additional calls, one record at a time.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class BulkWriter:
         Write all valid records and report the others by number; returns how many were written.
 
         Raises:
-            StoreUnavailable: part of the batch may be written; write it again.
+            StoreUnavailable: part of the batch may have been written; write the batch again.
         """
         now_ms = self._clock.now_ms()
         before = self._store.takedowns.count()
@@ -193,7 +193,10 @@ class BulkWriter:
     def _history_cell(
         self, canonical: str, rows: dict[str, Row], name: str, value: bytes, at_ms: int
     ) -> dict[bytes, bytes]:
-        """Return the history cell of a field with a history. A URL may occur twice in a batch."""
+        """
+        Return the history cell of a field that has a history. A URL may occur twice in a
+        batch.
+        """
         if name not in self._histories:
             return {}
         history = nodes.history_of(rows[canonical], name)
@@ -206,7 +209,10 @@ class BulkWriter:
     def _write_alias_and_links(
         self, number: int, url: str, record: UrlRecord, on_problem: OnProblem
     ) -> int:
-        """Write a record's alias and links. Return 1 for an alias, since it was not counted yet."""
+        """
+        Write a record's alias and links. Return 1 for an alias, because `write` has not counted
+        it yet.
+        """
         try:
             if record.links:
                 self._store.links.add(url, record.links)
@@ -233,7 +239,7 @@ class BulkWriter:
 
 
 def _source_url(record: UrlRecord) -> str | None:
-    """Return the URL that the record's page was fetched from, if the record states it."""
+    """Return the URL from which the record's page was fetched, if the record states it."""
     source = record.facts.get("final_url")
     try:
         return normalize(source) if isinstance(source, str) else None

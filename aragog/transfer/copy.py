@@ -37,8 +37,8 @@ BATCH_ROWS = 1000
 
 OnCopied = Callable[[str, str, int], None]
 """
-Called after each batch with the table's name, the last key in hex, and the number of rows that were
-copied so far.
+Called after each batch with the table's name, the last key in hex, and the number of rows copied so
+far.
 """
 
 
@@ -185,7 +185,7 @@ def _by_time(row: Row) -> dict[int, dict[bytes, bytes]]:
 
 _NAMING = UrlNaming(lambda: True)
 _URLS = {"n": URL, "d": DUE_URL, "h": HOST_URL, "e": ALIAS_URL}
-"""For each table, the column with the URL of one of the row's nodes."""
+"""For each table, the column that contains the URL of one of a row's nodes."""
 
 Rows = Sequence[tuple[bytes, Row]]
 

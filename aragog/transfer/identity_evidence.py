@@ -1,5 +1,6 @@
 """
-Evidence that identifies the page in a record. Exports write it as facts, and imports read it.
+Evidence that identifies the page in a record. Exports write it as facts (metadata of the last
+fetch), and imports read it.
 
 A page becomes an alias of a stored one only if the two pages match. The data for that comparison is
 not in the fields. Without it, an imported page would look as if it had never been fetched, and the

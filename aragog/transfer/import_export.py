@@ -50,12 +50,12 @@ class NodeSelection:
     urls: Iterable[str] | None = None
     """Normalized URLs, such as all URLs of a host. Cannot be combined with `cursor`."""
     cursor: str | None = None
-    """The cursor from an earlier export's report. This export resumes there."""
+    """The cursor from an earlier export's report; this export resumes there."""
     limit: int | None = None
     """The maximum number of records to export."""
     nodes: NodeSource | None = None
-    """Yields the nodes instead of the walk over all nodes. Cannot be combined with `urls` or
-    `cursor`."""
+    """Yields the nodes to export, instead of a walk over all nodes. Cannot be combined with `urls`
+    or `cursor`."""
     crawl: str | None = None
     """Only pages stored for this crawl."""
 
@@ -272,8 +272,8 @@ def _was_fetched(record: UrlRecord, span: SpanMs) -> bool:
 
 def _size_limited_batches(records: Iterable[UrlRecord]) -> Iterator[list[UrlRecord]]:
     """
-    Yield batches of at most `BATCH` records. A batch ends early with the record that makes it
-    larger than `BATCH_BYTES`.
+    Yield batches of at most `BATCH` records. A batch ends early after a record that makes it larger
+    than `BATCH_BYTES`.
     """
     batch: list[UrlRecord] = []
     weight = 0

@@ -1,5 +1,5 @@
 """
-Items as rows of a file: one row per item, with its fields as columns and the page that shows it.
+Items as rows of a file: one row per item, with its fields and the page that shows it as columns.
 
     kind (if there are several), the fields in the settings' order, page_url
 

@@ -49,7 +49,7 @@ class PackExportReport:
     partial: int = 0
     """Packs copied without some of their records."""
     records: int = 0
-    """Number of records in all files that this run wrote."""
+    """Total number of records in the files that this run wrote."""
     problems: int = 0
     """Packs and pages that could not be read."""
 
@@ -71,7 +71,7 @@ def export_packs(
 
     Raises:
         BadInput: the folder contains an export for another purpose.
-        ConfigError: the folder cannot be written.
+        ConfigError: the folder is not writable.
         StoreUnavailable, ContentUnavailable: every pack in the folder is complete.
     """
     _check_purpose(folder, purpose)

@@ -3,8 +3,8 @@ Import and export records as Parquet files, with pyarrow (the `parquet` extra).
 
 An export has a column for each requested field or, if none were requested, for each field whose
 type is known: text, numbers, booleans, dates, lists, maps and structs. Decimals are doubles. The
-column `fields` maps the names of all other fields to their bytes. If a column cannot
-restore a value exactly, `fields` has its bytes too, and an import prefers them. The column of a
+column `fields` maps the names of all other fields to their bytes. If a column cannot restore a
+value exactly, `fields` contains the value's bytes too, and an import prefers them. The column of a
 field whose type is not known contains JSON as text.
 
 An import accepts exports of this and earlier versions (which had no columns for fields), and files
@@ -120,7 +120,7 @@ class ParquetSink:
         fields: the fields that get columns. If None, those whose types are known.
 
     Raises:
-        ConfigError: pyarrow is missing, or the file cannot be written.
+        ConfigError: pyarrow is missing, or the file is not writable.
     """
 
     def __init__(

@@ -4,8 +4,8 @@ it.
 
 Node keys are hashes, so key ranges of equal size contain about the same number of URLs, and the
 position of a key in its range shows the progress. If a store groups pages by host, a host's keys
-form sixteen groups in different places of the key space. Parts divide the keys by place first and
-by host second, so even the pages of one host are spread over up to sixteen parts.
+form sixteen groups, far apart in the key space. Parts divide the keys by group first and by host
+second, so even the pages of one host are spread over up to sixteen parts.
 
 A part gets its final name only when it is complete. To resume an interrupted export, repeat it;
 only the missing parts are then written.
@@ -53,10 +53,10 @@ OnFraction = Callable[[float], None]
 @dataclass(frozen=True, slots=True)
 class Part:
     """
-    Part `number` (from 0) of `count`: a range of keys.
+    Part `number` (from 0) of `count` parts: a range of keys.
 
     If the store groups pages by host, keys are ordered with the two nibbles of their first byte
-    swapped: first by the place within the host, then by the host.
+    swapped: first by the group within the host, then by the host.
     """
 
     number: int
@@ -119,7 +119,7 @@ class PartOptions:
     """The format and contents of an export."""
 
     format: str = "jsonl.zst"
-    """One of FORMATS. `warc` writes page content, one folder of files per part."""
+    """One of FORMATS. For `warc`, each part is a folder of files with page content."""
     fields: Sequence[str] | None = None
     links: bool = False
     types: TypedFields = field(default_factory=TypedFields)
@@ -220,8 +220,8 @@ def export_part(
     """
     Write one part into `folder`; returns how many records it has, or None if it already exists.
 
-    This is safe to repeat, and to run in parallel with other parts. If two processes write the same
-    part, each writes a temporary file, and the one that finishes last is kept.
+    This is safe to repeat, and to run in parallel with the export of other parts. If two processes
+    write the same part, each writes a temporary file, and the one that finishes last is kept.
 
     Raises:
         BadInput: an unknown format.

@@ -1,8 +1,8 @@
 """
 Export plain rows: a URL, its canonical URL, its fetch time, and a value for each field.
 
-Such a file is for programs that read tables. It has no field timestamps, provenance, links or
-facts, and it cannot be imported. To copy a store, use JSON Lines or Parquet.
+Such a file is for programs that read tables. It has no field timestamps, provenance, links or facts
+(metadata of the last fetch), and it cannot be imported. To copy a store, use JSON Lines or Parquet.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class RowSink:
         fields: the fields to write as columns, in order. If None, all fields of the records.
 
     Raises:
-        ConfigError: the folder cannot be written.
+        ConfigError: the folder is not writable.
     """
 
     def __init__(self, path: Path, types: TypedFields, fields: Sequence[str] | None = None) -> None:

@@ -20,7 +20,7 @@ _NAME = re.compile(r"s3://([^/]+)/(.+[^/])")
 
 class S3File:
     """
-    One object, and other objects with the same key prefix.
+    One object, and access to the objects next to it, which have the same key prefix.
 
     Args:
         name: `s3://BUCKET/KEY`.

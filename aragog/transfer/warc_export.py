@@ -57,11 +57,11 @@ TITLE = nodes.field_column("page.title")
 COLUMNS = (nodes.URL, nodes.CANONICAL, nodes.SENTINEL, TITLE, *nodes.CONTENT, *RESPONSE)
 
 OnPage = Callable[[str, str, Row], None]
-"""Called with the URL, date and node of each HTML page written."""
+"""Called with the URL, date and node of each HTML page that was written."""
 
 
 class _FirstRecord(NamedTuple):
-    """The record that a payload was first written in."""
+    """The record in which a payload was first written."""
 
     url: str
     date: str
@@ -114,7 +114,7 @@ def export_warc(
     (`next_file`) as `first_file`.
 
     Raises:
-        ConfigError: a file cannot be written.
+        ConfigError: a file is not writable.
         StoreUnavailable, ContentUnavailable: the files contain complete records only.
     """
     problems, urls = 0, Nodes(zen)

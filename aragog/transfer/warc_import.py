@@ -2,7 +2,7 @@
 Read the pages of WARC files (ISO 28500), compressed or not.
 
 A `response` with a success status and a body is a page, and so is a `resource` with an HTTP URL.
-Other records are skipped: requests, metadata, redirects, errors, and revisits (their body is in
+Other records are skipped: requests, metadata, redirects, errors, and revisits (whose body is in
 another record). Bodies are decoded like those of fetches. Memory is bounded by one page.
 
 Data that cannot be read as a record is reported, and reading continues at the next line that starts

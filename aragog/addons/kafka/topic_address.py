@@ -39,7 +39,7 @@ class TopicAddress:
     name: str = ""
     """The name under which a position is stored; empty for the default."""
     config: str = ""
-    """A file with further client settings; empty for none."""
+    """A file with additional client settings; empty for none."""
 
     @classmethod
     def parse(cls, text: str) -> TopicAddress:

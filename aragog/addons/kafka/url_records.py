@@ -79,7 +79,7 @@ def _url_from_object(members: Mapping[str, Any], defaults: EnqueueArguments) -> 
 def group_by_arguments(
     records: Sequence[TopicUrl],
 ) -> list[tuple[EnqueueArguments, list[TopicUrl]]]:
-    """Group records by equal options, in order of first occurrence."""
+    """Group records that have the same options, in the order of each group's first record."""
     groups: list[tuple[EnqueueArguments, list[TopicUrl]]] = []
     for record in records:
         for arguments, group in groups:

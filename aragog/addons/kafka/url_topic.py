@@ -8,7 +8,7 @@ its page has been stored since, it is not fetched again, unless `refresh` was re
 While URLs are not accepted (memory is nearly full, a server is unreachable, `max_in_flight` is
 reached), the partitions are paused and the batch is kept. The consumer stays in its group, no
 matter how long that takes. If a partition is assigned to another member in the meantime, this
-process drops its records and the other member reads them.
+process drops the partition's records and the other member reads them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DEFAULT_SETTINGS = {
     "partition.assignment.strategy": "cooperative-sticky",
     "log_level": 0,
 }
-# A crawl that has reached its limit refuses all further URLs, so that is reported once.
+# A crawl that has reached its limit refuses all other URLs, so this is reported only once.
 _REPORTED = frozenset({EnqueueStatus.INVALID, EnqueueStatus.TAKEN_DOWN, EnqueueStatus.OUT_OF_SCOPE})
 _POLL_TIMEOUT_S = 0.2
 _RETRY_DELAY_S = 1.0
@@ -235,7 +235,7 @@ class UrlTopic:
         self._pending = messages
 
     def _wait_for_capacity(self) -> None:
-        """Stay active in the group, and retry the kept records after a while."""
+        """Remain an active member of the group, and retry the kept records after a while."""
         records = self._records(self._consumer.consume(1, _POLL_TIMEOUT_S))
         self._pending.extend(records)  # fetched before the partitions were paused
         if not self._pending:  # the partitions were assigned to another member

@@ -49,7 +49,7 @@ class TokenClients:
         Yield the client for a token.
 
         Raises:
-            AccessDenied: the server does not know the token; its client is not kept.
+            AccessDenied: the server does not know the token. The token's client is not kept.
             ConfigError: the token is malformed.
             TransientError: the server does not respond.
         """

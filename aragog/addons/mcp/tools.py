@@ -49,7 +49,7 @@ ClientFor = Callable[["ServerRequestContext[Any]"], AbstractContextManager[Clien
 
 
 def tools(scopes: Collection[str]) -> dict[str, Operation[Any, Any]]:
-    """Return, by name, the tools that need one of these scopes or no scope."""
+    """Return tools by name: those that need no scope, and those that need one of these scopes."""
     return {
         name: operation
         for name, operation in OPERATIONS.items()
@@ -66,7 +66,7 @@ def mcp_server(
     Args:
         client_for: returns a context manager with a request's client, entered in the call's thread.
         formats: the formats of fields.
-        scopes: selects which tools are offered. The token determines what they may do.
+        scopes: selects which tools are offered. A request's token determines what they may do.
     """
     tools_by_name = tools(scopes)
     tool_list = types.ListToolsResult(

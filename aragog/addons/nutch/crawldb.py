@@ -32,7 +32,7 @@ MAX_VALUES = 100
 """Maximum number of lines kept per entry; Nutch writes eleven."""
 
 Entry = tuple[int, str, Mapping[str, str]]
-"""The number of an entry's first line, the entry's URL, and its values or a `problem`."""
+"""The number of an entry's first line, the entry's URL, and the entry's values or a `problem`."""
 
 
 def is_csv(first_line: str) -> bool:

@@ -1,6 +1,6 @@
 """
 Estimate the resources that a crawl of a given size needs: machines, processes, Redis, HBase or
-PostgreSQL, and S3. They are computed from measured costs and prices (`costs.toml`).
+PostgreSQL, and S3. The estimates come from measured costs and list prices (`costs.toml`).
 
 The result is an order of magnitude, not a promise.
 """
@@ -139,7 +139,7 @@ def _domain_limits(load: CrawlLoad) -> tuple[Limit, ...]:
 
 
 def _schedule_limits(load: CrawlLoad) -> tuple[Limit, ...]:
-    """Return the load of the periodic tasks. Each kind of task runs only once at a time."""
+    """Return the load of the periodic tasks. Only one task of each kind runs at a time."""
     robots = load.robots_s / load.cost("robots_refreshes")
     limits = [Limit("the task that refreshes robots.txt", robots, _task(robots))]
     if load.refreshes_s:

@@ -30,12 +30,12 @@ class Cost(NamedTuple):
     or an empty string.
     """
     needs: str = ""
-    """What `check` needs in addition to the project. A check that needs something only runs if it
-    is selected."""
+    """What `check` needs in addition to the project. If this is not empty, the check runs only if
+    it is selected."""
     scale: str = ""
     """
     How the figure depends on the CPU time of the reference work: a `time` grows with it, and a
-    `rate` shrinks. If this is empty, the figure is the same on every machine.
+    `rate` shrinks as it grows. If this is empty, the figure is the same on every machine.
     """
 
 

@@ -22,7 +22,7 @@ MAX_SESSIONS, SESSION_S = 250, 3_600.0
 
 @dataclass(frozen=True, slots=True)
 class ConnectionShares:
-    """How often a fetch opens a connection, does a full TLS handshake, or looks up a name."""
+    """How often fetches open a connection, do a full TLS handshake, or look up a name."""
 
     opened: float
     """Fraction of fetches that open a connection."""
@@ -75,8 +75,8 @@ class CrawlLoad:
     @property
     def written_pages_s(self) -> float:
         """
-        Page writes per second, counted in new pages. Writing an unchanged page costs a fraction of
-        a new one.
+        Page writes per second, as an equivalent number of new pages. Writing an unchanged page
+        costs a fraction of that.
         """
         unchanged_s = self.fetches_s - self.changed_s
         return self.changed_s + unchanged_s * self.cost("store_unchanged")

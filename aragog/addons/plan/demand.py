@@ -68,7 +68,7 @@ class Demand:
     content: Literal["packs", "objects"] = "packs"
     """How content is stored (`content.layout`)."""
     content_reads: float = 0.1
-    """How often content is read within `days`, as a fraction of `urls`."""
+    """Number of content reads within `days`, as a fraction of `urls`."""
 
     @property
     def all_hosts(self) -> float:
@@ -96,7 +96,7 @@ class Need(NamedTuple):
     amount: float
     unit: str
     reason: str
-    """How the amount results from the crawl. The key in JSON is `because`."""
+    """Why the crawl needs this amount. The key in JSON is `because`."""
 
 
 class Limit(NamedTuple):

@@ -23,7 +23,8 @@ class RedisNeeds:
         self._shared_cores = load.fetches_s * cost("redis_shared") / 1000
         self._slot_bytes = demand.domains * cost("active_domain")
         self._rules_bytes = demand.all_hosts * cost("robots_rules")
-        # If jobs are stored elsewhere, Redis only holds a URL's entry in the in-flight set.
+        # If jobs are stored elsewhere, all that Redis holds for a URL is its entry in the in-flight
+        # set.
         bytes_per_url = cost("in_flight_url") if demand.jobs == "postgres" else cost("waiting_url")
         self._queue_bytes = demand.waiting_urls * bytes_per_url
 
@@ -124,7 +125,7 @@ class RedisNeeds:
         return Limit(name, load, remedy if load > 1 else self._enough(load, 1.0))
 
     def _enough(self, load: float, max_load: float | None = None, unit: str = "fetches/s") -> str:
-        """Return how much load the capacity is enough for; empty if it is already overloaded."""
+        """Describe how much load the capacity can take; empty if it is already overloaded."""
         max_load = self._demand.utilization if max_load is None else max_load
         if load > max_load:
             return ""
@@ -137,10 +138,7 @@ class RedisNeeds:
 
 
 def up_to(amount: float, load: float, max_load: float = 1.0) -> str:
-    """
-    Return how much of `amount` is possible until the load is `max_load`, with two significant
-    digits.
-    """
+    """Return, with two significant digits, the amount at which the load reaches `max_load`."""
     if not load:
         return "any number of"
     value = amount * max_load / load
@@ -149,8 +147,8 @@ def up_to(amount: float, load: float, max_load: float = 1.0) -> str:
 
 def compaction_limit(load: CrawlLoad) -> Limit:
     """
-    Return the load on link compaction. The figure `compactors` in the costs is how many compactors
-    run at the same time.
+    Return the load on link compaction. The costs contain the number of compactors that run at the
+    same time, as `compactors`.
     """
     demand, concurrent = load.demand, load.cost("compactors")
     cores = load.compaction_cores

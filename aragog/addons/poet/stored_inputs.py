@@ -47,8 +47,8 @@ class PageObject:
         name: `package.module:Class`; modules in the current folder are found too.
 
     Raises:
-        ConfigError: there is no such class, it is not a page object, or it requires an input that a
-            stored page does not have, such as an HTTP client.
+        ConfigError: there is no such class, it is not a page object, or it requires an input that
+            stored pages cannot provide, such as an HTTP client.
     """
 
     def __init__(self, name: str) -> None:
@@ -73,8 +73,8 @@ class PageObject:
 
     def applies_to(self, url: str) -> bool:
         """
-        True if the class's `handle_urls` match the URL, or if it has none and so applies to all
-        pages.
+        True if the class's `handle_urls` patterns match the URL, or if the class has none and so
+        applies to all pages.
         """
         return self._matcher is None or self._matcher.match(url) is not None
 

@@ -31,10 +31,10 @@ class AragogAddon:
     Commands that run no crawl (`scrapy shell`, `parse`, `fetch`) only get the download handlers.
 
     A project's own settings take precedence. The download handler obeys robots.txt, even for
-    redirects and images, so Scrapy's own middleware is turned off and does not request it again. If
-    a project has another handler, such as a browser's, that middleware stays on. AutoThrottle is
-    turned off, because its delays would add to the wait for a slot (a domain's turn for a request).
-    Settings and request values without an effect are logged.
+    redirects and images, so Scrapy's own middleware for robots.txt is turned off and does not
+    request it again. If a project has another handler, such as a browser's, that middleware stays
+    on. AutoThrottle is turned off, because its delays would add to the wait for a slot (a domain's
+    turn for a request). Settings and request values without an effect are logged.
     """
 
     def __init__(self, crawler: Crawler | None = None) -> None:

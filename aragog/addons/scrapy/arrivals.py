@@ -1,4 +1,7 @@
-"""Check requests from other processes that Scrapy's own downloader would send unchecked."""
+"""
+Check requests from other processes, because Scrapy's own downloader would send them
+unchecked.
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from aragog.settings.in_use import process_settings
 CRAWL = "ARAGOG_CRAWL"
 """The Scrapy setting with the crawl's name."""
 RESTART = "ARAGOG_CRAWL_RESTART"
-"""The Scrapy setting that restarts the crawl and makes it forget seen and queued requests."""
+"""The Scrapy setting that restarts the crawl and makes it forget the seen and queued requests."""
 
 
 class SpiderCrawl:
@@ -45,8 +45,8 @@ class SpiderCrawl:
         self.name = str(name or crawler.spidercls.name)
         self.slots: MutableMapping[Request, Slot] = WeakKeyDictionary()
         """
-        Slots of requests that the scheduler has passed on and that have not reached the download
-        handler yet.
+        Slots of requests that the scheduler has passed on but the download handler has not received
+        yet.
         """
 
     @cached_property

@@ -52,7 +52,7 @@ class PoliteDownloadHandler:
     Downloads in threads, `CONCURRENT_REQUESTS` at once.
 
     Args:
-        crawl: has the fetcher.
+        crawl: provides the fetcher.
         threads: maximum number of concurrent requests.
         wait_s: how long a request may wait for robots.txt, a slot, and an unresponsive Redis
             (`DOWNLOAD_TIMEOUT`).
@@ -91,7 +91,7 @@ class PoliteDownloadHandler:
             IgnoreRequest: the URL may not be fetched; or Redis did not respond in time or the
                 process is stopping, and the request will run again from the queue.
             DownloadFailedError: Redis did not respond in time, and the request is not from the
-                shared queue, so Scrapy may retry it. Further errors are those of `build_response`.
+                shared queue, so Scrapy may retry it. `build_response` may raise other errors.
         """
         slot = self._crawl.slots.pop(request, None)
         if reason := unsupported_reason(request, self._routes):
@@ -191,10 +191,7 @@ def log_refusal(request: Request, outcome: Outcome, settings: FetchSettings) -> 
 
 
 def _remedy(outcome: Blocked, settings: FetchSettings) -> str:
-    """
-    Return the network setting that would help. Messages with other reasons already name their
-    setting.
-    """
+    """Return the network setting that would help. Other messages already name their setting."""
     if outcome.cause not in (RefusalCause.URL, RefusalCause.ADDRESS):
         return ""
     port = urlsplit(outcome.url).port

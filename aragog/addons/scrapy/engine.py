@@ -28,7 +28,7 @@ def current_scheduler(crawler: Crawler) -> Any:
 
 
 def wake_engine(crawler: Crawler) -> None:
-    """Make the engine soon ask the scheduler for requests. Call this in the event loop's thread."""
+    """Make the engine ask the scheduler for requests soon. Call this in the event loop's thread."""
     slot = _slot(crawler)
     if slot is not None and slot.closing is None:
         slot.nextcall.schedule()

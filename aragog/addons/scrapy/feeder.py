@@ -1,6 +1,6 @@
 """
-A thread in a spider process that claims requests and reserves slots, their domains' turns, for
-them.
+A thread in a spider process that claims requests and reserves slots for them. A slot is a domain's
+turn for a request.
 
 Because of this thread, Scrapy's event loop never waits for Redis when it needs the next request.
 """
@@ -38,7 +38,7 @@ class Feeder(threading.Thread):
         queue: the crawl's queue of requests.
         lines: holds the requests that this process has claimed.
         state: the crawl's state.
-        spider: has the callbacks.
+        spider: its methods are the callbacks.
         check: checks incoming requests.
         max_held: maximum number of requests that the process may hold.
         free_count: returns how many more requests the engine could start now.

@@ -147,8 +147,8 @@ def value_json(value: Any) -> bytes:
 
     Raises:
         ValueError: JSON cannot represent the value: bytes, NaN and infinity, numbers above 64
-            bits, lone surrogates in text, more than 254 levels, and objects such as a `Selector`,
-            since their text describes the object instead of the page.
+            bits, lone surrogates in text, more than 254 levels, or an object such as a `Selector`,
+            whose text describes the object instead of the page.
     """
     try:
         return _dumps(_plain(value))

@@ -47,7 +47,7 @@ def join_crawl(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> Non
 
 
 def check_owner(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> None:
-    """Raise the error that `join_crawl` would raise now, but do not join."""
+    """Raise the error that `join_crawl` would raise now, without joining."""
     _join(crawler, crawl, queue.unfinished(), check_only=True)
 
 

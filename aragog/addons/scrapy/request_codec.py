@@ -35,7 +35,7 @@ from aragog.errors import InvalidMessage
 
 VERSION = 1
 SETTING = "ARAGOG_REQUEST_CLASSES"
-"""The Scrapy setting with further request and item classes, by their full names."""
+"""The Scrapy setting that lists additional request and item classes by their full names."""
 _SCHEMES = ("http://", "https://")
 _SCRAPY_CLASSES: dict[str, type[Request]] = {
     f"{kind.__module__}.{kind.__qualname__}": kind
@@ -47,11 +47,12 @@ _SETS: dict[type, str] = {set: "!set", frozenset: "!frozenset"}
 
 def to_json(request: Request, spider: Spider, meta: Mapping[str, Any] | None = None) -> bytes:
     """
-    Return the request as JSON, after rebuilding it here to prove that another process can do so.
+    Return the request as JSON. First rebuild it here, to check that another process can rebuild it
+    too.
 
     Args:
         request: the request to send.
-        spider: has its callbacks.
+        spider: its methods are the request's callbacks.
         meta: added to the request's own `meta`.
 
     Raises:

@@ -62,8 +62,8 @@ class RequestQueue:
         self.name = f"scrapy.{crawl}"
         self.decline_delay_ms = DECLINE_DELAY_MS
         """
-        How long a request that this process could not run is delayed, so that other processes can
-        try it.
+        How long to delay a request that this process could not run, so that other processes can try
+        it.
         """
         self._clock = clock or SystemClock()
         cluster = Cluster(connect_shards((*shard_urls(broker.url), *broker.shards)))
@@ -162,7 +162,7 @@ class RequestQueue:
         self._claims.ack(tag)
 
     def put_back(self, tag: str, delay_ms: int) -> None:
-        """Give a request that was not started back to the queue. The attempt does not count."""
+        """Put an unstarted request back into the queue. The attempt does not count."""
         self._end(tag, Disposition("release", delay_ms))
 
     def retry(self, tag: str, problem: str) -> None:

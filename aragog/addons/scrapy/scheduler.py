@@ -67,11 +67,11 @@ class SpiderScheduler(BaseScheduler):
         self._dupefilter = dupefilter
         self._concurrency = crawler.settings.getint("CONCURRENT_REQUESTS") or UNLIMITED
         self._handed_out: dict[Request, str | None] = {}
-        """Requests that the engine has, each with the tag of its claim."""
+        """Requests that the engine has, each with the tag that identifies its claim."""
         self._to_rerun: dict[Request, str | None] = {}
         """
-        Those requests in `_handed_out` that must run again, each with the reason, or None if it was
-        not sent.
+        Those requests in `_handed_out` that must run again, each with the reason, or with None if
+        the request was not sent.
         """
         self._local_count = 0
         """Number of queued requests that must stay in this process."""

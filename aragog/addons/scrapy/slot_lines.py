@@ -30,10 +30,11 @@ MIN_PER_DOMAIN, MAX_PER_DOMAIN = 16, 48
 """How many of a domain's requests a process holds: enough for `MAX_HELD_S`, within these bounds."""
 MAX_HELD_S = 2.0
 MAX_WAIT_S = 10.0
-"""No request is held longer than this for a domain without a slot (a pause, a stop)."""
+"""No request is held longer than this for a domain without a slot (such as a paused or stopped
+one)."""
 MAX_DELAY_S = 300.0
-"""A request returns after this time even if its turn comes later, because the rate may have
-changed."""
+"""A request returns from the queue after this time even if its turn comes later, because the
+domain's rate may have changed."""
 LOG_WAIT_S = 5.0
 """
 A wait that exceeds the domain's interval by this much is logged, because the domain is then paused
@@ -170,7 +171,10 @@ class SlotLines:
 
     @property
     def next_retry_s(self) -> float:
-        """When a line may have a slot, in monotonic seconds; infinity if no request is waiting."""
+        """
+        When a line may next have a slot, in monotonic seconds; infinity if no request is
+        waiting.
+        """
         if self._without_domain:
             return 0.0
         retry_times_s = (line.retry_at_s for line in self._lines.values() if line.waiting)
@@ -186,7 +190,10 @@ class SlotLines:
 
 
 def _log_wait(line: _Line, held: HeldRequest, search: SlotSearch) -> None:
-    """Log once if a domain has had no slot for a long time, until it has one again."""
+    """
+    If a domain has had no slot for a long time, log this, but only once until it has one
+    again.
+    """
     wait_s = search.wait_ms / 1000
     if line.wait_logged or wait_s <= search.interval_s + LOG_WAIT_S:
         return
@@ -206,8 +213,7 @@ def _surplus(line: _Line, now_s: float, processes: int) -> Iterator[tuple[HeldRe
         max_held = 0
     if len(line.waiting) <= max_held:
         return
-    # The first requests return to the process while half of the line is left, so that no slot stays
-    # unused.
+    # The first requests return to the process while half of its line is left, so no slot is unused.
     line.turn_s = max(line.turn_s, now_s + max(0.0, wait_s) + max_held / 2 * interval_s)
     kept: deque[HeldRequest] = deque()
     for position, held in enumerate(line.waiting):

@@ -64,8 +64,8 @@ def comparable_arguments(crawler: Crawler) -> Mapping[str, Any]:
 
 def spider_description(crawler: Crawler) -> str:
     """
-    Return the spider's class and arguments as `<digest> <text>`. Other classes or arguments give
-    another result.
+    Return the spider's class and arguments as `<digest> <text>`. The result differs for other
+    classes or arguments.
 
     If JSON cannot represent a value, only its type is compared. The text has at most 200 characters
     of the arguments.

@@ -51,8 +51,7 @@ class StoredPages:
 
     def retrieve_response(self, spider: Spider, request: Request) -> Response | None:  # noqa: ARG002
         """
-        Return the stored page. Returns None if it is absent or too old, or if the request is not a
-        GET.
+        Return the stored page, or None if it is missing or too old, or if the request is not a GET.
 
         Raises:
             TransientError, CorruptContent: the page could not be read; Scrapy logs this and sends

@@ -26,7 +26,8 @@ _ENVIRONMENT = (
 
 def unsupported_reason(request: Request, routes: NamedRoutes) -> str | None:
     """
-    Return what is not supported in a request, as a message, or None if it can be sent.
+    Return a message about what the fetcher does not support in a request, or None if it can be
+    sent.
 
     Args:
         request: Scrapy's request.
@@ -37,7 +38,7 @@ def unsupported_reason(request: Request, routes: NamedRoutes) -> str | None:
     proxy = request.meta.get("proxy")
     if not proxy:
         return None
-    # Sent from an address that the spider did not choose, the request may reveal this machine's.
+    # If the request used an address that the spider did not choose, it could reveal this machine's.
     if request.meta.get(FROM_ENVIRONMENT):
         return None if routes.has_default_proxy else _ENVIRONMENT
     return None if routes.route(proxy) is not None else _META
@@ -48,7 +49,8 @@ class NamedRoutes:
     The egress routes that `request.meta["proxy"]` may name.
 
     Args:
-        egress: the routes. A request gives a route's name, or the proxy address of only one route.
+        egress: the routes. A request gives a route's name, or a proxy address that only one route
+            has.
         own_proxy: `fetch.proxy`; empty if not set.
     """
 

@@ -142,7 +142,10 @@ class UnusedValues:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Create the middleware. It ignores the values that Scrapy's own middlewares set."""
+        """
+        Create the middleware. It does not warn about values that Scrapy's own middlewares
+        set.
+        """
         settings = crawler.settings
         return cls(settings.get("USER_AGENT") or "", settings.getfloat("DOWNLOAD_TIMEOUT"))
 

@@ -44,8 +44,8 @@ class TableState:
     """The takedown counter that the table reflects."""
     buckets: int
     fields: tuple[str, ...]
-    """The fields that are columns. In a table of items, an empty list means all fields of the
-    kind."""
+    """The fields that are columns. In a table of items, an empty list means all fields that this
+    kind of item has."""
     purpose: str | None = None
     items: str | None = None
     """The kind of items in the rows; None for pages."""
@@ -160,7 +160,7 @@ class DeltaFiles:
 
     def merge(self, rows: Any, state: TableState, key: str) -> None:
         """
-        Write and delete rows, which the column `key` identifies, in one commit with the state.
+        Write and delete rows in one commit with the state. The column `key` identifies the rows.
 
         Raises:
             ServiceUnavailable: another process committed first, or S3 does not respond; nothing was
@@ -190,7 +190,7 @@ class DeltaFiles:
             )
 
     def advance(self, state: TableState) -> None:
-        """Commit a new state without rows, when the feed had no changes for this table."""
+        """Commit a new state without rows, for when the feed has no changes for this table."""
         table = self._require_table()
         with self._errors():
             table.create_write_transaction(
@@ -213,7 +213,7 @@ class DeltaFiles:
                 yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
     def row_count(self) -> int:
-        """Return the number of rows, as the log states it."""
+        """Return the number of rows according to the transaction log."""
         with self._errors():
             return int(self._require_table().count())
 
@@ -309,7 +309,7 @@ def _configuration(keep_h: int) -> Mapping[str, str]:
     """
     Return the table's configuration.
 
-    Statistics are off, so the log contains no values of pages.
+    Statistics are off, so no page data ends up in the log.
     """
     interval = f"interval {max(keep_h, 1)} hours"
     return {

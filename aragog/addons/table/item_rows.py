@@ -32,7 +32,7 @@ _READ_BATCH_SIZE = 500
 
 
 class _KnownRow(NamedTuple):
-    """An item's state as its row in the table shows it."""
+    """The state of an item according to its row in the table."""
 
     item_id: str
     site: str
@@ -52,7 +52,8 @@ class ItemTableRows:
     The rows of a table of items.
 
     An item with a key has one row, with the values from the most recently fetched page that the
-    table may show. An item without a key has a row that its page and its position there identify.
+    table may show. An item without a key has a row that is identified by its page and its position
+    on the page.
 
     Args:
         store: contains the pages.
@@ -106,7 +107,8 @@ class ItemTableRows:
         """
         Return the current rows of all items that these pages have, or had at the last merge.
 
-        An item that left its page is taken from another page, or deleted from the table.
+        If an item is no longer on its page, its row is taken from another page or deleted from the
+        table.
         """
         changed = self._add_related_pages(urls)
         known = self._known_rows(changed, takedown_check(self._store) if taken_down else None)

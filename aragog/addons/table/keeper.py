@@ -23,7 +23,8 @@ from aragog.urlstore.store import UrlStore
 
 _BATCH_SIZE = 500
 _ADVANCE_INTERVAL_MS = 3_600_000
-"""If a table has no changes, its cursor is committed again when it is older than this."""
+"""If a table has no changes, its cursor is committed again once the last commit is older than
+this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,7 @@ class Round:
     deleted: int = 0
     """Number of rows that are no longer in the table."""
     noun: str = "pages"
-    """What messages call the written rows."""
+    """What messages call the written rows, such as "pages"."""
     rebuilt: str = ""
     """Why the table was rebuilt from an export; empty if it was not."""
     is_last: bool = True

@@ -109,8 +109,8 @@ class PageTableRows:
 
     def _taken_down_urls(self) -> set[str]:
         """
-        Return those URLs in the table that were taken down, and those with a page fetched from such
-        a URL.
+        Return the URLs in the table that were taken down, and those whose page was fetched from
+        such a URL.
         """
         is_refused = takedown_check(self._store)
         rows = self._files.read(["url", "final_url"])

@@ -41,7 +41,7 @@ class TableRows(Protocol):
 
     def merge(self, urls: Collection[str], *, taken_down: bool) -> Merge | None:
         """
-        Return the current rows of some pages, or None if there is nothing to do.
+        Return the current rows for these pages, or None if there is nothing to do.
 
         Args:
             urls: canonical URLs of changed pages, and URLs that used to be canonical.

@@ -51,11 +51,11 @@ def export_wacz(
     Write the content of the selected pages to `path`; see `export_warc`.
 
     The file gets its name once it is complete. Until then, the folder `.NAME.parts` next to it
-    contains the WARC files, so the disk needs space for twice the export's size. Files that a
+    contains the WARC files, so the disk needs free space for twice the export's size. Files that a
     killed export left there are replaced.
 
     Raises:
-        ConfigError: a file cannot be written.
+        ConfigError: a file is not writable.
         StoreUnavailable, ContentUnavailable: no file was written; repeat the call.
     """
     parts = path.with_name(f".{path.name}.parts")

@@ -67,7 +67,7 @@ def doctor(*, no_workers: bool, as_json: bool) -> None:
         echo_json([result._asdict() for result in findings])
     else:
         _print(findings)
-    if is_hanging:  # exit now, since Python would wait for the thread of the hanging check
+    if is_hanging:  # exit now, because Python would wait for the hanging check's thread
         sys.stdout.flush()
         os._exit(FAILED)
     if not all(result.ok for result in findings):

@@ -65,7 +65,7 @@ def check_agent(system: CheckedSystem) -> Iterator[Finding]:
 
 def check_one_machine(system: CheckedSystem) -> Iterator[Finding]:
     """
-    Check that data is not in this machine's files while jobs are on another machine.
+    Check that data is not stored in this machine's files if jobs are on another machine.
 
     Otherwise, workers on other machines would store pages in their own files. Each machine would
     then have only a part of the data, and nothing would report that.
@@ -92,7 +92,7 @@ def check_one_machine(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _shared_hosts(system: CheckedSystem) -> Iterator[str]:
-    """Yield the host of every server that workers share; for a socket, this machine."""
+    """Yield the host of every server that workers share. For a socket, it is this machine."""
     broker = system.resolved.broker.url
     if kind_of(broker) == "rabbitmq":
         yield split_port(server_name(broker))[0]
@@ -195,7 +195,7 @@ def check_standby(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _replica(settings: Settings) -> Iterator[Finding]:
-    """Check that the replica of a PostgreSQL store responds and is not too far behind."""
+    """Check that the replica of a PostgreSQL store responds and does not lag too far behind."""
     if settings.store.engine != "postgres":
         text = 'requires a PostgreSQL store; set store.engine to "postgres"'
         yield Finding("serving.standby_dsn", ok=False, text=text)
@@ -274,7 +274,10 @@ _FORWARD = "identity.serve is on: that host's web server must forward its paths 
 
 
 def check_identity(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that the key file can be used and its public keys are served at `identity.agent`."""
+    """
+    Check that the key file can be used and that its public keys are served at
+    `identity.agent`.
+    """
     settings = system.settings
     if settings.identity.key is None:
         return
@@ -301,7 +304,7 @@ def check_identity(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _fetch_directory(settings: Settings) -> Outcome:
-    """Fetch the key directory as a site that verifies signatures does, without a signature."""
+    """Fetch the key directory without a signature, as a site that verifies signatures does."""
     fetch = dataclasses.replace(settings.fetch, content_types=("*/*",), headers={})
     with Fetcher(fetch) as fetcher:
         return fetcher.fetch(settings.identity.agent)

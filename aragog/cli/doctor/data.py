@@ -24,7 +24,7 @@ from aragog.urlstore.content import open_content
 from aragog.urlstore.content_port import ContentStore
 
 READ_FILES_TIMEOUT_S = 5.0
-"""Time limit for reading SQLite files. Files that were not read in time are listed."""
+"""Time limit for reading SQLite files. The finding lists the files that were not read in time."""
 _PROGRESS_STEPS = 10_000
 """How many SQLite instructions run between two checks of the time limit."""
 _REPAIR = "run `aragog store repair` to copy its readable rows to a new file"
@@ -115,8 +115,8 @@ def _sqlite(settings: Settings) -> Iterator[Finding]:
 
 def _find_damage(files: Sequence[Path]) -> tuple[list[str], list[str]]:
     """
-    Read through the files. Returns the damage found, and the names of files that were not read in
-    time.
+    Read the files completely. Returns the damage found, and the names of files that were not read
+    in time.
 
     The files are read in a different order each time, so that repeated calls also cover large
     stores.
@@ -149,13 +149,16 @@ def check_store_claim(system: CheckedSystem) -> Iterator[Finding]:
     try:
         problem = store_conflict(settings, claim=False)
     except TRANSIENT:
-        return  # the checks of Redis and the store report this
+        return  # the Redis and store checks report this
     if problem:
         yield Finding("store", ok=False, text=problem)
 
 
 def _unreadable(file: Path) -> str | None:
-    """Return why a SQLite file cannot be opened, or None. Reads only the file's schema."""
+    """
+    Return why a SQLite file cannot be opened, or None if it can. Reads only the file's
+    schema.
+    """
     if not os.access(file, os.R_OK | os.W_OK):
         return f"{file} cannot be read and written by this user; check owner and mode"
     try:
@@ -172,7 +175,7 @@ def _unreadable(file: Path) -> str | None:
 
 
 def _open_problem(file: Path, error: sqlite3.Error) -> str:
-    """Describe an error other than damage. SQLite reports a full disk as such only when writing."""
+    """Describe an error other than damage. SQLite says that a disk is full only when it writes."""
     free = shutil.disk_usage(file.parent).free
     if free < MIN_OPEN_BYTES:
         return (
@@ -228,7 +231,7 @@ def _probe(content: ContentStore) -> None:
 
 
 def check_crawl_log(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that a file can be written in the folder or bucket of the crawl log."""
+    """Check that a file can be written to the folder or bucket of the crawl log."""
     settings = system.settings
     if settings.crawl_log.engine == "off":
         return

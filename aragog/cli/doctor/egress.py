@@ -15,7 +15,7 @@ _EXAMPLE = "https://example.com/"
 
 
 def check_egress(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that this machine can use each egress route. Sends nothing through it."""
+    """Check that this machine can use each egress route. Sends nothing through the routes."""
     settings = system.settings
     for name, route in settings.egress.ways.items():
         part = f"egress.ways.{name}"
@@ -36,7 +36,10 @@ def check_egress(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _try_route(route: EgressRoute) -> str:
-    """Try an egress route and describe the result. A raised OSError contains no credentials."""
+    """
+    Try an egress route and describe the result. If this raises OSError, the error contains no
+    credentials.
+    """
     server = route.server(_EXAMPLE, "", 0)
     if server is None:
         for version, address in route.addresses.items():

@@ -1,4 +1,7 @@
-"""What `aragog doctor`'s checks check and find, and a function that runs them with a time limit."""
+"""
+The input and the results of `aragog doctor`'s checks, and a function that runs them with a time
+limit.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ T = TypeVar("T")
 
 POLL_INTERVAL_S = 0.5
 START_TIMEOUT_S = 60.0
-"""On a busy machine, it takes this long until every process that `aragog up` starts responds."""
+"""On a busy machine, it takes this long until all processes that `aragog up` starts respond."""
 
 
 class Finding(NamedTuple):
@@ -41,7 +44,7 @@ class CheckedSystem:
 
     in_use: SettingsInUse
     should_run: bool = True
-    """False before aragog is started. It is then no error if a server is not running."""
+    """False before aragog is started. A server that is not running is then no error."""
 
     @property
     def settings(self) -> Settings:
@@ -99,7 +102,7 @@ def run_checks(
     Run the checks. Returns their findings in order, and True if a check is still running.
 
     A check that fails to run, or takes longer than `timeout_s` seconds, becomes a finding. Its
-    thread keeps running, and may keep the process from ending. Unexpected errors are raised.
+    thread keeps running, and may keep the process from exiting. Unexpected errors are raised.
     """
     findings: list[Finding] = []
     is_hanging = False

@@ -46,7 +46,7 @@ MAX_MEMORY_SHARE = 0.85
 MAX_READ_BYTES = 300_000_000
 # If clocks differ by more, nothing breaks, but comparing logs and due times is misleading.
 MAX_CLOCK_DIFFERENCE_S = 2.0
-# As of November 2026, projects no longer fix security problems in older versions.
+# As of November 2026, the projects no longer fix security problems in older versions.
 OLDEST_SUPPORTED = {"Redis": (7, 4), "Valkey": (7, 2)}
 
 
@@ -66,7 +66,7 @@ def check_redis(system: CheckedSystem) -> Iterator[Finding]:
 
 def _files(files: AppendOnlyFiles) -> Iterator[Finding]:
     """
-    Yield problems with the files of a private Redis that is down: problems that lose data or keep
+    Yield problems with the files of a private Redis that is down, if they would lose data or keep
     it from starting.
     """
     problems = files.problems()
@@ -269,7 +269,7 @@ def _queues(replies: dict[str, list[dict[str, Any]]]) -> set[str]:
 
 
 def check_beat(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that a periodic task ran in the last minute, which shows that beat is running."""
+    """Check that beat is running: a periodic task must have run in the last minute."""
     if system.is_down:
         return
     with redis_client(system.resolved) as client:
@@ -327,7 +327,7 @@ def check_stray_jobs(system: CheckedSystem) -> Iterator[Finding]:
     """
     Check that no producer sends URLs to a queue on the broker's server that no worker reads.
 
-    Such sends succeed, but no worker processes the URLs. This happens if a producer's broker URL
+    Sending them succeeds, but no worker processes the URLs. This happens if a producer's broker URL
     has another database number, or starts with `redis://` where the workers use `pinlater://`.
     """
     url = system.resolved.broker.url

@@ -61,7 +61,7 @@ def _files(
     """
     Yield the URL, hash and type of each file of the items.
 
-    Of files with the same hash, only one is yielded.
+    If several files have the same hash, only one is yielded.
     """
     seen: set[bytes] = set()
     for kind, site in sites:

@@ -41,7 +41,7 @@ def export_items(
 
     Raises:
         BadInput: the name of a kind or of the file is invalid.
-        ConfigError: the file cannot be written.
+        ConfigError: the file is not writable.
     """
     kinds = load_kinds(settings.extract)
     rows = ItemRows(kinds, names, fields)

@@ -97,7 +97,10 @@ def _all_urls(opened: UrlStore) -> Iterator[str]:
 def _fetched_pages(
     opened: UrlStore, urls: Iterable[str], outcomes: tuple[str, ...], since_ms: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the pages whose last fetch had one of these outcomes and was at `since_ms` or later."""
+    """
+    Yield the pages whose last fetch had one of these outcomes and took place at `since_ms` or
+    later.
+    """
     remaining = iter(urls)
     while batch := list(islice(remaining, BATCH_SIZE)):
         for url, record in zip(batch, opened.get_many(batch, ()), strict=True):

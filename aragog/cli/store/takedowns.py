@@ -41,7 +41,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _target_options(command: F) -> F:
-    """Add the argument and options that select a takedown's target. Both commands share them."""
+    """Add the argument and options that select a takedown's target, for both commands."""
     for option in (
         click.option("--domain", type=Host(), help="A domain and its subdomains."),
         click.option("--host", type=Host(), help="A host, on any port."),

@@ -173,8 +173,8 @@ def _export(
 
 def _archive_writer(kind: str, file: Path, *, is_continued: bool) -> Callable[..., WarcReport]:
     """
-    Return the function that writes this kind of archive. WARC files are numbered after the last
-    existing one.
+    Return the function that writes this kind of archive. The numbers of WARC files continue after
+    the last existing file.
     """
     if function_path := addons.writes_formats().get(kind):
         return addons.function(function_path)
@@ -220,7 +220,10 @@ def _export_records(
 
 
 def _page_fields(names: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return which of these names are fields. Records have their URL and other keys anyway."""
+    """
+    Return which of these names are fields, because records have their URL and other keys
+    anyway.
+    """
     return names if names is None else tuple(name for name in names if name not in RECORD_MEMBERS)
 
 
@@ -377,8 +380,8 @@ def _export_chosen(
 
 def _day_span(day: datetime, kind: str) -> SpanMs:
     """
-    Return a day's start and end in ms. Raises UsageError if it is not over, since its pages may
-    still change.
+    Return a day's start and end in ms. Raises UsageError if the day is not over, because its pages
+    may still change.
     """
     if kind == "warc":
         raise click.UsageError("--date only works with jsonl and parquet; warc contains all pages")

@@ -3,8 +3,8 @@ Reads and writes files of plain rows. A file's extension determines its format: 
 CSV, Parquet or SQLite.
 
 A row maps names to JSON values and decimals. The table formats (CSV, Parquet, SQLite) flatten rows
-with `tables`. A list becomes JSON in one cell, except that a list of strings stays a list in
-Parquet. For a table, the rows are read twice: first for its columns, then for its cells.
+with `tables`. A list becomes JSON in one cell, but in Parquet, a list of strings stays a list. For
+a table, the rows are read twice: first for its columns, then for its cells.
 
 The functions and constants of this module are the public interface.
 """

@@ -60,7 +60,10 @@ def _sqlite_columns(database: sqlite3.Connection, columns: Mapping[str, Kinds]) 
 
 
 def _distinct_column(name: str, taken: Iterable[str]) -> str:
-    """Return the name, with a number if another one differs only in case (SQLite ignores it)."""
+    """
+    Return the name, with a number added if another name differs only in case, which SQLite
+    ignores.
+    """
     lower, number, candidate = {taken_name.lower() for taken_name in taken}, 1, name
     while candidate.lower() in lower:
         number += 1
