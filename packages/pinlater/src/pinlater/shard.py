@@ -24,7 +24,7 @@ Hold = tuple[str, int]
 
 class Shard(Protocol):
     """
-    One server's queues. A queue exists after its first job or setting.
+    One server's queues. A queue exists once it has had a job or a setting.
 
     Every method raises `BrokerUnavailable` when the server does not answer or refuses. The
     operation may or may not have taken effect. Repeating it is safe, except that `enqueue` may add
@@ -74,7 +74,7 @@ class Shard(Protocol):
         """Reap claims that expired before both `reap_before_ms` and now; delete old jobs."""
 
     def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
-        """End claims on these jobs by workers with this name prefix, and return how many."""
+        """End claims on these jobs whose worker's name has this prefix, and return how many."""
 
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
         """Run the named FAILED jobs again, or the `limit` oldest, and return how many."""
