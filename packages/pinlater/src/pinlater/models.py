@@ -123,7 +123,7 @@ class ClaimRequest:
     """How many jobs a worker claims, and for how long."""
 
     limit: int
-    """Maximum jobs to claim, from 1 to 200."""
+    """Maximum number of jobs to claim, from 1 to 200."""
     timeout_ms: int
     """The claims expire after this time unless they are extended."""
     worker: str

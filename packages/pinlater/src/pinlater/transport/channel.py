@@ -207,7 +207,7 @@ class Channel(QueueChannel):
 
         This applies to callers that wait for replies. Their connection may have been cut since
         their last call, and the replies are safe in a list. A worker reopens its whole connection
-        instead. If the server is gone, or the new connection breaks too, it is an error.
+        instead. If the server is gone, or the new connection breaks too, that is an error.
         """
         queues, now_s = set(self.active_queues), _clock.monotonic_s()
         is_caller = self.connection.cycle.hub is None and queues <= self._reply_queues
