@@ -76,7 +76,7 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
 
     def _flush_events(self) -> None:
         """
-        Send the collected events, or set a timer for it.
+        Send the collected events, or set a timer that sends them.
 
         Called soon after an event was collected.
         """

@@ -209,7 +209,7 @@ class Planner:
     ) -> Iterator[_Candidate]:
         """
         Yield rows up to `last` that the first scan missed, because they were written after it had
-        passed.
+        passed their keys.
 
         The first scan may have read a later change of the same source, so that change must wait
         with the missed rows. Costs one more scan of the rows.

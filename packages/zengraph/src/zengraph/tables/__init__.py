@@ -239,8 +239,8 @@ class CellTable(Protocol):
         """
         Yield rows from `start` (inclusive) to `stop` (exclusive; None for the end), in key order.
 
-        `reverse` yields the same range in descending order. Not a snapshot. Close it if you stop
-        early: `with closing(table.scan(…)) as rows`.
+        `reverse` yields the same range in descending order. The scan is not a snapshot. Close it if
+        you stop early: `with closing(table.scan(…)) as rows`.
         """
         return self._scan(RowRange(start, stop, columns, limit, reverse))
 
@@ -392,7 +392,10 @@ class Tables(Protocol):
         return []
 
     def salvage_finished(self, done: Sequence[Salvaged]) -> None:  # noqa: ARG002
-        """Discard these results, once the caller has restored the lost rows. Safe to repeat."""
+        """
+        Discard these results of `salvage`, once the caller has restored the lost rows. Safe to
+        repeat.
+        """
         return
 
     def scrub(self) -> None:

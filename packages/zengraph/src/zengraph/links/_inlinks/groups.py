@@ -231,7 +231,7 @@ class Groups:
         self, groups: Sequence[ListGroup], down: Container[bytes]
     ) -> tuple[dict[bytes, _Route], dict[bytes, list[bytes]]]:
         """
-        Return how the divided groups that are full, or in `down`, pass on their lines.
+        Choose how divided groups that are full, and those in `down`, pass on their lines.
 
         Also returns the groups that have to wait, with the groups below them that contain lines.
         """
@@ -346,7 +346,7 @@ class Groups:
     def _note_traces(
         self, groups: Sequence[ListGroup], removals: Mapping[bytes, Sequence[bytes]], now_ms: int
     ) -> None:
-        """Record lists that still contain a removed link because the groups below have it."""
+        """Record lists that still contain a removed link because it is in the groups below."""
         divided = {group.key for group in groups if group.header.divided}
         self._removed_links.note(
             [
