@@ -51,7 +51,7 @@ class Shard(Protocol):
 
     def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
         """
-        Mark jobs SUCCEEDED. The result is False for each claim that the caller no longer owned.
+        Mark jobs SUCCEEDED. Returns False for each claim that the caller no longer owned.
 
         It is also False for a claim that is older than the server's start. Its worker's writes may
         be lost, so the job is PENDING again, and the attempt does not count.
