@@ -45,7 +45,7 @@ The parts:
     claim_upkeep.py      extends claims, and reaps those of dead workers
     consumer.py          claims due jobs for a channel
     queue_rows.py        queues and jobs as rows for display
-    flower_pages.py      Flower's pages of a broker
+    flower_pages.py      Flower's pages for a broker
     breaker.py           takes a failing server out of rotation, and probes it later
     clock.py             the interface to the system's clocks
     masking.py           URLs and messages without passwords

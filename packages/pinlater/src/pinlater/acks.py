@@ -31,8 +31,8 @@ class Disposition:
     """
     How a job continues when its delivery ends.
 
-    With `policy`, it runs again after the delay of the queue's retry policy. With `wait`, it does
-    too, but this attempt does not count.
+    With `policy`, it runs again after the delay of the queue's retry policy. With `wait`, it also
+    runs again later, but this attempt does not count.
     """
 
     step: Step | Literal["policy", "wait"]

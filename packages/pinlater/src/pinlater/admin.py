@@ -70,7 +70,7 @@ class Admin:
 
         Args:
             broker_url: a `pinlater://` URL in any of its forms.
-            shards: URLs of further servers, as for `celery_settings`.
+            shards: URLs of more servers, as for `celery_settings`.
             prefix: `global_keyprefix` of the transport.
             before_delete: called with jobs before they are deleted.
 
@@ -202,7 +202,7 @@ class Admin:
         self.configure(queue, **RetryPolicy.settings(changes, job_type))
 
     def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:
-        """Return up to `limit` jobs in a state: soonest first, or ended jobs most recent first."""
+        """Return up to `limit` jobs in a state, soonest first; ended jobs latest first."""
         pages, _ = self._collect(lambda shard: shard.jobs(queue, state, limit=limit))
         jobs = [
             replace(job, job_id=f"{name}-{job.job_id}")
@@ -275,7 +275,7 @@ class Admin:
 
     def release(self, worker: str) -> int:
         """
-        Return a dead worker's jobs to their queues immediately. The result is their number.
+        Return a dead worker's jobs to their queues immediately, and return how many there were.
 
         The attempts count. Use this only for a process that has ended, because the jobs of a live
         process would run twice.

@@ -93,7 +93,7 @@ def celery_settings(
 
     Args:
         broker_url: the broker; its scheme is one of `SCHEMES`.
-        shards: URLs of further servers for jobs (`redis://…`, `unix://…`, `postgresql://…`);
+        shards: URLs of more servers for jobs (`redis://…`, `unix://…`, `postgresql://…`);
             pinlater only.
         claim_timeout_s: seconds until a killed worker's jobs run again; pinlater only.
         control: URL of the Redis server for messages that are not jobs; `pinlater+postgresql://`

@@ -46,7 +46,7 @@ class QueueLocation(Protocol):
 
     @property
     def shards(self) -> Sequence[str]:
-        """URLs of further Redis servers."""
+        """URLs of more Redis servers."""
 
     @property
     def queues(self) -> Sequence[str]:
@@ -175,7 +175,7 @@ def limit(
         per_s = -1.0
     if per_s is not None and not 0 < per_s < math.inf:
         raise click.BadParameter(f"{rate!r}: must be a number above 0, or none")
-    if burst is not None and not burst < math.inf:  # `nan` is in every range of click
+    if burst is not None and not burst < math.inf:  # click accepts `nan` in every range
         raise click.BadParameter(f"{burst}: must be a finite number", param_hint="'--burst'")
     _admin(context).limit(queue_name, per_s, burst)
     rate_text = "no limit" if per_s is None else f"at most {per_s:g} jobs/s"
@@ -234,7 +234,7 @@ def retry_policy(
         for name, value in options.items()
         if value is not None
     }
-    if any(map(math.isnan, values.values())):  # `nan` is in every range of click
+    if any(map(math.isnan, values.values())):  # click accepts `nan` in every range
         raise click.BadParameter("nan is not a number")
     changes: dict[str, float | None] = {**values}
     if word == "default":
@@ -290,7 +290,7 @@ def jobs(context: click.Context, queue_name: str, state: str, max_jobs: int, as_
         print_json([job_as_dict(job) for job in infos])
         return
     table = Table(box=None)
-    table.add_column("job", no_wrap=True)  # what `retry` and `delete` take, on one line
+    table.add_column("job", no_wrap=True)  # unbroken, to copy it for `retry` or `delete`
     for column in ("what", "key", "priority", "attempts", "when", "worker", "problem"):
         table.add_column(column)
     for job in infos:

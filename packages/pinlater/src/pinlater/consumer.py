@@ -95,7 +95,7 @@ class JobConsumer:
 
     @property
     def next_check_s(self) -> float:
-        """Return the latest time, on the monotonic clock, for the next call of `take`."""
+        """Return when `take` must be called again at the latest, on the monotonic clock."""
         return min(
             (shard_queue.check_at_s for shard_queue in self._round_robin), default=float("inf")
         )

@@ -1,8 +1,8 @@
 """
 Let other programs use queues, with the setting `doors` and the job types that they may run.
 
-A door is a protocol through which a server accepts jobs from other programs, such as aragog's HTTP
-and Thrift. The setting comes from the configuration of job types (`job_types.py`); without it, only
+A door is a protocol through which a server accepts jobs from other programs, such as HTTP or Thrift
+in aragog. The setting comes from the configuration of job types (`job_types.py`); without it, only
 the queue's Celery app can use the queue. A worker runs a plain body (`job_body.py`) only as a job
 type that its app has opened, so that other programs cannot run arbitrary tasks.
 """

@@ -57,10 +57,10 @@ def install(
     Args:
         admin_of: returns the `Admin` whose queues the pages show. None means the `Admin` of
             Flower's own application.
-        more: returns further routes and the folder of their templates, for an application's own
+        more: returns more routes and the folder with their templates, for an application's own
             pages.
         notes: returns sentences to show above the queues, such as what their jobs wait for; called
-            in a thread at each view of the page.
+            in a thread each time the page is viewed.
         locked: the text that pages show where a missing login prevents changes.
 
     Returns:

@@ -1,5 +1,5 @@
 """
-Flower's pages of a pinlater broker: Broker, Queues and Jobs, and `/api/queues/length`.
+Flower's pages for a pinlater broker: Broker, Queues and Jobs, and `/api/queues/length`.
 
 Queues are read in threads, so that a slow server never blocks Flower's event loop. Templates escape
 all values, because the names and errors of tasks are untrusted.
@@ -65,7 +65,7 @@ def install() -> None:
 
 def broker_for(url: str, options: Mapping[str, Any] | None) -> PinLaterBroker | None:
     """
-    Return the broker for a URL with Celery's `broker_transport_options`; None if it is not
+    Return the broker for a URL with Celery's `broker_transport_options`; None if the broker is not
     pinlater.
     """
     admin = admin_for(url, options)
@@ -73,7 +73,7 @@ def broker_for(url: str, options: Mapping[str, Any] | None) -> PinLaterBroker | 
 
 
 def admin_for(url: str, options: Mapping[str, Any] | None) -> Admin | None:
-    """Return the `Admin` for a URL with those options; None if it is not pinlater."""
+    """Return the `Admin` for a URL with those options; None if the broker is not pinlater."""
     if url.partition("://")[0] not in PINLATER_SCHEMES:
         return None
     options = options or {}

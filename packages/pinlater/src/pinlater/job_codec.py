@@ -20,7 +20,7 @@ COLLECTED_VERSION = 2
 """The version of jobs that collect items. Their body is split into parts."""
 PART, DUE_END = b"\x1e", b"\x1f"
 MAX_PROBLEM_CHARACTERS = 1000
-"""Maximum characters of a stored error."""
+"""Maximum number of characters in a stored error."""
 
 HEADER = re.compile(rb"([12])\|(\d)\|(\d+)\|(\d+)\|(\d+)\|([^|]*)\|([^|]*)\|([^|]*)\|", re.DOTALL)
 _ESCAPED = re.compile("%(25|7C)")

@@ -8,8 +8,8 @@ Job types. Each one is a function with a section in a TOML file.
 
 The function becomes a Celery task of the same name. When it raises, its job is retried according to
 the retry policy, and is FAILED after the last attempt. When a worker starts, it writes the rates,
-policies and doors to the queues. The command `pinlater` can change them until the next start. A job
-may run more than once, so the function must be safe to repeat.
+policies and doors to the queues. Changes made with the command `pinlater` last until the next
+start. A job may run more than once, so the function must be safe to repeat.
 
 With `doors`, programs in other languages may use the queue. Their jobs run the function, and the
 jobs of `delay` and `apply_async` have plain bodies that those programs can read (job_body.py).
@@ -50,7 +50,7 @@ class JobType:
     max_attempts: int | None = None
     """Deliveries before a job is FAILED; default 10."""
     linear_attempts: int | None = None
-    """Failures with a delay that grows by a fixed step; default 5."""
+    """How many failures have a delay that grows by a fixed step; default 5."""
     retry_step_s: float | None = None
     """Seconds before the second attempt; default 10."""
     retry_growth: float | None = None
@@ -58,7 +58,10 @@ class JobType:
     retry_cap_s: float | None = None
     """The longest delay in seconds; default 3,600."""
     max_age_s: float | None = None
-    """Seconds since enqueuing after which a job is FAILED instead of retried; default: no limit."""
+    """
+    Seconds after which a failing job is FAILED instead of retried, counted from when it was
+    enqueued; default: no limit.
+    """
     rate_per_s: float | None = None
     """Jobs per second across all workers of the queue; default: unlimited."""
     time_limit_s: float | None = None

@@ -17,7 +17,7 @@ PRIORITIES = range(10)
 
 LATENESS_BOUNDS_MS = (1000, 10_000, 60_000)
 """
-For each bound, a queue counts the jobs that were claimed later than that, as `later_than_1000_ms`
+A queue counts the jobs that were claimed later than each of these bounds, as `later_than_1000_ms`
 and so on. `late_ms` is the sum of the lateness of all jobs.
 """
 
@@ -123,7 +123,7 @@ class ClaimRequest:
     """How many jobs a worker claims, and for how long."""
 
     limit: int
-    """Maximum jobs to claim, from 1 to 200."""
+    """Maximum number of jobs to claim, from 1 to 200."""
     timeout_ms: int
     """The claims expire after this time unless they are extended."""
     worker: str
@@ -155,7 +155,7 @@ class Nack:
     step: Step = "again"
     delay_ms: int = 0
     problem: str = ""
-    """The reason, for display; stored with the job, at most `MAX_PROBLEM_CHARACTERS` of it."""
+    """The reason, for display. It is stored with the job, cut to `MAX_PROBLEM_CHARACTERS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,9 @@ class JobInfo:
     priority: int
     created_at_ms: int
     due_at_ms: int
-    """The due time originally requested; for a retried job, `at_ms` is the next attempt."""
+    """
+    The due time originally requested; for a retried job, `at_ms` is when the next attempt is due.
+    """
     attempts: int
     max_attempts: int
     """Maximum attempts; 0 means the queue's setting."""

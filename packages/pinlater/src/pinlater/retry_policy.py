@@ -38,8 +38,8 @@ class RetryPolicy:
     """Maximum jitter in either direction, as a fraction of the delay, 0 to 1."""
     max_age_ms: int = 0
     """
-    Milliseconds since enqueuing after which a job is FAILED instead of retried, even with attempts
-    left; 0 means no limit.
+    Milliseconds after which a failing job is FAILED instead of retried, even with attempts left,
+    counted from when it was enqueued; 0 means no limit.
     """
 
     PRESETS: ClassVar[Mapping[str, Mapping[str, float]]]

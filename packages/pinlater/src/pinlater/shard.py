@@ -24,7 +24,7 @@ Hold = tuple[str, int]
 
 class Shard(Protocol):
     """
-    One server's queues. A queue exists after its first job or setting.
+    One server's queues. A queue exists once it has had a job or a setting.
 
     Every method raises `BrokerUnavailable` when the server does not answer or refuses. The
     operation may or may not have taken effect. Repeating it is safe, except that `enqueue` may add
@@ -51,7 +51,7 @@ class Shard(Protocol):
 
     def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
         """
-        Mark jobs SUCCEEDED. The result is False for each claim that the caller no longer owned.
+        Mark jobs SUCCEEDED. Returns False for each claim that the caller no longer owned.
 
         It is also False for a claim that is older than the server's start. Its worker's writes may
         be lost, so the job is PENDING again, and the attempt does not count.
@@ -74,7 +74,7 @@ class Shard(Protocol):
         """Reap claims that expired before both `reap_before_ms` and now; delete old jobs."""
 
     def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
-        """End claims on these jobs by workers with this name prefix, and return how many."""
+        """End claims on these jobs whose worker's name has this prefix, and return how many."""
 
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
         """Run the named FAILED jobs again, or the `limit` oldest, and return how many."""

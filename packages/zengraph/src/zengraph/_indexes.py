@@ -45,7 +45,7 @@ PAGE_BYTES = 4_194_304
 """A page of nodes or edges ends when its properties reach this many bytes."""
 
 MAX_SORTED_BYTES = 500
-"""`lookup_prefix` finds and sorts values by their first bytes, up to this many."""
+"""`lookup_prefix` finds and sorts values by at most this many of their first bytes."""
 
 _ACQUIRED_MS = 10_000
 """How long (ms) an acquired value may wait for its property to be set."""

@@ -139,7 +139,7 @@ class MultiGraph(ParallelEdges):
         return self.tables.salvage(report)
 
     def salvage_finished(self, done: Sequence[Salvaged]) -> None:
-        """Discard these results, once the lost rows have been restored."""
+        """Discard the results of `salvage`, once the lost rows have been restored."""
         self.tables.salvage_finished(done)
 
     def scrub(self) -> None:

@@ -7,9 +7,9 @@ the pages of one site, are stored next to each other, because most edges stay wi
 SQLite, a compaction then writes 30% fewer bytes than with lists ordered by `node_id`.
 
 The nodes of a group may be stored together too. Their ids then begin with the group's hash, except
-for the low half of the first byte, which comes from the name. So a group's nodes are in sixteen
-places, one per bucket and file: the group's rows are written together, but they don't fill a
-region.
+for the low half of the first byte, which comes from the name. So a group's nodes form sixteen
+ranges of keys, one per bucket and file: the group's rows are written together, but they don't fill
+a region.
 """
 
 from __future__ import annotations

@@ -105,8 +105,8 @@ class LabelWalk:
     """
     The distinct labels of an `OrderIndex`, in order, across all buckets.
 
-    Each label costs one small read in every bucket where it has many nodes, whatever their exact
-    number.
+    Each label costs one small read in every bucket where it has many nodes, no matter how many they
+    are.
     """
 
     _AHEAD = 20

@@ -11,7 +11,7 @@ from zengraph.tables import Tables, open_bucket
 
 
 class Registry:
-    """Records by name, in the table of unique values. Their prefix occurs in no property name."""
+    """Records by name, in the table of unique values. No property name contains their prefix."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables

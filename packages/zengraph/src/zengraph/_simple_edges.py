@@ -202,7 +202,7 @@ class SimpleEdges:
             while keys := [key for key, _ in islice(rows, _AT_ONCE)]:
                 best += self._true_keys(keys) if checked else keys
                 if not checked and len(best) > keep:
-                    # Up to here, outdated rows did no harm.
+                    # With up to `keep` rows, outdated ones did no harm. Now drop them.
                     best, checked = deque(self._true_keys(list(best))), True
                 drop = best.pop if lowest else best.popleft
                 rest = [drop() for _ in range(len(best) - keep)]

@@ -3,7 +3,7 @@ Connections to a PostgreSQL server, with a timeout for each call.
 
 They use libpq through `psycopg.pq`, because psycopg's own cursors wait for a reply without a limit,
 and a server that hangs would block a worker's event loop. Each statement is sent with its
-arguments, without preparing it, so a connection pooler in transaction mode may be in between.
+arguments, without preparing it, so the connection may go through a pooler in transaction mode.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class PostgresLink:
 
     @property
     def is_pooled(self) -> bool:
-        """Return whether a connection pooler is in between; a pooler makes up a process id."""
+        """Return whether the connection goes through a pooler, which makes up a process id."""
         [[pid]] = self.run(SqlCall("SELECT pg_backend_pid()"))
         return bool(pid != self.pgconn.backend_pid)
 

@@ -37,7 +37,10 @@ from pinlater.shard import MAX_BATCH, Hold
 logger = logging.getLogger(__name__)
 WAKE_WITHIN_MS = 1000
 MAX_JOBS = 2000
-"""Maximum number of new jobs in one statement; more take several statements in one round trip."""
+"""
+Maximum number of new jobs in one statement. More jobs are sent as several statements in one round
+trip.
+"""
 DROP_STEP = 5000
 _MISSING_STATES = ("3F000", "42P01", "42883")
 _RETRIABLE_STATES = ("40001", "40P01")

@@ -7,5 +7,5 @@ A Redis client, for pinlater and for programs that store their own data alongsid
     packer.py      encodes commands in one pass; pure
     queue_keys.py  the keys of a queue
     scripts.py     Lua files, called with named keys and arguments
-    errors.py      translates redis-py's errors, and adds what to do
+    errors.py      translates redis-py's errors, and adds remedies
 """

@@ -4,8 +4,8 @@ A Redis client that uses less CPU per command than redis-py's.
 Half of redis-py's cost per command is overhead. Its pool reads from each connection before handing
 it out, it collects telemetry, and it creates a closure for errors. `ReadyClient` sends commands and
 pipelines on a connection that its pool keeps ready, and encodes them in one pass. It keeps
-redis-py's guarantees. A pooled connection that the server has closed is replaced without using an
-attempt, and a forked child opens its own connections.
+redis-py's guarantees. A pooled connection that the server has closed is replaced without counting
+as an attempt, and a forked child opens its own connections.
 """
 
 from __future__ import annotations

@@ -57,7 +57,8 @@ def connect(
         connect_timeout_s: limit for opening a TCP or TLS connection.
         attempts: how often a command is sent before its error is raised. With more than one
             attempt, a command may run twice, because the connection may break after the server ran
-            it. Replacing a pooled connection that the server has closed does not use an attempt.
+            it. Replacing a pooled connection that the server has closed does not count as an
+            attempt.
         retry_timeouts: also resend commands that timed out, not only when the connection broke.
 
     Raises:

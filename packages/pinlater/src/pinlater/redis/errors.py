@@ -1,4 +1,4 @@
-"""Translate redis-py's errors into this library's, with what an operator can do."""
+"""Translate redis-py's errors into this library's, and say what an operator can do."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 Test support, with an in-memory shard and a test suite for new kinds of shards.
 
     shard.py             `ShardContract`: a subclass named `Test…` supplies the shard
-    shard_collecting.py  the part of it about jobs that collect items
+    shard_collecting.py  its tests of jobs that collect items
     shard_histories.py   compares random histories of a shard with those of the in-memory shard
     shard_world.py       a shard on which a test can advance the time
     memory_shard.py      the in-memory shard

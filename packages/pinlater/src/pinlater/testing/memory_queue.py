@@ -133,7 +133,7 @@ class MemoryQueue:
         self, job: StoredJob, problem: str, now_ms: int, *, delay_ms: int = 0, fail: bool = False,
         counts: bool = True,
     ) -> JobState:  # fmt: skip
-        """Make a job PENDING again, or FAILED by its retry policy; returns its state."""
+        """Make a job PENDING again or FAILED, as its retry policy says; returns its state."""
         policy = RetryPolicy.of(self.settings, job.job.name)
         age_ms = now_ms + delay_ms - job_codec.decode(job.record).created_at_ms
         is_old = counts and 0 < policy.max_age_ms < age_ms

@@ -52,7 +52,7 @@ class MemoryShard:
         return Enqueued(job_id, already_there=False)
 
     def collect(self, queue: str, frame: JobFrame, items: Sequence[JobItem]) -> None:
-        # The Redis shard's wide jobs are left out, because they only save memory.
+        # The larger jobs for items due much later are left out, because they only save memory.
         for item in items:
             self._collect(self._queues[queue], frame, item)
 

@@ -30,7 +30,7 @@ EVENTS_EVERY_S = 0.25
 """How long task events are collected (s). The first event after a pause is sent immediately."""
 UNKNOWN_TASK_DELAY = "pinlater_unknown_task_delay_s"
 """
-Key in the app's configuration: seconds that the job of an unknown task waits for a worker that
+Key in the app's configuration: how many seconds the job of an unknown task waits for a worker that
 knows the task. It waits again as often as needed, and the attempts do not count. If this is None,
 the job is FAILED.
 """
@@ -76,7 +76,7 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
 
     def _flush_events(self) -> None:
         """
-        Send the collected events, or set a timer for it.
+        Send the collected events, or set a timer that sends them.
 
         Called soon after an event was collected.
         """

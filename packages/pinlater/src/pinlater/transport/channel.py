@@ -203,11 +203,11 @@ class Channel(QueueChannel):
 
     def _should_reconnect(self) -> bool:
         """
-        Return whether a lost connection is replaced by a new one, and the wait continues.
+        Return whether to replace a lost connection with a new one and continue to wait.
 
         This applies to callers that wait for replies. Their connection may have been cut since
         their last call, and the replies are safe in a list. A worker reopens its whole connection
-        instead. If the server is gone, or the new connection breaks too, it is an error.
+        instead. If the server is gone, or the new connection breaks too, that is an error.
         """
         queues, now_s = set(self.active_queues), _clock.monotonic_s()
         is_caller = self.connection.cycle.hub is None and queues <= self._reply_queues
@@ -293,7 +293,7 @@ class Channel(QueueChannel):
 
     @property
     def next_work_s(self) -> float:
-        """Return the latest time for the next call of `work`."""
+        """Return when `work` must be called again at the latest."""
         if not self._consumer or not self._consumer.queues or not self.qos.can_consume():
             return float("inf")
         next_check_s = self._consumer.next_check_s

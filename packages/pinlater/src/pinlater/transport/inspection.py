@@ -24,7 +24,7 @@ from pinlater.models import JobInfo
 logger = logging.getLogger(__name__)
 
 MAX_WAITING_TASKS = 1000
-"""Maximum waiting tasks in one reply, soonest first; the worker reads them in about 0.1 s."""
+"""A reply lists at most this many waiting tasks, soonest first. Reading them takes about 0.1 s."""
 ETA_PRIORITY = 6
 """Celery's timer gives this priority to tasks with an ETA and displays it."""
 

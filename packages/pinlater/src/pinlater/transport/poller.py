@@ -2,8 +2,8 @@
 The transport's poller. It reads kombu's messages and delivers jobs in the event loop.
 
 In Celery's event loop, due times are timers. A timer created in a callback does not shorten the
-loop's next wait, because the length of that wait is already fixed. To end it, the poller writes a
-byte to its own socket pair.
+loop's next wait, because the length of that wait is already fixed. To end that wait early, the
+poller writes a byte to its own socket pair.
 """
 
 from __future__ import annotations

@@ -77,5 +77,5 @@ class JobBatch(stock.PublishBatch):
 
 
 def _remaining_ms(delay_ms: int, elapsed_s: float) -> int:
-    """Return the rest of a delay after `elapsed_s` in the batch."""
+    """Return how much of a delay is left after `elapsed_s` in the batch."""
     return max(0, delay_ms - round(elapsed_s * 1000))

@@ -4,8 +4,8 @@ Assign the lanes of the link journal to the processes that compact them.
 A compaction claims a *slot* (a number from 0 to 127) and some lanes (see `_journal_keys`) until it
 has executed its plan. Its deltas, the changes that it adds to lists, are named by its slot and
 number. A slot has only one compaction at a time, so the numbers within a slot are consecutive, as
-`delta_names` requires. A lane is claimed by only one compaction at a time, so the changes of a
-source are compacted in order. All claims are in one cell, which is replaced by check-and-put.
+`delta_names` requires. A lane is claimed by only one compaction at a time, so a source's changes
+are compacted in order of time. All claims are in one cell, which is replaced by check-and-put.
 
 Claims expire, according to the clocks of the processes. If the plan was not stored yet, nothing was
 written: the claim becomes void, and its slow process can no longer store a plan. If the plan was
@@ -154,7 +154,7 @@ class ClaimCell:
     def begin(self, wanted: Sequence[int], most: int, *, urgent: bool = False) -> LaneClaim | None:
         """
         Claim up to `most` free lanes, the first ones of `wanted`. Returns None if none of them is
-        free, or, unless `urgent`, if the maximum number of compactions is running.
+        free. Unless `urgent`, it also returns None if the maximum number of compactions is running.
         """
         return self._new(
             lambda claims: frozenset([x for x in wanted if x in claims.free_lanes()][:most]),

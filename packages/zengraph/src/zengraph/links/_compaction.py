@@ -200,8 +200,8 @@ class Compactor:
 
     def _adapt(self, claimed: int, chosen: Choice) -> None:
         """
-        Choose how many lanes the next compaction claims from how many the last one used, so that
-        other processes find free lanes.
+        Choose how many lanes the next compaction claims, based on how many the last one used, so
+        that lanes stay free for other processes.
         """
         if not chosen.left:
             self._share = min(LANES, 2 * self._share)

@@ -3,11 +3,11 @@ Keys of the link journal, for rows in its lanes and rows outside ("beside") the 
 
 The changes of a source are always in the lane of its group, in order of time, so lanes can be
 compacted in parallel. Each lane is in one bucket. While the file of that bucket is damaged (on
-SQLite), changes are written into another bucket, beside its lanes. Versions without lanes wrote all
-changes there. Such a row may contain sources of any lane.
+SQLite), changes are written into another bucket, outside its lanes. Versions without lanes wrote
+all changes there. Such a row may contain sources of any lane.
 
     bucket, 1 byte; 128 + lane, 1 byte; time, 8 bytes; 8 random bytes    a row of a lane
-    bucket, 1 byte; time, 8 bytes; 8 random bytes                        a row beside the lanes
+    bucket, 1 byte; time, 8 bytes; 8 random bytes                        a row outside the lanes
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _KEY_BYTES = 18
 
 
 class Head(NamedTuple):
-    """The oldest row of a lane, or of a bucket's rows beside its lanes."""
+    """The oldest row of a lane, or of a bucket's rows outside its lanes."""
 
     lane: int | None
-    """The lane, or None for rows beside the lanes."""
+    """The lane, or None for rows outside the lanes."""
     at_ms: int
 
 
@@ -50,7 +50,7 @@ def lane_key(lane: int, at_ms: int, nonce: bytes) -> bytes:
 
 
 def beside_key(bucket: int, at_ms: int, nonce: bytes) -> bytes:
-    """Return the key of a row beside the lanes. Such keys of one bucket sort by time."""
+    """Return the key of a row outside the lanes. Such keys of one bucket sort by time."""
     return journal_key(bucket, at_ms, nonce)
 
 
@@ -73,13 +73,13 @@ def lane_range(lane: int) -> tuple[bytes, bytes]:
 
 
 def beside_range(bucket: int) -> tuple[bytes, bytes]:
-    """Return the start and the stop of a scan of a bucket's rows beside its lanes."""
+    """Return the start and the stop of a scan of a bucket's rows outside its lanes."""
     return bytes([bucket]), bytes([bucket, _MARK])
 
 
 def heads(table: CellTable) -> Iterator[Head]:
     """
-    Yield the oldest row of each lane, and of each bucket's rows beside the lanes. Takes one short
+    Yield the oldest row of each lane, and of each bucket's rows outside the lanes. Takes one short
     scan for each.
     """
     for bucket in range(BUCKETS):
@@ -95,7 +95,7 @@ def heads(table: CellTable) -> Iterator[Head]:
 
 
 def any_beside(table: CellTable) -> bool:
-    """Return True if there are rows beside the lanes. Takes sixteen short scans."""
+    """Return True if there are rows outside the lanes. Takes sixteen short scans."""
     for bucket in range(BUCKETS):
         with closing(table.scan(*beside_range(bucket), limit=1)) as rows:
             if any(True for _ in rows):

@@ -30,7 +30,7 @@ MAX_TEXT_CHARS = 200
 MANY_CHANGES = 16
 """A writer tries to remove names from a cell that has at least this many."""
 MAX_CHANGES = 4096
-"""Maximum number of changes of one source that can wait for a compaction."""
+"""Maximum number of a source's changes that can wait for a compaction."""
 CHANGE_BYTES = 12
 _TIME_BYTES = 6
 

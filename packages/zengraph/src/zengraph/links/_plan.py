@@ -1,7 +1,7 @@
 """
 Plan a compaction: choose the rows of the link journal that it takes.
 
-Changes of one source must be compacted in order. A list drops a removed link when the list is
+A source's changes must be compacted in order of time. A list drops a removed link when the list is
 merged, so an older change that adds the link would restore it if it arrived later. All changes of a
 source are in one lane, except those written outside the lanes. So if there are rows outside the
 lanes, a plan takes the oldest rows inside and outside all lanes. Otherwise it takes the oldest rows
@@ -58,9 +58,12 @@ class CompactionPlan:
     """The work of a compaction, stored before it writes to a posting list."""
 
     rows: tuple[PlannedRow, ...] = ()
-    """The rows, ordered so that each source's changes are in order."""
+    """The rows, ordered so that each source's earlier changes come first."""
     void: tuple[bytes, ...] = ()
-    """Rows without a change that took effect. They are only deleted, here or by their writer."""
+    """
+    Rows in which no change took effect. They are only deleted, by the compaction or by their
+    writer.
+    """
     depths: Mapping[bytes, int] | None = None
     """The depths at which the lists of large groups are written (`entry_depths`), by the group's
     key; None until they are chosen."""
@@ -206,7 +209,7 @@ class Planner:
     ) -> Iterator[_Candidate]:
         """
         Yield rows up to `last` that the first scan missed, because they were written after it had
-        passed.
+        passed their keys.
 
         The first scan may have read a later change of the same source, so that change must wait
         with the missed rows. Costs one more scan of the rows.

@@ -3,7 +3,7 @@
 hbase.
 
 Row keys and values are bytes. A row maps cells `b"family:qualifier"` to values, each with a
-timestamp in milliseconds. The put with the larger timestamp is kept, whatever the order of arrival;
+timestamp in milliseconds. The put with the larger timestamp is kept, no matter which arrives first;
 if timestamps are equal, the later put is kept. A delete at a timestamp removes cells up to and
 including it. A row without cells does not exist. No operation is transactional across rows.
 
@@ -48,7 +48,7 @@ RowSizes = dict[bytes, CellSize]
 
 
 class RowExtent(NamedTuple):
-    """Upper bounds of a row's size."""
+    """Upper bounds for a row's size."""
 
     size_bytes: int
     """The size of all values together."""
@@ -176,7 +176,7 @@ class CellTable(Protocol):
 
     def extents_many(self, rows: Sequence[bytes]) -> dict[bytes, RowExtent]:
         """
-        Return upper bounds of the existing rows' sizes; exact for large rows.
+        Return upper bounds for the existing rows' sizes; exact for large rows.
 
         Some engines need not examine each cell, so it takes a tenth of the CPU time of
         `sizes_many`.
@@ -239,8 +239,8 @@ class CellTable(Protocol):
         """
         Yield rows from `start` (inclusive) to `stop` (exclusive; None for the end), in key order.
 
-        `reverse` yields the same range in descending order. Not a snapshot. Close it if you stop
-        early: `with closing(table.scan(…)) as rows`.
+        `reverse` yields the same range in descending order. The scan is not a snapshot. Close it if
+        you stop early: `with closing(table.scan(…)) as rows`.
         """
         return self._scan(RowRange(start, stop, columns, limit, reverse))
 
@@ -392,7 +392,10 @@ class Tables(Protocol):
         return []
 
     def salvage_finished(self, done: Sequence[Salvaged]) -> None:  # noqa: ARG002
-        """Discard these results, once the caller has restored the lost rows. Safe to repeat."""
+        """
+        Discard these results of `salvage`, once the caller has restored the lost rows. Safe to
+        repeat.
+        """
         return
 
     def scrub(self) -> None:

@@ -5,7 +5,7 @@ A shape is a sorted JSON list. Most rows share a few shapes, so the indexes of t
 readers request are cached. If each row has one column of its own, such as one whose name contains a
 position in a file, no shape repeats. So when two shapes differ in only one column, the text before
 and after that column is remembered. Other shapes with the same beginning and end have the same
-indexes. Parsing each of them would take two thirds of the time of a read.
+indexes. Parsing each of them would take two thirds of a read's time.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 Tables with a short-lived cache of nodes in the reading process.
 
 Only the nodes table's `values_many`, which plain reads of records call, uses the cache. The cache
-keeps the values of some columns by row. An entry's age is counted from the start of its read, and
-is limited. A write through the same tables drops the row, so a process reads its own writes at
-once. Writes by other processes are seen when entries expire. Missing rows are not cached.
+keeps the values of some columns by row. An entry expires `max_age_s` after its read started. A
+write through the same tables drops the row, so a process reads its own writes at once. Writes by
+other processes are seen when entries expire. Missing rows are not cached.
 """
 
 from __future__ import annotations

@@ -316,7 +316,7 @@ class PackedListsContract:
             between = graph.take_edges(A, POOL, 1)
             repeated = graph.take_edges(A, POOL, 3, request_id="killed")
 
-            # Either the take was decided before, and the repeated request gets its edges, or not.
+            # If the take was decided before the process died, the repeated request gets its edges.
             decided = repeated[0].score == best[lived]
             assert [edge.score for edge in between] == [best[lived + 3 if decided else lived]]
             at = lived if decided else lived + 1

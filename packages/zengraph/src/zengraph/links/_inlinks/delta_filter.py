@@ -11,8 +11,9 @@ bytes of each list id in each delta:
     rest       the last two bytes of the ids, in the order of the deltas and their lists
 
 The content of a delta never changes, so the cell is always correct, whichever process wrote it. A
-reader reads the deltas that the cell does not name, and those with the same two bytes. With 8,000
-lists, every eighth read includes an unneeded delta. Versions that do not know this cell ignore it.
+reader reads the deltas that the cell does not name, and those with the last two bytes of its list's
+id. With 8,000 lists, every eighth read includes an unneeded delta. Versions that do not know this
+cell ignore it.
 """
 
 from __future__ import annotations
@@ -77,7 +78,10 @@ def _named(group: ListGroup) -> set[bytes]:
 
 
 def _deltas(value: bytes) -> tuple[Sequence[tuple[bytes, int]], int]:
-    """Return each delta's column and number of lists, and the offset at which the marks begin."""
+    """
+    Return each delta's column and number of lists, and the offset at which the marks (the last
+    bytes of ids) begin.
+    """
     stop = _COUNT_BYTES + _Delta.size * int.from_bytes(value[:_COUNT_BYTES])
     return list(_Delta.iter_unpack(value[_COUNT_BYTES:stop])), stop
 
@@ -91,7 +95,7 @@ def _marks(ids: bytes) -> bytes:
 
 
 def _found(marks: bytes, mark: bytes) -> Iterable[int]:
-    """Yield the numbers of the lists with this mark."""
+    """Yield the indexes of the lists with this mark."""
     at = marks.find(mark)
     while at >= 0:
         if at % _MARK_BYTES == 0:

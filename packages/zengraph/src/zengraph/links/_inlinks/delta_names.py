@@ -3,7 +3,7 @@ The names of deltas, and the record of which deltas a header includes.
 
 Two kinds of writers add deltas to the rows of posting lists: a compaction adds them to the first
 groups, and a group that passes on its lines adds them to the groups and lists below it. Every
-writer has a source (one byte), and numbers its writes 1, 2, 3 and so on. It starts a number only
+writer has a source (one byte), and numbers its writes 1, 2, 3 and so on. It uses a new number only
 after all deltas of the previous number are written, and a repeated write under the same name always
 has the same content. So a header only needs the last included number of each source to describe
 what it includes. The order in which sources write does not matter, and a delta that arrives late is

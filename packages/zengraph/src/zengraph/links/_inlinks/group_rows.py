@@ -50,9 +50,9 @@ _MANY_FACTOR = 4
 _LEAF_FACTORS = [2 ** ((digit - 5) / 4) for digit in range(FAN_OUT)]
 _COLLECTOR_FACTORS = [24 * 2 ** ((digit - 7.5) / 10) for digit in range(FAN_OUT)]
 MIN_FAR_FACTOR = 8
-"""A group with fewer lines does not pass them over a level, because deltas would be too small."""
+"""A group with fewer lines does not skip a level, because the deltas would be too small."""
 MAX_COLLECTED_DELTAS = 64
-"""A group with more deltas collects no more lines than other groups, to keep reads fast."""
+"""A group with more deltas has the same limit for lines as other groups, to keep reads fast."""
 
 FILTER = b"l:f"
 """The column with the filter of a group's deltas (`delta_filter`)."""

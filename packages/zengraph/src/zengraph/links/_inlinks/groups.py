@@ -8,10 +8,11 @@ each compaction and a header with the merged lists.
 
 When a group exceeds `group_lines`, it is divided into sixteen groups, by the next hexadecimal digit
 of the list ids. From then on it is a buffer: when it again has that many lines, it passes them on
-to the sixteen groups (a buffer tree, Arge 1995), or over them (`levels_below`). So a link is
-written only a few times, always as part of a large value, and all groups stay small. A list longer
-than `inline_lines` leaves its group and gets its own rows (`Segments`). A list's oldest lines are
-therefore in its own rows, newer ones in the deepest group, and the newest in the first group.
+to the sixteen groups (a buffer tree, Arge 1995), or directly to the groups below those
+(`levels_below`). So a link is written only a few times, always as part of a large value, and all
+groups stay small. A list longer than `inline_lines` leaves its group and gets its own rows
+(`Segments`). A list's oldest lines are therefore in its own rows, newer ones in the deepest group,
+and the newest in the first group.
 
 Any number of processes can write groups at the same time. Deltas are only added (`delta_names`).
 The header is replaced by check-and-put, together with the names of the deltas that it now includes;
@@ -230,7 +231,7 @@ class Groups:
         self, groups: Sequence[ListGroup], down: Container[bytes]
     ) -> tuple[dict[bytes, _Route], dict[bytes, list[bytes]]]:
         """
-        Return how the divided groups that are full, or in `down`, pass on their lines.
+        Choose how divided groups that are full, and those in `down`, pass on their lines.
 
         Also returns the groups that have to wait, with the groups below them that contain lines.
         """
@@ -345,7 +346,7 @@ class Groups:
     def _note_traces(
         self, groups: Sequence[ListGroup], removals: Mapping[bytes, Sequence[bytes]], now_ms: int
     ) -> None:
-        """Record lists that still contain a removed link because the groups below have it."""
+        """Record lists that still contain a removed link because it is in the groups below."""
         divided = {group.key for group in groups if group.header.divided}
         self._removed_links.note(
             [

@@ -1,15 +1,15 @@
 """
-Find groups that may pass lines over the level below them, directly to groups two levels below.
+Find groups that may skip the level below them and pass lines directly to the level after it.
 
 Otherwise, a link of a large host would be written once on each level of its tree of groups. When
 all sixteen groups below a group are divided, writing lines to them is a waste of time, because each
 would only collect the lines and pass them on. So the group above collects more lines itself, and
 passes them to the 256 groups two levels below.
 
-As in `entry_depths`, a line must not overtake an earlier change to its link, so lines pass over a
-level only while the groups there are empty. All of a group's earlier lines are below it before its
-next pass begins, and a compaction writes to groups below it only while it is empty. So if the
-groups below are read after the lines of the group, they show every earlier change of these lines.
+As in `entry_depths`, a line must not overtake an earlier change to its link, so lines skip a level
+only while the groups on it are empty. All of a group's earlier lines are below it before its next
+pass begins, and a compaction writes to groups below it only while it is empty. So if the groups
+below are read after the lines of the group, they show every earlier change of these lines.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class Segments:
         removals: Mapping[bytes, Sequence[bytes]] | None = None,
     ) -> int:
         """
-        Merge the deltas of the targets that have many, and return the number of merged lists.
+        Merge the deltas of targets that have many of them; return the number of merged lists.
 
         `removals` holds, by target, the sources that removed a link; the short lists among these
         targets are merged as well. Afterward, `RemovedLinks` has a record for each list that still

@@ -101,7 +101,7 @@ class NumberedProtocol(TCyBinaryProtocol):  # type: ignore[misc]
 
 
 def call_many(client: Any, method: str, calls: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Send all calls of one method, which has no batch form, then read all responses."""
+    """Send all calls of a method that has no batch form, then read all responses."""
     return call_each(client, [(method, arguments) for arguments in calls])
 
 

@@ -5,13 +5,13 @@ Behavior of HBase and its gateway, and how this adapter handles it (observed on 
 
 - A batch executes its puts first, then its deletes, whatever their order, so here a batch contains
   only puts or only deletes. A batch has one timestamp, so rows are grouped by timestamp.
-- Writes carry the caller's timestamps, so the newest one wins in any order of arrival. The region
-  server assigns the timestamps of check-and-put and increment. They are never earlier than the
-  timestamps of the replaced cells.
+- Writes carry the caller's timestamps, so the newest write wins, no matter which arrives first. The
+  region server assigns the timestamps of check-and-put and increment. They are never earlier than
+  the timestamps of the replaced cells.
 - `rows` omits rows that have none of the columns, as `CellTable` requires.
 - A scan is read in pages. Each page has its own scanner, which is closed before its rows are
-  returned. So the caller's work blocks no connection and no scanner, and a page that failed can be
-  read again.
+  returned. So the caller does not occupy a connection or a scanner while it works, and a page that
+  failed can be read again.
 - Check-and-put treats an empty cell as absent, so empty values are rejected here.
 - HBase acknowledges but loses a put whose column has no colon, so such a put is rejected here.
 """
@@ -109,8 +109,8 @@ class HBaseTable(CellTable):
         call = "getRows" if columns is None else "getRowsWithColumns"
         columns_argument = () if columns is None else (list(columns),)
         distinct = list(dict.fromkeys(rows))
-        # If a reader's bytes are counted, read few rows at once, so that the first row is counted
-        # early.
+        # A caller that counts bytes may stop the read (`_read_bytes`), so start with a small page
+        # for it.
         at, size = 0, MAX_BATCH_ROWS if counted_rows() is None else FIRST_PAGE_ROWS
         while part := distinct[at : at + size]:
             results = self._pool.call(call, self._name, part, *columns_argument, {})

@@ -85,8 +85,8 @@ def shell_commands(prefix: str, compression: str, regions: int = 16) -> str:
     Return hbase shell commands that create all tables, split into `regions` from the start.
 
     Tables keyed by hashes are split evenly; tables keyed by buckets get a region per bucket. All
-    families are enabled for replication, which costs nothing without a peer. Enabling it later is
-    easily forgotten for one table, which then stays empty at the peer.
+    families are enabled for replication, which costs nothing without a peer. Whoever enables it
+    later easily forgets one table, and that table stays empty at the peer.
     """
     lines = []
     for name in TABLES:

@@ -10,7 +10,9 @@ from zengraph._read_bytes import counted_rows
 from zengraph.tables import Row, RowExtent, RowSizes, Unneeded, extents_of
 
 COUNTED_BYTES = 65_536
-"""The number of bytes that are counted at once. A call for each row would cost 5% of a read."""
+"""
+The number of bytes that are counted at once. A call for each row would cost 5% of a read's time.
+"""
 ROWS_A_STATEMENT = 32
 """
 A read of up to this many rows uses a statement for exactly that number, which SQLite keeps

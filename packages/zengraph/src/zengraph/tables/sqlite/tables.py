@@ -221,7 +221,8 @@ class SqliteTables(Tables):
         remedies: names of commands and settings for error messages.
 
     Raises:
-        InvalidConfig: the folder cannot be created or written, or has another number of `shards`.
+        InvalidConfig: the folder cannot be created, is not writable, or has another number of
+            `shards`.
     """
 
     def __init__(
