@@ -18,7 +18,7 @@ MAX_FIELDS = 12
 MAX_SAMPLES = 30
 """Maximum elements whose values are compared."""
 MAX_SEARCHED_ELEMENTS = 5
-"""Parts of at most this many elements become candidates."""
+"""Candidates are collected from at most this many elements."""
 MAX_PARTS = 300
 MAX_TEXT_CHARS = 2_000
 MIN_SHARE = 0.6

@@ -54,7 +54,7 @@ class _Mark:
     element: LexborNode
     attributes: Attributes
     names: list[str]
-    """The properties of its owner that have this element's value."""
+    """The owner's properties that get this element's value."""
     node: Node | None
     """The item that the element starts."""
 

@@ -53,7 +53,7 @@ class Section:
     heading: str
     groups: Groups = field(default_factory=list)
     then: Groups = field(default_factory=list)
-    """Steps that follow the ingredients without a heading of their own."""
+    """Steps that follow the ingredients without a separate heading."""
     at: LexborNode | None = None
     """The heading's element, or the list or block itself if there is no heading."""
     listed: int = 0
