@@ -213,7 +213,7 @@ def canonical_chain(evidence: Evidence, target: str) -> tuple[list[str], str | N
     """
     Follow the known redirects and canonical URLs from `target`.
 
-    Returns the URLs in the chain, and a reason to reject the last of them (the candidate) or None.
+    Returns the URLs in the chain, and the reason to reject the last one (the candidate), if any.
     A known redirect takes precedence over a known canonical URL.
     """
     fetched = {evidence.url, evidence.final_url, *(hop.url for hop in evidence.redirects)}

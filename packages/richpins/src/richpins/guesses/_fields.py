@@ -147,8 +147,8 @@ def _selectors(node: LexborNode, root: LexborNode) -> Iterator[tuple[str, list[s
 
 def _endings(node: LexborNode) -> Iterator[tuple[str, bool]]:
     """
-    Yield the endings that rules for an element may have, each with whether the element has that
-    value.
+    Yield the endings that rules for an element may have, each with a flag: True if the element has
+    that value.
     """
     attributes = node.attributes
     if node.tag == "a":

@@ -101,7 +101,7 @@ def _unique(elements: list[LexborNode]) -> Iterator[LexborNode]:
 
 
 def _hanging_rel(element: LexborNode) -> list[str]:
-    """Return the `rel` of an item's parent if that has no object of its own ("hanging rel")."""
+    """Return the `rel` of an item's parent if the parent has no object itself ("hanging rel")."""
     parent_attributes = element.parent.attributes if element.parent is not None else {}
     if any(name in parent_attributes for name in ("href", "src", "resource", "typeof", "property")):
         return []

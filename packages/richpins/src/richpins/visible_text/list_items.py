@@ -133,7 +133,7 @@ def _as_one(shown: list[str]) -> list[str]:
 
 
 def _each_once(lines: list[str]) -> list[str]:
-    """Drop lines repeated for another screen size: one by one, or all after the last line."""
+    """Drop lines repeated for another screen size: each after itself, or as a second full list."""
     half = len(lines) // 2
     if half and lines[:half] == lines[half:]:
         return lines[:half]
