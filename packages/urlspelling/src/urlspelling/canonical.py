@@ -413,7 +413,7 @@ def _compare_with_chosen(
 
 
 def _check_target(evidence: Evidence, target: str, findings: _Findings) -> tuple[str, str | None]:
-    """Return the URL that `target` leads to, and the reason to reject it or None."""
+    """Return the URL that `target` leads to, and the reason to reject it, if any."""
     if target == evidence.final_url:
         return target, None
     chain, rejection = canonical_chain(evidence, target)

@@ -181,7 +181,7 @@ class _MarkupWalk:
         recipes.
 
         Templates often lose their `itemscope`. For properties that other types also have, only the
-        first value is used: the others may describe linked pages.
+        first value is used, because the others may describe linked pages.
         """
         loose = [m for m in self.marks if m.names and self._owner(m.element) is None]
         if self.graph.check_full() or not any(_RECIPE_PROPERTIES & set(m.names) for m in loose):
