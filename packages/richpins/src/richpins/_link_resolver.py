@@ -70,7 +70,7 @@ class LinkResolver:
         Resolve a plain reference from the normalized form of an earlier one with the same prefix.
 
         Such references differ only in their path and query. Only the path of the first reference is
-        normalized. For later ones, strings are concatenated in a tenth of the time.
+        normalized. For later ones, concatenating strings takes a tenth of the time.
         """
         plain = _PLAIN_REFERENCE.fullmatch(href)
         if plain is None or len(href) > MAX_HREF_CHARS:

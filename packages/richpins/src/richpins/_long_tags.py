@@ -108,8 +108,8 @@ def _may_have_long_tag(body: bytes) -> bool:
 
 def _sample(body: bytes) -> Iterator[tuple[bool, bool]]:
     """
-    Yield for each sample whether it may be in a tag, and whether it may be in the same value as the
-    previous one.
+    Yield two flags for each sample: whether it may be in a tag, and whether it may be in the same
+    value as the previous sample.
 
     A position may be in a tag if the last `<` or `>` before it is a `<`, or a `>` in a quoted
     value. Each search stops at the previous position, so the time is linear in the length.

@@ -42,7 +42,7 @@ A button inside a sentence. Its text is part of the sentence: `heat to <button>b
 _CODE_START = re.compile(r"<(script|style)\b[^<>]{0,2000}>", re.IGNORECASE)
 _CODE_END = re.compile(r"</(?:script|style)\s{0,9}>", re.IGNORECASE)
 _WITHOUT_ELEMENTS = frozenset({"script", "style", "noscript", "iframe"})
-"""The parser finds no other elements inside these."""
+"""The parser does not look for elements inside these."""
 UNSHOWN = "script,style,template,noscript"
 """CSS selector for elements whose text is not displayed."""
 _WITH_GAPS = f"{UNSHOWN},br,p,div,li,h1,h2,h3,h4,h5,h6,td"

@@ -38,7 +38,7 @@ _MAX_CLASS_CHARS = 200
 
 
 def is_former(element: LexborNode) -> bool:
-    """Return True if the element or a parent is struck out or has a former price's class."""
+    """Return True if the element or a parent is struck out or has a class for former prices."""
     ancestor: LexborNode | None = element
     for _ in range(_MAX_CLIMB):
         if ancestor is None or (ancestor is not element and "itemscope" in ancestor.attributes):

@@ -162,8 +162,8 @@ def choose_item(sources: Sources, page_type: PageType, nodes: list[Node]) -> Nod
 
 def _with_repeated_items(chosen: Node, nodes: list[Node]) -> list[Node]:
     """
-    Return `chosen` and its repetitions, most trusted first. Then come items of the same type that
-    are the only ones in another syntax, whatever their names.
+    Return `chosen` and its repetitions, most trusted first. They are followed by items of the same
+    type, each the only one in another syntax, whatever their names.
     """
     name = words_of(chosen)
     repetitions, only_ones = [chosen], []

@@ -18,7 +18,7 @@ from richpins.text_sketch import MAX_CHARS, sketch_of
 
 FORM = "form"
 MAX_FORMS = 5
-"""How many of a page's forms are checked for whether they contain most of its text."""
+"""Maximum number of forms checked to see if one contains most of a page's text."""
 
 
 def sketch(page: Document) -> str:

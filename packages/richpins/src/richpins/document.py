@@ -85,7 +85,7 @@ class Document:
         return next((self._first[name] for name in names if name in self._first), None)
 
     def resolve(self, href: str) -> str | None:
-        """Return `href` as an absolute, normalized http(s) URL, or None if it is not one."""
+        """Resolve `href` to an absolute, normalized URL; return None if it is not http(s)."""
         return self.resolver.resolve(href)
 
 

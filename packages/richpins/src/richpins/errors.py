@@ -21,7 +21,7 @@ class InvalidKind(RichpinsError, ValueError):
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__(tuple(problems))
         self.problems = tuple(problems)
-        """One line for each mistake, starting with its key."""
+        """Each line describes one mistake and begins with its key."""
 
     def __str__(self) -> str:
         return "; ".join(self.problems)

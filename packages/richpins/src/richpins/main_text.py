@@ -83,8 +83,8 @@ def find(page: Document, form: str) -> str:
     article = preparation.prepare(page, with_images=form == MARKDOWN)
 
     def extracted(*, fast: bool) -> Any:
-        # Without a URL, because trafilatura would join relative links to the site's root. The links
-        # are absolute.
+        # No URL is passed, because trafilatura would join relative links to the site's root. The
+        # tree's links are already absolute.
         found = trafilatura.bare_extraction(
             copy.deepcopy(article.tree),  # trafilatura modifies its input
             fast=fast,

@@ -142,7 +142,7 @@ _DASHES = re.compile(r"\b(\d{1,2})-([A-Za-z]{3})-(\d{2,4})\b")
 
 
 def _earlier(first: str | None, other: str | None) -> str | None:
-    """Return the earlier of two dates. A readable date wins over an unreadable one."""
+    """Return the earlier of two dates. A readable date takes precedence over an unreadable one."""
     dates = [text for text in (first, other) if text]
     return min(dates, key=lambda t: unavailable_at_ms(t) or math.inf, default=None)
 

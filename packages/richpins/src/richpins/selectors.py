@@ -47,7 +47,7 @@ class Selectable(Protocol):
         """Return an expression's value. Raises ValueError if it cannot be computed."""
 
     def link(self, href: str) -> str | None:
-        """Return a URL of the page normalized, or None if it is not http(s)."""
+        """Normalize a URL of the page; return None if it is not http(s)."""
 
 
 class SelectedPage:
@@ -71,7 +71,7 @@ class SelectedPage:
         return evaluate(expression, self._lxml)
 
     def link(self, href: str) -> str | None:
-        """Return a URL of the page normalized, or None if it is not http(s)."""
+        """Normalize a URL of the page; return None if it is not http(s)."""
         return self.document.resolve(href)
 
     @cached_property

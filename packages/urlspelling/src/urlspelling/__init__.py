@@ -3,7 +3,7 @@ Normalize URLs, find their registered domain, and decide the canonical URL of a 
 
 The names exported here are public, and so are these modules:
 
-- `canonical` decides which of the URLs that lead to a page is canonical, by redirects, Link
+- `canonical` decides which of the URLs that lead to a page is canonical, based on redirects, Link
   headers, rel=canonical, instant meta refresh and og:url;
 - `domain` returns the origin, host and registered domain of a URL;
 - `hosts` splits ports from hosts, and finds the name that covers a host;

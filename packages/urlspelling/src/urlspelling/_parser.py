@@ -21,7 +21,7 @@ _MAX_CACHED_CHARS = 2_048
 
 _PLAIN_HOST = re.compile(
     r"[hH][tT][tT][pP][sS]?://[^\x00-\x20%/\\?#\x7f-\U0010ffff]+[/?#]"  # no escapes
-    r"|[.?#]|/(?![/\\\t\n\r])"  # relative: the host of the base stays
+    r"|[.?#]|/(?![/\\\t\n\r])"  # relative: the URL keeps the base's host
     r"|[0-9A-Za-z_~-]+[/.%?#=]",
 )
 """

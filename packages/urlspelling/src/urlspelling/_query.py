@@ -53,8 +53,8 @@ class QueryRules:
     Args:
         removed: names of parameters that are removed with any value, in lower case.
         prefixes: prefixes of such names.
-        patterns: parameters that are removed if their value matches.
-        prefix_patterns: prefixes of such names.
+        patterns: names of parameters, each with a pattern for the values to remove.
+        prefix_patterns: the same for prefixes of names.
         sites: exceptions for individual sites.
     """
 

@@ -62,7 +62,7 @@ class Evidence:
     """`<link rel=canonical>` outside the head; recorded but ignored."""
     og_url: str | None = None
     meta_refresh: tuple[float, str] | None = None
-    """Delay in seconds and target."""
+    """(delay in seconds, target)."""
     is_amp: bool = False
     amp_url: str | None = None
     """The AMP version of the page, from `<link rel=amphtml>`."""
@@ -93,7 +93,7 @@ class Decision:
 
 
 MAX_STEPS = 10
-"""Maximum length of a chain of canonical URLs and redirects. A fetch follows as many redirects."""
+"""Maximum length of a chain of canonical URLs and redirects. Fetches follow that many redirects."""
 
 _TEMPORARY_STATUS, _WITHHELD_STATUS = (408, 421, 425, 429), (401, 402, 403, 451)
 _HOMEPAGE_PATH = re.compile(
@@ -213,7 +213,7 @@ def canonical_chain(evidence: Evidence, target: str) -> tuple[list[str], str | N
     """
     Follow the known redirects and canonical URLs from `target`.
 
-    Returns the URLs in the chain, and a reason to reject the last of them (the candidate) or None.
+    Returns the URLs in the chain, and the reason to reject the last one (the candidate), if any.
     A known redirect takes precedence over a known canonical URL.
     """
     fetched = {evidence.url, evidence.final_url, *(hop.url for hop in evidence.redirects)}
@@ -241,7 +241,7 @@ A meta refresh within this many seconds counts as a redirect. With a longer dela
 page first.
 """
 PROVISIONAL = "provisional until "
-"""How a reason begins that applies only until the canonical URL is fetched."""
+"""The start of each reason that applies only until the canonical URL is fetched."""
 
 _SOURCE_NAMES = {
     "link_header": "the Link header",
@@ -381,8 +381,8 @@ def _sources(evidence: Evidence) -> list[tuple[str, tuple[str, ...]]]:
 
 def _choose_declared(evidence: Evidence, findings: _Findings) -> tuple[str, str] | None:
     """
-    Return the first source that declares a single URL which passes all checks, and the URL that it
-    leads to.
+    Return the first source with a single declared URL that passes all checks, and the URL to which
+    that one leads.
     """
     chosen: tuple[str, str] | None = None
     for source, urls in _sources(evidence):
@@ -413,7 +413,7 @@ def _compare_with_chosen(
 
 
 def _check_target(evidence: Evidence, target: str, findings: _Findings) -> tuple[str, str | None]:
-    """Return the URL that `target` leads to, and the reason to reject it or None."""
+    """Return the URL that `target` leads to, and the reason to reject it, if any."""
     if target == evidence.final_url:
         return target, None
     chain, rejection = canonical_chain(evidence, target)

@@ -28,7 +28,7 @@ def origin(url: str) -> str:
     >>> origin("https://example.com:8443/a?b=1")
     'https://example.com:8443'
 
-    The origin is the unit of robots.txt. It has no trailing slash and no default port.
+    The origin has no trailing slash and no default port. Each origin has its own robots.txt.
 
     Raises:
         InvalidUrl: `url` does not begin with an http(s) origin.
@@ -48,7 +48,7 @@ def host(url: str) -> str:
 
 def registered_domain(url_or_host: str) -> str:
     """
-    Return the registered domain of a normalized URL or host, the unit of rate limits.
+    Return the registered domain of a normalized URL or host. Rate limits apply to it.
 
     >>> registered_domain("https://news.bbc.co.uk/weather")
     'bbc.co.uk'

@@ -52,7 +52,11 @@ class Container:
         return next(iter(self.levels))
 
     def distance(self, block: TextBlock) -> int:
-        """Return how far above the element its common ancestor with a block is; 0 if inside."""
+        """
+        Return how many levels above the element its common ancestor with a block is.
+
+        The result is 0 if the block is inside the element.
+        """
         return self.levels[next(e for e in _chain(block.pieces[0].holder) if e in self.levels)]
 
 

@@ -76,7 +76,7 @@ def _image(element: Any, source: str) -> ArticleImage | None:
 def image_source(attributes: Any, base_url: str) -> str | None:
     """Return the absolute http(s) URL of an image, or None. Lazy-loading attributes come first."""
     if {attributes.get("width"), attributes.get("height")} & {"0", "1"}:
-        return None  # a tracking pixel
+        return None  # it is a tracking pixel
     sources = [attributes.get(name) for name in _SOURCES]
     sources += [_first_of_set(attributes.get(name)) for name in _SOURCE_SETS]
     for source in sources:

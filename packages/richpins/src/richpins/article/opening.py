@@ -80,7 +80,7 @@ def _titles(page: Document) -> list[str]:
     ]
     parts = [max(_PARTS.split(title), key=len) for title in declared]
     titles = {letters_of(title).casefold() for title in (*headings, *declared, *parts)}
-    # Longest first, because a heading such as "pathlib — Paths" ends with a part of itself.
+    # Longest first, because the parts of a title such as "pathlib — Paths" are titles too.
     return sorted(
         (title for title in titles if len(title) >= _MIN_TITLE), key=lambda it: (-len(it), it)
     )

@@ -88,7 +88,7 @@ def _stand_ins(markup: str) -> dict[int, str]:
     Return stand-in letters for characters that trafilatura deletes although readers need them.
 
     It deletes characters that are not `str.isprintable`. These include the joiners in Persian and
-    Hindi words, direction marks, and letters that this Python version does not know.
+    Hindi words, direction marks, and letters unknown to this Python version.
     """
     if markup.isascii() and "\\u200" not in markup:
         return {}

@@ -208,7 +208,7 @@ class _Writer:
         if child.tag in _BLOCKS:
             text = f" {text} "
         elif text.startswith("`") and run and run[-1].endswith("`"):
-            text = f" {text}"  # adjacent code spans would merge
+            text = f" {text}"  # otherwise adjacent code spans would merge
         if text.startswith("[") and run and run[-1].endswith("!"):
             run[-1] = f"{run[-1][:-1]}\\!"
         run.append(text)

@@ -18,7 +18,7 @@ MAX_FIELDS = 12
 MAX_SAMPLES = 30
 """Maximum elements whose values are compared."""
 MAX_SEARCHED_ELEMENTS = 5
-"""Parts of at most this many elements become candidates."""
+"""Candidates are collected from at most this many elements."""
 MAX_PARTS = 300
 MAX_TEXT_CHARS = 2_000
 MIN_SHARE = 0.6
@@ -147,8 +147,8 @@ def _selectors(node: LexborNode, root: LexborNode) -> Iterator[tuple[str, list[s
 
 def _endings(node: LexborNode) -> Iterator[tuple[str, bool]]:
     """
-    Yield the endings that rules for an element may have, each with whether the element has that
-    value.
+    Yield the endings that rules for an element may have, each with a flag: True if the element has
+    that value.
     """
     attributes = node.attributes
     if node.tag == "a":

@@ -177,8 +177,8 @@ def pages_of(urls: Sequence[str], others: Sequence[str]) -> str:
     """
     Return a pattern for a kind's URLs, with `*` for the parts that differ.
 
-    If there is only one page, its own name also becomes `*`. Without pages of other kinds, the
-    pattern is `*`.
+    If there is only one page, the last path segment also becomes `*`. Without pages of other kinds,
+    the pattern is `*`.
     """
     if not others:
         return "*"

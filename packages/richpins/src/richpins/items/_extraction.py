@@ -141,7 +141,7 @@ class _Collected:
 
 
 class _Element:
-    """An element that rules search. CSS selectors can match the element itself."""
+    """An element in which rules search for values. CSS selectors can match the element itself."""
 
     def __init__(self, page: SelectedPage, node: Any) -> None:
         self._page = page

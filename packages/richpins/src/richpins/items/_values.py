@@ -81,7 +81,7 @@ def cleaned(value: Any, steps: Sequence[Clean]) -> Any:
 
 def convert(value: Any, kind: str, resolve: Resolve) -> Any:
     """
-    Convert a value of a page to JSON of the type `kind`. Decimals and dates become strings.
+    Convert a page's value to JSON of the type `kind`. Decimals and dates become strings.
 
     Raises:
         ValueError: the value is not of that type.

@@ -102,7 +102,7 @@ _PERSONS = frozenset({"person"})
 
 
 def _fullest_first(candidates: list[Candidate]) -> list[Candidate]:
-    """Move a longer list that contains the first candidate's persons to the front: `A, B and C`."""
+    """Move a longer list with all of the first candidate's persons to the front: `A, B and C`."""
     if len(candidates) < 2:
         return candidates
     names = [
@@ -119,7 +119,7 @@ def _fullest_visible_first(visible: Iterable[Candidate]) -> Iterator[Candidate]:
 
 
 def _without_organizations(names: tuple[str, ...], organizations: set[str]) -> tuple[str, ...]:
-    """Return only the persons in a list that also contains the site or its publisher."""
+    """Remove the site and its publisher from a list that also contains persons."""
     persons = tuple(name for name in names if bare(name) not in organizations)
     return persons or names
 

@@ -149,7 +149,7 @@ def _occurrences(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
     """
     Yield where `letters` occur, with up to three spaces and marks between two letters.
 
-    The search starts from the rarest letter. From a frequent first letter, it would take three
+    The search starts with the rarest letter. Starting with a frequent letter would take three
     times as long.
     """
     up_to_rarest, from_rarest = _spelling_patterns(letters)

@@ -314,7 +314,7 @@ def _remove_section(title: str, others: list[str], sites: set[str]) -> str:
     for cut in _SEPARATORS.finditer(title):
         parts = (title[: cut.start()], title[cut.end() :])
         if not all(map(bare, parts)):
-            continue  # a separator at the end separates nothing: `__init__ - the first file`
+            continue  # the separator is at an end of the title: `__init__ - the first file`
         for part in parts:
             if bare(part) in complete_titles:
                 return part.strip()

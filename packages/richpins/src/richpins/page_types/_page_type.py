@@ -56,8 +56,8 @@ class PageType:
     """True if items without a page type take precedence, as a trip does over its places."""
     from_text: Callable[[Sources, PageType | None], tuple[list[Node], Any] | None] | None = None
     """
-    Returns the nodes and the record if the visible text shows such a subject, or None. The second
-    argument is the type chosen so far, or None.
+    Returns the nodes and the record if the visible text shows such a subject, else None. The second
+    argument is the type chosen so far, if any.
     """
     credits_authors: bool = True
     """False if names in the visible text belong to reviewers."""

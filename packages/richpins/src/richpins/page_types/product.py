@@ -221,7 +221,7 @@ _GTINS = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
 
 
 def _chosen_offer_first(offers: list[Node], price: Price | None) -> list[Node]:
-    """Return the offers, the one with the chosen price first: its seller and condition count."""
+    """Put the offer with the chosen price first, because its seller and condition are preferred."""
     chosen = [offer for offer in offers if price is not None and offer is price.offer]
     return [*chosen[:1], *(offer for offer in offers if offer not in chosen)]
 
@@ -373,7 +373,7 @@ def _declared(sources: Sources, og_type: str) -> int:
 
 
 def _adjustment(sources: Sources, product: Node, _og_type: str) -> int:
-    """Lower the weight of another site's product on an article page, which only offers it."""
+    """Lower the weight of another site's product if an article's page only offers it."""
     url = product.first("url")
     addresses = addresses_of(sources)
     articles = sources.graph.of_types(article.TYPES)

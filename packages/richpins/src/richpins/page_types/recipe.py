@@ -166,7 +166,7 @@ def _ingredient(value: Any, *, is_only_one: bool) -> list[str]:
         joined = clean(" ".join(filter(None, map(scalars.text, parts))))
         return [joined] if joined else []
     if isinstance(value, str) and ("\n" in value or "<" in value):
-        # Among several values, one's paragraphs are an ingredient's amount, name and note.
+        # If there are several values, the paragraphs of each are an amount, a name and a note.
         return lines(value) if is_only_one or _ENTRIES.search(value) else [" ".join(lines(value))]
     text = scalars.text(value)
     return [text] if text else []

@@ -29,7 +29,7 @@ def is_json(text: str) -> bool:
 
 
 def values_in(text: str) -> list[Any]:
-    """Return the values in a JSON string; empty if it is unreadable or too long."""
+    """Return the values in a JSON string, or no values if it is unreadable or too long."""
     if len(text) > MAX_CHARS:
         return []
     try:

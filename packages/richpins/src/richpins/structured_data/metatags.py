@@ -96,7 +96,7 @@ class MetaTags:
         return self._contents.keys().isdisjoint(names)
 
     def placed(self, name: str) -> list[tuple[str, int]]:
-        """Return the contents of a name, each with the index of its meta element."""
+        """Return the contents for a name, each with the index of its meta element."""
         return self._contents.get(name, [])
 
     def __contains__(self, name: str) -> bool:

@@ -54,7 +54,7 @@ class _Mark:
     element: LexborNode
     attributes: Attributes
     names: list[str]
-    """The properties of its owner that have this element's value."""
+    """The owner's properties that get this element's value."""
     node: Node | None
     """The item that the element starts."""
 
@@ -101,7 +101,7 @@ def _unique(elements: list[LexborNode]) -> Iterator[LexborNode]:
 
 
 def _hanging_rel(element: LexborNode) -> list[str]:
-    """Return the `rel` of an item's parent if that has no object of its own ("hanging rel")."""
+    """Return the `rel` of an item's parent if the parent has no object itself ("hanging rel")."""
     parent_attributes = element.parent.attributes if element.parent is not None else {}
     if any(name in parent_attributes for name in ("href", "src", "resource", "typeof", "property")):
         return []
@@ -181,7 +181,7 @@ class _MarkupWalk:
         recipes.
 
         Templates often lose their `itemscope`. For properties that other types also have, only the
-        first value is used: the others may describe linked pages.
+        first value is used, because the others may describe linked pages.
         """
         loose = [m for m in self.marks if m.names and self._owner(m.element) is None]
         if self.graph.check_full() or not any(_RECIPE_PROPERTIES & set(m.names) for m in loose):

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-# In lower case. Only the ASCII letters of the page's bytes are lowered, so words that begin with
-# another letter are listed in both cases. They cover about 25 languages.
+# These words are in lower case. Only the ASCII letters of the page's bytes are lowered, so words
+# that begin with another letter are listed in both cases. They cover about 25 languages.
 BRAND_LABELS = (
     "brand", "brand name", "marke", "marque", "marca", "merk", "märke", "varumärke", "mærke",
     "merke", "značka", "znacka", "marka", "márka", "brändi", "tuotemerkki", "kaubamärk",

@@ -110,7 +110,7 @@ class Sources:
         yield Candidate(heading, "html", f"at {heading!r}")
 
     def absolute(self, text: str) -> str | None:
-        """Return `text` as an absolute http(s) URL, as written apart from that, or None."""
+        """Return `text` as an absolute http(s) URL, otherwise unchanged, or None."""
         text = text.strip()
         if not text or len(text) > MAX_URL_CHARS:
             return None

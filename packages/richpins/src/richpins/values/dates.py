@@ -122,8 +122,8 @@ def moment(value: Any, language: str | None = None) -> Moment | None:
     Return a date or time as the page gives it, or None if it is invalid or ambiguous.
 
     `language` is the page's language, such as `fr` or `en-GB`. It decides whether the day comes
-    first in `2/12/2015`. `en` and `en-US` decide nothing, because templates set them on pages of
-    any country.
+    first in `2/12/2015`. `en` and `en-US` do not decide it, because templates set them on pages
+    of any country.
     """
     if isinstance(value, bool):
         return None

@@ -66,7 +66,7 @@ def price_of_offer(offer: Node, country: str | None, *, is_plain: IsPlain = _nev
     """
     Return an offer's price, or None if it has no amount or its currency is uncertain.
 
-    `is_plain` decides ambiguous amounts.
+    `is_plain` decides how to read ambiguous amounts.
     """
     specifications = _nodes(offer.all("pricespecification"))
     code = _currency(offer, specifications, country)

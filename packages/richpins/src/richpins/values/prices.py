@@ -215,8 +215,8 @@ def _best_price(raw: list[Node], country: str | None, is_plain: IsPlain) -> Pric
     """
     Return the lowest price among the offers with the best rank.
 
-    Sold-out offers rank after those in stock. If there are offers in stock, the others count only
-    for the highest price. The currency is that of the first offer with the best rank.
+    Sold-out offers rank after those in stock. If there are offers in stock, the others affect only
+    the highest price. The currency is that of the first offer with the best rank.
     """
     prices = ((offer, offers.price_of_offer(offer, country, is_plain=is_plain)) for offer in raw)
     priced = [(offer, price) for offer, price in prices if price]

@@ -219,7 +219,7 @@ def _is_in_path(text: str, href: str) -> bool:
 
 
 def _around(node: LexborNode) -> set[int]:
-    """Return the ids of an element's parent and grandparent that contain a line of text."""
+    """Return the ids of an element's parent and grandparent, if they are lines of text."""
     parent = node.parent
     outer = parent.parent if parent is not None else None
     elements = (parent, outer)

@@ -51,7 +51,7 @@ _UNITS = (
 _LASTS = re.compile(rf"(?<!\d)\d{{1,2}}:\d\d(?!\d)|\d\s?(?:{_UNITS})(?![^\W\d])", re.IGNORECASE)
 _IS_OF_TIME = re.compile(
     rf"{_UNITS}|"
-    # what takes time
+    # words in captions of times
     r"time|times|prep|preparation|cook|cooking|baking|active|inactive|hands|on|passive|total|additional|rest|"
     r"resting|chilling|cooling|rising|proofing|marinating|soaking|freezing|waiting|standing|ready|in|takes|start|finish|"
     r"\w{0,20}zeit(?:en)?|dauer|fertig|gesamt|insgesamt|kochen|backen|ruhen|arbeitsaufwand|"
@@ -65,7 +65,7 @@ _IS_OF_TIME = re.compile(
     r"čas|doba|přípravy|příprava|vaření|pečení|celkem|príprava|"
     r"süre|süresi|hazırlama|hazırlık|pişirme|toplam|время|приготовлени\w|готовки|общее|час|"
     r"χρόνος|προετοιμασίας|μαγειρέματος|aika|valmistusaika|kypsennysaika|"
-    # about how long
+    # words near a duration
     r"about|approx\w{0,8}|around|under|over|up|to|and|plus|or|circa|ca|etwa|unter|über|ungefähr|bis|zu|und|mit|"
     r"environ|moins|de|du|en|et|à|a|unos?|más|menos|y|e|o|di|da|della?|del|min|ongeveer|en|onder|około|do|ok|"
     r"cirka|under|og|och|asi|kb|около|yaklaşık|per|for|le|la|el|il|the|"

@@ -133,7 +133,7 @@ def _as_one(shown: list[str]) -> list[str]:
 
 
 def _each_once(lines: list[str]) -> list[str]:
-    """Drop lines repeated for another screen size, each after itself or all after the last."""
+    """Drop lines repeated for another screen size: each after itself, or as a second full list."""
     half = len(lines) // 2
     if half and lines[:half] == lines[half:]:
         return lines[:half]
@@ -222,7 +222,7 @@ _MAX_UNSEEN_CHARS = 30
 
 
 def _left_of(lines: list[str], others: Counter[str]) -> list[str]:
-    """Return `lines` without `others`. Each line is removed as often as it occurs there."""
+    """Return `lines` without `others`. Each line is removed as often as it occurs in `others`."""
     left = []
     for line in lines:
         if others[line]:

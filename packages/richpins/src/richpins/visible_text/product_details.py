@@ -62,7 +62,7 @@ def labeled(sources: Sources, labels: tuple[str, ...]) -> Iterator[Candidate]:
     """
     Yield the values next to each of `labels`, in the order of the labels.
 
-    Only values after the first h1 count. A label with different values yields none.
+    Only values after the first h1 count. A label with different values is skipped.
     """
     for label in labels:
         values: dict[str, str] = {}

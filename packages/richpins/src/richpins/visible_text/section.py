@@ -53,7 +53,7 @@ class Section:
     heading: str
     groups: Groups = field(default_factory=list)
     then: Groups = field(default_factory=list)
-    """Steps that follow the ingredients without a heading of their own."""
+    """Steps that follow the ingredients without a separate heading."""
     at: LexborNode | None = None
     """The heading's element, or the list or block itself if there is no heading."""
     listed: int = 0
@@ -89,7 +89,7 @@ class Section:
 
     @property
     def is_list(self) -> bool:
-        """True for several steps that are all list items. Such steps need no full stops."""
+        """True for several steps that are all list items. Such steps may lack full stops."""
         entries = self.entries
         return 1 < len(entries) == self.listed and are_listed_steps(entries)
 
@@ -188,7 +188,7 @@ class Section:
             self.listed += self.count - before
 
     def add_numbered(self, steps: list[str]) -> None:
-        """Add steps from blocks that have their own numbers. Such steps need no full stops."""
+        """Add steps from numbered blocks. Such steps may lack full stops."""
         count, listed = self.count, self.listed
         self.add(steps, surely=True)
         self.listed = listed + self.count - count
@@ -243,7 +243,7 @@ def _extend(groups: Groups, entries: list[str], kind: SectionKind) -> None:
         if not groups:
             groups.append((None, []))
         if kind == "steps" and _is_again(text, groups):
-            continue  # repeated for another screen size
+            continue  # the step is repeated for another screen size
         groups[-1][1].append(text)
 
 

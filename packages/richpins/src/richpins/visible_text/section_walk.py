@@ -47,8 +47,8 @@ _MAX_EXAMINED = 60
 
 def collect_after(head: LexborNode, section: Section, places: Mapping[int, str]) -> None:
     """
-    Collect the entries after a heading, up to the next heading, among its siblings or its parents'
-    siblings.
+    Collect the entries between a heading and the next one. The entries are siblings of the heading
+    or of its parents.
 
     `places` maps the `mem_id` of each known heading on the page to its kind. If there is no heading
     for steps, the search after the ingredients extends two levels further out.

@@ -248,7 +248,7 @@ def _steps_of(node: LexborNode) -> list[str]:
 
 
 def _is_beside(before: Section, section: Section) -> bool:
-    """Return True for another list with the same class in the same element and no common entry."""
+    """Return True for two lists in the same element, with the same class and no common entry."""
     first, other = before.at, section.at
     if first is None or other is None or first.parent is None or other.parent is None:
         return False

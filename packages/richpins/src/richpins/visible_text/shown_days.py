@@ -31,7 +31,7 @@ def before_date(text: str) -> str:
 
 def date_in(text: str) -> int | None:
     """
-    Return the start of a date that ends a short text, or None.
+    Return the position where the date at the end of a short text begins, or None.
 
     A few characters may follow the date. If there are several possible starts, the last one is
     returned, because a name such as `Mar` may look like part of a date.

@@ -22,7 +22,7 @@ _MAX_TRAILS = 10
 _MAX_LINKS = 12
 _MAX_CHARS = 60
 _LANGUAGE = re.compile(r"/[a-z]{2}(?:[-_][a-z]{2})?", re.IGNORECASE)
-"""Path of the start page in one language."""
+"""Matches the path of a start page in one language, such as `/en`."""
 _STARTS = frozenset(
     "home start startseite accueil inicio início home page homepage strona główna hem hjem etusivu "
     "domů domov kezdőlap főoldal acasă ana sayfa главная головна ホーム トップ 홈 首页 首頁".split()
