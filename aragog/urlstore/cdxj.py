@@ -42,7 +42,7 @@ _QUERY_SESSIONS = tuple(
 
 _SIMPLE_URL = re.compile(r"https?://([a-z0-9.-]+)((?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)/?")
 """
-Matches URLs without a port, parameters, escapes, empty segments and dot segments; most have none.
+Matches URLs without a port, parameters, escapes, empty segments and dot segments. Most URLs match.
 """
 _encode_json = json.JSONEncoder(separators=(",", ":")).encode
 

@@ -1,5 +1,6 @@
 """
-Upkeep of shared dictionaries: train one while a crawl fetches few sites, and erase it in time.
+Upkeep of shared dictionaries: train one while a crawl fetches few sites, and erase it when a
+takedown requires it.
 
 Compressing pages again later would cost twice the CPU time of storing them, so fetch processes
 compress them with a dictionary of pages that were fetched before (`packs.shared_dictionaries`). It

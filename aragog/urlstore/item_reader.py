@@ -1,4 +1,4 @@
-"""Read stored items by site and kind, or by key, as well as their histories."""
+"""Read stored items and their histories, by site and kind or by key."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class Items:
         Return the versions of an item, newest first, as far back as `store.history` keeps
         `items.KIND`.
 
-        Combines the histories of the pages that have the item now, by time.
+        Combines, in order of time, the histories of the pages that have the item now.
         """
         field = field_of(kind)
         for parent in and_parents(site.lower().rstrip(".")):

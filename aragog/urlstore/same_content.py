@@ -84,7 +84,7 @@ def original_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutati
 
 
 def entries_of(url: str, row: Row) -> list[tuple[bytes, int]]:
-    """Return the names of a node's entries, each with the timestamp for its delete."""
+    """Return the names of a node's entries, each with the timestamp for deleting it."""
     likeness, cell = likeness_of(row), row.get(nodes.LIKENESS)
     name = entry_of(url, likeness)
     if name is None or cell is None:

@@ -159,7 +159,7 @@ class Takedowns:
         return any(results)
 
     def sites(self) -> list[tuple[str, str]]:
-        """Return the hosts and domains that were taken down: sorted ("host" or "domain", name)."""
+        """Return the taken-down hosts and domains as sorted pairs ("host" or "domain", name)."""
         return sorted(self.tombstones.all())
 
     def listed(self) -> list[tuple[str, str]]:
@@ -186,7 +186,7 @@ class Takedowns:
         """
         Return a number that changes with each takedown.
 
-        Read it before a write, for `recheck`.
+        Read it before a write, and pass it to `recheck` after the write.
         """
         return self.tombstones.current()
 

@@ -68,7 +68,7 @@ class _Pack:
     size: int = 0
     tickets: int = 0
     urls: int = 0
-    """Number of URLs that wait for the pack."""
+    """Number of URLs waiting for the pack."""
     name: str = ""
     pointers: list[PackPointer] = field(default_factory=list)
     error: BaseException | None = None
@@ -81,7 +81,7 @@ class _Pack:
 
 
 class _Part(NamedTuple):
-    """Those of a batch's records that are in one pack."""
+    """A batch's records in one pack."""
 
     pack: _Pack
     first: int
@@ -186,8 +186,8 @@ class PackWriter:
         With `now`, a caller is waiting, so the pack closes at once; if the open pack is large, the
         records become a pack of their own.
 
-        `urls` is how many of the batch's URLs wait for the pack. Never raises: if the pack cannot
-        be stored, the ticket raises the error.
+        `urls` is how many of the batch's URLs are waiting for the pack. Never raises: if the pack
+        cannot be stored, the ticket raises the error.
         """
         if os.getpid() != self._pid:
             self._start()
@@ -247,7 +247,7 @@ class PackWriter:
         return self._put_alone(pack)
 
     def waiting_urls(self) -> int:
-        """Return the number of URLs that wait for open packs; 0 if there is no open pack."""
+        """Return the number of URLs waiting for open packs; 0 if there is no open pack."""
         if os.getpid() != self._pid:
             return 0
         with self._changed:

@@ -47,7 +47,7 @@ _PAGE_COLUMNS = (nodes.FACTS, nodes.LIKENESS)
 
 
 def alias_puts(zen: MultiGraph, alias: str, canonical: str, now_ms: int) -> list[Mutation]:
-    """Return the edge from `canonical` to `alias`, and a flag: `canonical` has aliases."""
+    """Return the edge from `canonical` to `alias`, and the flag that `canonical` has aliases."""
     canonical_id, properties = zen.node_id(canonical), {_URL: alias.encode()}
     cells = {nodes.URL: canonical.encode(), nodes.ALIASED: b"1"}
     return [

@@ -56,9 +56,7 @@ _COLUMNS = (
 )
 
 CLAIM_MS = 600_000
-"""
-Milliseconds that a page's claim to a canonical URL lasts. The page must write the record by then.
-"""
+"""Milliseconds that a page's claim to a canonical URL lasts. The record must be written by then."""
 
 
 class WritePlanner:
@@ -122,7 +120,7 @@ class WritePlanner:
         return rows
 
     def _plan_of(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> PageWritePlan:
-        """Return one page's plan, which says if it is stale, refused, or a copy of stored data."""
+        """Return one page's plan. It says if it is stale, refused, or a copy of stored data."""
         canonical = judgment.canonical
         row = rows.get(canonical, {})
         nodes.check_url(row, canonical)
