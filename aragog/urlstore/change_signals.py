@@ -250,7 +250,7 @@ class Reading:
                 written.append(put_properties(zen.node_id(canonical), cell, self._at_ms))
         if written:
             zen.mutate(written)
-        # Written after the marks, because these give the reason for the earlier refresh.
+        # Do this after writing the marks, because they give the reason for the earlier refresh.
         self._signals.move(earlier)
 
     def _new_mark(

@@ -51,7 +51,7 @@ class Items:
                 host's pages.
             limit: number of items, 1 or more; a page's items without a key are returned together,
                 even beyond the limit.
-            cursor: from the previous part.
+            cursor: the cursor of the previous part.
             purpose: omit pages whose sites refuse this use.
 
         Raises:

@@ -108,7 +108,7 @@ def is_allowed(facts: Mapping[str, object], purpose: str | None) -> bool:
 
 
 class Ticket(Protocol):
-    """The part of `PackTicket` that a batch needs for checking its pack's age."""
+    """The part of `PackTicket` that a batch needs to check its pack's age."""
 
     def check_age(self) -> None:
         """Raise ContentUnavailable if the pack is too old for new pointers."""

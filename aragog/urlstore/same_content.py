@@ -160,7 +160,7 @@ class SameContent:
             url: the page's URL, in any form.
             within: how many bits of the fingerprints may differ, 0 to 3.
             limit: number of pages, 1 or more.
-            cursor: from the previous part.
+            cursor: the cursor of the previous part.
 
         Raises:
             BadInput: `within` is out of range, or the cursor is invalid.

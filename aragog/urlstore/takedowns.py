@@ -192,13 +192,16 @@ class Takedowns:
 
     def site_refused(self, *urls: str) -> bool:
         """
-        Return True if the site of any of the normalized URLs was taken down before the last
+        Return True if the site of any of the normalized URLs was taken down before the last call to
         `count`.
         """
         return any(map(self.tombstones.refuses, urls))
 
     def recheck(self, urls: Iterable[str], before: int) -> None:
-        """Delete the data of those normalized URLs taken down since `count` returned `before`."""
+        """
+        Delete the data of those normalized URLs that were taken down after `count` returned
+        `before`.
+        """
         if self.tombstones.count() != before and (late := self.refused(urls)):
             now_ms = self.clock.now_ms()
             self.takedown.of_urls(late, now_ms, listed=False)

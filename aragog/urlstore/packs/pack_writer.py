@@ -3,8 +3,8 @@ Group commit: the records of many batches become one pack, which is stored with 
 
 Records are added to an open pack. There is one open pack for each dictionary that bodies are
 compressed with. A pack closes when it is full, some time after its first record, when the process
-ends, and at once if a caller waits or no more records will come. Callers that added records wait
-until the pack is stored, and then get their pointers. If a process is killed before that, only
+ends, and at once if a caller is waiting or no more records will come. Callers that added records
+wait until the pack is stored, and then get their pointers. If a process is killed before that, only
 unacknowledged records are lost: their batches run again elsewhere and write another pack.
 
 A pack is recorded in the catalog before it is stored. It is settled (marked as complete there) when
