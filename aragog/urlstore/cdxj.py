@@ -157,7 +157,7 @@ def _query(text: str) -> bytes:
 
 
 def _unescape(text: str) -> bytes:
-    """Return the bytes of a string with percent escapes decoded repeatedly."""
+    """Return the bytes of a string, decoding percent escapes until nothing changes."""
     if "%" not in text:
         return text.encode()
     before, after = text.encode(), unquote_to_bytes(text)

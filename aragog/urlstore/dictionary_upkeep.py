@@ -42,9 +42,7 @@ MIN_SAVED = 0.15
 MAX_TRAINED_ON = 64
 """Maximum number of packs that a dictionary is trained on; they are read together."""
 MAX_PACKS = 1000
-"""Once this many packs have a dictionary, it is no longer used. The next packs may train another
-one.
-"""
+"""Once this many packs have a dictionary, it is no longer used; another may then be trained."""
 CHECKED_BYTES = 524_288
 """How much of a pack is read to check what its dictionary saves."""
 RETRY_MS = 600_000

@@ -88,7 +88,7 @@ class Tombstones:
         return not self._hosts and not self._domains
 
     def refuses(self, url: str) -> bool:
-        """Return True if a normalized URL is on a taken-down site, as of the last `current` call."""
+        """Return True if a normalized URL was on a taken-down site at the last `current` call."""
         if self.is_empty:
             return False
         name = host_of(url)
