@@ -98,7 +98,7 @@ class WritePlanner:
             judgment = judge(page, rows, now_ms)
             page_urls = {judgment.canonical, *page.urls, *page_plan.canonicals_of(page, rows)}
             must_wait = not seen_urls.isdisjoint(page_urls)
-            seen_urls |= page_urls  # even if the page waits, because later pages must wait for it
+            seen_urls |= page_urls  # even if this page waits, because later pages must wait for it
             if must_wait or self._detach(page, judgment, rows, now_ms):
                 later.append(page)
             else:
