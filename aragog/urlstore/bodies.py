@@ -1,8 +1,8 @@
 """
 The bodies of pages, stored as objects or as records in packs.
 
-A page's node contains the location of its body. Both layouts can always be read; the settings
-determine where new bodies are stored.
+A page's node (the cells stored for its URL) contains the location of its body. Both layouts can
+always be read; the settings determine where new bodies are stored.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Bodies:
 
     def connect(self) -> None:
         """
-        Connect to the server that has the bodies, in the background.
+        Connect in the background to the server that stores the bodies.
 
         Call this at the start of a process that serves readers, so that they do not wait. Does
         nothing for a folder.

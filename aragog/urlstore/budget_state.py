@@ -29,7 +29,7 @@ class BudgetState:
         """
         Return a row key that cannot collide with a graph property.
 
-        The row is in the first file. If that file is damaged, the row is in the next intact file,
+        The row is in the table's first file. If that file is damaged, the next intact file is used,
         and the state starts empty.
         """
         first = self._registry.open_bucket()

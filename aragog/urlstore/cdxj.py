@@ -42,7 +42,7 @@ _QUERY_SESSIONS = tuple(
 
 _SIMPLE_URL = re.compile(r"https?://([a-z0-9.-]+)((?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)/?")
 """
-Matches URLs without a port, parameters, escapes, empty segments and dot segments; most have none.
+Matches URLs without a port, parameters, escapes, empty segments and dot segments. Most URLs match.
 """
 _encode_json = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -157,7 +157,7 @@ def _query(text: str) -> bytes:
 
 
 def _unescape(text: str) -> bytes:
-    """Return the bytes of a string with percent escapes decoded repeatedly."""
+    """Return the bytes of a string, decoding percent escapes until nothing changes."""
     if "%" not in text:
         return text.encode()
     before, after = text.encode(), unquote_to_bytes(text)

@@ -2,8 +2,8 @@
 Store the change signals from sitemaps and feeds, and refresh the reported pages earlier.
 
 For each page it stores a mark (`signal_marks`), and for each host the trust in its signals
-(`signal_trust`). Reading a file takes one multi-get per chunk of entries, and only new facts are
-written. A page that is refreshed earlier stays in the due index, so its domain's rate and crawl
+(`signal_trust`). Reading a file takes one multi-get per chunk of entries, and only new information
+is written. A page that is refreshed earlier stays in the due index, so its domain's rate and crawl
 budget apply to it as to any other page.
 
 This code may run twice or in several processes at once, and may be killed at any point. A mark is
@@ -45,9 +45,9 @@ if TYPE_CHECKING:  # readers of the store do not need the sitemap parser
     from aragog.pages.sitemaps import SitemapUrl
 
 FEED_LINK = "feed"
-"""The name of the fact with the URL of the feed that a page links to."""
+"""The name of the fact (metadata of a fetch) with the URL of the feed that a page links to."""
 MAX_HOSTS = 100
-"""Pages of at most this many hosts are checked per file; pages of further hosts are skipped."""
+"""Pages of at most this many hosts are checked per file; pages of other hosts are skipped."""
 SEARCH_INTERVAL_MS = 7 * 86_400_000
 """How long to wait before searching for a watched host's sitemaps and feeds again."""
 _MAX_TRIES = 3
@@ -191,7 +191,7 @@ class ChangeSignals:
 
 
 class Reading:
-    """Processes the entries of one fetched file that are about stored pages."""
+    """Processes those entries of a fetched file that are about stored pages."""
 
     def __init__(
         self,
@@ -250,7 +250,7 @@ class Reading:
                 written.append(put_properties(zen.node_id(canonical), cell, self._at_ms))
         if written:
             zen.mutate(written)
-        # Written after the marks, because these give the reason for the earlier refresh.
+        # Do this after writing the marks, because they give the reason for the earlier refresh.
         self._signals.move(earlier)
 
     def _new_mark(

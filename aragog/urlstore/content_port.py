@@ -28,8 +28,7 @@ class ContentStore(Protocol):
 
         When this returns, readers find the object even if a process is killed. After a power
         failure, S3 still has it. In a folder, objects from the last seconds may be lost or
-        incomplete, which the hash detects, unless `content.fsync` makes every put wait for the
-        disk.
+        incomplete, unless `content.fsync` makes every put wait for the disk. The hash detects this.
         """
 
     def put_many(self, puts: Sequence[ContentPut]) -> None:

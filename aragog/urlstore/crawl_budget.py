@@ -154,9 +154,9 @@ def marginal_freshness_s(
     """
     Return the seconds of freshness that fetching a page now gains.
 
-    The result is always high enough for a page that was never checked or whose last fetch failed,
-    because that page has already waited. `belief` is the probability, from a signal, that the page
-    has changed.
+    For a page that was never checked or whose last fetch failed, the result is always high enough
+    for a fetch, because that page has already waited. `belief` is the probability, from a signal,
+    that the page has changed.
     """
     if state is None or not state.compared_at_ms or state.gone or state.failures:
         return 2 * budget.price_s
@@ -176,7 +176,8 @@ def marginal_freshness_s(
 
 def optimistic_rate(state: RefreshState) -> float:
     """
-    Return the changes per second; the estimate is optimistic (low) while observations are few.
+    Return the changes per second; the estimate is optimistic (low) while there are few
+    observations.
 
     A page that is assumed to change too fast is rarely checked, so a wrong estimate would hardly
     ever be corrected. The rate is therefore estimated low while it is uncertain. If a page had

@@ -1,5 +1,5 @@
 """
-Find out from their nodes what has happened to a crawl's pages since a given time.
+Find out from the store's nodes what has happened to a crawl's pages since a given time.
 
 Nothing is counted while pages are fetched. A node has the time at which its page was stored for the
 crawl (`s:in:<crawl>`), the last change that a fetch found and its time (`s:changed`, written with
@@ -135,7 +135,7 @@ class CrawlPages:
             )
 
     def _is_listed(self, url: str) -> bool:
-        """Return True if the walk reaches this URL itself because the crawl has its domain."""
+        """Return True if the walk itself reaches this URL because its domain is in the crawl."""
         return self._domains is None or registered_domain(url) in self._domains
 
     def _rows(self) -> Iterator[tuple[str, Row, str, Row]]:

@@ -48,7 +48,7 @@ def crawls_in(row: Row) -> list[str]:
 
 
 def _owners(row: Row) -> list[str]:
-    """Return the page's crawls, and the other names (with a dot) that it is kept for."""
+    """Return the page's crawls, and the other names (with a dot) that keep it stored."""
     return sorted(
         column.removeprefix(IN_CRAWL).decode()
         for column, cell in row.items()

@@ -1,5 +1,6 @@
 """
-Upkeep of shared dictionaries: train one while a crawl fetches few sites, and erase it in time.
+Upkeep of shared dictionaries: train one while a crawl fetches few sites, and erase it when a
+takedown requires it.
 
 Compressing pages again later would cost twice the CPU time of storing them, so fetch processes
 compress them with a dictionary of pages that were fetched before (`packs.shared_dictionaries`). It
@@ -41,9 +42,7 @@ MIN_SAVED = 0.15
 MAX_TRAINED_ON = 64
 """Maximum number of packs that a dictionary is trained on; they are read together."""
 MAX_PACKS = 1000
-"""Once this many packs have a dictionary, it is no longer used. The next packs may train another
-one.
-"""
+"""Once this many packs have a dictionary, it is no longer used; another may then be trained."""
 CHECKED_BYTES = 524_288
 """How much of a pack is read to check what its dictionary saves."""
 RETRY_MS = 600_000

@@ -1,7 +1,7 @@
 """
-The change feed: for a limited time, it has the changes that later fetches found in stored pages.
+The change feed lists, for a limited time, the changes that later fetches found in stored pages.
 
-For a batch of pages with any change, one row is written before the changed nodes, keyed by time; a
+For each batch of pages with changes, one row, keyed by time, is written before the changed nodes; a
 batch without changes has no row. After a crash between the two writes, the batch runs again and its
 changes are reported twice, but never lost. Rows become visible shortly after their timestamp, so
 that readers do not miss rows that are written late. A cursor is the key of the last change that was
@@ -103,7 +103,7 @@ def changes_put(log: TimeLog, changes: Sequence[Change], now_ms: int) -> Mutatio
 
 def _pack_values(change: Change) -> dict[str, Values]:
     """
-    Return the fields together with the other values, whose names no field can have.
+    Return the fields and the other values; no field can have the names of the other values.
 
     aragog 0.1 ignores those names.
     """

@@ -1,5 +1,5 @@
 """
-Compute how old a field's value is, and say so as text. Pure functions, no I/O.
+Compute the age of a field's value, and describe it as text. Pure functions, no I/O.
 
 An extracted value is confirmed by each later fetch that finds it again, and by each 304. The age of
 an extracted field is therefore the time since its page was last confirmed. The age of any other

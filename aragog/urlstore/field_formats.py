@@ -118,7 +118,7 @@ class FieldFormats:
         """
         Return a field's bytes as a Python value: `str`, `int`, `Decimal`, or parsed JSON.
 
-        Numbers in JSON that are not integers become `Decimal`, and so do prices of Rich Pins. Bytes
+        Numbers in JSON that are not integers become `Decimal`, and so do Rich Pin prices. Bytes
         that do not fit the format stay bytes.
         """
         kind = self.of(name)

@@ -2,7 +2,7 @@
 Write the fields of one page.
 
 A conditional write compares the version while it holds a lock, because HBase can compare and put
-only a single cell. The lock is a cell of the node, and expires. It does not delay unconditional
+only a single cell. The lock is a cell of the node that expires. It does not delay unconditional
 writers; if they write a new version before the comparison, the conditional write fails.
 """
 

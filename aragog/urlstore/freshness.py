@@ -25,8 +25,8 @@ from zengraph.records import ID_BYTES, Row
 
 SAMPLE = 1000
 """
-Number of sampled rows; reading them takes about 15 ms on SQLite. A fraction of one half is then
-accurate to within 3%.
+Number of sampled rows; reading them takes about 15 ms on SQLite. With this many rows, a fraction of
+one half is accurate to within 3%.
 """
 _SCAN_COUNT = 16
 # A refresh is late if it is overdue by more than this fraction of its interval, and by more than a

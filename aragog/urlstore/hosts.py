@@ -69,7 +69,7 @@ def sample_put(zen: MultiGraph, url: str, now_ms: int) -> Mutation:
 
 
 def moved_sender(position: bytes, sender: str | None, naming: Naming) -> bytes:
-    """Return where `naming` places a `sender_put` row; other positions stay the same."""
+    """Return the position of a `sender_put` row with `naming`; other rows keep their positions."""
     if sender is None or position[1:2] != _SENDERS:
         return position
     order = _SENDERS + host_order(sender) + naming.node_id(sender)

@@ -18,7 +18,7 @@ from aragog.urlstore.records import Record, is_allowed
 from urlspelling import normalize
 
 FILE = "file"
-"""The name of the fact that marks a URL as fetched for an item's file."""
+"""The name of the fact (metadata of a fetch) that marks a URL as fetched for an item's file."""
 SHA256 = "sha256"
 """The fact with the SHA-256 of such a file's bytes, in hex."""
 BATCH_SIZE = 500

@@ -1,4 +1,4 @@
-"""Read stored items by site and kind, or by key, as well as their histories."""
+"""Read stored items and their histories, by site and kind or by key."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Items:
                 host's pages.
             limit: number of items, 1 or more; a page's items without a key are returned together,
                 even beyond the limit.
-            cursor: from the previous part.
+            cursor: the cursor of the previous part.
             purpose: omit pages whose sites refuse this use.
 
         Raises:
@@ -171,7 +171,7 @@ class Items:
         Return the versions of an item, newest first, as far back as `store.history` keeps
         `items.KIND`.
 
-        Combines the histories of the pages that have the item now, by time.
+        Combines, in order of time, the histories of the pages that have the item now.
         """
         field = field_of(kind)
         for parent in and_parents(site.lower().rstrip(".")):

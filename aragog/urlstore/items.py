@@ -119,7 +119,7 @@ def entries_of(
     url: str, row: Row, columns: Iterable[bytes] | None = None
 ) -> list[tuple[bytes, int]]:
     """
-    Return the names of a node's records, each with the timestamp for its delete.
+    Return the names of a node's records, each with the timestamp for deleting it.
 
     Args:
         url: the node's URL.

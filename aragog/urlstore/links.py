@@ -3,7 +3,7 @@ Read, add and remove links between pages, in both directions, for URLs in any fo
 
 An inlink is a pair: the linking page and the linked URL. That URL may be an alias. The inlinks of a
 page are its own list followed by the lists of its aliases, so no inlinks move when an alias is
-merged or undone.
+merged or undone. Changes to inlinks wait in a journal until a compaction adds them to the lists.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Maintain a UrlStore: compact links, repair it, rewrite packs, and measure how fresh pages are."""
+"""
+Maintain a UrlStore: compact links (add journaled changes to the inlink lists), repair the store,
+rewrite packs, and measure how fresh pages are.
+"""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def read_object(
 
     Args:
         bodies: reads the objects.
-        node: returns the canonical URL and its node, read again on each call.
+        node: returns the canonical URL and its node; reads them again on each call.
         sleep_s: sleeps for this many seconds.
 
     Raises:

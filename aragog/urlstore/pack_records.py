@@ -75,7 +75,7 @@ class PackedRecord:
 
     @property
     def is_sent(self) -> bool:
-        """True if one of its owners returned the body itself, and does not share another page's."""
+        """True if one of its owners (the pages that use it) does not share another page's body."""
         return any(shared_of(row, self.pointer) is None for _, row in self.owners)
 
 

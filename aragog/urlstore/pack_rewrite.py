@@ -44,7 +44,7 @@ class Rewritten:
     names: list[str] = field(default_factory=list)
     """Packs whose live records have moved."""
     empty: list[str] = field(default_factory=list)
-    """Those of these packs that had no live records. No reader has a pointer into them."""
+    """Those of the moved packs that had no live records. No reader has a pointer into them."""
     busy: list[str] = field(default_factory=list)
     """Packs that another process has claimed, or had claimed when it was killed."""
     problems: list[str] = field(default_factory=list)
@@ -68,7 +68,7 @@ class _Copy(NamedTuple):
 
     record: PackedRecord
     is_body_only: bool
-    """True if only the body is written again, under its owners' URLs."""
+    """True if only the body is written again, under the URLs of its owners (the pages using it)."""
     is_erased: bool
     """True if the old record's bytes must be erased."""
 

@@ -1,11 +1,11 @@
 """
 Upkeep of packs: the job that reclaims dead space, and erases bytes that must not be kept.
 
-A pack is rewritten if more than half of its bytes are dead, or if a takedown requires some of its
-bytes to be erased. Its live records are copied to a new pack and their pages are pointed there. The
-old pack is deleted after a grace period for readers that already have a pointer. If a page shares
-the record of a page that was taken down or has a different body now, the body is written again in a
-record with only the sharing page's URL.
+A pack is rewritten if more than half of its bytes are dead (no page uses them), or if a takedown
+requires some of its bytes to be erased. Its live records are copied to a new pack and their pages
+are pointed there. The old pack is deleted after a grace period for readers that already have a
+pointer. If a page shares the record of a page that was taken down or has a different body now, the
+body is written again in a record with only the sharing page's URL.
 
 Rewriting groups records by host, with a dictionary if a host has enough records (`pack_groups`).
 This may also be worthwhile for newly written packs. If large hosts have enough of their bytes, and
@@ -140,7 +140,7 @@ class PackUpkeep:
 
     def inspect(self, name: str) -> int:
         """
-        Find the records in a pack that no page uses, and mark them as dead or for erasing.
+        Find the records in a pack that no page uses, and mark them as dead or to be erased.
 
         Returns how many were new to the catalog. Also restores the pack's catalog entry if it was
         lost.

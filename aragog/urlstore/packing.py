@@ -33,8 +33,8 @@ MIN_SHARED_BYTES = 1024
 """A smaller body is stored again, because a `revisit` would take about as much space."""
 MAX_SHARING = 1000
 """
-If this many pages share records in a pack, its records are not shared further, because a rewrite of
-the pack has to change all of these pages' pointers.
+If this many pages share records in a pack, its records are not shared further, because rewriting
+the pack means changing all of these pages' pointers.
 """
 
 
@@ -94,7 +94,7 @@ class Packing:
         Add the bodies of pages to the open pack.
 
         Pass `now=True` if a caller is waiting for one of the pages. `urls` is how many of the
-        batch's URLs wait for the pack.
+        batch's URLs are waiting for the pack.
 
         Takes two multi-gets, and a few more reads if another page has one of the bodies. Does
         nothing if new bodies are stored as objects.
@@ -114,9 +114,9 @@ class Packing:
 
     def put_if_last(self, in_flight: Callable[[], int]) -> None:
         """
-        Store the open pack if every URL in flight is waiting for it, as no more pages will come.
+        Store the open pack if every URL in flight is waiting for it: no more pages will come.
 
-        `in_flight` counts the URLs in flight; it is called only if URLs wait for a pack.
+        `in_flight` counts the URLs in flight; it is called only if URLs are waiting for a pack.
         """
         writer = self._packs.writer if self._packs else None
         if writer and (waiting := writer.waiting_urls()) and in_flight() <= waiting:

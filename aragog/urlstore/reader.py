@@ -90,8 +90,8 @@ class Pages:
         """
         Return the values of `fields` for each normalized URL, in order; None if nothing is stored.
 
-        Takes half the time of `get_many`, because it returns no timestamps and no provenance, and
-        facts only if requested, as bytes.
+        Takes half the time of `get_many`, because it returns neither timestamps nor provenance, and
+        returns facts (metadata of the fetch) only if requested, as bytes.
         """
         ids = list(map(self._zen.node_id, urls))
         get_row = self._properties.values_many(ids, value_columns(fields, facts=facts)).get
@@ -203,8 +203,8 @@ class Pages:
         """
         Return URLs of pages with this value in a field, without aliases, in no particular order.
 
-        Takes a range scan per bucket and a read per page. A unique field takes two reads, and has
-        at most one page.
+        Takes a range scan per bucket and a read per page. For a unique field, it takes two reads
+        and returns at most one URL.
 
         Raises:
             BadInput: the field is neither in `store.indexed` nor in `store.unique`.

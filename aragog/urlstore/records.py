@@ -76,7 +76,7 @@ ABSENT = "absent"
 
 def absent_as(facts: Mapping[str, object]) -> str | None:
     """
-    Return the outcome that found the page gone or withheld; None if it is neither.
+    Return the fetch outcome that found the page gone or withheld, or None if the page is neither.
 
     Later failed fetches do not change it.
     """
@@ -101,14 +101,14 @@ def is_allowed(facts: Mapping[str, object], purpose: str | None) -> bool:
     """
     Return True if a page may be returned for a purpose; None means any purpose.
 
-    Returns False if this is unknown, as for uses by models if the page was stored without reading
-    the site's tdmrep.json.
+    Returns False if this is unknown. For uses by models, it is unknown if the page was stored
+    without reading the site's tdmrep.json.
     """
     return purpose is None or refused_use(facts, purpose) is None
 
 
 class Ticket(Protocol):
-    """The part of `PackTicket` that a batch needs for checking its pack's age."""
+    """The part of `PackTicket` that a batch needs to check its pack's age."""
 
     def check_age(self) -> None:
         """Raise ContentUnavailable if the pack is too old for new pointers."""

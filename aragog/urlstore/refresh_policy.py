@@ -34,8 +34,7 @@ shorter, count as one.
 """
 FAILED_DELAY_S = DAY_S
 """
-The wait after a failed fetch; doubles with each further failure up to
-`MAX_FAILED_DELAY_S`.
+The wait after a failed fetch. It doubles with each further failure, up to `MAX_FAILED_DELAY_S`.
 """
 MAX_FAILED_DELAY_S = 30 * DAY_S
 

@@ -3,10 +3,10 @@ Repair a UrlStore after interrupted writes.
 
 Readers already tolerate these inconsistencies, because they verify an index hit at its node and
 content by its hash. Repair first replaces damaged files of the embedded store with new files that
-have every readable row. It then walks all tables once and makes index, alias, content, count and
-due rows match the nodes, which are authoritative, and the graph's counts match the edges. Workers
-may run at the same time: rows younger than a grace period are left unchanged, since their writers
-may still complete them.
+have every readable row. It then walks all tables once. It makes index, alias, content, count and
+due rows match the nodes, which are authoritative, and makes the graph's counts match its edges.
+Workers may run at the same time: rows younger than a grace period are left unchanged, since their
+writers may still complete them.
 
 If a run is killed, the next run completes its work, because the list of replaced files is stored
 until a walk has finished, and a URL is made due before the last row that contains it is deleted.

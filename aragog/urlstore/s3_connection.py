@@ -52,8 +52,8 @@ def s3_client(settings: ContentSettings) -> Any:
     """
     Return a boto3 client with the configured endpoint, region and limits.
 
-    It connects at the first call. A process's first client takes about 0.1 s of CPU and 13 MB, each
-    further one 10 ms and 0.3 MB, because botocore's descriptions of S3 are read only once.
+    It connects at the first call. A process's first client takes about 0.1 s of CPU and 13 MB. Each
+    later one takes 10 ms and 0.3 MB, because botocore's descriptions of S3 are read only once.
 
     Raises:
         ConfigError: endpoint, region or profile cannot be used.
@@ -107,7 +107,7 @@ def _without_expect(params: dict[str, Any], **_: Any) -> None:
 
 @contextmanager
 def s3_errors(where: str) -> Iterator[None]:
-    """Convert boto3's errors to ContentUnavailable, with a remedy if there is a known one."""
+    """Convert boto3's errors to ContentUnavailable, with a remedy if one is known."""
     try:
         yield
     except FOREIGN as error:
@@ -125,7 +125,7 @@ def s3_code(error: BaseException) -> str:
 
 
 def is_gone(error: ClientError) -> bool:
-    """Return True if the object does not exist. The code is the status if a 404 has no body."""
+    """Return True if the object does not exist. If a 404 has no body, the code is the status."""
     return s3_code(error) in ("NoSuchKey", "404")
 
 

@@ -84,7 +84,7 @@ def original_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutati
 
 
 def entries_of(url: str, row: Row) -> list[tuple[bytes, int]]:
-    """Return the names of a node's entries, each with the timestamp for its delete."""
+    """Return the names of a node's entries, each with the timestamp for deleting it."""
     likeness, cell = likeness_of(row), row.get(nodes.LIKENESS)
     name = entry_of(url, likeness)
     if name is None or cell is None:
@@ -160,7 +160,7 @@ class SameContent:
             url: the page's URL, in any form.
             within: how many bits of the fingerprints may differ, 0 to 3.
             limit: number of pages, 1 or more.
-            cursor: from the previous part.
+            cursor: the cursor of the previous part.
 
         Raises:
             BadInput: `within` is out of range, or the cursor is invalid.

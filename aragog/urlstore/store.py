@@ -76,7 +76,7 @@ class UrlStore:
         bodies: reads page content, wherever it is stored.
         zen: the underlying graph.
         link_edges: links of pages, read as edges of that graph.
-        clock: the times of writes, and the limits on times that callers give.
+        clock: gives writes their times, and limits the times that callers give.
         formats: how the bytes of each field are decoded.
     """
 
@@ -153,7 +153,8 @@ class UrlStore:
 
         Args:
             url: in any form.
-            fields: the fields to read; None reads all, () only facts.
+            fields: the fields to read; None reads all of them, () none (only the facts of the last
+                fetch).
             info: include the time and provenance of each field.
         """
         return self.pages.get(url, fields, info=info)
@@ -182,7 +183,7 @@ class UrlStore:
 
         Args:
             url: in any form.
-            fields: name to value; limits are in the settings.
+            fields: the values by field name; the settings limit them.
             at_ms: when the values were observed (now if None), at most a minute ahead of the
                 store's clock. A value never replaces a value with a later time.
             provenance: the source of each field, which `get(info=True)` returns.
@@ -295,13 +296,14 @@ class UrlStore:
         Args:
             pages: as for `write_pages`.
             now: a caller is waiting for one of the pages, so the pack is stored at once.
-            urls: number of the batch's URLs that wait for the pack, for `put_pack_if_last`.
+            urls: how many of the batch's URLs are waiting for the pack; `put_pack_if_last` uses
+                this.
         """
         return self._packing.add(pages, now=now, urls=urls)
 
     def put_pack_if_last(self, in_flight: Callable[[], int]) -> None:
         """
-        Store the pack of `pack_pages` now, if all URLs in flight are waiting for it.
+        Store the pack that `pack_pages` is filling if every URL in flight is waiting for it.
 
         `in_flight` counts the URLs in flight, and is called only if URLs are waiting. If the count
         is too low, the pack is just smaller.
@@ -389,7 +391,7 @@ def link_graph(
 
 def _external_only(source: str) -> Callable[[bytes], bool]:
     """
-    Return the test for links that are stored as inlinks if `store.inlinks` is "external".
+    Return a predicate for the links to store as inlinks when `store.inlinks` is "external".
 
     Those are the links to other registered domains.
     """

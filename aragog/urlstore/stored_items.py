@@ -44,7 +44,7 @@ class StoredItem:
     """The item's position on its page, starting at 0."""
     also_from: tuple[str, ...] = ()
     """
-    Further URLs that the values come from: the URL that returned the page, if it is not `page_url`,
+    Other URLs that the values come from: the URL that returned the page, if it is not `page_url`,
     and the pages of items whose values this item inherits.
     """
     files: tuple[str, ...] = ()
@@ -74,8 +74,8 @@ class ItemReading:
         self, entries: Sequence[ItemEntry], site: str, *, below: str, key: str | None = None
     ) -> list[StoredItem]:
         """
-        Return the items of `entries`, on pages of the host `below` and its subdomains. `entries`
-        must have all entries of each item.
+        Return the items of `entries` that are on pages of the host `below` or its subdomains.
+        `entries` must contain all entries of each item.
         """
         groups = [
             list(islice(item_entries, MAX_PAGES_PER_ITEM))

@@ -159,7 +159,7 @@ class Takedowns:
         return any(results)
 
     def sites(self) -> list[tuple[str, str]]:
-        """Return the hosts and domains that were taken down: sorted ("host" or "domain", name)."""
+        """Return the taken-down hosts and domains as sorted pairs ("host" or "domain", name)."""
         return sorted(self.tombstones.all())
 
     def listed(self) -> list[tuple[str, str]]:
@@ -186,19 +186,22 @@ class Takedowns:
         """
         Return a number that changes with each takedown.
 
-        Read it before a write, for `recheck`.
+        Read it before a write, and pass it to `recheck` after the write.
         """
         return self.tombstones.current()
 
     def site_refused(self, *urls: str) -> bool:
         """
-        Return True if the site of any of the normalized URLs was taken down before the last
+        Return True if the site of any of the normalized URLs was taken down before the last call to
         `count`.
         """
         return any(map(self.tombstones.refuses, urls))
 
     def recheck(self, urls: Iterable[str], before: int) -> None:
-        """Delete the data of those normalized URLs taken down since `count` returned `before`."""
+        """
+        Delete the data of those normalized URLs that were taken down after `count` returned
+        `before`.
+        """
         if self.tombstones.count() != before and (late := self.refused(urls)):
             now_ms = self.clock.now_ms()
             self.takedown.of_urls(late, now_ms, listed=False)

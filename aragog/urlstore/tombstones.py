@@ -84,11 +84,11 @@ class Tombstones:
 
     @property
     def is_empty(self) -> bool:
-        """True if no site was taken down, as of the last `current`."""
+        """True if no site was taken down, as of the last call to `current`."""
         return not self._hosts and not self._domains
 
     def refuses(self, url: str) -> bool:
-        """Return True if a normalized URL is on a taken-down site, as of the last `current`."""
+        """Return True if a normalized URL was on a taken-down site at the last `current` call."""
         if self.is_empty:
             return False
         name = host_of(url)

@@ -217,7 +217,7 @@ def _length_of(fields: Mapping[str, str]) -> int:
 
 
 def capture_of(block: WarcBlock, offset: int, length: int, file: str) -> Capture:
-    """Return a record's entry in the index of its pack."""
+    """Return a record's entry in its pack's index."""
     status = block.head.partition(b"\r\n")[0].decode("latin-1").split(" ")
     if block.kind == "revisit":
         mime: str | None = "warc/revisit"

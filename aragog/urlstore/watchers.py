@@ -3,8 +3,8 @@ Watches: owners' requests to keep a URL's page fresh.
 
 A watch is an edge from its owner to the page, with the time of the request; an unwatch overwrites
 the edge. If there is both a watch and an unwatch, the request with the later time wins, even if it
-arrives first, and each may arrive twice. The node's `s:watched` summarizes the edges: `1` if the
-URL is watched, `0` after the last watch ended.
+arrives first. Each of them may arrive twice. The node's `s:watched` summarizes the edges: `1` if
+the URL is watched, `0` after the last watch ended.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class WebhookRegistry:
                 yield _webhook(row), row[_CURSOR].value.decode()
 
     def move(self, name: str, cursor: str, to: str) -> bool:
-        """Advance the cursor to `to`; False if another process has already advanced it."""
+        """Advance the cursor to `to`; returns False if another process has already advanced it."""
         row = _PREFIX + name.encode()
         return self._registry.check_and_put(row, _CURSOR, cursor.encode(), to.encode())
 

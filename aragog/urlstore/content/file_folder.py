@@ -2,7 +2,7 @@
 Store files in a folder so that readers see each file completely or not at all.
 
 A file is written completely under `<folder>/tmp` and then renamed. A reader gets either the old or
-the new file, and of two writers, the later rename wins. A killed process leaves at most a file in
+the new file, and of two writers, the later rename wins. A killed process leaves at most one file in
 `tmp`; the next start deletes files there that are over an hour old.
 
 By default no write waits for the disk. After a power failure, files from the last seconds may
@@ -142,7 +142,7 @@ def drop_written(left: deque[memoryview], count: int) -> None:
 
 
 def _keep_private(folder: Path) -> None:
-    """Remove other users' access to the folder, which an old release or a copy may allow."""
+    """Remove other users' access to the folder; an old release or a copy may have allowed it."""
     mode = folder.stat().st_mode & 0o777
     if mode & 0o077:
         with suppress(PermissionError):  # another user owns the folder and sets its permissions

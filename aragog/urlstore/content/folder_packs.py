@@ -53,7 +53,7 @@ class FolderPacks(FileFolder):
             for file in self._names(self.folder / FOLDER / day):
                 if not NAME.fullmatch(name := f"{day}/{file}"):
                     continue
-                with suppress(FileNotFoundError):  # deleted since it was listed
+                with suppress(FileNotFoundError):  # the pack was deleted after it was listed
                     found = self._path(name).stat()
                     yield PackFile(name, found.st_size, found.st_mtime_ns // 1_000_000)
 

@@ -94,7 +94,7 @@ class S3Content(S3Bucket):
         return StoredContent(body, meta)
 
     def delete(self, key: str) -> None:
-        """Delete the object; the 404 of some servers for a missing object is not an error."""
+        """Delete the object; if a server returns 404 for a missing object, that is not an error."""
         name = self._name(key)
         with self._translate_errors():
             self.delete_whole(name)

@@ -71,8 +71,8 @@ class S3Bucket:
         """
         Create the client and open a connection in the background, so that no reader waits for them.
 
-        Takes a request and 0.1 s of CPU, which may last a second on a busy machine. An error is
-        only logged, because the next call raises it if it persists.
+        Takes one request and 0.1 s of CPU time; on a busy machine this may last a second. An error
+        is only logged, because the next call raises it if it persists.
         """
         threading.Thread(target=self._connect, name="s3-connect", daemon=True).start()
 

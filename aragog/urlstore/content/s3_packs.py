@@ -26,7 +26,7 @@ class S3Packs(S3Bucket):
             self._client()  # after a fork, this recreates the threads
             try:
                 index_put = self._threads.submit(self._put, listed, index)
-            except RuntimeError:  # the process ends, so it can start no more threads
+            except RuntimeError:  # the process is ending, so it can start no more threads
                 self._put(listed, index)
                 self._put(pack, whole)
                 return

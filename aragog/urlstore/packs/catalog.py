@@ -169,7 +169,7 @@ class PackCatalog:
             self._drop(kind, pack)
 
     def claim(self, pack: str) -> bool:
-        """Claim a pack for a rewrite; False if another process has claimed it."""
+        """Claim a pack for a rewrite; returns False if another process has claimed it."""
         now_ms, row = self._now_ms(), self._row(PACK, pack)
         cell = self._registry.get(row, [_BUSY]).get(_BUSY)
         if cell is not None and int(cell.value) > now_ms:

@@ -103,7 +103,7 @@ class Dictionary:
 
     @cached_property
     def stored(self) -> bytes:
-        """The compressed dictionary, as `read` takes it."""
+        """The compressed dictionary, in the form that `read` expects."""
         return zstd.compress(self._made.as_bytes(), LEVEL, checksum=True)
 
     def frame(self) -> bytes:

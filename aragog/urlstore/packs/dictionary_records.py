@@ -60,7 +60,7 @@ class DictionaryRecords:
         )
 
     def use(self, dictionary_id: int) -> None:
-        """Compress new bodies with this dictionary, or with none if 0."""
+        """From now on, compress new bodies with this dictionary, or with none if 0."""
         now_ms = self._now_ms()
         self._registry.put(self._row(_USE, b""), {_ID: b"%d" % dictionary_id}, at_ms=now_ms)
 

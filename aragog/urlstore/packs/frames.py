@@ -59,7 +59,8 @@ def compress_around(
     Returns the parts of the record, one of which is the body. For a large page, copying the body
     into one piece would cost more than everything else.
 
-    A body is compressed again if it has no checksum (from versions before packs), or for gzip.
+    A body is compressed again for gzip, or if it has no checksum (versions before packs stored
+    none).
 
     Raises:
         CorruptContent: the body is damaged. This is only detected if the body is compressed again.

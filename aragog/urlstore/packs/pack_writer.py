@@ -3,8 +3,8 @@ Group commit: the records of many batches become one pack, which is stored with 
 
 Records are added to an open pack. There is one open pack for each dictionary that bodies are
 compressed with. A pack closes when it is full, some time after its first record, when the process
-ends, and at once if a caller waits or no more records will come. Callers that added records wait
-until the pack is stored, and then get their pointers. If a process is killed before that, only
+ends, and at once if a caller is waiting or no more records will come. Callers that added records
+wait until the pack is stored, and then get their pointers. If a process is killed before that, only
 unacknowledged records are lost: their batches run again elsewhere and write another pack.
 
 A pack is recorded in the catalog before it is stored. It is settled (marked as complete there) when
@@ -68,7 +68,7 @@ class _Pack:
     size: int = 0
     tickets: int = 0
     urls: int = 0
-    """Number of URLs that wait for the pack."""
+    """Number of URLs waiting for the pack."""
     name: str = ""
     pointers: list[PackPointer] = field(default_factory=list)
     error: BaseException | None = None
@@ -81,7 +81,7 @@ class _Pack:
 
 
 class _Part(NamedTuple):
-    """Those of a batch's records that are in one pack."""
+    """A batch's records in one pack."""
 
     pack: _Pack
     first: int
@@ -186,8 +186,8 @@ class PackWriter:
         With `now`, a caller is waiting, so the pack closes at once; if the open pack is large, the
         records become a pack of their own.
 
-        `urls` is how many of the batch's URLs wait for the pack. Never raises: if the pack cannot
-        be stored, the ticket raises the error.
+        `urls` is how many of the batch's URLs are waiting for the pack. Never raises: if the pack
+        cannot be stored, the ticket raises the error.
         """
         if os.getpid() != self._pid:
             self._start()
@@ -247,7 +247,7 @@ class PackWriter:
         return self._put_alone(pack)
 
     def waiting_urls(self) -> int:
-        """Return the number of URLs that wait for open packs; 0 if there is no open pack."""
+        """Return the number of URLs waiting for open packs; 0 if there is no open pack."""
         if os.getpid() != self._pid:
             return 0
         with self._changed:

@@ -41,13 +41,13 @@ REFETCH_DELAY_MS = 600_000
 _URL = "u"
 _POINTER_COLUMNS = (nodes.CANONICAL, nodes.ALIASED)
 _ALIAS_COLUMNS = (*_POINTER_COLUMNS, nodes.REMOVED)
-"""The columns that `nodes.leads_to` needs, because an alias that was taken down leads nowhere."""
+"""The columns that `nodes.leads_to` needs: an alias that was taken down leads nowhere."""
 _MOVED_PREFIXES = (b"m:", b"s:was:", b"s:from:", nodes.IN_CRAWL)
 _PAGE_COLUMNS = (nodes.FACTS, nodes.LIKENESS)
 
 
 def alias_puts(zen: MultiGraph, alias: str, canonical: str, now_ms: int) -> list[Mutation]:
-    """Return the edge from `canonical` to `alias`, and a flag: `canonical` has aliases."""
+    """Return the edge from `canonical` to `alias`, and the flag that `canonical` has aliases."""
     canonical_id, properties = zen.node_id(canonical), {_URL: alias.encode()}
     cells = {nodes.URL: canonical.encode(), nodes.ALIASED: b"1"}
     return [
@@ -259,7 +259,7 @@ class AliasMerger:
 
     def release(self, canonical: str, now_ms: int, stays: Callable[[str], bool]) -> None:
         """
-        Schedule fetches of the pages that matched the page of `canonical`, as it is being deleted.
+        Schedule fetches of the pages that matched the page of `canonical`, which is being deleted.
 
         These pages have no stored data of their own, so they are due at once. URLs that redirect to
         it or were merged by an application stay aliases, as do URLs for which `stays` returns True.

@@ -23,7 +23,7 @@ def put(plan: PageWritePlan) -> list[Mutation]:
 
 
 def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
-    """Return the names of the previous body's entries, each with the timestamp for its delete."""
+    """Return the names of the previous body's entries, each with the timestamp for deleting it."""
     if nodes.LIKENESS not in plan.cells or plan.stale:
         return []
     if entry_of(plan.canonical, plan.page.likeness) == entry_of(

@@ -56,7 +56,7 @@ def puts(plan: PageWritePlan) -> list[Mutation]:
 
 
 def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
-    """Return the index records of a page's lost items, each with the timestamp for its delete."""
+    """Return the index records of a page's lost items, each with the timestamp for deleting it."""
     written = dict(_items_in(plan))
     fields = {*written, *(name for name in plan.gone if kind_from_field(name))}
     return [

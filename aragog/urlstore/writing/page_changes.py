@@ -66,7 +66,7 @@ def changed_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
 
 def moved_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
     """
-    Return the cell saying that a URL with its own page leads to another page since this fetch.
+    Return the cell that says: this URL had its own page, but this fetch led to another page.
 
     It also contains the time when the URL's own page was fetched. A page that appeared and moved in
     the same round is therefore not reported as lost.
@@ -124,7 +124,7 @@ def _had_page(row: Row) -> bool:
 
 
 def redirect_changes(plan: PageWritePlan, *, all_pages: bool = False) -> list[Change]:
-    """Return the entry for a stored URL that leads elsewhere since this fetch; see `changes_of`."""
+    """Return the entry for a stored URL that now leads elsewhere; see `changes_of`."""
     page, row = plan.page, plan.requested_row
     if is_failed_fetch(page) or page.final_url == page.url or not _had_page_before(plan):
         return [_merge_entry(plan)] if all_pages and _is_new_alias(plan) else []

@@ -88,7 +88,7 @@ class PageWritePlan:
 
     @property
     def copy(self) -> bool:
-        """True for a page that matches the stored page and becomes only an alias."""
+        """True for a page that matches the stored page and only becomes an alias."""
         return self.judgment.standing is Standing.JOINS
 
     @property

@@ -214,7 +214,7 @@ def to_warc_page(page: PageWrite, content: ContentWrite) -> WarcPage:
 
 
 def unused_records(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Mutation]:
-    """Return the cells that link URLs to the records that their pages ended up not using."""
+    """Return the cells that link URLs to records that were packed for their pages but not used."""
     rows = []
     for plan in plans:
         if (pointer := _unused_record(plan)) is None or plan.refused:

@@ -133,7 +133,10 @@ class Takedown:
         is_gone: Callable[[str], bool],
         lists: Sequence[Unlist],
     ) -> int:
-        """`lists` are functions that remove a URL from a list, the list where it was found last."""
+        """
+        `lists` are functions that each remove a URL from one list; the last is for the list where
+        the takedown found it.
+        """
         pages = sorted(members)
         others = sorted({page.url for page in sent} - members)
         for batch in self._batches(pages):

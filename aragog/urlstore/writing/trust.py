@@ -159,7 +159,8 @@ class Trust:
 
     def hand_over(self, canonical: str, now_ms: int) -> bool:
         """
-        Hand a record over to the aliases that matched it, because its sender has another page now.
+        Hand a record over to the aliases that matched it, because its sender (the URL that returned
+        it) has another page now.
 
         The first alias takes over the record, the others become aliases of the first, and all are
         due soon. Returns True if there were such aliases. The sender's new page can then be written

@@ -56,9 +56,7 @@ _COLUMNS = (
 )
 
 CLAIM_MS = 600_000
-"""
-Milliseconds that a page's claim to a canonical URL lasts. The page must write the record by then.
-"""
+"""Milliseconds that a page's claim to a canonical URL lasts. The record must be written by then."""
 
 
 class WritePlanner:
@@ -100,7 +98,7 @@ class WritePlanner:
             judgment = judge(page, rows, now_ms)
             page_urls = {judgment.canonical, *page.urls, *page_plan.canonicals_of(page, rows)}
             must_wait = not seen_urls.isdisjoint(page_urls)
-            seen_urls |= page_urls  # even if the page waits, because later pages must wait for it
+            seen_urls |= page_urls  # even if this page waits, because later pages must wait for it
             if must_wait or self._detach(page, judgment, rows, now_ms):
                 later.append(page)
             else:
@@ -122,7 +120,7 @@ class WritePlanner:
         return rows
 
     def _plan_of(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> PageWritePlan:
-        """Return one page's plan, which says if it is stale, refused, or a copy of stored data."""
+        """Return one page's plan. It says if it is stale, refused, or a copy of stored data."""
         canonical = judgment.canonical
         row = rows.get(canonical, {})
         nodes.check_url(row, canonical)

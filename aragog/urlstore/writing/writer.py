@@ -226,7 +226,7 @@ class PageWriter:
         return {id(plan.page): page_plan.written(plan) for plan in plans}, remaining
 
     def _host_trusts(self, current: Sequence[PageWritePlan]) -> dict[str, HostTrust]:
-        """Return the trust in their hosts' signals for pages that a sitemap or feed marked."""
+        """For pages that a sitemap or feed marked, return the trust in their hosts' signals."""
         hosts = {p.canonical: host(p.canonical) for p in current if nodes.SIGNAL in p.row}
         if self._signals is None or not hosts:
             return {}
