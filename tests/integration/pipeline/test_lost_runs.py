@@ -6,6 +6,7 @@ import pytest
 
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
+from aragog.crawl.pipeline.packed_body import PLAIN
 from aragog.crawl.pipeline.routing import Destination
 from aragog.crawl.stages.page_updates import from_blob
 from aragog.errors import StoreUnavailable
@@ -92,10 +93,8 @@ def test_run_that_ends_with_a_store_error_is_not_lost(pipeline_harness):
         def known(self, urls):
             raise StoreUnavailable("store", "away")
 
-        def readable(self, blob):
-            return blob
-
-        bodies = takedowns = pages = property(lambda self: self)
+        bodies = PLAIN
+        takedowns = pages = property(lambda self: self)
 
     pipeline_harness.store = Away()
     with pytest.raises(StoreUnavailable):
