@@ -120,7 +120,7 @@ class ChangeTopic:
 
     def position(self) -> str | None:
         """
-        Return the stored cursor, or None if there is none. All changes up to it were acknowledged.
+        Return the stored cursor, up to which all changes were acknowledged. None before the first.
 
         Raises:
             ServiceUnavailable: Kafka does not respond.

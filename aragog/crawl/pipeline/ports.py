@@ -53,7 +53,7 @@ class BoundedBodyStore(BodyStore, Protocol):
     """A spool as fetches see it: it can be full."""
 
     def reserve(self, count: int, *, urgent: bool) -> str | None:
-        """Reserve space for `count` bodies. Returns None if there is none."""
+        """Reserve space for `count` bodies. Returns None if the spool is full."""
 
     def offer_many(self, blobs: Sequence[bytes], reservation: str = "") -> list[str] | None:
         """
