@@ -9,7 +9,7 @@ plan decides later whether the record is used.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import Packs, pointer_of, record_cell, shared_of
@@ -69,8 +69,9 @@ class PackingPages:
             return pages
         for one, pointer in zip(self._added, self._ticket.wait(), strict=True):
             packed = PackedContent(self._ticket, pointer, one.digest, one.is_revisit, one.shared)
-            content = replace(pages[one.at].content, packed=packed)  # type: ignore[type-var]
-            pages[one.at] = replace(pages[one.at], content=content)
+            page = pages[one.at]
+            if page.content is not None:
+                pages[one.at] = page.with_content(page.content.with_location(packed))
         return pages
 
     def settle(self) -> None:

@@ -343,7 +343,7 @@ def with_body(update: PageUpdate, body: bytes | None) -> PageWrite:
         meta=update.meta,
         digest=seen.body_hash if seen else None,
     )
-    return replace(update.write, content=content)
+    return update.write.with_content(content)
 
 
 def _wire(update: PageUpdate, links: PackedLinks) -> dict[str, Any]:

@@ -356,7 +356,7 @@ class PackWriter:
         for record in pack.records:
             parts += record.parts
             pointers.append(PackPointer.of(name, offset, *record.parts))
-            lines.append(cdxj.line(record.capture._replace(offset=offset, file=file)))
+            lines.append(cdxj.line(record.capture.moved(offset, file)))
             offset += record.size
         return parts, pointers, index_bytes(lines)
 

@@ -354,6 +354,10 @@ def _fill_fields(plan: PageWritePlan) -> None:
     an alias, the timestamp shows which fields came from its fetch.
     """
     page, row, is_newest, alone = plan.page, plan.row, not plan.stale, plan.alone
+    if not row:  # a new page
+        plan.changed += page.fields
+        plan.cells |= zip(map(nodes.field_column, page.fields), page.fields.values(), strict=True)
+        return
     adds_missing = is_newest or not facts_of(row).get("complete")
     for name, value in page.fields.items():
         stored = row.get(column := nodes.field_column(name))

@@ -14,7 +14,16 @@ from typing import Any
 
 from zengraph._read_bytes import counted_rows
 from zengraph.tables import Row, RowExtent, RowSizes, extents_of
-from zengraph.tables._packed import CellPut, merged, pack, unpack, updated, values_of_rows, without
+from zengraph.tables._packed import (
+    CellPut,
+    merged,
+    pack,
+    pack_new,
+    unpack,
+    updated,
+    values_of_rows,
+    without,
+)
 from zengraph.tables._packed_parts import LARGE_BYTES, sizes_of
 from zengraph.tables.sqlite.large_rows import LargePackedRows
 from zengraph.tables.sqlite.layout import (
@@ -127,7 +136,7 @@ class Packed(Layout):
         for row in [row for row, data in old.items() if type(data) is int]:
             self._large.change(db, row, partial(merged, puts=puts.pop(row)))
         new = [
-            (row, updated(old[row], some) if row in old else pack(merged({}, some)))
+            (row, updated(old[row], some) if row in old else pack_new(some))
             for row, some in puts.items()
         ]
         db.executemany(self._put, new)
