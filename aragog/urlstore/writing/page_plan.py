@@ -18,6 +18,7 @@ from aragog.urlstore import nodes
 from aragog.urlstore.content_port import ContentPut
 from aragog.urlstore.feed import Change, Values
 from aragog.urlstore.nodes import alias_of, facts_of, follow_aliases
+from aragog.urlstore.packs.pointers import PackPointer
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.signal_trust import Evidence, HostTrust
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
@@ -62,6 +63,8 @@ class PageWritePlan:
     """The object to store before the node points to it."""
     unpacked: ContentWrite | None = None
     """The body to add to a pack before the node points to it."""
+    unused_record: PackPointer | None = None
+    """The record that was packed for the page if the page does not use it."""
     due_at_ms: int | None = None
     evidence: Evidence | None = None
     """Evidence about the signals of the page's host."""
@@ -296,6 +299,8 @@ def _had_content(plan: PageWritePlan) -> bool:
     Return True if content was stored before this fetch, not counting content that this fetch
     stored.
     """
+    if not plan.row:
+        return False
     cells = (plan.row.get(column) for column in nodes.POINTERS)
     return any(cell and cell.value and cell.at_ms < plan.page.fetched_at_ms for cell in cells)
 
