@@ -398,7 +398,8 @@ def _parse_seen(wire: dict[str, Any]) -> Seen:
 
 def _parse_update(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
     """Parse an update, with its links from the stream. Ignores fields of later versions."""
-    wire = {name: value for name, value in wire.items() if name in _WIRE_FIELDS}
+    if not _WIRE_FIELDS.issuperset(wire):
+        wire = {name: value for name, value in wire.items() if name in _WIRE_FIELDS}
     likeness = _likeness(wire["facts"])
     token, length, meta = wire.pop("body")
     links, seen = wire.pop("links"), wire.pop("seen")
