@@ -233,18 +233,28 @@ class PageWrite:
     """True if the withdrawal applies to every crawl, because `unavailable_after` has passed."""
     without_content: bool = False
     """True if only the page's content must not be kept; it is deleted, and the fields stay."""
+    crawl: str = ""
+    """
+    The crawl that the page was fetched for. If nothing is stored for the URL yet, the page joins
+    this crawl with the same write, and `Written.crawl` says so.
+    """
 
     @property
     def urls(self) -> tuple[str, ...]:
         """All URLs that the fetch has evidence about; may contain duplicates."""
         return (self.url, self.final_url, self.canonical_url, *self.also)
 
-    def with_content(self, content: ContentWrite) -> PageWrite:
-        """Return the page with this content, in half the time that `dataclasses.replace` takes."""
+    def with_content(self, content: ContentWrite, crawl: str | None = None) -> PageWrite:
+        """
+        Return the page with this content, and for this crawl unless None. Takes half the time of
+        `dataclasses.replace`.
+        """
         made = object.__new__(PageWrite)
         for name, value in zip(_PAGE_FIELDS, _values_of_page(self), strict=True):
             object.__setattr__(made, name, value)
         object.__setattr__(made, "content", content)
+        if crawl is not None:
+            object.__setattr__(made, "crawl", crawl)
         return made
 
 
@@ -276,6 +286,8 @@ class Written:
     """The URL of another page that already had the same body; the body is not stored again."""
     existed: bool = False
     """True if the page already had content from an earlier fetch or from another source."""
+    crawl: str = ""
+    """The crawl that the new page has joined, if `PageWrite.crawl` named one; otherwise empty."""
 
 
 @dataclass(frozen=True, slots=True)

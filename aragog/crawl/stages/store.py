@@ -219,8 +219,15 @@ class StoreStage:
         updates = [update for update in updates if update.write.url in wanted]
         body_of = {token: self.store.bodies.storable(blobs[token]) for token in batch.bodies}
         lost = {u.write.url for u in updates if u.token and body_of.get(u.token) is None}
+        crawls = {job.url: self.endings.name_of(job) for job in batch.jobs if not job.sitemap}
         writes = tuple(
-            self.store.timely(with_body(update, body_of[update.token] if update.token else None))
+            self.store.timely(
+                with_body(
+                    update,
+                    body_of[update.token] if update.token else None,
+                    crawls.get(update.write.url, ""),
+                )
+            )
             for update in updates
             if update.write.url not in lost
         )

@@ -280,7 +280,15 @@ def written(plan: PageWritePlan) -> Written:
         older_by_ms=0 if plan.refused else plan.older_by_ms,
         same_as=_shared_body_url(plan),
         existed=_had_content(plan),
+        crawl=plan.page.crawl if joins_crawl(plan) else "",
     )
+
+
+def joins_crawl(plan: PageWritePlan) -> bool:
+    """Return True if the page is new and joins its crawl with this write."""
+    page = plan.page
+    is_new = not plan.row and plan.alone and page.content is not None
+    return bool(page.crawl) and is_new and not plan.refused and not page.withdrawn
 
 
 def _shared_body_url(plan: PageWritePlan) -> str | None:
@@ -332,6 +340,8 @@ def fill_page(plan: PageWritePlan) -> None:
             cells[nodes.OWN] = own_cell(page, plan.canonical, plan.canonical)
     if not failed:
         _fill_identity(plan)
+    if joins_crawl(plan):
+        cells[nodes.IN_CRAWL + page.crawl.encode()] = nodes.MEMBER
     _fill_fields(plan)
     if page.provenance:
         cell = provenance_cell(plan)
