@@ -25,7 +25,7 @@ COMMANDS = (
     "page_annotations", "page_lists", "page_text", "pages", "pinlater",
     "pinlater_bloat", "pinlater_postgres", "plan_check", "plan_costs",
     "politeness", "politeness --urgent --raise-to 10", "redis_client", "reference", "refresh", "rendering", "robots", "serving",
-    "serving_thrift", "shards", "shared_dictionaries", "shares simulate", "signals", "signals_origin", "signing", "simulate", "fetch_process", "slow_origin", "ssrf", "startup", "tls", "to_file", "tracing", "traps", "urgency backlog",
+    "serving_thrift", "shards", "shared_dictionaries", "shares simulate", "signals", "signals_origin", "signing", "simulate", "fetch_process", "slow_origin", "ssrf", "startup", "store_stage", "tls", "to_file", "tracing", "traps", "urgency backlog",
     "urgency domain",
     "urgency priority", "urls", "urlstore", "urlstore --engine hbase", "value_invariants", "zen",
 )  # fmt: skip
