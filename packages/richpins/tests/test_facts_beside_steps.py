@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pins import pin
 
-from richpins.visible_text.facts import is_address, is_beside_steps, is_fact
+from richpins.visible_text.facts import is_address, is_fact, is_note_among_steps
 
 LINES = (
     "Cut the leeks into rings of a thumb's width and wash them.",
@@ -47,7 +47,7 @@ def test_line_about_time_or_difficulty_is_a_fact(line):
 
 @pytest.mark.parametrize("line", BESIDE)
 def test_calories_videos_and_credits_are_not_steps(line):
-    assert is_beside_steps(line)
+    assert is_note_among_steps(line)
 
 
 @pytest.mark.parametrize("line", ADDRESSES)
@@ -58,7 +58,7 @@ def test_url_or_host_name_is_an_address(line):
 @pytest.mark.parametrize("line", [*STEPS, *LINES, "2 medium eggs", "1 hour-old bread", "12"])
 def test_step_is_not_a_fact(line):
     assert not is_fact(line)
-    assert not is_beside_steps(line)
+    assert not is_note_among_steps(line)
     assert not is_address(line)
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from richpins.extraction import extract
-from richpins.values.money import amount_of, currency_of
+from richpins.values.money import find_amount, find_currency
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from richpins.values.money import amount_of, currency_of
     ],
 )  # fmt: skip
 def test_currency_is_a_symbol_or_code_alone_or_next_to_a_number(text, code):
-    assert currency_of(text) == code
+    assert find_currency(text) == code
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_currency_is_a_symbol_or_code_alone_or_next_to_a_number(text, code):
      ("$5", "de", None), ("US$5", "au", "USD")],
 )  # fmt: skip
 def test_shared_symbol_is_resolved_by_the_country_of_the_page(text, country, code):
-    assert currency_of(text, country) == code
+    assert find_currency(text, country) == code
 
 
 @pytest.mark.parametrize(
@@ -47,17 +47,17 @@ def test_shared_symbol_is_resolved_by_the_country_of_the_page(text, country, cod
     ],
 )  # fmt: skip
 def test_current_price_is_taken_from_several_numbers(text, amount):
-    price = amount_of(text, currency_of(text) or "XXX")
+    price = find_amount(text, find_currency(text) or "XXX")
     assert price == (Decimal(amount) if amount else None)
 
 
 @pytest.mark.parametrize("text", ["1.250", "1,250", "KD 1.250"])
 def test_currency_with_three_decimals_keeps_them(text):
-    assert str(amount_of(text, "KWD")) == "1.250"
+    assert str(find_amount(text, "KWD")) == "1.250"
 
 
 def test_long_text_of_digits_and_symbols_is_not_a_price():
-    assert amount_of("$1 " * 1_000) is None
+    assert find_amount("$1 " * 1_000) is None
 
 
 def test_price_in_open_graph_makes_a_product_without_a_type():
@@ -164,6 +164,6 @@ def test_price_and_currency_in_one_meta_element_are_parsed(metas):
 
 
 def test_minus_sign_after_a_currency_belongs_to_the_amount():
-    assert [amount_of(text) for text in ("£-5", "USD -5", "-£5")] == [Decimal(-5)] * 3
-    assert [amount_of(text) for text in ("EUR 5-10", "CHF 5.-")] == [Decimal(5)] * 2
-    assert currency_of("U.S. $") == "USD"
+    assert [find_amount(text) for text in ("£-5", "USD -5", "-£5")] == [Decimal(-5)] * 3
+    assert [find_amount(text) for text in ("EUR 5-10", "CHF 5.-")] == [Decimal(5)] * 2
+    assert find_currency("U.S. $") == "USD"

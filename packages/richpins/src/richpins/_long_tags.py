@@ -18,10 +18,7 @@ TOKEN = re.compile(
     rb"|(?i:" + RAW + rb")[\s>/][^<]*+(?:<(?!/(?i:" + RAW + rb"))[^<]*+|)*+"
     rb"|((/?[a-zA-Z][^\s/>]*+)" + _TAG_REST + rb">?))"
 )
-"""
-Matches a comment, an element that contains only text, or a tag (group 1) and its name
-(group 2).
-"""
+"""A comment, an element that contains only text, or a tag (group 1) and its name (group 2)."""
 
 MAX_TAG_BYTES = 65_536
 """Only longer tags are inspected. A tag may contain one long value, but not too many attributes."""
@@ -39,10 +36,7 @@ _HIDDEN_END = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
 
 
 def has_long_tag(body: bytes) -> bool:
-    """
-    Return True if `body` has a tag for which `has_too_many_attributes` is true. Most bodies need no
-    tag parsing.
-    """
+    """Return True if `has_too_many_attributes` is true for a tag. Fast for most bodies."""
     if not _has_long_stretch(body) and not _hides_long_tag(body):
         return False
     return any(has_too_many_attributes(tag[0]) for tag in TOKEN.findall(body))
@@ -73,11 +67,7 @@ def _has_long_stretch(body: bytes) -> bool:
 
 
 def _hides_long_tag(body: bytes) -> bool:
-    """
-    Return True if 65,536 bytes may be attributes of tags with `>` in a quoted value.
-
-    Such attributes are between that `>` and the previous one.
-    """
+    """Return True if 65,536 bytes may be attributes of tags with `>` in a quoted value."""
     if len(body) <= _LONG_BODY_BYTES or not _may_have_long_tag(body):
         return False
     ends = (match.end() for match in _HIDDEN_END.finditer(body))
@@ -88,10 +78,10 @@ def _may_have_long_tag(body: bytes) -> bool:
     """
     Return False if `body` certainly has no tag with 65,536 bytes of attributes outside of values.
 
-    The function samples one position in each KiB. After a position that is certainly outside any
-    tag, it continues at the next multiple of 8 KiB. A tag of that size covers at least 56
-    consecutive samples, apart from those in long values. A sample takes 2 µs, and all samples take
-    a fifth of the time of a search for quoted values.
+    The function samples one position in each KiB; after one that is certainly outside any tag, it
+    continues at the next multiple of 8 KiB. A tag of that size covers at least 56 consecutive
+    samples, apart from those in long values. A sample takes 2 µs, and all samples take a fifth of
+    the time of a search for quoted values.
     """
     run = run_before_value = 0
     for may_be_in_tag, is_in_value in _sample(body):

@@ -19,9 +19,7 @@ from urlspelling.link_header import parse_link_header
 Headers = Iterable[tuple[str, str]]
 
 MAX_CANDIDATES = 16
-"""
-Maximum candidates of each kind. If a page has more canonical URLs than this, none of them counts.
-"""
+"""Maximum candidates of each kind. If a page has more canonical URLs, none counts."""
 MAX_ALTERNATES = 500
 
 _SPACE = "\t\n\f\r "
@@ -87,8 +85,7 @@ def meta_refresh(content: str) -> tuple[float, str | None] | None:
 
     The target is None if the page must be reloaded. The steps are the HTML Standard's "shared
     declarative refresh steps" (4.2.5.3): the fraction of a delay is ignored; `;`, `,` or white
-    space separates the parts; `url=` is optional; a quoted URL ends at the next quote of the same
-    kind.
+    space separates the parts; `url=` is optional; a quoted URL ends at the next such quote.
     """
     match = _REFRESH_TIME.match(content)
     if not match:

@@ -1,10 +1,10 @@
 """
 Extract the text used to compare a page with others.
 
-It consists of the title and the words in `<main>`, or in the body if there is no `<main>`.
-Navigation, headers, footers, asides and forms are left out; a form with most of the text is kept,
-because ASP.NET wraps each page in one. Link text is included, because lists consist of links. The
-result of `main_text` is not used, because its extra may not be installed and it omits lists.
+It consists of the title and the words in `<main>`, or in the body if there is no `<main>`, without
+navigation, headers, footers, asides and forms. A form with most of the text is kept, because
+ASP.NET wraps each page in one. Link text is included, because lists consist of links. `main_text`
+omits lists, and its extra may not be installed.
 """
 
 from __future__ import annotations

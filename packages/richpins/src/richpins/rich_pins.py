@@ -18,7 +18,7 @@ from richpins.values.images import Image
 from richpins.values.yields import Yield
 
 EXTRACTOR_VERSION = 13
-"""Incremented when pages may yield different fields, because stored fields are outdated then."""
+"""Incremented when pages may yield different fields than those stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +40,7 @@ class RichPin:
     title: str | None = None
     description: str | None = None
     canonical_url: str | None = None
-    """
-    The canonical URL that the page declares, absolute. `urlspelling.canonical` decides whether to
-    trust it.
-    """
+    """The declared canonical URL, absolute. `urlspelling.canonical` decides whether to trust it."""
     site_name: str | None = None
     language: str | None = None
     authors: tuple[str, ...] = ()
@@ -60,10 +57,7 @@ class RichPin:
     app_links: Mapping[str, str] = field(default_factory=dict)
     """URLs of the site's app in app stores, with the keys `ios` and `android`."""
     details: Any = None
-    """
-    The record of the page's type, such as `page_types.recipe.Recipe`; None for the type
-    `page`.
-    """
+    """The record of the page's type, such as `page_types.recipe.Recipe`, if it has one."""
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
     """The source of each field, by field name, such as `recipe.yields`."""
     alternatives: Alternatives = field(default_factory=Alternatives, repr=False, compare=False)

@@ -74,17 +74,14 @@ def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobot
     robots = _NO_DIRECTIVES
     for name, value in headers:
         if name.lower() == "x-robots-tag":
-            for agent_name, directives in _by_agent(value):
+            for agent_name, directives in _split_by_agent(value):
                 if agent_name in names:
                     robots = stricter(robots, _read(directives, "x-robots-tag"))
     return robots
 
 
 def stricter(first: PageRobots, other: PageRobots) -> PageRobots:
-    """
-    Combine two sets of directives: a use is forbidden if either forbids it; the smaller limit
-    applies.
-    """
+    """Combine two sets of directives. What either forbids is forbidden; smaller limits apply."""
     if first is _NO_DIRECTIVES or other is _NO_DIRECTIVES:
         return other if first is _NO_DIRECTIVES else first
     return PageRobots(
@@ -107,11 +104,10 @@ def stricter(first: PageRobots, other: PageRobots) -> PageRobots:
 
 def unavailable_at_ms(text: str | None) -> int | None:
     """
-    Return the time of an `unavailable_after` date in ms since the epoch, or None if it is
-    unreadable.
+    Return the time of an `unavailable_after` date in ms since the epoch, or None if unreadable.
 
-    Google reads RFC 822, RFC 850 and ISO 8601. A date without a zone is read as UTC. A date without
-    a time means the end of that day.
+    Google reads RFC 822, RFC 850 and ISO 8601. A date without a zone is in UTC; one without a time
+    means the end of that day.
     """
     if not text:
         return None
@@ -136,7 +132,7 @@ _DATE_CHARS = len("2026-01-31")
 _WEEKDAY = re.compile(
     r"(unavailable_after\s*:\s*)(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\s*,", re.IGNORECASE
 )
-"""Matches the weekday in a date. The comma after it would otherwise end the directive."""
+"""The weekday in a date, because the comma after it would end the directive."""
 _DASHES = re.compile(r"\b(\d{1,2})-([A-Za-z]{3})-(\d{2,4})\b")
 """RFC 850 dates: `25-Jun-10`."""
 
@@ -147,13 +143,12 @@ def _earlier(first: str | None, other: str | None) -> str | None:
     return min(dates, key=lambda t: unavailable_at_ms(t) or math.inf, default=None)
 
 
-def _by_agent(value: str) -> list[tuple[str, str]]:
+def _split_by_agent(value: str) -> list[tuple[str, str]]:
     """
     Split a header's value into (agent, directives) pairs.
 
-    Colons also occur in `max-snippet: 5` and in the time of `unavailable_after`. Therefore a word
-    before a colon is an agent only if it is not a directive. An agent applies to the directives
-    that follow it.
+    Colons also occur in `max-snippet: 5` and in times, so a word before a colon is an agent only if
+    it is not a directive. An agent applies to the directives that follow it.
     """
     parts: list[tuple[str, str]] = []
     agent_name = ""
@@ -175,7 +170,7 @@ def _is_token(name: str) -> bool:
 
 
 def _read(directives: str, source: str) -> PageRobots:
-    """Return all directives in a string. For a repeated directive, the strictest applies."""
+    """Return all directives in a string."""
     robots = PageRobots(sources=(source,))
     for piece in _WEEKDAY.sub(r"\1", directives).split(","):
         name, _, value = piece.partition(":")
@@ -189,7 +184,7 @@ def _read(directives: str, source: str) -> PageRobots:
 
 
 def _parse_value(name: str, value: str) -> PageRobots:
-    """Return one directive that has a value. An unreadable value is ignored."""
+    """Return a directive that has a value. An unreadable value is ignored."""
     if name == "unavailable_after":
         return PageRobots(unavailable_after=value or None)
     if name == "max-image-preview":

@@ -2,8 +2,8 @@
 Find the charset that a page declares in its first bytes, before decoding and parsing.
 
 The steps are those of the HTML Standard, 13.2.3.2: "prescan a byte stream to determine its
-encoding", its attribute parser, and "get an XML encoding". They do not parse the page: as the
-standard intends, they also find a `<meta>` inside a script.
+encoding", its attribute parser, and "get an XML encoding". As the standard intends, they also find
+a `<meta>` inside a script.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def effective_encoding(name: str | None) -> str | None:
     """
     Return the encoding to decode with, given the declared one, as the standard defines it.
 
-    UTF-16 becomes UTF-8: if the declaration is readable as ASCII, the page is not UTF-16. The
+    UTF-16 becomes UTF-8, because a declaration that is readable as ASCII is not in UTF-16. The
     label `x-user-defined` becomes windows-1252.
     """
     if name in {"utf-16le", "utf-16be"}:
@@ -137,7 +137,6 @@ def _skip_tag(head: bytes, position: int) -> int:
 
 
 def _read_meta(head: bytes, position: int) -> tuple[str | None, int]:
-    """Return the encoding that a meta element declares, and the position after the element."""
     seen: set[bytes] = set()
     got_pragma, need_pragma = False, None
     charset: str | None = None
@@ -213,10 +212,7 @@ def _advance(head: bytes, position: int) -> int:
 
 
 def from_xml_declaration(head: bytes) -> str | None:
-    """
-    Return the encoding in the XML declaration at the start of `head`, or None if missing or
-    unknown.
-    """
+    """Return the encoding in the XML declaration at the start of `head`, or None."""
     if not head.startswith(b"<?xml"):
         return None
     end = head.find(b">")

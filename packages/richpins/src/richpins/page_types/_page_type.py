@@ -15,7 +15,7 @@ def _no_evidence(_sources: Sources, _og_type: str) -> int:
     return 0
 
 
-def _unchanged(_sources: Sources, _node: Node, _og_type: str) -> int:
+def _no_adjustment(_sources: Sources, _node: Node, _og_type: str) -> int:
     return 0
 
 
@@ -48,7 +48,7 @@ class PageType:
     How clearly the meta elements declare the type on a page without such items; 0 if not at all.
     The second argument is the value of `og:type`.
     """
-    adjustment: Callable[[Sources, Node, str], int] = _unchanged
+    adjustment: Callable[[Sources, Node, str], int] = _no_adjustment
     """The weight that an item adds. The last argument is the value of `og:type`."""
     is_complete: Callable[[Node], bool] = _never
     """Returns True for an item that must be the subject of its page."""

@@ -13,7 +13,7 @@ from richpins.provenance import Candidate, Provenance
 from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
 from richpins.values import prices, scalars
-from richpins.values.ratings import Rating, rating_of
+from richpins.values.ratings import Rating, read_rating
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,12 +81,12 @@ def read(sources: Sources, nodes: list[Node]) -> App:
         currency=currency,
         ios_url=links(sources, nodes).get("ios"),
         android_url=links(sources, nodes).get("android"),
-        rating=rating_of(sources, "app.rating", nodes),
+        rating=read_rating(sources, "app.rating", nodes),
     )  # fmt: skip
 
 
 def _price(sources: Sources, nodes: list[Node]) -> tuple[Decimal | None, str | None]:
-    price = prices.price_of(sources, nodes, "app.price")
+    price = prices.read_price(sources, nodes, "app.price")
     if price is not None:
         return price
     free = sources.ledger.pick("app.price", _is_free, _free_candidates(sources, nodes))

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from richpins._list_entries import addresses_of, has_address
+from richpins._list_entries import find_page_addresses, has_address
 from richpins.page_types import PageType
 from richpins.provenance import Candidate
 from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
 from richpins.values import numbers, scalars
-from richpins.values.ratings import Rating, rating_of
+from richpins.values.ratings import Rating, read_rating
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ def read(sources: Sources, nodes: list[Node]) -> Place:
         cuisines=pick("place.cuisines", scalars.words, sources.lists(nodes, "servescuisine")) or (),
         menu_url=url_field("menu_url", "hasmenu", "menu"),
         map_url=url_field("map_url", "hasmap", "map", "maps"),
-        rating=rating_of(sources, "place.rating", nodes),
+        rating=read_rating(sources, "place.rating", nodes),
     )
 
 
@@ -277,7 +277,7 @@ def _time_of_day(text: str) -> str:
 def _adjustment(sources: Sources, place: Node, og_type: str) -> int:
     """Lower the weight of the site's own business on a page that is declared as an article."""
     is_article = og_type in {"article", "blog"} or "article:published_time" in sources.metas
-    return -45 if is_article and not has_address(place, addresses_of(sources)) else 0
+    return -45 if is_article and not has_address(place, find_page_addresses(sources)) else 0
 
 
 PAGE_TYPE = PageType(

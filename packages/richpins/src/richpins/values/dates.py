@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from richpins.provenance import Candidate, Ledger
 from richpins.values import date_orders
-from richpins.values.month_names import month_of
+from richpins.values.month_names import month_number
 from richpins.values.time_zones import zone_at
 
 
@@ -68,7 +68,7 @@ _OPTIONAL_TIME = rf"(?:{_BEFORE_TIME}{_CLOCK}\s{{0,3}}{_AM_PM}\s?(?:Uhr\b)?)?"
 _ORDINAL = r"(?:st|nd|rd|th|er|re|[.º°])?"
 _OF = r"(?:(?:de|del|of)\s+|d['’])?"
 _MONTH_NAME = r"[^\W\d_]{3,12}"
-_MONTH_NAMED = re.compile(
+_NAMED_MONTH_DATE = re.compile(
     rf"{_WEEKDAY}(?:(?:the|le|den)\s+)?"
     rf"(?:(?P<d1>\d{{1,2}}){_ORDINAL}\s+{_OF}(?P<m1>{_MONTH_NAME})\.?"
     rf"|(?P<m2>{_MONTH_NAME})\.?\s+(?P<d2>\d{{1,2}}){_ORDINAL})(?:,\s*|\s+){_OF}"
@@ -97,12 +97,12 @@ _CJK = re.compile(
     re.IGNORECASE,
 )
 _ERA = re.compile(r"\A(令和|平成|昭和)\s?(\d{1,2}|元)\s?(?=年)")
-_BEFORE_ERA = {"令和": 2018, "平成": 1988, "昭和": 1925}
+_YEARS_BEFORE_ERA = {"令和": 2018, "平成": 1988, "昭和": 1925}
 """The year before the first year of each Japanese era."""
 
 
 def _to_western_year(match: re.Match[str]) -> str:
-    return str(_BEFORE_ERA[match[1]] + (1 if match[2] == "元" else int(match[2])))
+    return str(_YEARS_BEFORE_ERA[match[1]] + (1 if match[2] == "元" else int(match[2])))
 
 
 _FORENOON = frozenset({"上午", "凌晨", "早上", "午前", "오전"})
@@ -132,7 +132,7 @@ def moment(value: Any, language: str | None = None) -> Moment | None:
     if not isinstance(value, str) or len(value) > 120:
         return None
     text = value.strip()
-    return _moment(text) or (_by_language(text, language) if language else None)
+    return _moment(text) or (_parse_by_language(text, language) if language else None)
 
 
 @lru_cache(256)
@@ -144,8 +144,7 @@ def _moment(text: str) -> Moment | None:
         return None
 
 
-def _by_language(text: str, language: str) -> Moment | None:
-    """Parse a date that only its page's language makes unambiguous."""
+def _parse_by_language(text: str, language: str) -> Moment | None:
     if not date_orders.has_day_first(language):
         return None
     try:
@@ -220,13 +219,13 @@ def _with_time(
     microseconds = int(f"{groups.get('f') or ''}000000"[:6])
     if second == _LEAP_SECOND:
         second = _leap_second_base(hour, minute, zone[0])
-    extra = (
+    added_day = (
         timedelta(days=1) if hour == _MIDNIGHT and not (minute or second or microseconds) else None
     )
     local_time = datetime(
-        day.year, day.month, day.day, 0 if extra else hour, minute, second, microseconds
+        day.year, day.month, day.day, 0 if added_day else hour, minute, second, microseconds
     )
-    return local_time.replace(tzinfo=zone[0]) + (extra or timedelta())
+    return local_time.replace(tzinfo=zone[0]) + (added_day or timedelta())
 
 
 _LEAP_SECOND = 60
@@ -257,9 +256,8 @@ def _hour(hour: int, am_pm: str | None) -> int:
 
 
 def _named_month(text: str) -> Moment | None:
-    """Parse a date with the name of a month, in any unambiguous order."""
-    match = _MONTH_NAMED.match(text) or _DASHED.match(text) or _YEAR_FIRST.match(text)
-    month = month_of(match["m1"] or match["m2"]) if match else None
+    match = _NAMED_MONTH_DATE.match(text) or _DASHED.match(text) or _YEAR_FIRST.match(text)
+    month = month_number(match["m1"] or match["m2"]) if match else None
     if match is None or month is None:
         return None
     return _with_time_or_day(
@@ -281,7 +279,7 @@ def _with_time_or_day(
 
 def _javascript(text: str) -> Moment | None:
     match = _JAVASCRIPT.match(text)
-    month = month_of(match[1]) if match else None
+    month = month_number(match[1]) if match else None
     if not match or month is None:
         return None
     year_match = _YEAR_AT_END.search(text) if match[3] is None else None
@@ -369,7 +367,7 @@ def pick(
     field: str,
     candidates: Iterable[Candidate],
     *,
-    otherwise: Iterable[Candidate] = (),
+    fallback: Iterable[Candidate] = (),
     language: str | None = None,
 ) -> AnyDate | None:
     """
@@ -379,5 +377,5 @@ def pick(
     """
     ranked = sorted(candidates, key=lambda candidate: moment(candidate.value, language) is None)
     parse = partial(moment_or_year, language=language)
-    result = ledger.pick(field, parse, ranked, otherwise=otherwise, expected="a date")
+    result = ledger.pick(field, parse, ranked, fallback=fallback, expected="a date")
     return cast("AnyDate | None", result)
