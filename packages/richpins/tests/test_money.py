@@ -98,12 +98,12 @@ SHOP = (
 )
 
 
-def shown(body: str, url: str = "https://a.test/mug"):
+def mug_pin(body: str, url: str = "https://a.test/mug"):
     return extract(f"<title>Mug</title>{body}".encode(), url, "text/html; charset=utf-8")
 
 
 def test_price_next_to_a_cart_button_makes_a_product_without_markup():
-    rich_pin = shown(SHOP)
+    rich_pin = mug_pin(SHOP)
     assert (rich_pin.type, rich_pin.title) == ("product", "Mug")
     assert (rich_pin.product.price, rich_pin.product.currency) == (Decimal("12.50"), "EUR")
 
@@ -112,14 +112,14 @@ def test_price_next_to_a_cart_button_makes_a_product_without_markup():
     "css_class", ["price font-bold", "price-holder gold", "price before:block"]
 )
 def test_styling_classes_do_not_make_a_price_a_former_one(css_class):
-    assert shown(SHOP.replace('"price"', f'"{css_class}"')).product.price == Decimal("12.50")
+    assert mug_pin(SHOP.replace('"price"', f'"{css_class}"')).product.price == Decimal("12.50")
 
 
 @pytest.mark.parametrize(
     "css_class", ["oldPrice", "price line-through", "compare-price", "priceWas"]
 )
 def test_former_price_is_recognized_by_its_class(css_class):
-    assert shown(SHOP.replace("price-old", css_class)).product.price == Decimal("12.50")
+    assert mug_pin(SHOP.replace("price-old", css_class)).product.price == Decimal("12.50")
 
 
 @pytest.mark.parametrize(
@@ -133,19 +133,19 @@ def test_former_price_is_recognized_by_its_class(css_class):
     ],
 )
 def test_prices_on_lists_and_pages_without_a_cart_make_no_product(body):
-    assert shown(body).type == "page"
+    assert mug_pin(body).type == "page"
 
 
 def test_product_without_a_declared_price_gets_the_one_shown():
     markup = "<div itemscope itemtype=http://schema.org/Product><b itemprop=name>Mug</b></div>"
-    assert shown(markup + SHOP).product.price == Decimal("12.50")
+    assert mug_pin(markup + SHOP).product.price == Decimal("12.50")
 
 
 def test_declared_product_gets_the_price_shown_without_a_cart():
     markup = "<div itemscope itemtype=http://schema.org/Product><b itemprop=name>Mug</b></div>"
     body = '<h1>Mug</h1><p class="cena">12,50 €</p>'
-    assert shown(markup + body).product.price == Decimal("12.50")
-    assert shown(body).product is None
+    assert mug_pin(markup + body).product.price == Decimal("12.50")
+    assert mug_pin(body).product is None
 
 
 @pytest.mark.parametrize(

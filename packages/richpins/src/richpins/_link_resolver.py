@@ -68,10 +68,10 @@ class LinkResolver:
         Only the first reference with a prefix is normalized. For later ones, concatenating strings
         takes a tenth of the time.
         """
-        plain = _PLAIN_REFERENCE.fullmatch(href)
-        if plain is None or len(href) > MAX_HREF_CHARS:
+        match = _PLAIN_REFERENCE.fullmatch(href)
+        if match is None or len(href) > MAX_HREF_CHARS:
             return self._normalize(href)
-        prefix, path, query = plain.groups()
+        prefix, path, query = match.groups()
         if "//" in path or "/." in path:
             return self._normalize(href)
         start = self._prefixes.get(prefix)

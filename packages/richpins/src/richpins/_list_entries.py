@@ -25,7 +25,7 @@ def words(name: str) -> set[str]:
     return set(_WORD.findall(name.lower()))
 
 
-def name_words_of(node: Node) -> set[str]:
+def item_name_words(node: Node) -> set[str]:
     """Return the words of an item's name or headline."""
     return words(text(node.first("name", "headline")) or "")
 
@@ -63,13 +63,13 @@ def is_list_entry(sources: Sources, chosen: Node, nodes: Iterable[Node]) -> bool
     same_kind = [n for n in nodes if n.syntax == chosen.syntax and n.role == chosen.role][
         :_MAX_EXAMINED
     ]
-    if len({frozenset(name_words_of(node)) for node in same_kind}) < _MIN_ENTRIES:
+    if len({frozenset(item_name_words(node)) for node in same_kind}) < _MIN_ENTRIES:
         return False
     if has_address(chosen, find_page_addresses(sources)):
         return False
     if chosen.parent is not None and chosen.parent.is_a(_LIST_TYPES):
         return True
-    name_words, document = name_words_of(chosen), sources.document
+    name_words, document = item_name_words(chosen), sources.document
     titles = (sources.metas.first("og:title"), document.title, *document.headings)
     return chosen.parent is None and not any(
         2 * len(name_words & words(title)) >= len(name_words) for title in titles if title

@@ -125,8 +125,8 @@ def _sample(body: bytes) -> Iterator[tuple[bool, bool]]:
 
 def _may_open(body: bytes, quote: int) -> bool:
     """Return True if a quote may open a value: it follows `=`, or more space than is examined."""
-    before = body[max(0, quote - _MAX_SPACE_READ) : quote].rstrip() if quote > 0 else b"-"
-    return before[-1:] in (b"=", b"")
+    preceding = body[max(0, quote - _MAX_SPACE_READ) : quote].rstrip() if quote > 0 else b"-"
+    return preceding[-1:] in (b"=", b"")
 
 
 _QUOTES = (b'"', b"'")

@@ -326,15 +326,15 @@ _TAG_STARTS += sorted(
 _TAG_START_AUTOMATON = BytesAhoCorasick(_TAG_STARTS, implementation=Implementation.DFA)
 
 
-def _max_open(formatting: list[bytes]) -> int:
+def _max_open(formatting_tags: list[bytes]) -> int:
     """
     Return the maximum number of these tags that the tree builder reopens at once.
 
     It reopens at most three equal tags, because it drops the earliest ones (13.2.4.3, "Noah's Ark
     clause").
     """
-    whole = [tag for tag in formatting if tag.endswith(b">")]
-    return _MAX_EQUAL_TAGS * len(set(whole)) + len(formatting) - len(whole)
+    complete_tags = [tag for tag in formatting_tags if tag.endswith(b">")]
+    return _MAX_EQUAL_TAGS * len(set(complete_tags)) + len(formatting_tags) - len(complete_tags)
 
 
 def _remove_open_formatting(body: bytes, problems: list[str]) -> bytes:

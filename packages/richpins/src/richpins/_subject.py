@@ -19,7 +19,7 @@ from richpins._list_entries import (
     find_page_addresses,
     has_address,
     is_list_entry,
-    name_words_of,
+    item_name_words,
     words,
 )
 from richpins.page_facts.site_names import normalize_name
@@ -38,7 +38,6 @@ _SEPARATE_ROLES = frozenset(
 """Items in these roles are never the subject."""
 _MAX_SOURCES = 8
 _MAX_EXAMINED = 200
-"""Maximum number of items checked per type."""
 # Weights for choosing among several items of a type. Each multiplies a score from 0 to 1. An item's
 # position adds -4.5 to 1.
 _PAGE_URL_WEIGHT = 3.0
@@ -67,7 +66,6 @@ _WEB_PAGE_TYPES = frozenset(
 _COMMON_TYPES = _PART_TYPES | _OWNER_TYPES | _WEB_PAGE_TYPES
 _MAIN_ENTITY_ROLES = frozenset({"mainentity", "mainentityofpage"})
 _CREATOR_ROLES = frozenset({"author", "creator", "contributor", "publisher"})
-"""Roles of those who created the page."""
 
 
 def find_subject(sources: Sources) -> tuple[PageType | None, list[Node]]:
@@ -84,8 +82,10 @@ def find_subject(sources: Sources) -> tuple[PageType | None, list[Node]]:
             best = (weight, page_type, _with_repeated_items(chosen, nodes))
     if best is not None and best[0] > _MIN_WEIGHT:
         return best[1], best[2]
-    declared = next((t for t in page_types() if og_type in t.og_types), None) if og_type else None
-    return declared if declared is not None else _declared_by_tags(sources, og_type), []
+    declared_type = (
+        next((t for t in page_types() if og_type in t.og_types), None) if og_type else None
+    )
+    return declared_type if declared_type is not None else _declared_by_tags(sources, og_type), []
 
 
 def _weight(sources: Sources, page_type: PageType, chosen: Node, og_type: str) -> int:
@@ -98,8 +98,8 @@ def _weight(sources: Sources, page_type: PageType, chosen: Node, og_type: str) -
 
 
 def _declared_by_tags(sources: Sources, og_type: str) -> PageType | None:
-    declared = max(page_types(), key=lambda page_type: page_type.declared(sources, og_type))
-    return declared if declared.declared(sources, og_type) else None
+    declared_type = max(page_types(), key=lambda page_type: page_type.declared(sources, og_type))
+    return declared_type if declared_type.declared(sources, og_type) else None
 
 
 def _follows_another(sources: Sources, node: Node) -> bool:
@@ -143,7 +143,7 @@ def choose_item(sources: Sources, page_type: PageType, nodes: list[Node]) -> Nod
     title = words(sources.metas.first("og:title") or sources.document.title or "")
 
     def score(node: Node) -> float:
-        name_words = name_words_of(node)
+        name_words = item_name_words(node)
         overlap = (
             2 * len(name_words & title) / (len(name_words) + len(title)) if name_words else 0.0
         )
@@ -165,13 +165,17 @@ def _with_repeated_items(chosen: Node, nodes: list[Node]) -> list[Node]:
     Return `chosen` and its repetitions, most trusted first, then the only items of its type in
     other syntaxes, whatever their names.
     """
-    name = name_words_of(chosen)
+    name = item_name_words(chosen)
     repetitions, single_items = [chosen], []
     for node in nodes[:_MAX_EXAMINED]:
         if node is chosen:
             continue
-        other = name_words_of(node)
-        is_similar = not name or not other or len(name & other) * 2 > max(len(name), len(other))
+        other_words = item_name_words(node)
+        is_similar = (
+            not name
+            or not other_words
+            or len(name & other_words) * 2 > max(len(name), len(other_words))
+        )
         if is_similar and (node.parent is None or node.role in _MAIN_ROLES):
             repetitions.append(node)
         elif node.syntax != chosen.syntax and sum(n.syntax == node.syntax for n in nodes) == 1:

@@ -49,7 +49,7 @@ def _text_without(page: Document, tags: tuple[str, ...], gap: str = " ") -> str:
     if main is None:
         return page.title or ""
     names = [*(tag[1:] for tag in NOT_MAIN if tag in page.words), *tags]
-    if FORM in names and _has_form_around(main):
+    if FORM in names and _is_mostly_a_form(main):
         names.remove(FORM)
     text = (
         text_without(main, ",".join(names), gap, max_chars=MAX_CHARS)
@@ -59,7 +59,7 @@ def _text_without(page: Document, tags: tuple[str, ...], gap: str = " ") -> str:
     return f"{page.title or ''} {text}"
 
 
-def _has_form_around(main: LexborNode) -> bool:
+def _is_mostly_a_form(main: LexborNode) -> bool:
     """True if one of the first forms has more than half of the text."""
-    whole = len(main.text())
-    return any(2 * len(form.text()) > whole for form in main.css(FORM)[:MAX_FORMS])
+    total_chars = len(main.text())
+    return any(2 * len(form.text()) > total_chars for form in main.css(FORM)[:MAX_FORMS])

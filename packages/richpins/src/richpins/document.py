@@ -227,9 +227,9 @@ def _first_contents(metas: list[Attributes]) -> dict[str, str]:
 
 
 def _language(html: Attributes, first: dict[str, str], metas: list[Attributes]) -> str | None:
-    declared = html.get("lang") or html.get("xml:lang")
-    if not declared:
-        declared = next(
+    declared_language = html.get("lang") or html.get("xml:lang")
+    if not declared_language:
+        declared_language = next(
             (
                 m.get("content")
                 for m in metas
@@ -237,7 +237,7 @@ def _language(html: Attributes, first: dict[str, str], metas: list[Attributes]) 
             ),
             None,
         )
-    return (declared or first.get("og:locale") or "").strip() or None
+    return (declared_language or first.get("og:locale") or "").strip() or None
 
 
 def _link_elements(head: _Head) -> tuple[LinkElement, ...]:

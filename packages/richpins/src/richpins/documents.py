@@ -81,8 +81,8 @@ def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str 
 
 def _kind(body: bytes, content_type: str | None) -> str:
     """Return the media type. A body without one is recognized as PDF by its first bytes."""
-    declared = _media_type(content_type)
-    return PDF if not declared and body.startswith(b"%PDF-") else declared
+    declared_type = _media_type(content_type)
+    return PDF if not declared_type and body.startswith(b"%PDF-") else declared_type
 
 
 def _media_type(content_type: str | None) -> str:

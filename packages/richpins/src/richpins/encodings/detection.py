@@ -122,7 +122,7 @@ def _late_declaration(body: bytes) -> str | None:
 
 def _meta_encoding(attributes: dict[str, Any]) -> str | None:
     if attributes.get("charset") is not None:
-        return labels.name_of(attributes["charset"])
+        return labels.find_encoding(attributes["charset"])
     if (attributes.get("http-equiv") or "").lower() == "content-type":
         return prescan.from_meta_content(attributes.get("content") or "")
     return None
@@ -155,7 +155,7 @@ def _detect_undeclared(body: bytes) -> str:
     result = (guess["encoding"] or "").lower()
     if (guess["confidence"] or 0.0) < _DETECTION_CONFIDENCE:
         return labels.FALLBACK
-    return _DETECTED_NAMES.get(result) or labels.name_of(result) or labels.FALLBACK
+    return _DETECTED_NAMES.get(result) or labels.find_encoding(result) or labels.FALLBACK
 
 
 _NEVER_UTF8 = frozenset(

@@ -38,15 +38,15 @@ def _read_table() -> dict[str, str]:
     table = {}
     text = resources.files(__package__).joinpath("labels.txt").read_text("ascii")
     for entry in text.replace("\n  ", " ").splitlines():
-        name, _, others = entry.partition(":")
-        table.update(dict.fromkeys([name, *others.split()], name))
+        name, _, labels = entry.partition(":")
+        table.update(dict.fromkeys([name, *labels.split()], name))
     return table
 
 
 _NAMES = _read_table()
 
 
-def name_of(label: str) -> str | None:
+def find_encoding(label: str) -> str | None:
     """Return the standard's name for `label`, in lower case, or None if the label is unknown."""
     return _NAMES.get(label.strip(_ASCII_WHITESPACE).lower())
 

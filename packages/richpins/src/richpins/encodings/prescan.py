@@ -45,7 +45,7 @@ def from_header(content_type: str | None) -> str | None:
         if match := _CHARSET_PART.match(part):
             label = (_QUOTED_PAIR.sub(r"\1", match[1] or "") or match[2] or "").strip("'")
             if label:
-                return labels.name_of(label)
+                return labels.find_encoding(label)
     return None
 
 
@@ -75,8 +75,8 @@ def from_meta_content(content: str) -> str | None:
         value = content[match.end() :].lstrip("\t\n\f\r ")
         if value[:1] in {'"', "'"}:
             end = value.find(value[0], 1)
-            return None if end < 0 else labels.name_of(value[1:end])
-        return labels.name_of(re.split(r"[\t\n\f\r ;]", value, maxsplit=1)[0])
+            return None if end < 0 else labels.find_encoding(value[1:end])
+        return labels.find_encoding(re.split(r"[\t\n\f\r ;]", value, maxsplit=1)[0])
     return None
 
 
@@ -154,7 +154,7 @@ def _read_meta(head: bytes, position: int) -> tuple[str | None, int]:
             charset = from_meta_content(value.decode("latin-1"))
             need_pragma = True if charset else None
         elif name == b"charset":
-            charset = labels.name_of(value.decode("latin-1"))
+            charset = labels.find_encoding(value.decode("latin-1"))
             need_pragma = False
     if need_pragma is None or (need_pragma and not got_pragma):
         return None, position
@@ -169,9 +169,9 @@ def _read_attribute(head: bytes, position: int) -> tuple[tuple[bytes, bytes] | N
     start = position
     while not (head[position] == 0x3D and position > start):
         if head[position] in _SPACE:
-            after = _skip(head, position, _SPACE)
-            if head[after] != 0x3D:
-                return (head[start:position].lower(), b""), after
+            next_position = _skip(head, position, _SPACE)
+            if head[next_position] != 0x3D:
+                return (head[start:position].lower(), b""), next_position
             break
         if head[position] in b"/>":
             return (head[start:position].lower(), b""), position
@@ -217,4 +217,4 @@ def from_xml_declaration(head: bytes) -> str | None:
         return None
     end = head.find(b">")
     match = _XML_ENCODING.match(head[: max(end, 0)])
-    return effective_encoding(labels.name_of(match[2].decode("latin-1"))) if match else None
+    return effective_encoding(labels.find_encoding(match[2].decode("latin-1"))) if match else None

@@ -142,8 +142,10 @@ def _name(texts: Sequence[str], tag: str) -> str:
     known = _names.known_field(texts)
     if known:
         return known
-    plain = [text for text in texts if not _names.is_layout(text)]
-    return _names.to_field_name(plain[0]) if plain else _names.known_field([], tag) or ""
+    descriptive = [text for text in texts if not _names.is_layout(text)]
+    return (
+        _names.to_field_name(descriptive[0]) if descriptive else _names.known_field([], tag) or ""
+    )
 
 
 def _ending(node: LexborNode) -> str | None:
@@ -199,8 +201,8 @@ def _labeled(documents: Sequence[Document]) -> Iterator[tuple[str, str, list[str
 def _rows(document: Document) -> Iterator[tuple[tuple[str, str], str]]:
     for tag, value in (("th", "td"), ("dt", "dd")):
         for node in document.tree.css(tag):
-            label, after = normalize_space(node.text()), node.next
-            while after is not None and (after.tag or "-").startswith("-"):
-                after = after.next
-            if label and len(label) <= 40 and after is not None and after.tag == value:
-                yield (tag, label), normalize_space(after.text())[:MAX_CHARS]
+            label, next_cell = normalize_space(node.text()), node.next
+            while next_cell is not None and (next_cell.tag or "-").startswith("-"):
+                next_cell = next_cell.next
+            if label and len(label) <= 40 and next_cell is not None and next_cell.tag == value:
+                yield (tag, label), normalize_space(next_cell.text())[:MAX_CHARS]

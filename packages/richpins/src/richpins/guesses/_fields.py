@@ -58,11 +58,9 @@ class GuessedField:
     share: float
     """The fraction of elements that have the field."""
     distinct_count: int
-    """The number of different values."""
     is_known: bool
     """True if the name suggests a known field."""
     kind: str
-    """The type of its values."""
 
 
 def guess_fields(elements: Sequence[tuple[Document, LexborNode]]) -> list[GuessedField]:
@@ -105,8 +103,8 @@ def _parts(nodes: Sequence[LexborNode]) -> Iterator[Part]:
 
 def _is_single(node: LexborNode, inner: LexborNode, part: Part) -> bool:
     """Return True if the selector's first match is the element that it was made for."""
-    first = node.css_first(part.selector)
-    return first is not None and first.mem_id == inner.mem_id
+    first_match = node.css_first(part.selector)
+    return first_match is not None and first_match.mem_id == inner.mem_id
 
 
 def _element_parts(node: LexborNode) -> Iterator[tuple[LexborNode, Part]]:
@@ -216,8 +214,8 @@ def _is_money(value: str) -> bool:
 
 
 def _without_duplicate_names(fields: Sequence[GuessedField]) -> list[GuessedField]:
-    kept: dict[str, GuessedField] = {}
+    fields_by_name: dict[str, GuessedField] = {}
     for field in fields:
-        if field.name not in kept:
-            kept[field.name] = field
-    return list(kept.values())
+        if field.name not in fields_by_name:
+            fields_by_name[field.name] = field
+    return list(fields_by_name.values())

@@ -60,9 +60,9 @@ def guess_rules(documents: Sequence[Document]) -> Guess:
     kinds: list[GuessedKind] = []
     groups = _groups(documents)
     for group in groups:
-        others = [page for other in groups if other is not group for page in other]
+        other_pages = [page for other in groups if other is not group for page in other]
         kinds += _kinds(
-            group, url_pattern([page.url for page in group], [page.url for page in others])
+            group, url_pattern([page.url for page in group], [page.url for page in other_pages])
         )
     return Guess(tuple(_with_unique_names(kinds)), _embedded(documents))
 

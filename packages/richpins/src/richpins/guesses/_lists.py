@@ -51,7 +51,6 @@ class GuessedList:
     fields: tuple[GuessedField, ...]
     score: float
     words: int
-    """The number of words in the elements."""
 
 
 def guess_lists(documents: Sequence[Document]) -> list[GuessedList]:
@@ -94,8 +93,8 @@ def _candidates(document: Document) -> Iterator[str]:
             yield f".{name}"
         if itemtype := _names.itemtype(node):
             yield f'[itemtype$="{itemtype}"]'
-        if not names and (outer := _parent_selector(node)):
-            yield f"{outer} > {node.tag}"
+        if not names and (parent_selector := _parent_selector(node)):
+            yield f"{parent_selector} > {node.tag}"
 
 
 def _parent_selector(node: LexborNode) -> str:
@@ -106,8 +105,8 @@ def _parent_selector(node: LexborNode) -> str:
     if _names.is_authored(element_id) and parent.tag != "body":
         return f"#{element_id}"
     if parent.tag == "tbody" and parent.parent is not None:
-        outer = _names.classes(parent.parent)
-        return f".{outer[0]} > tbody" if outer else ""
+        table_classes = _names.classes(parent.parent)
+        return f".{table_classes[0]} > tbody" if table_classes else ""
     class_names = _names.classes(parent)
     return f".{class_names[0]}" if class_names else ""
 

@@ -141,9 +141,9 @@ def words(text: str) -> Iterator[str]:
 def known_field(texts: Iterable[str], tag: str = "") -> str | None:
     """Return the field that one of the classes or attributes suggests, or else the tag."""
     for text in texts:
-        joined = text.replace("-", "").replace("_", "").lower()
-        if joined in _FIELD_BY_WORD:
-            return _FIELD_BY_WORD[joined]
+        compact = text.replace("-", "").replace("_", "").lower()
+        if compact in _FIELD_BY_WORD:
+            return _FIELD_BY_WORD[compact]
         for word in reversed(list(words(text))):
             if word in _FIELD_BY_WORD:
                 return _FIELD_BY_WORD[word]

@@ -25,14 +25,14 @@ MAX_BYTES_PER_ITEM = 16 * 1024
 MAX_BYTES_PER_PAGE = 512 * 1024
 """Maximum total size of a page's items of one kind. Later ones are dropped."""
 MAX_FOLLOWED = 100
-"""Maximum number of follow-up URLs of a page."""
+"""Maximum number of follow-up URLs per page."""
 MAX_KEY_CHARS = 500
 NOTHING_FOUND = "nothing found"
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item."""
+    """One item of a page."""
 
     values: Mapping[str, Any]
     """Field values as JSON. Decimals and dates are strings; a field without a value is None."""

@@ -278,16 +278,16 @@ class _TableReader:
         if self._function is not None:
             return None
         value = self._table.get("fields")
-        declared = set(value) if isinstance(value, Mapping) else set()
-        return declared - {field.name for field in fields if field.parent}
+        declared_names = set(value) if isinstance(value, Mapping) else set()
+        return declared_names - {field.name for field in fields if field.parent}
 
     def _field_names(self, key: str, names: set[str] | None) -> tuple[str, ...]:
-        chosen = self._strings(key, self._table.get(key, ()))
-        for name in chosen:
+        field_names = self._strings(key, self._table.get(key, ()))
+        for name in field_names:
             if names is not None and name not in names:
                 reason = "of the page itself" if name in self._table.get("fields", {}) else ""
                 self.problems.append(f"{key}: {name!r} is not a field {reason}".rstrip())
-        return chosen
+        return field_names
 
     def _link(self, fields: Sequence[ItemField]) -> str | None:
         name = self._table.get("link")

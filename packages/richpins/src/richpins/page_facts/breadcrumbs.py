@@ -46,5 +46,5 @@ def is_page_name(crumb: str, name: str | None) -> bool:
     stem = crumb.rstrip(".… ")
     if stem != crumb and (name or "").startswith(stem):
         return True
-    both = words(crumb), words(name or "")
-    return 2 * len(both[0] & both[1]) > max(map(len, both))
+    word_sets = words(crumb), words(name or "")
+    return 2 * len(word_sets[0] & word_sets[1]) > max(map(len, word_sets))

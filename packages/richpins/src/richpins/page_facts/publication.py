@@ -64,15 +64,15 @@ def find_authors(
     several sources comes first. The name of the site or its publisher is used only if there is no
     person's name.
     """
-    declared = list(_declared_authors(sources, nodes, pages))
+    declared_candidates = list(_declared_authors(sources, nodes, pages))
     organizations = _organizations(sources, nodes, site_name)
-    names_by_candidate = [person_names(candidate.value) or () for candidate in declared]
+    names_by_candidate = [person_names(candidate.value) or () for candidate in declared_candidates]
     votes = Counter(
         name for names in names_by_candidate for name in set(map(normalize_name, names))
     )
     persons: list[tuple[int, Candidate]] = []
     organization_candidates: list[Candidate] = []
-    for names, candidate in zip(names_by_candidate, declared, strict=True):
+    for names, candidate in zip(names_by_candidate, declared_candidates, strict=True):
         if names and (
             all(normalize_name(name) in organizations for name in names)
             or _are_companies(candidate.value)

@@ -90,10 +90,14 @@ def _prefer_form_with_spaces(sources: Sources, name: str | None) -> str | None:
     """Return `Headbanger's Kitchen` for `Headbangerskitchen`, if `og:site_name` has that form."""
     if name and " " not in name:
         for candidate in sources.meta("og:site_name"):
-            other = scalars.name(candidate.value)
-            if other and " " in other and normalize_name(other) == normalize_name(name):
+            spaced_name = scalars.name(candidate.value)
+            if (
+                spaced_name
+                and " " in spaced_name
+                and normalize_name(spaced_name) == normalize_name(name)
+            ):
                 sources.ledger.note("page.site_name", candidate)
-                return other
+                return spaced_name
     return name
 
 

@@ -23,7 +23,7 @@ NAMES = tuple(
         if entry.name.endswith(".py") and not entry.name.startswith("_")
     )
 )
-"""The names of all page types, in alphabetical order."""
+"""All page types, in alphabetical order."""
 
 
 @cache

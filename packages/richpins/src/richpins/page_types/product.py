@@ -47,7 +47,6 @@ class Product:
     list_price: Decimal | None = None
     """The price before a reduction, if the page shows it."""
     currency: str | None = None
-    """The ISO 4217 code of the currency."""
     price_valid_until: date | None = None
     availability: Availability | None = None
     condition: Condition | None = None

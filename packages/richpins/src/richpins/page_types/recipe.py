@@ -202,7 +202,7 @@ def _add_visible_parts(sources: Sources, recipe: Recipe) -> Recipe:
             recipe,
             ingredients=(has_one_ingredient and len(visible.ingredients) > 2)
             or not recipe.ingredients
-            or (lacks_amounts and visible.has_amounts_of(recipe)),
+            or (lacks_amounts and visible.adds_amounts_to(recipe)),
             instructions=lacks_steps and visible.is_longer_than(recipe.instructions),
         )
     lacks_facts = _lacks_times(recipe) or recipe.yields is None
@@ -234,7 +234,7 @@ class _VisibleRecipe:
         groups = _groups(self._sections.get(kind))
         return tuple(entry for group in groups for entry in group.entries)
 
-    def has_amounts_of(self, recipe: Recipe) -> bool:
+    def adds_amounts_to(self, recipe: Recipe) -> bool:
         """Return True if the visible list is the list in the markup with amounts added."""
         text = " ".join(self.ingredients).lower()
         matching_count = sum(name.lower() in text for name in recipe.ingredients)

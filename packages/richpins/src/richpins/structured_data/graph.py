@@ -17,7 +17,6 @@ MAX_NODES = 20_000
 """Maximum number of nodes per page; the largest of 1,100 real pages had 3,400."""
 MAX_DEPTH = 32
 MAX_VALUES = 2_000
-"""Maximum number of values of one property."""
 
 Value = Any
 """A str, int, float, bool or Node, as parsed."""

@@ -246,10 +246,10 @@ class _LenientReader:
             result.append(self._value(depth + 1))
 
     def _string(self) -> str:
-        plain = _PLAIN_STRING.match(self.text, self.position)
-        if plain and _STRING_END.match(self.text, plain.end()):
-            self.position = plain.end()
-            return plain[0][1:-1]
+        match = _PLAIN_STRING.match(self.text, self.position)
+        if match and _STRING_END.match(self.text, match.end()):
+            self.position = match.end()
+            return match[0][1:-1]
         return self._irregular_string()
 
     def _irregular_string(self) -> str:

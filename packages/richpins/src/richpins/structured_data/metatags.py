@@ -17,7 +17,6 @@ _DOTTED_PREFIXES = ("dc:", "dcterms:", "dcterm:")
 """Prefixes of Dublin Core names, which use a dot or a colon."""
 
 MAX_CONTENTS = 100
-"""Maximum number of values for one name."""
 
 _SYNTAXES = {
     "og": "opengraph", "product": "opengraph", "article": "opengraph", "book": "opengraph",

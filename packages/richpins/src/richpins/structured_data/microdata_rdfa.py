@@ -205,17 +205,20 @@ class _MarkupWalk:
                     remaining -= self._add_reference(target, mark, remaining)
 
     def _add_reference(self, target: LexborNode, mark: _Mark, remaining: int) -> int:
-        outer = self._find_owner(target)
-        used = 0
-        if mark.node is None or outer is mark:
+        target_owner = self._find_owner(target)
+        examined_count = 0
+        if mark.node is None or target_owner is mark:
             return 0
         if target.mem_id not in self.elements_by_target:
             self.elements_by_target[target.mem_id] = target.css("[itemprop]")
         for element in self.elements_by_target[target.mem_id]:
-            if used >= remaining:
+            if examined_count >= remaining:
                 break
-            used += 1
-            if self._find_owner(element) is not outer or element.mem_id == mark.element.mem_id:
+            examined_count += 1
+            if (
+                self._find_owner(element) is not target_owner
+                or element.mem_id == mark.element.mem_id
+            ):
                 continue
             attributes = element.attributes
             names = [local_name(n).lower() for n in (attributes.get("itemprop") or "").split()]
@@ -223,7 +226,7 @@ class _MarkupWalk:
             self._assign(mark.node, _Mark(element, attributes, names, item.node if item else None))
             if item is not None and item.node is not None and item.node.parent is None:
                 item.node.parent, item.node.role = mark.node, names[0] if names else ""
-        return used
+        return examined_count
 
     def _find_owner(self, element: LexborNode) -> _Mark | None:
         """Return the closest item around `element`, and cache it for each element passed."""

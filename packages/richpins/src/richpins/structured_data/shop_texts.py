@@ -141,11 +141,9 @@ BUY_BUTTON_LABELS = frozenset(
         "구매하기", "바로구매", "加入购物车", "加入購物車", "立即購買", "立即购买",
     }
 )  # fmt: skip
-"""The labels of buy buttons."""
 
 
 MAX_OFFSETS = 100
-"""Maximum number of occurrences examined per word."""
 MAX_BYTES = 1_048_576
 """Maximum bytes searched, without scripts and styles."""
 _MAX_PIECES = 2_000

@@ -50,7 +50,6 @@ CARTS = (
     "winkelmand", "panier", "kosárba", "in den korb", "sacola", "în coș", "in cos",
     "grozs", "grozā", "krepšel", "ostukorv", "καλάθι", "giỏ hàng", "ตะกร้า", "加入购物袋",
 )  # fmt: skip
-"""Words and class names for buying."""
 NOT_MAIN = (
     "<script", "<style", "<noscript", "<template", "<nav", "<header", "<footer", "<aside", "<form",
     "<select", "<button", "<svg", "<iframe", "<dialog",
@@ -58,7 +57,6 @@ NOT_MAIN = (
 """Tags of elements whose text is not about the page's subject."""
 
 MAX_OFFSETS = 300
-"""Maximum number of occurrences examined per word."""
 
 _GROUPS = (
     (*MARKUP, BASE, AREA, *JSON_LD, *AUTHORS, *DATES, TIME, *MICROFORMATS, *INGREDIENTS[""]),

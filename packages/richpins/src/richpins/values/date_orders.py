@@ -57,7 +57,6 @@ _WEEKDAYS = {
     )
     for name in names.split()
 }
-"""Unambiguous names and abbreviations."""
 
 
 def has_day_first(language: str) -> bool:

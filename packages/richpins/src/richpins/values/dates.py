@@ -53,7 +53,7 @@ _ISO = re.compile(
 )
 _YEAR = re.compile(r"(\d{4})(?:-(\d{2}))?")
 _SHORT_TIME = re.compile(r"[T,\s]{0,3}\d{1,2}(?::\d?(?::\d{0,2})?)?\Z")
-"""Matches a time without minutes, or with only one digit for them. Only its day is certain."""
+"""A time whose minutes are missing or have one digit, so that only its day is certain."""
 _WEEKDAY = (
     r"(?:(?:le|am|on|el|il)\s{1,3})?"
     r"(?:(?P<weekday>[^\W\d_]{1,30}+(?:-feira)?)(?:[,.]{1,2}\s{0,9}|\s{1,9}))?"
@@ -164,11 +164,11 @@ def moment_or_year(value: Any, language: str | None = None) -> AnyDate | None:
         return instant
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
-    plain = _YEAR.fullmatch(str(value).strip())
-    if plain is None or not _MIN_YEAR <= int(plain[1]) <= _MAX_YEAR:
+    match = _YEAR.fullmatch(str(value).strip())
+    if match is None or not _MIN_YEAR <= int(match[1]) <= _MAX_YEAR:
         return None
-    month = int(plain[2]) if plain[2] else None
-    return PartialDate(int(plain[1]), month) if month is None or 1 <= month <= 12 else None
+    month = int(match[2]) if match[2] else None
+    return PartialDate(int(match[1]), month) if month is None or 1 <= month <= 12 else None
 
 
 def year(value: Any) -> int | None:
@@ -176,8 +176,8 @@ def year(value: Any) -> int | None:
     instant = moment(value)
     if instant is not None:
         return instant.year
-    plain = _YEAR.fullmatch(str(value).strip()) if value is not None else None
-    return int(plain[1]) if plain and _MIN_YEAR <= int(plain[1]) <= _MAX_YEAR else None
+    match = _YEAR.fullmatch(str(value).strip()) if value is not None else None
+    return int(match[1]) if match and _MIN_YEAR <= int(match[1]) <= _MAX_YEAR else None
 
 
 def _iso(text: str) -> Moment | None:

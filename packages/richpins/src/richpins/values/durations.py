@@ -26,9 +26,7 @@ _ISO = re.compile(
 _NEGATIVE_PART = re.compile(
     r"P(?:\s*+[\d.,]++\s*+[YMWD]|)*+\s*+T?(?:\s*+[\d.,]++\s*+[HMS]|)*+\s*+[-−]", re.IGNORECASE
 )
-"""
-Matches a negative part, as in `PT-15M` or `PT1H-5M`. It is a mistake on the page, not a range.
-"""
+"""A negative part, as in `PT-15M` or `PT1H-5M`: a mistake on the page, not a range."""
 _BARE_AFTER_T = re.compile(r"PT?\s*+(?:(\d++)\s*+H\s*+)?(\d++)\s*+", re.IGNORECASE)
 _MISPLACED = re.compile(
     r"(?=P)P?T?(?:(\d+)D)?T?(?:(\d+)H)?T?(?:(\d+)M)?T?(?:(\d+)S)?", re.IGNORECASE

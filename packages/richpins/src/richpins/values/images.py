@@ -24,7 +24,6 @@ class Image:
     width: int | None = None
     height: int | None = None
     alt: str | None = None
-    """The alternative text."""
 
     @property
     def pixels(self) -> int:

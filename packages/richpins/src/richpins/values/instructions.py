@@ -92,17 +92,17 @@ class _StepCollector:
         self.groups[-1][1].extend(lines)
 
     def _add_node(self, node: Node, section: str | None, depth: int) -> None:
-        inner = node.all("itemlistelement", "steps", "step", "item")
+        nested = node.all("itemlistelement", "steps", "step", "item")
         name = scalars.text(node.first("name"))
         text = node.first("text", "description")
-        is_section = node.is_a(_SECTIONS) or (inner and not text and not node.is_a(_STEPS))
-        if is_section and inner:
-            self.add(inner, name or section, depth + 1)
-        elif text is None and inner:
-            self.add(inner, section, depth + 1)
+        is_section = node.is_a(_SECTIONS) or (nested and not text and not node.is_a(_STEPS))
+        if is_section and nested:
+            self.add(nested, name or section, depth + 1)
+        elif text is None and nested:
+            self.add(nested, section, depth + 1)
         else:
             result = lines(text) if isinstance(text, str) else []
-            if name and not result and not inner:
+            if name and not result and not nested:
                 result = lines(name)
             self._add_lines(result, section)
 

@@ -98,7 +98,6 @@ class _Amount:
     number: str
     power: str
     code: str | None
-    """Its currency, if known."""
 
     def value(self, text: str, currency: str | None) -> Decimal | None:
         """Return the value, or None if the surrounding text may change it."""

@@ -30,7 +30,7 @@ _SPECIAL_CONDITIONS = ("pricecomponenttype", "validformembertier", "membershippo
 _PIECE_UNITS = frozenset(
     {"c62", "ea", "h87", "pce", "pcs", "nmp", "pr", "set", "unit", "piece", ""}
 )
-"""Unit codes and words that mean pieces."""
+"""Unit codes and words for pieces."""
 _RENTAL_FUNCTIONS = frozenset({"leaseout", "rent", "lease", "offerforlease"})
 _MAX_CLIMB = 4
 
@@ -47,7 +47,6 @@ class Price:
     high: Decimal | None
     """The highest price, if the offers differ."""
     list_price: Decimal | None
-    """The price before a reduction."""
     offer: Node | None = field(default=None, compare=False)
     """The offer that has this price; None if the price is from another source."""
     other_offers: tuple[Node, ...] = field(default=(), compare=False)

@@ -59,11 +59,13 @@ def _price_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate
         amount = sources.metas.first(f"{prefix}:amount")
         if amount:
             currency = sources.metas.first(f"{prefix}:currency", "product:price:currency")
-            listed = sources.metas.first(
+            list_price = sources.metas.first(
                 "product:original_price:amount",
                 *(["product:price:amount"] if prefix == "product:sale_price" else []),
             )
-            yield next(sources.meta(f"{prefix}:amount"))._replace(value=(amount, currency, listed))
+            yield next(sources.meta(f"{prefix}:amount"))._replace(
+                value=(amount, currency, list_price)
+            )
     for meta in _price_string_metas(sources):
         yield meta._replace(value=(meta.value, sources.metas.first("product:price:currency"), None))
 
@@ -192,7 +194,7 @@ def _price(raw: Any, country: str | None, is_plain: IsPlain) -> Price | None:
 def _price_in_tags(
     raw: tuple[Any, Any, Any], country: str | None, is_plain: IsPlain
 ) -> Price | None:
-    amount, currency, listed = raw
+    amount, currency, list_price_text = raw
     declared, text_currency = money.find_currency(currency), money.find_currency(amount)
     if declared and text_currency and declared != text_currency:
         return None
@@ -200,12 +202,11 @@ def _price_in_tags(
     number = offers.read_amount(amount, code or NO_CURRENCY, is_plain)
     if number is None or number < 0 or code is None:
         return None
-    list_price = offers.read_amount(listed, code, is_plain)
+    list_price = offers.read_amount(list_price_text, code, is_plain)
     return Price(number, code, None, list_price if list_price and list_price > number else None)
 
 
 _WORST_RANK = 3
-"""The rank of offers that hardly any buyer can use."""
 
 
 def _best_price(raw: list[Node], country: str | None, is_plain: IsPlain) -> Price | None:

@@ -28,7 +28,6 @@ _COMPANY = re.compile(
     r"\d|,|@|\b(?:gmbh|ag|kg|ltd|limited|inc|llc|corp|co|s\.?r\.?o|s\.?p\.?a|s\.?r\.?l|oy|ab|a/s|b\.?v)\b\.?",
     re.IGNORECASE,
 )
-"""Company names and addresses, which are not brands."""
 
 
 def brands(sources: Sources) -> Iterator[Candidate]:

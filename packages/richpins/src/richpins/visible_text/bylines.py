@@ -224,8 +224,8 @@ def _is_in_path(text: str, href: str) -> bool:
 
 def _line_containers(node: LexborNode) -> set[int]:
     parent = node.parent
-    outer = parent.parent if parent is not None else None
-    elements = (parent, outer)
+    grandparent = parent.parent if parent is not None else None
+    elements = (parent, grandparent)
     return {
         element.mem_id for element in elements if element is not None and element.tag in _LINE_TAGS
     }

@@ -18,7 +18,6 @@ _HERO_ELEMENTS = ",".join(
     f'[class*="{name}" i][style*="url("]' for name in ("hero", "featured", "cover")
 )
 _MAX_EXAMINED = 12
-"""Maximum number of pictures examined after the h1."""
 _PHOTO = re.compile(r"\.(?:jpe?g|webp|avif)(?:\Z|[?#])", re.IGNORECASE)
 _PICTURE_FILE = re.compile(r"\.(?:jpe?g|webp|avif|png|gif)(?:\Z|[?#])", re.IGNORECASE)
 _DECORATION = re.compile(

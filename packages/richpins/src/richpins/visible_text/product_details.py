@@ -204,7 +204,7 @@ def _stock_phrases(sources: Sources) -> set[str]:
 
 
 def _phrases_of_this_product(sources: Sources, phrases: set[str]) -> set[str]:
-    found: set[str] = set()
+    own_phrases: set[str] = set()
     for node in sources.document.tree.css(_STATE_ELEMENTS)[:_MAX_STATE_ELEMENTS]:
         text = node.text(deep=True)
         if (
@@ -212,8 +212,8 @@ def _phrases_of_this_product(sources: Sources, phrases: set[str]) -> set[str]:
             and _without_amounts(text) in phrases
             and not _is_about_other_product(node)
         ):
-            found.add(_without_amounts(text))
-    return found
+            own_phrases.add(_without_amounts(text))
+    return own_phrases
 
 
 def _is_about_other_product(node: LexborNode) -> bool:

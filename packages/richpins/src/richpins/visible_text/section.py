@@ -166,7 +166,7 @@ class Section:
     def add_list(self, element: LexborNode) -> None:
         if self.kind == "steps" and (is_menu(element) or has_ingredients_class(element)):
             return
-        before = self.count
+        count_before = self.count
         self.is_in_other_units = _has_units_class(element)
         entries = read_entries(element, self.kind)
         is_numbered = element.tag == "ol" and self.kind == "steps" and are_listed_steps(entries)
@@ -176,15 +176,17 @@ class Section:
             self.held_paragraphs.clear()
         self.add(entries, is_certain=is_numbered)
         self.has_ordered_list = self.has_ordered_list or (is_numbered and len(entries) > 1)
-        if element.tag == "ol" or (element.tag == "ul" and not before and self.count >= _MIN_ITEMS):
-            self.listed_count += self.count - before
+        if element.tag == "ol" or (
+            element.tag == "ul" and not count_before and self.count >= _MIN_ITEMS
+        ):
+            self.listed_count += self.count - count_before
 
     def add_entries(self, entries: list[str], *, is_ordered: bool) -> None:
         """Add the entries of a list whose class names this part of a recipe."""
-        before = self.count
+        count_before = self.count
         self.add(entries)
         if is_ordered and self.kind == "steps" and are_listed_steps(entries):
-            self.listed_count += self.count - before
+            self.listed_count += self.count - count_before
 
     def add_numbered(self, steps: list[str]) -> None:
         """Add steps from numbered blocks. Such steps may lack full stops."""
@@ -205,13 +207,13 @@ class Section:
             self.held_lines.append(texts)
             return
         lines_between = self.held_lines if row == self.last_row and not self.is_closed else []
-        before = self.count
+        count_before = self.count
         if lines_between and any(map(is_step, texts)):
             for lines in lines_between:
                 _extend(self.groups, lines, "steps")
         self.held_lines = []
         self.add_paragraphs(texts)
-        self.last_row = row if self.count > before else None
+        self.last_row = row if self.count > count_before else None
 
     def _may_be_title(self, texts: list[str]) -> bool:
         """Return True for a short line after a step, without the next step's number."""

@@ -165,12 +165,12 @@ def score(section: Section) -> int:
 
 def _continues(previous: Section, section: Section) -> bool:
     """Return True for a section such as `Ingredients for the sauce`."""
-    words, others = previous.heading.lower().split(), section.heading.lower().split()
+    first_words, second_words = previous.heading.lower().split(), section.heading.lower().split()
     return (
-        len(words) > 1
-        and len(others) > 1
-        and words[0] == others[0]
-        and words[1:] != others[1:]
+        len(first_words) > 1
+        and len(second_words) > 1
+        and first_words[0] == second_words[0]
+        and first_words[1:] != second_words[1:]
         and previous.element is not None
         and section.element is not None
         and previous.element.tag == section.element.tag

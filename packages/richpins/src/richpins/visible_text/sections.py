@@ -240,10 +240,10 @@ _BULLETS = re.compile(r"^[•·▢☐*–—✓◦▪■□●○-]+\s*")
 
 def _containers(node: LexborNode) -> set[int]:
     parent = node.parent
-    outer = parent.parent if parent is not None else None
+    grandparent = parent.parent if parent is not None else None
     return {
         element.mem_id
-        for element in (parent, outer)
+        for element in (parent, grandparent)
         if element is not None and element.tag != "body"
     }
 
@@ -332,8 +332,8 @@ def _belongs_to_next_part(element: LexborNode) -> bool:
 
 
 def _with_more_steps(first: Section | None, other: Section | None) -> Section | None:
-    both = [section for section in (first, other) if section is not None]
-    return max(both, key=lambda section: sum(map(is_step, section.entries)), default=None)
+    sections = [section for section in (first, other) if section is not None]
+    return max(sections, key=lambda section: sum(map(is_step, section.entries)), default=None)
 
 
 def _section_by_step_class(sources: Sources) -> Section | None:
