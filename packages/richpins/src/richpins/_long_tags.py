@@ -84,7 +84,7 @@ def _may_have_long_tag(body: bytes) -> bool:
     the time of a search for quoted values.
     """
     run = run_before_value = 0
-    for may_be_in_tag, is_in_value in _sample(body):
+    for may_be_in_tag, is_in_value in _samples(body):
         previous_run = max(run_before_value, run)
         run = run + 1 if may_be_in_tag else 0
         if is_in_value:  # a sample inside a value: the tag continues after the value
@@ -96,7 +96,7 @@ def _may_have_long_tag(body: bytes) -> bool:
     return False
 
 
-def _sample(body: bytes) -> Iterator[tuple[bool, bool]]:
+def _samples(body: bytes) -> Iterator[tuple[bool, bool]]:
     """
     Yield two flags for each sample: whether it may be in a tag, and whether it may be in the same
     value as the previous sample.

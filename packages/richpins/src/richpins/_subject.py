@@ -183,7 +183,7 @@ def _with_repeated_items(chosen: Node, nodes: list[Node]) -> list[Node]:
     return [*sort_by_trust(repetitions), *sort_by_trust(single_items)][:_MAX_SOURCES]
 
 
-def other_subject(sources: Sources) -> list[Node]:
+def find_other_subject(sources: Sources) -> list[Node]:
     """
     Return the item that the page is about, or an empty list.
 

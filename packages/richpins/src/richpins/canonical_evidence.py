@@ -76,7 +76,7 @@ def page_robots(document: Document, headers: Headers = (), *, agent: str = "") -
 
     `agent` is the crawler's product token, as for `document.parse`.
     """
-    return robots.stricter(document.robots, robots.from_headers(headers, agent=agent))
+    return robots.combine(document.robots, robots.from_headers(headers, agent=agent))
 
 
 def meta_refresh(content: str) -> tuple[float, str | None] | None:

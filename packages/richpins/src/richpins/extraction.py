@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from richpins._subject import choose_item, find_subject, other_subject
+from richpins._subject import choose_item, find_other_subject, find_subject
 from richpins.document import Document, parse
 from richpins.page_facts import generic
 from richpins.page_types import PageType, app, article, page_types
@@ -46,7 +46,7 @@ def extract_from(document: Document) -> RichPin:
     """Return the Rich Pin of a parsed page, without parsing it again."""
     sources = Sources(document)
     page_type, nodes, details = _read_subject(sources)
-    subject = nodes or (other_subject(sources) if page_type is None else [])
+    subject = nodes or (find_other_subject(sources) if page_type is None else [])
     facts = generic.read(
         sources,
         subject,

@@ -127,29 +127,31 @@ def _put(fields: dict[str, bytes], name: str, value: Any) -> None:
 
 
 def _json(value: Any) -> bytes:
-    return orjson.dumps(plain(value), option=orjson.OPT_SORT_KEYS)
+    return orjson.dumps(to_json_value(value), option=orjson.OPT_SORT_KEYS)
 
 
-_PLAIN = frozenset({str, int, float, bool, type(None)})
+_JSON_TYPES = frozenset({str, int, float, bool, type(None)})
 
 
-def plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """Convert a typed value to types that JSON supports."""
-    if type(value) in _PLAIN:
+    if type(value) in _JSON_TYPES:
         return value
     if isinstance(value, Decimal):
         return f"{value:f}"
     if isinstance(value, date | PartialDate):
         return value.isoformat()
     if is_dataclass(value) and not isinstance(value, type):
-        result = {field.name: plain(getattr(value, field.name)) for field in fields_of(value)}
+        result = {
+            field.name: to_json_value(getattr(value, field.name)) for field in fields_of(value)
+        }
         if isinstance(value, Yield):
             result["text"] = str(value)
         return {name: part for name, part in result.items() if part is not None}
     if isinstance(value, Mapping):
-        return {str(name): plain(part) for name, part in value.items()}
+        return {str(name): to_json_value(part) for name, part in value.items()}
     if isinstance(value, tuple | list):
-        return [plain(part) for part in value]
+        return [to_json_value(part) for part in value]
     return value
 
 

@@ -65,7 +65,7 @@ def from_meta(metas: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
     """Parse meta elements given as (name, content); `agent` is the crawler's product token."""
     names = _AGENTS_FOR_ALL | {agent.lower()}
     contents = [content for name, content in metas if name and name.strip().lower() in names]
-    return reduce(stricter, (_read(content, "meta") for content in contents), _NO_DIRECTIVES)
+    return reduce(combine, (_read(content, "meta") for content in contents), _NO_DIRECTIVES)
 
 
 def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
@@ -76,11 +76,11 @@ def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobot
         if name.lower() == "x-robots-tag":
             for agent_name, directives in _split_by_agent(value):
                 if agent_name in names:
-                    robots = stricter(robots, _read(directives, "x-robots-tag"))
+                    robots = combine(robots, _read(directives, "x-robots-tag"))
     return robots
 
 
-def stricter(first: PageRobots, other: PageRobots) -> PageRobots:
+def combine(first: PageRobots, other: PageRobots) -> PageRobots:
     """Combine two sets of directives. What either forbids is forbidden; smaller limits apply."""
     if first is _NO_DIRECTIVES or other is _NO_DIRECTIVES:
         return other if first is _NO_DIRECTIVES else first
@@ -179,7 +179,7 @@ def _read(directives: str, source: str) -> PageRobots:
             if flag in _FLAGS:
                 robots = replace(robots, **{flag: True})  # type: ignore[arg-type]
         if name in _WITH_VALUE:
-            robots = stricter(robots, _parse_value(name, value))
+            robots = combine(robots, _parse_value(name, value))
     return robots
 
 

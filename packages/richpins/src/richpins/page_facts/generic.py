@@ -161,9 +161,9 @@ def _images(
     if image is None:
         image, candidates = _choose_image(sources, _page_images(sources, pages))
     if image is None or images.is_icon(image):
-        visible, visible_images = _choose_image(sources, images.visible_images(sources))
-        if visible is not None:
-            image, candidates = visible, (*visible_images, *candidates)
+        visible_image, visible_images = _choose_image(sources, images.visible_images(sources))
+        if visible_image is not None:
+            image, candidates = visible_image, (*visible_images, *candidates)
     return image, candidates
 
 

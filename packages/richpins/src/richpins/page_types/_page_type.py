@@ -19,7 +19,7 @@ def _no_adjustment(_sources: Sources, _node: Node, _og_type: str) -> int:
     return 0
 
 
-def _never(_node: Node) -> bool:
+def _is_never_complete(_node: Node) -> bool:
     return False
 
 
@@ -50,7 +50,7 @@ class PageType:
     """
     adjustment: Callable[[Sources, Node, str], int] = _no_adjustment
     """The weight that an item adds. The last argument is the value of `og:type`."""
-    is_complete: Callable[[Node], bool] = _never
+    is_complete: Callable[[Node], bool] = _is_never_complete
     """Returns True for an item that must be the subject of its page."""
     yields_to_others: bool = False
     """True if items without a page type take precedence, as a trip does over its places."""

@@ -17,16 +17,9 @@ from richpins.page_types import PageType, article
 from richpins.provenance import Candidate
 from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
-from richpins.values import dates, numbers, scalars
+from richpins.values import dates, numbers, prices, scalars
 from richpins.values.availability import Availability, availability, normalize_term
 from richpins.values.offers import Price, offer_availability, read_offer_price
-from richpins.values.prices import (
-    ShownPrice,
-    declared_price,
-    find_country,
-    find_offers,
-    visible_price,
-)
 from richpins.values.ratings import Rating, read_rating
 from richpins.visible_text import brands, product_details, trails
 from richpins.visible_text.price import shown_price
@@ -121,7 +114,7 @@ class _Reader:
 def read(sources: Sources, nodes: list[Node]) -> Product:
     """Return the product described by `nodes`, most trusted first, or else by the visible text."""
     price = _price(sources, nodes, partial(shown_price, is_product=True))
-    reader = _Reader(sources, nodes, _chosen_offer_first(list(find_offers(nodes)), price))
+    reader = _Reader(sources, nodes, _chosen_offer_first(list(prices.find_offers(nodes)), price))
     product = Product(
         price=price.amount if price else None,
         price_high=price.high if price else None,
@@ -210,8 +203,10 @@ def _search_lazily(sources: Sources, finder: Finder | None) -> Iterator[Candidat
         yield from finder(sources)
 
 
-def _price(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Price | None:
-    price = declared_price(sources, nodes, "product.price") or visible_price(sources, shown_price)
+def _price(sources: Sources, nodes: list[Node], shown_price: prices.ShownPrice) -> Price | None:
+    price = prices.declared_price(sources, nodes, "product.price") or prices.visible_price(
+        sources, shown_price
+    )
     if price:
         provenance = sources.ledger.provenance
         provenance["product.currency"] = provenance["product.price"]
@@ -253,7 +248,7 @@ def _availability(
             *sources.scalars(chosen, "availability"),
             *candidates,
         ],
-        fallback=_search_lazily(sources, product_details.shown_stock),
+        fallback=_search_lazily(sources, product_details.visible_stock),
         expected="an availability",
     )
 
@@ -274,7 +269,7 @@ def _offers_of_other_sizes(sources: Sources, nodes: list[Node], price: Price | N
     ]
     matching = (
         offer
-        for offer in find_offers(sizes)
+        for offer in prices.find_offers(sizes)
         if offer_availability(offer) == "in_stock"
         and (other := read_offer_price(offer, None)) is not None
         and (other.amount, other.currency) == (price.amount, price.currency)
@@ -360,7 +355,7 @@ def _from_text(sources: Sources, page_type: PageType | None) -> tuple[list[Node]
     """Return the product of a page without markup, if it shows a price and a way to buy."""
     if page_type is not None:
         return None
-    if shown_price(sources, find_country(sources), is_product=False) is None:
+    if shown_price(sources, prices.find_country(sources), is_product=False) is None:
         return None
     product = read(sources, [])
     return ([], product) if product.price is not None else None

@@ -75,9 +75,8 @@ def _brands_in_links(sources: Sources) -> Iterator[Candidate]:
         return
     nodes = sources.document.tree.css(f"h1,{_BRAND_LINKS}")
     heading_index = next((n for n, node in enumerate(nodes) if node.tag == "h1"), 0)
-    nearby_nodes = nodes[
-        max(0, heading_index - _MAX_LINKS_BEFORE_HEADING) : heading_index + _MAX_PICTURES
-    ]
+    first = max(0, heading_index - _MAX_LINKS_BEFORE_HEADING)
+    nearby_nodes = nodes[first : heading_index + _MAX_PICTURES]
     names = {
         text.casefold(): text
         for node in nearby_nodes

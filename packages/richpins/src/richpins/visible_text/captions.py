@@ -239,9 +239,9 @@ def times(text: str, servings_end: int | None = None) -> dict[str, tuple[int, st
         match = next(_bare_times(text), None)
         if match is None and servings_end is not None:
             match = _DURATION_AFTER_SERVINGS.match(text, servings_end)
-        lasts_minutes = durations.minutes(match[1].strip()) if match else None
-        if match and lasts_minutes is not None:
-            result["total_minutes"] = lasts_minutes, match[0].strip()
+        total = durations.minutes(match[1].strip()) if match else None
+        if match and total is not None:
+            result["total_minutes"] = total, match[0].strip()
     return result
 
 

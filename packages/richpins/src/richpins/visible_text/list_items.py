@@ -168,9 +168,7 @@ def step_lines(node: LexborNode) -> list[str]:
         for text in block_lines(element)
     ]
     remaining = _remove_lines(lines, Counter(chain.from_iterable(map(block_lines, asides))))
-    return (
-        [_without_prefixes(line, hidden_texts) for line in remaining] if hidden_texts else remaining
-    )
+    return [_without_prefixes(line, hidden_texts) for line in remaining]
 
 
 def _without_prefixes(line: str, texts: list[str]) -> str:

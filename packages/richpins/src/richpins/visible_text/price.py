@@ -38,6 +38,7 @@ _MAX_CLIMB = 8
 _MAX_ELEMENTS = 400
 _MAX_SIBLINGS = 60
 _MIN_SIMILAR_BLOCKS = 3
+_OTHER_PRICE_TAGS = frozenset({"a", "del", "s", "strike", "aside", "footer", "nav"})
 
 
 def shown_price(
@@ -92,24 +93,14 @@ def _nodes_after_heading(nodes: list[LexborNode]) -> list[LexborNode]:
 def _belongs_to_other_product(node: LexborNode, containers: set[int]) -> bool:
     """Return True for a former price, a price in a link, or one of several similar blocks."""
     attributes = node.attributes
-    class_and_id = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[
-        :_MAX_CLASS_CHARS
-    ]
-    if _OTHER_PRICE.search(_CAMEL_CASE_WORD.sub("-", class_and_id).lower()):
+    names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[:_MAX_CLASS_CHARS]
+    if _OTHER_PRICE.search(_CAMEL_CASE_WORD.sub("-", names).lower()):
         return True
     ancestor: LexborNode | None = node
     for _ in range(_MAX_CLIMB):
         if ancestor is None or ancestor.tag in {"body", "html"}:
             return False
-        if ancestor.tag in {
-            "a",
-            "del",
-            "s",
-            "strike",
-            "aside",
-            "footer",
-            "nav",
-        } or _is_repeated_block(ancestor, containers):
+        if ancestor.tag in _OTHER_PRICE_TAGS or _is_repeated_block(ancestor, containers):
             return True
         ancestor = ancestor.parent
     return False

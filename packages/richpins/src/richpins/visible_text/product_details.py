@@ -154,7 +154,7 @@ _DISABLED = re.compile(
 _DISPLAY_NONE = re.compile(r"display:\s?none")
 
 
-def shown_stock(sources: Sources) -> Iterator[Candidate]:
+def visible_stock(sources: Sources) -> Iterator[Candidate]:
     """Yield `in stock` or `out of stock` with its position, if the page shows it."""
     for candidate in labeled_values(sources, STOCK_LABELS):
         text = _without_amounts(candidate.value)

@@ -69,11 +69,9 @@ class _SectionWalk:
         section, levels_left = self._section, 2 if self._seeks_steps else 0
         ancestor: LexborNode | None = heading
         for _ in range(_MAX_CLIMB):
-            if (
-                ancestor is None
-                or ancestor.tag in {"body", "html"}
-                or not self._visit_following(ancestor.next)
-            ):
+            if ancestor is None or ancestor.tag in {"body", "html"}:
+                return
+            if not self._visit_following(ancestor.next):
                 return
             if section.has_enough_entries:
                 section.is_closed = section.kind == "ingredients"

@@ -272,10 +272,8 @@ def are_listed_steps(entries: list[str]) -> bool:
 
     Numbered steps often have no full stops.
     """
-    several_words_count = sum(len(entry.split()) > 1 or not entry.isascii() for entry in entries)
-    return 4 * several_words_count >= 3 * len(entries) and 3 * count_amounts(entries) <= len(
-        entries
-    )
+    phrases = sum(len(entry.split()) > 1 or not entry.isascii() for entry in entries)
+    return 4 * phrases >= 3 * len(entries) and 3 * count_amounts(entries) <= len(entries)
 
 
 def is_repeated_heading(text: str) -> bool:
