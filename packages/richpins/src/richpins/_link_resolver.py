@@ -74,21 +74,25 @@ class LinkResolver:
         prefix, path, query = match.groups()
         if "//" in path or "/." in path:
             return self._normalize(href)
-        start = self._prefixes.get(prefix)
-        url = self._resolve_first(prefix, path) if start is None else start + path
+        normalized_prefix = self._prefixes.get(prefix)
+        url = (
+            self._resolve_first(prefix, path)
+            if normalized_prefix is None
+            else normalized_prefix + path
+        )
         if url is not None and query is not None:
             url = with_query(url, query)
         return url if url is None or len(url) <= MAX_URL_CHARS else None
 
     def _resolve_first(self, prefix: str, path: str) -> str | None:
-        start = _normalize_prefix(prefix) if prefix[:4] == "http" else None
-        if start is None:
+        normalized_prefix = _normalize_prefix(prefix) if prefix[:4] == "http" else None
+        if normalized_prefix is None:
             url = self._normalize(prefix + path)
             if url is None or not url.endswith(path):
                 return url
-            start = url.removesuffix(path)
-        self._prefixes[prefix] = start
-        return start + path
+            normalized_prefix = url.removesuffix(path)
+        self._prefixes[prefix] = normalized_prefix
+        return normalized_prefix + path
 
     def _normalize(self, href: str) -> str | None:
         stripped = href.strip(_WHITESPACE)

@@ -106,15 +106,15 @@ def _samples(body: bytes) -> Iterator[tuple[bool, bool]]:
     """
     start = searched_to = 0
     tag = -1
-    last = dict.fromkeys(_QUOTES, -1)
+    last_quotes = dict.fromkeys(_QUOTES, -1)
     position = _STEP_BYTES
     while position < len(body):
         tag = max(tag, body.rfind(b"<", start, position))
         end = max(searched_to, body.rfind(b">", start, position))
         for quote in _QUOTES:
-            last[quote] = max(last[quote], body.rfind(quote, searched_to, end))
-        open_quotes = [quote for quote in _QUOTES if _may_open(body, last[quote])]
-        values = [quote for quote in open_quotes if last[quote] < start <= end]
+            last_quotes[quote] = max(last_quotes[quote], body.rfind(quote, searched_to, end))
+        open_quotes = [quote for quote in _QUOTES if _may_open_value(body, last_quotes[quote])]
+        values = [quote for quote in open_quotes if last_quotes[quote] < start <= end]
         values = [quote for quote in values if body.find(quote, end, position) < 0]
         may_be_in_tag, is_in_value = tag >= end or len(open_quotes) > len(values), bool(values)
         yield may_be_in_tag, is_in_value
@@ -123,7 +123,7 @@ def _samples(body: bytes) -> Iterator[tuple[bool, bool]]:
         position += step - position % step
 
 
-def _may_open(body: bytes, quote: int) -> bool:
+def _may_open_value(body: bytes, quote: int) -> bool:
     """Return True if a quote may open a value: it follows `=`, or more space than is examined."""
     preceding = body[max(0, quote - _MAX_SPACE_READ) : quote].rstrip() if quote > 0 else b"-"
     return preceding[-1:] in (b"=", b"")

@@ -138,7 +138,7 @@ class _Stack:
             self._in_svg = name in _SVG
         elif name == b"svg":
             self._in_svg = not tag.endswith(b"/>")
-        self._close_before(name)
+        self._close_implied(name)
         if len(self._open) >= MAX_DEPTH + (name in _CLOSE_EACH_OTHER) * _EXTRA_DEPTH:
             return False
         self._open.append(name)
@@ -163,7 +163,7 @@ class _Stack:
         else:
             self._close(name, _SCOPE if name in _SPECIAL else _SPECIAL)
 
-    def _close_before(self, name: bytes) -> None:
+    def _close_implied(self, name: bytes) -> None:
         if name in _BLOCKS:
             self._close(b"p", _SCOPE | {b"button"})
         innermost = self._open[-1] if self._open else b""
@@ -243,8 +243,8 @@ _CLOSED_ELEMENT = (
 """
 A formatting element that contains only text and inline elements. The tree builder never reopens it.
 """
-_CLOSED_AT_ONCE = re.compile(_CLOSED_ELEMENT)
-_CLOSED_ANY_CASE = re.compile(_CLOSED_ELEMENT, re.IGNORECASE)
+_CLOSED_ELEMENT_PATTERN = re.compile(_CLOSED_ELEMENT)
+_CLOSED_ELEMENT_ANY_CASE = re.compile(_CLOSED_ELEMENT, re.IGNORECASE)
 _ANY_FORMATTING = re.compile(
     _CLOSED_ELEMENT + rb"|</?(?:" + _NAMES + rb")(?=[\s>/])[^<>]{0,1000}>?", re.IGNORECASE
 )
@@ -275,11 +275,11 @@ def _may_reopen(body: bytes, tags: int) -> bool:
         return False
     formatting = _FORMATTING_TAG.findall(body)
     count = len(formatting)
-    if min(count, _max_open(formatting)) * (tags - count) <= _MAX_REOPENED:
+    if min(count, _max_reopened(formatting)) * (tags - count) <= _MAX_REOPENED:
         return False
     return all(
         (count - len(closed.findall(body))) * tags > _MAX_REOPENED
-        for closed in (_CLOSED_AT_ONCE, _CLOSED_ANY_CASE)
+        for closed in (_CLOSED_ELEMENT_PATTERN, _CLOSED_ELEMENT_ANY_CASE)
     )
 
 
@@ -303,10 +303,10 @@ def _reopens_few(body: bytes, tags: int) -> bool:
             if index >= len(FORMATTING)
         ]
     )
-    max_open = _MAX_EQUAL_TAGS * len(FORMATTING) + sum(
+    max_reopened = _MAX_EQUAL_TAGS * len(FORMATTING) + sum(
         _MAX_EQUAL_TAGS if _WHOLE_TAG.fullmatch(tag) else count for tag, count in tag_counts.items()
     )
-    return max_open * other_tags <= _MAX_REOPENED
+    return max_reopened * other_tags <= _MAX_REOPENED
 
 
 _WHOLE_TAG = re.compile(rb"<[a-z]+" + _ATTRIBUTES + rb">")
@@ -326,7 +326,7 @@ _TAG_STARTS += sorted(
 _TAG_START_AUTOMATON = BytesAhoCorasick(_TAG_STARTS, implementation=Implementation.DFA)
 
 
-def _max_open(formatting_tags: list[bytes]) -> int:
+def _max_reopened(formatting_tags: list[bytes]) -> int:
     """
     Return the maximum number of these tags that the tree builder reopens at once.
 

@@ -60,7 +60,7 @@ def price_text(element: LexborNode) -> str:
     text = " ".join(_current_text(element).split())
     if len(text) > MAX_PRICE_CHARS:
         return text
-    cents = next(_cents_in(element), None)
+    cents = next(_find_cents(element), None)
     if cents is not None:
         text = _add_decimals(text, cents)
     return _UNIT_PRICE.sub(" ", _SPLIT_NUMBER.sub(_join_groups, text)).strip()
@@ -76,7 +76,7 @@ def _add_decimals(text: str, cents: str) -> str:
 _BEFORE_CENTS = re.compile(r"(?<=\d)\s?[.,]?\s(\d\d)(?!\d)")
 
 
-def _cents_in(element: LexborNode) -> Iterator[str]:
+def _find_cents(element: LexborNode) -> Iterator[str]:
     """Yield two digits that are raised, have a class for cents, or end the text after a digit."""
     raised = {inner.mem_id for inner in element.css(_RAISED_ELEMENTS)}
     letters = "".join((element.text() or "").split())

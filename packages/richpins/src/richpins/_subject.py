@@ -98,8 +98,10 @@ def _weight(sources: Sources, page_type: PageType, chosen: Node, og_type: str) -
 
 
 def _declared_by_tags(sources: Sources, og_type: str) -> PageType | None:
-    declared_type = max(page_types(), key=lambda page_type: page_type.declared(sources, og_type))
-    return declared_type if declared_type.declared(sources, og_type) else None
+    declared_type = max(
+        page_types(), key=lambda page_type: page_type.declaration_weight(sources, og_type)
+    )
+    return declared_type if declared_type.declaration_weight(sources, og_type) else None
 
 
 def _follows_another(sources: Sources, node: Node) -> bool:

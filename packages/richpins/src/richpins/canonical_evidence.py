@@ -58,13 +58,13 @@ def collect(
             "body canonical", _link_targets(links, "canonical", in_head=False)
         ),
         og_url=targets.resolve("og:url", document.meta("og:url")),
-        meta_refresh=_refresh(document, targets),
+        meta_refresh=_find_refresh(document, targets),
         is_amp="amp" in document.html_attributes or "⚡" in document.html_attributes,
         amp_url=next(
             iter(targets.resolve_all("amphtml", _link_targets(links, "amphtml", in_head=True))),
             None,
         ),
-        hreflang=tuple(_alternates(links, targets)),
+        hreflang=tuple(_find_alternates(links, targets)),
         unparsable=tuple(targets.unparsable),
         placeholders=tuple(targets.placeholders),
     )
@@ -148,7 +148,7 @@ def _from_link_headers(headers: Headers, final_url: str, targets: _Targets) -> I
     )
 
 
-def _refresh(document: Document, targets: _Targets) -> tuple[float, str] | None:
+def _find_refresh(document: Document, targets: _Targets) -> tuple[float, str] | None:
     """Return the page's first refresh if its target is valid. Browsers also use the first one."""
     for attributes in document.metas:
         if (attributes.get("http-equiv") or "").lower() == "refresh":
@@ -159,7 +159,7 @@ def _refresh(document: Document, targets: _Targets) -> tuple[float, str] | None:
     return None
 
 
-def _alternates(links: Iterable[LinkElement], targets: _Targets) -> Iterable[tuple[str, str]]:
+def _find_alternates(links: Iterable[LinkElement], targets: _Targets) -> Iterable[tuple[str, str]]:
     for count, link in enumerate(x for x in links if "alternate" in x.rel):
         language = link.attributes.get("hreflang")
         url = targets.resolve("hreflang", link.href) if language else None

@@ -73,13 +73,13 @@ def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str 
     For a body of another type, only facts from its URL are available. Problems are reported in
     `Document.problems`. An encrypted or unreadable PDF has no text.
     """
-    if read := _READERS.get(_kind(body, content_type)):
+    if read := _READERS.get(_detect_media_type(body, content_type)):
         return _to_document(read(body, content_type), url=url, agent=agent)
     markup = body if is_html(content_type) else b""
     return document.parse(markup, url=url, content_type=content_type, agent=agent)
 
 
-def _kind(body: bytes, content_type: str | None) -> str:
+def _detect_media_type(body: bytes, content_type: str | None) -> str:
     """Return the media type. A body without one is recognized as PDF by its first bytes."""
     declared_type = _media_type(content_type)
     return PDF if not declared_type and body.startswith(b"%PDF-") else declared_type

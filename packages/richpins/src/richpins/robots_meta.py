@@ -65,7 +65,9 @@ def from_meta(metas: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
     """Parse meta elements given as (name, content); `agent` is the crawler's product token."""
     names = _AGENTS_FOR_ALL | {agent.lower()}
     contents = [content for name, content in metas if name and name.strip().lower() in names]
-    return reduce(combine, (_read(content, "meta") for content in contents), _NO_DIRECTIVES)
+    return reduce(
+        combine, (_read_directives(content, "meta") for content in contents), _NO_DIRECTIVES
+    )
 
 
 def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
@@ -76,7 +78,7 @@ def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobot
         if name.lower() == "x-robots-tag":
             for agent_name, directives in _split_by_agent(value):
                 if agent_name in names:
-                    robots = combine(robots, _read(directives, "x-robots-tag"))
+                    robots = combine(robots, _read_directives(directives, "x-robots-tag"))
     return robots
 
 
@@ -169,7 +171,7 @@ def _is_token(name: str) -> bool:
     return name == "*" or (name[:1].isalpha() and name.replace("-", "").replace("_", "").isalnum())
 
 
-def _read(directives: str, source: str) -> PageRobots:
+def _read_directives(directives: str, source: str) -> PageRobots:
     """Return all directives in a string."""
     robots = PageRobots(sources=(source,))
     for piece in _WEEKDAY.sub(r"\1", directives).split(","):

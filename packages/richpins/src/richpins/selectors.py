@@ -145,11 +145,11 @@ def parse(rule: str) -> Selector:
     if match is None:
         raise ValueError("must begin with css:, css-all:, xpath: or xpath-all:")
     kind, text = match[1], match[2].strip()
-    select = _css(text) if kind.startswith("css") else _xpath(text)
+    select = _parse_css(text) if kind.startswith("css") else _parse_xpath(text)
     return Selector(rule, select, kind.endswith("-all"))
 
 
-def _css(text: str) -> Select:
+def _parse_css(text: str) -> Select:
     selector, colons, ending = text.rpartition("::")
     match = _PART.fullmatch(ending if colons else "text")
     if match is None or "::" in selector:
@@ -174,7 +174,7 @@ def _css(text: str) -> Select:
     return select
 
 
-def _xpath(expression: str) -> Select:
+def _parse_xpath(expression: str) -> Select:
     _compile(expression)
 
     def select(page: Selectable) -> Iterator[Any]:

@@ -43,7 +43,7 @@ class PageType:
     """Values of `og:type` for such pages."""
     og_weight: int = 30
     """Added to the weight if the page declares one of `og_types`."""
-    declared: Callable[[Sources, str], int] = _no_evidence
+    declaration_weight: Callable[[Sources, str], int] = _no_evidence
     """
     How clearly the meta elements declare the type on a page without such items; 0 if not at all.
     The second argument is the value of `og:type`.

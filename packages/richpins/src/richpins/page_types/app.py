@@ -116,7 +116,7 @@ def _category(value: Any) -> str | None:
 def links(sources: Sources, nodes: list[Node]) -> dict[str, str]:
     """Return the app's URLs in the app stores, with the keys `ios` and `android`."""
     links: dict[str, str] = {}
-    for system, candidate in _links(sources, nodes):
+    for system, candidate in _link_candidates(sources, nodes):
         if system not in links:
             links[system] = candidate.value
             sources.ledger.provenance[f"app.{system}_url"] = Provenance(
@@ -125,7 +125,7 @@ def links(sources: Sources, nodes: list[Node]) -> dict[str, str]:
     return links
 
 
-def _links(sources: Sources, nodes: list[Node]) -> Iterator[tuple[str, Candidate]]:
+def _link_candidates(sources: Sources, nodes: list[Node]) -> Iterator[tuple[str, Candidate]]:
     for candidate in sources.scalars(nodes, "installurl", "downloadurl", "url", "sameas"):
         for system, pattern in _STORES:
             if isinstance(candidate.value, str) and pattern.match(candidate.value):
@@ -147,7 +147,7 @@ def _links(sources: Sources, nodes: list[Node]) -> Iterator[tuple[str, Candidate
             yield "android", candidate._replace(value=url)
 
 
-def _declared(sources: Sources, _og_type: str) -> int:
+def _declaration_weight(sources: Sources, _og_type: str) -> int:
     return 2 if (sources.metas.first("twitter:card") or "").lower() == "app" else 0
 
 
@@ -158,6 +158,6 @@ PAGE_TYPE = PageType(
     weight=72,
     read=read,
     og_types=("app", "game"),
-    declared=_declared,
+    declaration_weight=_declaration_weight,
     credits_authors=False,
 )

@@ -97,7 +97,7 @@ def _format(value: Any) -> str | None:
     return text.rpartition("/")[2] if text else None
 
 
-def _declared(_sources: Sources, og_type: str) -> int:
+def _declaration_weight(_sources: Sources, og_type: str) -> int:
     return 4 if og_type.startswith("book") else 0
 
 
@@ -108,5 +108,5 @@ PAGE_TYPE = PageType(
     weight=70,
     read=read,
     og_types=("book", "books.book"),
-    declared=_declared,
+    declaration_weight=_declaration_weight,
 )

@@ -106,11 +106,18 @@ def read(sources: Sources, nodes: list[Node]) -> Place:
         )
 
     return Place(
-        address=pick("place.address", address, _addresses(sources, nodes), expected="an address"),
-        coordinates=pick(
-            "place.coordinates", coordinates, _positions(sources, nodes), expected="coordinates"
+        address=pick(
+            "place.address", address, _address_candidates(sources, nodes), expected="an address"
         ),
-        phone=pick("place.phone", _phone, _phones(sources, nodes), expected="a phone number"),
+        coordinates=pick(
+            "place.coordinates",
+            coordinates,
+            _position_candidates(sources, nodes),
+            expected="coordinates",
+        ),
+        phone=pick(
+            "place.phone", _phone, _phone_candidates(sources, nodes), expected="a phone number"
+        ),
         email=pick("place.email", _email, sources.scalars(nodes, "email")),
         price_range=text_field("price_range", "pricerange"),
         opening_hours=pick(
@@ -137,7 +144,7 @@ def _email(raw: Any) -> str | None:
     return text.removeprefix("mailto:") if text else None
 
 
-def _addresses(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
+def _address_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
     yield from sources.scalars(nodes, "address", "location")
     parts = {
         name: sources.metas.first(
@@ -183,7 +190,7 @@ def _join_texts(texts: list[Any]) -> str | None:
     return ", ".join(filter(None, map(scalars.text, texts[:5]))) or None
 
 
-def _positions(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
+def _position_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
     yield from sources.scalars(nodes, "geo", "location")
     for node in nodes:
         if "latitude" in node.properties:
@@ -235,7 +242,7 @@ def _degrees(value: Any) -> Decimal | None:
     return -number if (match[2] or "").upper() in {"S", "W"} else number
 
 
-def _phones(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
+def _phone_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
     yield from sources.scalars(nodes, "telephone", "phone")
     for node in nodes:
         for item in node.all("address", "contactpoint"):

@@ -367,7 +367,7 @@ _PRICE_TAGS = (
 )  # fmt: skip
 
 
-def _declared(sources: Sources, og_type: str) -> int:
+def _declaration_weight(sources: Sources, og_type: str) -> int:
     is_declared = og_type.startswith("product") or any(t in sources.metas for t in _PRICE_TAGS)
     return 5 if is_declared else 0
 
@@ -393,7 +393,7 @@ PAGE_TYPE = PageType(
     weight=80,
     read=read,
     og_types=("product", "og:product"),
-    declared=_declared,
+    declaration_weight=_declaration_weight,
     adjustment=_adjustment,
     from_text=_from_text,
     credits_authors=False,

@@ -132,11 +132,11 @@ def moment(value: Any, language: str | None = None) -> Moment | None:
     if not isinstance(value, str) or len(value) > 120:
         return None
     text = value.strip()
-    return _moment(text) or (_parse_by_language(text, language) if language else None)
+    return _parse_moment(text) or (_parse_by_language(text, language) if language else None)
 
 
 @lru_cache(256)
-def _moment(text: str) -> Moment | None:
+def _parse_moment(text: str) -> Moment | None:
     """Parse a string. Cached, because each date on a page is compared, ranked and then read."""
     try:
         return next(filter(None, (read(text) for read in _READERS)), None)
@@ -148,7 +148,7 @@ def _parse_by_language(text: str, language: str) -> Moment | None:
     if not date_orders.has_day_first(language):
         return None
     try:
-        return _slashed(text, is_day_first=True)
+        return _parse_slashed(text, is_day_first=True)
     except (ValueError, OverflowError):
         return None
 
@@ -180,7 +180,7 @@ def year(value: Any) -> int | None:
     return int(match[1]) if match and _MIN_YEAR <= int(match[1]) <= _MAX_YEAR else None
 
 
-def _iso(text: str) -> Moment | None:
+def _parse_iso(text: str) -> Moment | None:
     match = _ISO.match(text)
     if not match:
         return None
@@ -214,7 +214,7 @@ def _with_time(
     if _MAYBE_AM_PM.match(text, zone[1]):
         return day
     groups = match.groupdict()
-    hour = _hour(int(match["h"]), am_pm or match["half"])
+    hour = _to_24_hours(int(match["h"]), am_pm or match["half"])
     minute, second = int(match["mi"]), int(match["s"] or 0)
     microseconds = int(f"{groups.get('f') or ''}000000"[:6])
     if second == _LEAP_SECOND:
@@ -241,7 +241,7 @@ def _leap_second_base(hour: int, minute: int, zone: timezone | None) -> int:
     return 59
 
 
-def _hour(hour: int, am_pm: str | None) -> int:
+def _to_24_hours(hour: int, am_pm: str | None) -> int:
     """
     Return the hour of a day; `am_pm` is the first letter of `am` or `pm`, if any.
 
@@ -255,7 +255,7 @@ def _hour(hour: int, am_pm: str | None) -> int:
     return hour if hour > 12 else hour % 12 + (12 if is_pm else 0)
 
 
-def _named_month(text: str) -> Moment | None:
+def _parse_named_month(text: str) -> Moment | None:
     match = _NAMED_MONTH_DATE.match(text) or _DASHED.match(text) or _YEAR_FIRST.match(text)
     month = month_number(match["m1"] or match["m2"]) if match else None
     if match is None or month is None:
@@ -277,7 +277,7 @@ def _with_time_or_day(
     return _with_time(day, match, text, am_pm=am_pm)
 
 
-def _javascript(text: str) -> Moment | None:
+def _parse_javascript(text: str) -> Moment | None:
     match = _JAVASCRIPT.match(text)
     month = month_number(match[1]) if match else None
     if not match or month is None:
@@ -292,7 +292,7 @@ def _javascript(text: str) -> Moment | None:
     return local_time.replace(tzinfo=zone[0])
 
 
-def _slashed(text: str, *, is_day_first: bool = False) -> Moment | None:
+def _parse_slashed(text: str, *, is_day_first: bool = False) -> Moment | None:
     """Parse a date of three numbers; `is_day_first` decides if nothing else does."""
     match = _SLASHED.match(text)
     day = _day_of_numbers(match, is_day_first=is_day_first) if match else None
@@ -330,7 +330,7 @@ def _day_of_numbers(match: re.Match[str], *, is_day_first: bool) -> date | None:
     return _day(third, second, first) if is_certain else None
 
 
-def _cjk(text: str) -> Moment | None:
+def _parse_cjk(text: str) -> Moment | None:
     """Parse dates such as `2019年3月4日 10時05分`."""
     match = _CJK.match(_ERA.sub(_to_western_year, text, count=1))
     if not match:
@@ -340,18 +340,25 @@ def _cjk(text: str) -> Moment | None:
     return _with_time_or_day(day, match, match.string, am_pm=am_pm)
 
 
-def _epoch_or_compact(text: str) -> Moment | None:
+def _parse_epoch_or_compact(text: str) -> Moment | None:
     """Parse seconds or milliseconds since 1970, or `20240501103000`."""
     if not (text.isascii() and text.isdigit()):
         return None
     if len(text) in {12, 14} and text[:2] in {"19", "20"}:
-        return _iso(f"{text[:8]}T{text[8:]}")
+        return _parse_iso(f"{text[:8]}T{text[8:]}")
     # Until 2034, `2024050110` may mean seconds or an hour in 2024.
     is_unambiguous = len(text) == 13 or (len(text) == 10 and text[:2] not in {"19", "20"})
     return _from_epoch(int(text)) if is_unambiguous else None
 
 
-_READERS = (_iso, _javascript, _named_month, _slashed, _epoch_or_compact, _cjk)
+_READERS = (
+    _parse_iso,
+    _parse_javascript,
+    _parse_named_month,
+    _parse_slashed,
+    _parse_epoch_or_compact,
+    _parse_cjk,
+)
 
 
 def _from_epoch(value: float) -> Moment | None:

@@ -42,13 +42,13 @@ def read(value: Any, sources: Sources) -> list[Image]:
     """Return the images in a value: a URL, an ImageObject, or a list of them."""
     result: list[Image] = []
     for item in value if isinstance(value, list) else [value]:
-        image = _image(item, sources)
+        image = _read_image(item, sources)
         if image is not None and len(result) < MAX_IMAGES:
             result.append(image)
     return result
 
 
-def _image(value: Any, sources: Sources) -> Image | None:
+def _read_image(value: Any, sources: Sources) -> Image | None:
     if isinstance(value, str):
         url = sources.absolute(value.split(",http")[0])
         return _with_size_from_url(Image(url)) if url else None

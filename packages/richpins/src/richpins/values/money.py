@@ -125,7 +125,7 @@ def find_currency(value: Any, country: str | None = None) -> str | None:
         return None
     text = _normalize_text(value)
     code = currencies.parse_currency(text, country)
-    return code or next((a.code for a in _amounts(text, country) if a.code), None)
+    return code or next((a.code for a in _find_amounts(text, country) if a.code), None)
 
 
 def find_amount(value: Any, currency: str | None = None) -> Decimal | None:
@@ -140,17 +140,17 @@ def find_amount(value: Any, currency: str | None = None) -> Decimal | None:
     if len(value) > MAX_CHARS:
         return None
     text = _normalize_text(value)
-    amounts = _amounts(text, None) or list(_bare_amounts(text))
+    amounts = _find_amounts(text, None) or list(_find_bare_amounts(text))
     if not amounts:
         return None
-    chosen = _price_amount(text, amounts)
+    chosen = _choose_amount(text, amounts)
     amount = chosen.value(text, currency)
     return -amount if amount is not None and _is_negative(text, chosen.start) else amount
 
 
 def count_amounts(text: str) -> int:
     """Return how many numbers in a string have a currency next to them."""
-    return len(_amounts(_normalize_text(text[:MAX_CHARS]), None))
+    return len(_find_amounts(_normalize_text(text[:MAX_CHARS]), None))
 
 
 def _normalize_text(value: str) -> str:
@@ -166,7 +166,7 @@ def _move_cents(match: re.Match[str]) -> str:
     return f".{match[1]} {mark}"
 
 
-def _price_amount(text: str, amounts: list[_Amount]) -> _Amount:
+def _choose_amount(text: str, amounts: list[_Amount]) -> _Amount:
     if len(amounts) == 1:
         return amounts[0]
     labels = [
@@ -185,13 +185,13 @@ def _is_negative(text: str, position: int) -> bool:
     return _MINUS_BEFORE.fullmatch(text[:position]) is not None
 
 
-def _bare_amounts(text: str) -> Iterator[_Amount]:
+def _find_bare_amounts(text: str) -> Iterator[_Amount]:
     for match in _PLAIN.finditer(text):
         if not _MEASURED.match(text, match.end("number")):
-            yield _amount(match, None)
+            yield _make_amount(match, None)
 
 
-def _amounts(text: str, country: str | None) -> list[_Amount]:
+def _find_amounts(text: str, country: str | None) -> list[_Amount]:
     """
     Return the numbers next to a currency, in order.
 
@@ -222,10 +222,10 @@ def _add_amount(
         name = currencies.currency_by_code(code)
         if name is None or (code in WORDS and len(match[0]) < len(text)):
             return
-    result.setdefault(match.end("number"), _amount(match, name))
+    result.setdefault(match.end("number"), _make_amount(match, name))
 
 
-def _amount(match: re.Match[str], code: str | None) -> _Amount:
+def _make_amount(match: re.Match[str], code: str | None) -> _Amount:
     power = match["power"] or ""
     end = match.end("power") if power else match.end("number")
     return _Amount(match.start(), end, match["number"], power, code)

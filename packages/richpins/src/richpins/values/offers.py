@@ -70,21 +70,23 @@ def read_offer_price(
     `is_plain` decides how to read ambiguous amounts.
     """
     specifications = _nodes(offer.all("pricespecification"))
-    code = _currency(offer, specifications, country)
-    amount, high = (_amount(offer, names, code, is_plain) for names in (_PRICES, _HIGH_PRICES))
+    code = _find_currency(offer, specifications, country)
+    amount, high = (
+        _first_amount(offer, names, code, is_plain) for names in (_PRICES, _HIGH_PRICES)
+    )
     list_price = None
     for specification in specifications:
         kind = normalize_term(specification.first("pricetype") or "")
         if kind in _LIST_PRICE_TYPES:
-            list_price = list_price or _amount(specification, _PRICES, code, is_plain)
+            list_price = list_price or _first_amount(specification, _PRICES, code, is_plain)
         elif (
             amount is None
             and kind not in _NOT_CONSUMER_PRICES
             and _is_single_piece_price(specification)
         ):
-            amount = _amount(specification, _PRICES, code, is_plain)
-            high = high or _amount(specification, _HIGH_PRICES, code, is_plain)
-    former_price = _amount(offer, (FORMER_PRICE,), code, is_plain)
+            amount = _first_amount(specification, _PRICES, code, is_plain)
+            high = high or _first_amount(specification, _HIGH_PRICES, code, is_plain)
+    former_price = _first_amount(offer, (FORMER_PRICE,), code, is_plain)
     amount = next(
         (candidate for candidate in (amount, high, former_price) if candidate is not None), None
     )
@@ -138,7 +140,7 @@ def _nodes(values: list[Any]) -> list[Node]:
     return [value for value in values if isinstance(value, Node)]
 
 
-def _currency(offer: Node, specifications: list[Node], country: str | None) -> str | None:
+def _find_currency(offer: Node, specifications: list[Node], country: str | None) -> str | None:
     """Return the currency of an offer, or None if its text and its property differ."""
     declared = next(_declared_currencies(offer, specifications, country), None)
     texts = [text for name in _PRICES if isinstance(text := offer.first(name), str)]
@@ -169,19 +171,19 @@ def _ancestors(offer: Node) -> Iterator[Node]:
         node = node.parent
 
 
-def _amount(
+def _first_amount(
     node: Node, names: tuple[str, ...], currency: str | None, is_plain: IsPlain
 ) -> Decimal | None:
     """Return the amount of the first of `names` that has one; None if its values differ."""
     for name in names:
-        amounts = (_amount_of(value, currency, is_plain) for value in node.all(name))
+        amounts = (_read_value(value, currency, is_plain) for value in node.all(name))
         amount = _common_amount([candidate for candidate in amounts if candidate is not None])
         if amount is not None:
             return amount
     return None
 
 
-def _amount_of(value: Any, currency: str | None, is_plain: IsPlain) -> Decimal | None:
+def _read_value(value: Any, currency: str | None, is_plain: IsPlain) -> Decimal | None:
     currency_text: Any = value if isinstance(value, str) else None
     if isinstance(value, Node):
         currency_text, value = value.first(*_CURRENCIES), value.first("price", "value", "minvalue")

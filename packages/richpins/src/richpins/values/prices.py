@@ -99,7 +99,7 @@ def declared_price(sources: Sources, nodes: list[Node], field: str) -> Price | N
 
     return sources.ledger.pick(
         field,
-        lambda raw: _price(raw, country, is_plain),
+        lambda raw: _parse_price(raw, country, is_plain),
         _price_candidates(sources, nodes),
         expected="a price",
     )
@@ -185,13 +185,13 @@ def _is_grouped_in_text(body: bytes, text: str) -> bool:
     return re.search(pattern, body) is not None
 
 
-def _price(raw: Any, country: str | None, is_plain: IsPlain) -> Price | None:
+def _parse_price(raw: Any, country: str | None, is_plain: IsPlain) -> Price | None:
     if isinstance(raw, tuple):
-        return _price_in_tags(raw, country, is_plain)
+        return _parse_meta_price(raw, country, is_plain)
     return _best_price(raw, country, is_plain)
 
 
-def _price_in_tags(
+def _parse_meta_price(
     raw: tuple[Any, Any, Any], country: str | None, is_plain: IsPlain
 ) -> Price | None:
     amount, currency, list_price_text = raw

@@ -115,7 +115,7 @@ def _parse_yield(value: Any) -> tuple[Yield, bool] | None:
     quantity = low if high is None else high
     if quantity is None or not 0 < quantity <= 100_000:
         return None
-    unit = _unit(text, first.end())
+    unit = _find_unit(text, first.end())
     return Yield(quantity, unit or "servings", None if high is None else low), unit is not None
 
 
@@ -146,7 +146,7 @@ def _bounds(match: re.Match[str]) -> tuple[Decimal | None, Decimal | None]:
     return numbers.decimal(match[0].replace(",", ".")), None
 
 
-def _unit(text: str, end: int) -> str | None:
+def _find_unit(text: str, end: int) -> str | None:
     size = _SIZE.match(text, end)
     end = size.end() if size is not None else end
     after = _UNIT.search(text, end)
