@@ -144,9 +144,9 @@ class Ledger:
         Return the first candidate that `read` accepts. Later candidates that differ become
         conflicts.
 
-        `read` returns None for a value that is not `expected`, which is dropped. The `fallback`
-        candidates are expensive to find; they are read only if no other candidate is accepted.
-        Candidates after the chosen one are read only when `Alternatives` is read.
+        A value for which `read` returns None is not what is `expected`, and is dropped. The
+        `fallback` candidates are expensive to find; they are read only if no other candidate is
+        accepted. Candidates after the chosen one are read only when `Alternatives` is read.
         """
         for group in (candidates, fallback):
             iterator = iter(group)

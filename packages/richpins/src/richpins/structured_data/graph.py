@@ -68,7 +68,7 @@ class Node:
 
 class Graph:
     """
-    The nodes of one page, and the problems found.
+    The nodes of one page, and its problems.
 
     Nodes are sorted by syntax, the most trusted first, then in document order. `roots` are at the
     top level.

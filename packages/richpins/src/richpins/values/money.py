@@ -119,7 +119,8 @@ def find_currency(value: Any, country: str | None = None) -> str | None:
     """
     Return the ISO 4217 code that is the whole string, or is next to a number in it.
 
-    `country` (two letters) decides what `$`, `kr` or `Rs` means. Without it they are ignored.
+    `country` (two letters) decides what `$`, `kr` or `Rs` means. Without a country, they are
+    ignored.
     """
     if not isinstance(value, str) or len(value) > MAX_CHARS:
         return None

@@ -51,7 +51,7 @@ _INGREDIENTS_FOR = re.compile(
 
 
 def text_on_one_line(document: Document, *, whole_body: bool) -> str:
-    """Return the text of `<main>` or `<article>`, or with `whole_body` of a body without them."""
+    """Return the text of `<main>` or `<article>`, or else of the body if `whole_body` is set."""
     body = document.tree.body
     if body is None:
         return ""

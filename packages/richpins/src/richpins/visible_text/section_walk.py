@@ -47,7 +47,7 @@ _MAX_EXAMINED = 60
 
 def collect_after(heading: LexborNode, section: Section, heading_kinds: Mapping[int, str]) -> None:
     """
-    Collect the entries between a heading and the next one, from siblings of it or its parents.
+    Collect the entries between a heading and the next one. They are siblings of it or its parents.
 
     `heading_kinds` maps the `mem_id` of each known heading on the page to its kind. If there is no
     heading for steps, the walk continues two levels further out after the ingredients.

@@ -59,8 +59,8 @@ def best_sections(sources: Sources) -> dict[str, Section]:
     """
     Return the best section for each part of a recipe, preferably one with a heading.
 
-    Of several, it returns the ingredients and steps that are closest in the tree: a recipe card
-    contains both, and often follows an article that also describes the steps.
+    Of several, it returns the ingredients and steps that are closest in the tree. An article that
+    describes the steps often precedes the recipe card, which contains both.
     """
     best: dict[str, Section] = {}
     if not mentions_recipe(sources.words, sources.document.language):

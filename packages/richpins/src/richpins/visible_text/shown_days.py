@@ -60,7 +60,7 @@ def visible_times(sources: Sources, *, in_other_articles: bool = False) -> Itera
     """
     Yield times from time elements and elements with a date class, except in comments.
 
-    Times in teasers, asides and menus are skipped, or with `in_other_articles`, only they are
+    Times in teasers, asides and menus are skipped. With `in_other_articles`, only those are
     yielded.
     """
     tree = sources.document.tree

@@ -33,7 +33,7 @@ def categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
     """
     Yield the last breadcrumb that is not the start page or the product, then labeled categories.
 
-    `name` is the product's name. An example of a label is `Category: Kettles`.
+    `name` is the product's name. A labeled category is `Category: Kettles`.
     """
     if b"crumb" in sources.words.lowered:
         for trail in sources.document.tree.css(_BREADCRUMBS)[:_MAX_TRAILS]:
