@@ -32,7 +32,7 @@ bytes that a smaller body has few of them and is parsed within 1.3 s.
 """
 
 _HIDDEN_END = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
-"""A quoted value that contains `>`, which may hide the length of its tag."""
+"""A quoted value with a `>`, which may hide the length of its tag."""
 
 
 def has_long_tag(body: bytes) -> bool:

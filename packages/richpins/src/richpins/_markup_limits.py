@@ -33,7 +33,7 @@ FORMATTING = (
 
 MAX_DEPTH = 512
 MAX_STEPS = 10_000_000
-"""Maximum number of stack elements examined for one page, which takes about 1 s."""
+"""Maximum number of stack elements examined for one page (about 1 s)."""
 
 
 def _tag_names(words: str) -> frozenset[bytes]:

@@ -35,7 +35,7 @@ def compared_text(page: Document) -> str:
 
 def text_without_links(page: Document, gap: str = " ") -> str:
     """
-    Return the compared text without link text, which describes other pages.
+    Return the compared text without link text, because that describes other pages.
 
     Each omitted element becomes `gap`.
     """

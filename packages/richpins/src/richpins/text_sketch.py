@@ -76,7 +76,7 @@ def _min_hash_per_bin(pairs: Iterable[bytes]) -> list[int]:
 
 
 def _words(text: str) -> list[bytes]:
-    """Return a text's words as UTF-8. Rare non-ASCII marks count as letters, which is faster."""
+    """Return a text's words as UTF-8. Rare non-ASCII marks count as letters; this is faster."""
     if not text.isascii():
         for mark in _PUNCTUATION:
             text = text.replace(mark, " ")

@@ -78,7 +78,7 @@ def _character_reference(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def _c1_or_reference(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Encode a C1 control character as the byte of the same code, which `decode` converts back."""
+    """Encode a C1 control character as the byte of the same code, the reverse of `decode`."""
     if isinstance(error, UnicodeEncodeError) and 0x80 <= ord(error.object[error.start]) < 0xA0:
         return error.object[error.start].encode("latin-1"), error.start + 1
     return _character_reference(error)

@@ -148,10 +148,12 @@ def _tested_kind(
             for result in results
             for text in (*result.unreadable, *result.dropped)
         }
-        untyped = [name for name in problem_fields if _is_typed(table["fields"].get(name))]
-        for name_of_field in untyped:
-            table["fields"][name_of_field] = table["fields"][name_of_field]["select"]
-        if not untyped:
+        unreadable_fields = [
+            name for name in problem_fields if _is_typed(table["fields"].get(name))
+        ]
+        for field_name in unreadable_fields:
+            table["fields"][field_name] = table["fields"][field_name]["select"]
+        if not unreadable_fields:
             count = sum(len(result.items) for result in results)
             return GuessedKind(name, table, count, is_page) if count else None
     return None

@@ -151,6 +151,6 @@ def known_field(texts: Iterable[str], tag: str = "") -> str | None:
 
 
 def to_field_name(text: str) -> str:
-    """Turn text into a field name (lowercase letters, digits, underscores), which may be empty."""
+    """Turn text into a field name (lowercase letters, digits, underscores). It may be empty."""
     name = "_".join(re.findall(r"[a-z0-9]+", text.lower()))[:MAX_CHARS].strip("_")
     return name if name[:1].isalpha() else ""

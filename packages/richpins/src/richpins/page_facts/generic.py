@@ -59,7 +59,7 @@ def read(
 
     `name_properties` are the properties with the subject's name, best first. `enclosing_articles`
     contain the subject. With `prefers_shared_image`, the image for sharing takes precedence over
-    larger images in the markup, which often show an author or come later in the page. The
+    larger images in the markup, because those often show an author or come later in the page. The
     `visible_*` values are from the visible text and are used if the markup has none.
     """
     pages = list(sources.graph.find_nodes(_WEB_PAGE_TYPES))
@@ -187,7 +187,7 @@ def _page_images(sources: Sources, pages: list[Node]) -> Iterator[tuple[Image, C
 
 
 def _record_site_icon(sources: Sources) -> None:
-    """Record the site's icon, which some pages declare instead of an image, as dropped."""
+    """Record the site's icon as dropped. Some pages declare it instead of an image."""
     icons = (
         Candidate(link.href, "html", "link[rel=apple-touch-icon]")
         for link in sources.document.link_elements

@@ -213,7 +213,7 @@ _POSITION_TAGS = (
 
 
 def coordinates(value: Any) -> Coordinates | None:
-    """Return latitude and longitude within bounds. Ignores 0, 0, which empty forms contain."""
+    """Return latitude and longitude within bounds. Ignores 0, 0 from empty forms."""
     if isinstance(value, Node):
         inner = value.first("geo")
         if isinstance(inner, Node):

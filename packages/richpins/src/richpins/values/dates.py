@@ -362,7 +362,7 @@ _READERS = (
 
 
 def _from_epoch(value: float) -> Moment | None:
-    """Parse seconds or milliseconds since 1970, which are always UTC."""
+    """Parse seconds or milliseconds since 1970. They are always UTC."""
     epoch_s = value / 1000 if value > 100_000_000_000 else value
     if not 100_000_000 < epoch_s < 4_102_444_800:
         return None

@@ -151,7 +151,7 @@ def _name_in(node: LexborNode) -> str | None:
 
 
 def _name_element(node: LexborNode) -> LexborNode:
-    """Return the name in an hCard, which also contains an organization and an address."""
+    """Return the element with the name; an hCard also contains an organization and an address."""
     classes = (node.attributes.get("class") or "").split()
     if not _HCARD_CLASSES & set(classes):
         return node
@@ -176,7 +176,7 @@ _NOT_AN_AUTHOR = re.compile(
     r"(?:\w+\s)?(?:correspondent|editor|reporter|writer|redakteur|korrespondent)(?:in)?)",
     re.IGNORECASE,
 )
-"""Menu items, publishers and job titles, which look like names."""
+"""Strings that look like names but are menu items, publishers or job titles."""
 
 
 def _raw_name(node: LexborNode) -> str | None:

@@ -125,7 +125,7 @@ class Section:
         return is_repeated
 
     def _before_next_part(self, entries: list[str]) -> list[str]:
-        """Return the entries before a line such as `Equipment`, which begins another part."""
+        """Return the entries before a line that begins another part, such as `Equipment`."""
         if not (self.has_enough_entries or len(entries) > self.min_count):
             return entries
         ends = (

@@ -200,7 +200,7 @@ def _is_in_item(node: LexborNode) -> bool:
 
 
 def _is_declared(node: LexborNode) -> bool:
-    """Return True for the value of a property, which structured data already contains."""
+    """Return True for a property's value, because structured data already contains it."""
     return bool({"itemprop", "property"} & node.attributes.keys())
 
 

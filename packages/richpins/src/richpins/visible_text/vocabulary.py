@@ -102,7 +102,7 @@ NEXT_PART_HEADING = re.compile(
     r"recipe source|quelle|vidéo.*|vídeo.*)\s*[:!]?",
     re.IGNORECASE,
 )
-"""Headings of other parts, which end a list."""
+"""Headings that end a list, because another part begins there."""
 AFTERWORD = re.compile(
     r"\b(?:pinterest|instagram|facebook|newsletter|nieuwsbrief|hashtag|tag\s(?:me|us)|privacy|"
     r"copyright|subscribe|e-?mail|spam|leave\sa\s(?:comment|review)|follow\s(?:me|us)|"
