@@ -27,7 +27,7 @@ from richpins.visible_text.own_numbers import (
     BARE_NUMBER,
     BLOCKS,
     numbered_blocks,
-    separate_numbers,
+    find_separate_numbers,
 )
 from richpins.visible_text.vocabulary import (
     BARE_AMOUNT,
@@ -104,7 +104,7 @@ def _steps_in(items: list[LexborNode]) -> list[str]:
     """Return the steps in these items, without the ingredient lists that some steps repeat."""
     entries: list[str] = []
     nested_ids: set[int] = set()
-    numbers = separate_numbers(items)
+    numbers = find_separate_numbers(items)
     for item in items:
         if item.mem_id in nested_ids:
             continue

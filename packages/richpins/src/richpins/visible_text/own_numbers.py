@@ -9,9 +9,11 @@ from selectolax.lexbor import LexborNode
 BLOCKS = frozenset({"div", "p", "section", "aside", "dl", "figure"})
 
 
-def separate_numbers(items: list[LexborNode]) -> dict[int, str]:
+def find_separate_numbers(items: list[LexborNode]) -> dict[int, str]:
     """Return the numbers in separate elements, by the items' ids; empty unless they are 1, 2, 3."""
-    numbers_by_id = {item.mem_id: number for item in items if (number := _separate_number(item))}
+    numbers_by_id = {
+        item.mem_id: number for item in items if (number := _find_separate_number(item))
+    }
     values = list(map(_parse_number, numbers_by_id.values()))
     return numbers_by_id if values == list(range(1, len(values) + 1)) else {}
 
@@ -23,12 +25,12 @@ def _numbered_children(node: LexborNode) -> list[LexborNode]:
             break
         blocks = [child for child in blocks[0].iter() if child.text(strip=True)]
     is_row = len(blocks) > 1 and all(block.tag in BLOCKS for block in blocks)
-    return blocks if is_row and len(separate_numbers(blocks)) == len(blocks) else []
+    return blocks if is_row and len(find_separate_numbers(blocks)) == len(blocks) else []
 
 
 def _continues_numbering(node: LexborNode) -> bool:
     """Return True for a block whose neighbor has the previous or next number."""
-    number = _separate_number(node) if node.tag in BLOCKS else None
+    number = _find_separate_number(node) if node.tag in BLOCKS else None
     if number is None:
         return False
     value = _parse_number(number)
@@ -42,7 +44,7 @@ def _has_numbered_neighbor(node: LexborNode, direction: str, value: int) -> bool
     sibling, blocks_left = getattr(node, direction), _MAX_NEIGHBORS
     while sibling is not None and blocks_left:
         if sibling.tag in BLOCKS and sibling.text(strip=True):
-            number = _separate_number(sibling)
+            number = _find_separate_number(sibling)
             if number is not None:
                 return _parse_number(number) == value
             blocks_left -= 1
@@ -57,7 +59,7 @@ def _parse_number(number: str) -> int:
     return int(number.rstrip(".):"))
 
 
-def _separate_number(node: LexborNode) -> str | None:
+def _find_separate_number(node: LexborNode) -> str | None:
     """Return a step's number if its first element contains only that: `<b>1</b> Boil.`"""
     element = node
     for _ in range(_MAX_LEVELS):

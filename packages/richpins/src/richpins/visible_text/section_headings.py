@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from selectolax.lexbor import LexborNode
 
@@ -28,11 +28,18 @@ from richpins.visible_text.vocabulary import (
 _MAX_HEADINGS = 4_000
 
 HeadingKind = SectionKind | Literal["end"]
-KnownHeading = tuple[LexborNode, HeadingKind, str]
+
+
+class KnownHeading(NamedTuple):
+    """A heading that starts a known part of a page."""
+
+    element: LexborNode
+    kind: HeadingKind
+    text: str
 
 
 def known_headings(sources: Sources) -> list[KnownHeading]:
-    """Return the known headings in document order, each with its element, kind and text."""
+    """Return the known headings in document order."""
     return _without_captions(
         _without_time_captions(_without_repeated_labels(list(_find_headings(sources))))
     )
@@ -41,11 +48,7 @@ def known_headings(sources: Sources) -> list[KnownHeading]:
 def _without_repeated_labels(headings: list[KnownHeading]) -> list[KnownHeading]:
     """Remove labels that each step repeats, such as `Step`."""
     counts = Counter(text for _, kind, text in headings if kind == "steps")
-    return [
-        heading
-        for heading in headings
-        if heading[1] != "steps" or counts[heading[2]] <= _MAX_REPEATS
-    ]
+    return [h for h in headings if h.kind != "steps" or counts[h.text] <= _MAX_REPEATS]
 
 
 _MAX_REPEATS = 2
@@ -62,7 +65,7 @@ def _without_time_captions(headings: list[KnownHeading]) -> list[KnownHeading]:
     if len(time_captions) == len(step_headings):
         time_captions = [node for node in time_captions if _has_time_caption_next_to_it(node)]
     dropped_ids = {node.mem_id for node in time_captions}
-    return [heading for heading in headings if heading[0].mem_id not in dropped_ids]
+    return [heading for heading in headings if heading.element.mem_id not in dropped_ids]
 
 
 def _without_captions(headings: list[KnownHeading]) -> list[KnownHeading]:
@@ -73,11 +76,7 @@ def _without_captions(headings: list[KnownHeading]) -> list[KnownHeading]:
     """
     captions = {node.mem_id for node, kind, _ in headings if kind != "end" and _is_caption(node)}
     others = {kind for node, kind, _ in headings if node.mem_id not in captions}
-    return [
-        heading
-        for heading in headings
-        if heading[0].mem_id not in captions or heading[1] not in others
-    ]
+    return [h for h in headings if h.element.mem_id not in captions or h.kind not in others]
 
 
 def _is_caption(node: LexborNode) -> bool:
@@ -113,7 +112,7 @@ def _neighbor(node: LexborNode, direction: str) -> LexborNode | None:
     return sibling
 
 
-def _find_headings(sources: Sources) -> Iterator[tuple[LexborNode, HeadingKind, str]]:
+def _find_headings(sources: Sources) -> Iterator[KnownHeading]:
     for index, node in enumerate(sources.document.tree.css(HEADINGS)):
         if index > _MAX_HEADINGS:
             return
@@ -132,12 +131,12 @@ def _find_headings(sources: Sources) -> Iterator[tuple[LexborNode, HeadingKind, 
             text = next(filter(_is_heading, (parts[-1], parts[0])), text)
         if INGREDIENTS_HEADING.fullmatch(text) or YOU_NEED_HEADING.fullmatch(text):
             if not _is_in_menu(node):
-                yield node, "ingredients", text
+                yield KnownHeading(node, "ingredients", text)
         elif STEPS_HEADING.fullmatch(text):
             if not _is_in_menu(node) and not _is_in_sentence(node):
-                yield node, "steps", text
+                yield KnownHeading(node, "steps", text)
         elif tag in {"h2", "h3", "h4", "h5"} and NEXT_PART_HEADING.fullmatch(text):
-            yield node, "end", text
+            yield KnownHeading(node, "end", text)
 
 
 _FOOTNOTE_MARKS = frozenset("#*†¹")
