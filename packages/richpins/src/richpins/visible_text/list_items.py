@@ -26,8 +26,8 @@ from richpins.visible_text.group_titles import (
 from richpins.visible_text.own_numbers import (
     BARE_NUMBER,
     BLOCKS,
-    numbered_blocks,
     find_separate_numbers,
+    numbered_blocks,
 )
 from richpins.visible_text.vocabulary import (
     BARE_AMOUNT,
