@@ -41,7 +41,7 @@ _MIN_WORDS, _MIN_LETTER_SHARE = 12, 0.7
 """Minimum number of words and fraction of letters for detecting a text's language."""
 _MAX_DETECTION_CHARS = 20_000
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
-# Matches only from the first space of a run, because each space searches to the end of the line.
+# Matches only from the first space of a run; otherwise, each would search to the end of the line.
 _BLANKS = re.compile(r"(?<![ \t])[ \t]++\n")
 _LINES = re.compile(r"\n{3,}")
 # Default titles and authors that programs write.
