@@ -39,7 +39,7 @@ _SEPARATE_ROLES = frozenset(
 _MAX_SOURCES = 8
 _MAX_EXAMINED = 200
 # Weights for choosing among several items of a type. Each multiplies a score from 0 to 1. An item's
-# position adds -4.5 to 1.
+# position adds between -4.5 and 1.
 _PAGE_URL_WEIGHT = 3.0
 _COMPLETE_WEIGHT = 2.5
 _TITLE_WEIGHT = 2.0
