@@ -89,7 +89,6 @@ def _find_cents(element: LexborNode) -> Iterator[str]:
 
 
 def _current_text(element: LexborNode) -> str:
-    """Return an element's text with spaces between its parts, without former prices."""
     if element.css_first(",".join(_SKIPPED_ELEMENTS)) is None:
         return element.text(separator=" ")
     parts: list[str] = []

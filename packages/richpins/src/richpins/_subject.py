@@ -2,12 +2,11 @@
 Decide what a page is about: its type, and the items that describe its subject.
 
 A page has many items: the site, its owner, breadcrumbs, related things. The subject is chosen by
-type, position (at the top level or as a main entity), number of properties, and whether the item
-has the page's URL or title. Repetitions of the subject, and items of the same type in other
-syntaxes, are additional sources.
+type, position, number of properties, and whether the item has the page's URL or title. Repetitions
+of the subject, and items of the same type in other syntaxes, are additional sources.
 
 A page whose subject has no page type (an event, a person, or the page itself) has the type `page`.
-Its title, text and image come from the item, and `types` contains the item's type.
+`types` contains the item's type.
 """
 
 from __future__ import annotations

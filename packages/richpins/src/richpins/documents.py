@@ -154,7 +154,6 @@ def _page_texts(reader: PdfReader, problems: list[str]) -> list[str]:
 
 
 def _text_or_none(read: Callable[[], Any]) -> str | None:
-    """Return the result of `read`, or None if it is not a string or `read` fails."""
     try:
         value = read()
     except MemoryError:

@@ -172,7 +172,6 @@ def _is_token(name: str) -> bool:
 
 
 def _read_directives(directives: str, source: str) -> PageRobots:
-    """Return all directives in a string."""
     robots = PageRobots(sources=(source,))
     for piece in _WEEKDAY.sub(r"\1", directives).split(","):
         name, _, value = piece.partition(":")
@@ -186,7 +185,6 @@ def _read_directives(directives: str, source: str) -> PageRobots:
 
 
 def _parse_value(name: str, value: str) -> PageRobots:
-    """Return a directive that has a value. An unreadable value is ignored."""
     if name == "unavailable_after":
         return PageRobots(unavailable_after=value or None)
     if name == "max-image-preview":

@@ -1,14 +1,14 @@
 """
 Compute an 88-character sketch of a text, for near-duplicate detection.
 
-Similarity is the Dice coefficient of two texts' word pairs. It can be estimated from two sketches,
-without the texts. To make a sketch, the pairs are hashed into 64 bins, and one byte of each bin's
-smallest hash is kept (one permutation hashing, Li, Owen and Zhang, NIPS 2012; b-bit minwise
-hashing, Li and König, WWW 2010). The standard error is 0.04 at a coefficient of 0.9.
+Similarity is the Dice coefficient of two texts' word pairs. Their sketches suffice to estimate it.
+The pairs are hashed into 64 bins, and one byte of each bin's smallest hash is kept (one permutation
+hashing, Li, Owen and Zhang, NIPS 2012; b-bit minwise hashing, Li and König, WWW 2010). The standard
+error is 0.04 at a coefficient of 0.9.
 
 Pairs whose first word begins with certain letters take precedence in their bins. A text of more
-than about 900 words has enough such pairs, so the other pairs, which would take most of the time,
-are not hashed.
+than about 900 words has enough such pairs, so the others, which would take most of the time, are
+not hashed.
 """
 
 from __future__ import annotations

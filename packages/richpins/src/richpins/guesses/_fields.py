@@ -102,7 +102,6 @@ def _parts(nodes: Sequence[LexborNode]) -> Iterator[Part]:
 
 
 def _is_single(node: LexborNode, inner: LexborNode, part: Part) -> bool:
-    """Return True if the selector's first match is the element that it was made for."""
     first_match = node.css_first(part.selector)
     return first_match is not None and first_match.mem_id == inner.mem_id
 
@@ -163,7 +162,6 @@ def _endings(node: LexborNode) -> Iterator[tuple[str, bool]]:
 
 
 def _is_text(node: LexborNode) -> bool:
-    """Return True if an element has text of its own, or only in one inline element."""
     own_text = normalize_space(node.text(deep=False))
     if own_text:
         return True

@@ -274,7 +274,6 @@ class _TableReader:
                     )
 
     def _page_fields(self, fields: Sequence[ItemField]) -> set[str] | None:
-        """Return the names of fields read from the page; None if a function defines them."""
         if self._function is not None:
             return None
         value = self._table.get("fields")

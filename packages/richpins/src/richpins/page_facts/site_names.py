@@ -176,7 +176,6 @@ _LETTERS_BY_FREQUENCY = "etaoinsrlcdhumpfgby1203wv4k5x67j8q9z"
 
 
 def _is_whole_text(body: bytes, start: int, end: int) -> bool:
-    """Return True for the whole text between tags, or a whole attribute value."""
     before = body[max(0, start - _MAX_SPACES) : start].rstrip()[-1:]
     after = body[end : end + _MAX_SPACES].lstrip()[:1]
     return before != b"" and after != b"" and before in b">\"'" and after in b"<\"'"

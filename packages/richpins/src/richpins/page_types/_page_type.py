@@ -34,7 +34,7 @@ class PageType:
     schema_types: frozenset[str]
     """The schema.org types of its items, in lower case."""
     weight: int
-    """How likely an item of this type is the subject of its page, relative to other types."""
+    """How likely an item of this type is the subject of its page."""
     read: Callable[[Sources, list[Node]], Any]
     """Reads the record from items of `schema_types`, most trusted first, and from meta elements."""
     name_properties: tuple[str, ...] = ("name", "headline", "alternatename")

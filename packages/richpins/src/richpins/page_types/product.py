@@ -198,7 +198,6 @@ def _visible_skus(sources: Sources) -> Iterator[Candidate]:
 
 
 def _search_lazily(sources: Sources, finder: Finder | None) -> Iterator[Candidate]:
-    """Delay the search of the visible text until the first candidate is requested."""
     if finder is not None:
         yield from finder(sources)
 

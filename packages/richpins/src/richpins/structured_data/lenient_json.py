@@ -3,9 +3,9 @@ Parse JSON in web pages: valid JSON with a fast parser, other text with a lenien
 
 The lenient parser accepts control characters and line ends inside strings, HTML comments and CDATA
 marks around the JSON, JavaScript comments, trailing and missing commas, unknown escapes, unescaped
-quotes inside strings, single and typographic quotes around strings, and several consecutive values.
-If the end is missing, it returns the values read so far. A block that is escaped as a whole
-(`{&#34;name&#34;: …`) is unescaped first (`escaped_json`).
+quotes, single and typographic quotes, and several consecutive values. If the end is missing, it
+returns the values read so far. A block that is escaped as a whole (`{&#34;name&#34;: …`) is
+unescaped first.
 """
 
 from __future__ import annotations
@@ -191,7 +191,6 @@ class _LenientReader:
         return self._typographic_string(char) if char in _OPENING_QUOTES else self._literal()
 
     def _typographic_string(self, opening: str) -> Any:
-        """Read a string between typographic quotes, double or single."""
         for match in _CLOSING_QUOTES[opening].finditer(self.text, self.position + 1):
             if _STRING_END.match(self.text, match.end()):
                 self._record_error("typographic quotes")

@@ -3,7 +3,7 @@ Read microdata and RDFa Lite as nodes.
 
 Both express the same structure with different attributes: an element starts an item, and elements
 inside it are its properties. The owner of a property is found by climbing the tree. Each climb is
-cached, so the cost depends on the number of these elements and not on the size of the tree.
+cached, so the cost does not depend on the size of the tree.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@ Read recipes and products in microformats as nodes: `h-recipe`, `h-product` and 
 
 Items and properties are identified by class names. Values are read by the rules of microformats2
 (https://microformats.org/wiki/microformats2-parsing): `p-` is a string, `u-` a URL, `dt-` a date or
-duration, `e-` the lines of an element's text. A nested item has its own properties; its name is its
-value.
+duration, `e-` the lines of an element's text. The value of a nested item is its name.
 """
 
 from __future__ import annotations

@@ -81,7 +81,6 @@ class Sources:
                     break
 
     def _resolved_values(self, node: Node, name: str) -> list[Any]:
-        """Return the values of a property, with the items that the values identify."""
         values = node.all(name)
         return list(map(self.graph.dereference, values)) if name in _NODE_PROPERTIES else values
 

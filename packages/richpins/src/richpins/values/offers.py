@@ -154,7 +154,6 @@ def _find_currency(offer: Node, specifications: list[Node], country: str | None)
 def _declared_currencies(
     offer: Node, specifications: list[Node], country: str | None
 ) -> Iterator[str]:
-    """Yield the currencies of an offer, its amounts, its specifications and its parent nodes."""
     for node in [offer, *_nodes(offer.all(*_PRICES)), *specifications, *_ancestors(offer)]:
         raw = node.first(*_CURRENCIES)
         code = money.find_currency(scalars.text(raw), country) if raw is not None else None

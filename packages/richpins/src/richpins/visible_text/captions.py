@@ -287,7 +287,6 @@ _DURATION_AFTER_SERVINGS = re.compile(r"[\s—–|·•,-]{1,5}" + _DURATION, re
 
 
 def _runs(text: str) -> Iterator[list[_CaptionToken]]:
-    """Yield sequences of captions and durations with no other text between them."""
     run: list[_CaptionToken] = []
     for token in _tokens(text):
         gap = _CAPTION_GAP.match(text, run[-1].end) if run else None

@@ -207,7 +207,6 @@ _ASIDE_CLASS = re.compile(
 
 
 def _is_aside(element: LexborNode, step: LexborNode) -> bool:
-    """Return True for a list of amounts, or a block whose class shows that it is not a step."""
     if element.mem_id == step.mem_id:
         return False
     if element.tag in LISTS:
@@ -282,7 +281,6 @@ def _read_title_or_paragraphs(node: LexborNode) -> list[str]:
 
 
 def _contains_rows(node: LexborNode, children: list[LexborNode]) -> bool:
-    """Return True for an element that contains only blocks, some of them with similar rows."""
     if len(node.text()) > _MAX_CONTAINER_CHARS or any(
         child.tag not in BLOCKS and not is_title_element(child) for child in children
     ):

@@ -29,7 +29,6 @@ def _numbered_children(node: LexborNode) -> list[LexborNode]:
 
 
 def _continues_numbering(node: LexborNode) -> bool:
-    """Return True for a block whose neighbor has the previous or next number."""
     number = _find_separate_number(node) if node.tag in BLOCKS else None
     if number is None:
         return False

@@ -85,7 +85,6 @@ def _is_in_another_article(node: LexborNode) -> bool:
 
 
 def _is_unrelated(node: LexborNode) -> bool:
-    """Return True for a decoration, or a picture in comments or in a link to another page."""
     ancestor: LexborNode | None = node
     for _ in range(_MAX_CLIMB):
         if ancestor is None or ancestor.tag in {"body", "main"}:

@@ -46,7 +46,6 @@ _TEASER_CLASS = re.compile(
 
 
 def _is_teaser(node: LexborNode) -> bool:
-    """Return True for a block with the class of a teaser, or whose title is a link."""
     if _TEASER_CLASS.search(node.attributes.get("class") or ""):
         return True
     if node.tag not in {"article", "li"} or node.css_first("h1") is not None:

@@ -91,7 +91,6 @@ def _nodes_after_heading(nodes: list[LexborNode]) -> list[LexborNode]:
 
 
 def _belongs_to_other_product(node: LexborNode, containers: set[int]) -> bool:
-    """Return True for a former price, a price in a link, or one of several similar blocks."""
     attributes = node.attributes
     names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[:_MAX_CLASS_CHARS]
     if _OTHER_PRICE.search(_CAMEL_CASE_WORD.sub("-", names).lower()):

@@ -92,7 +92,6 @@ _NO_VALUE = re.compile(
 
 
 def _is_same_row(tags: bytes, *, has_colon: bool) -> bool:
-    """Return True if the tags between a label and a string keep them in the same row."""
     if not (has_colon or b"<" in tags) or _EMPTY_CELL.search(tags):
         return False
     tag_matches = _TAG.findall(tags)
@@ -217,7 +216,6 @@ def _phrases_of_this_product(sources: Sources, phrases: set[str]) -> set[str]:
 
 
 def _is_about_other_product(node: LexborNode) -> bool:
-    """Return True outside the main content, or in an entry that links to another product."""
     ancestor: LexborNode | None = node
     for _ in range(_MAX_CLIMB):
         if ancestor is None or ancestor.tag in {"main", "body"}:

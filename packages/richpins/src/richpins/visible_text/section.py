@@ -270,7 +270,6 @@ def _repeats_last_step(step: str, groups: Groups) -> bool:
 
 
 def _entry_words(entries: list[str]) -> list[list[str]]:
-    """Return the words of each entry, without its amount and unit."""
     return [words for e in entries if (words := _WORD.findall(without_amount(e).casefold()))]
 
 
@@ -299,6 +298,5 @@ _MIN_SIMILARITY = 0.85
 
 
 def _max_total_chars(ingredients: list[str]) -> int:
-    """Return the maximum total length of these ingredients. Those with an amount may be longer."""
     measured = count_amounts(ingredients)
     return 160 * measured + 80 * max(len(ingredients) - measured, 0)

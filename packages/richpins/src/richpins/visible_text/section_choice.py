@@ -99,7 +99,6 @@ def _is_title(section: Section) -> bool:
 
 
 def _is_another_part(previous: Section, section: Section) -> bool:
-    """Return True for two ingredient lists under the same heading without a common entry."""
     first, second = previous.element, section.element
     return (
         first is not None

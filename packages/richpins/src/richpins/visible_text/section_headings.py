@@ -91,7 +91,6 @@ _MAX_VALUE_CHARS = 25
 
 
 def _has_time_caption_next_to_it(node: LexborNode) -> bool:
-    """Return True for a caption whose neighbor is also a caption with a time."""
     current: LexborNode | None = node
     for _ in range(_MAX_LEVELS):
         if current is None or current.tag in _HEADING_TAGS:
@@ -145,7 +144,6 @@ _HEADING_PARTS = re.compile(r"\s{1,9}[–—|-]\s{1,9}|:\s{1,9}")
 
 
 def _is_in_sentence(node: LexborNode) -> bool:
-    """Return True for bold words in the middle of a sentence."""
     if node.tag not in _INLINE_TAGS:
         return False
     before, after = node.prev, node.next

@@ -179,7 +179,6 @@ class _SectionWalk:
                 return
 
     def _visit_list_title(self, node: LexborNode) -> None:
-        """Start a group at the title of the next list; stop at the title of another part."""
         name = normalize_space(node.text()).rstrip(" :：")
         if NEXT_PART_HEADING.fullmatch(name):
             self._section.is_closed = self._section.is_closed or self._section.has_enough_entries
@@ -229,7 +228,6 @@ _HEADING_WRAPPERS = frozenset({"div", "header"})
 
 
 def _is_outside_content(node: LexborNode, block: LexborNode) -> bool:
-    """Return True if an element is in a form, menu or footer inside the block."""
     ancestor: LexborNode | None = node
     while ancestor is not None and ancestor.mem_id != block.mem_id:
         if ancestor.tag in NOT_CONTENT or is_unrelated_list(ancestor):

@@ -253,7 +253,6 @@ def _lines_without_afterwords(node: LexborNode) -> list[str]:
 
 
 def _is_sibling_list(previous: Section, section: Section) -> bool:
-    """Return True for two lists in the same element, with the same class and no common entry."""
     first, second = previous.element, section.element
     if first is None or second is None or first.parent is None or second.parent is None:
         return False
@@ -337,7 +336,6 @@ def _with_more_steps(first: Section | None, other: Section | None) -> Section | 
 
 
 def _section_by_step_class(sources: Sources) -> Section | None:
-    """Return the longest row of adjacent elements whose classes each name a step."""
     rows: dict[tuple[int, str], list[LexborNode]] = {}
     for node in sources.document.tree.css('[class*="step" i]')[:_MAX_STEP_ELEMENTS]:
         class_name = node.attributes.get("class") or ""

@@ -127,7 +127,6 @@ def _first_date(sources: Sources, pattern: re.Pattern[bytes]) -> Candidate | Non
 
 
 def _article_bytes_after_heading(sources: Sources) -> int:
-    """Return how many bytes after the first h1 come before comments or related articles."""
     start = max(0, sources.heading_end)
     related = _RELATED_CONTENT.search(sources.words.body, start, start + _MAX_BYTES_AFTER_HEADING)
     return related.start() - start if related else _MAX_BYTES_AFTER_HEADING
