@@ -321,7 +321,6 @@ class PackWriter:
         return not is_open or self._closer is not closer
 
     def _put_alone(self, pack: _Pack) -> PackTicket:
-        """Store a pack with just one batch's records."""
         count = len(pack.records)
         self._put(pack)
         return PackTicket(self, [_Part(pack, 0, range(count))])
