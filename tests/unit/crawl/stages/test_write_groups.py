@@ -2,16 +2,18 @@
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from aragog.crawl.pipeline.messages import PageBatch, UrlJob
+from aragog.crawl.stages.groups import Groups
 from aragog.crawl.stages.page_updates import PageUpdate, to_blob
 from aragog.crawl.stages.store import StoreStage
 from aragog.crawl.stages.write_groups import MAX_PAGES, WriteGroups
-from aragog.errors import StoreUnavailable
+from aragog.errors import SpoolUnavailable, StoreUnavailable
 from aragog.urlstore.records import PageWrite, Written
+from tests.support.memory_ports import MemorySpool
 from tests.support.stores import NOW_MS, page
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
@@ -163,21 +165,33 @@ def test_batch_that_cannot_be_read_is_fetched_again_and_not_the_others(stage, po
     assert ports.store.get(C)
 
 
-def test_batches_are_begun_alone_if_they_cannot_be_begun_together(stage, ports, monkeypatch):
-    pack = ports.store.pack_batches
+class SpoolOfOneBlob(MemorySpool):
+    """A spool that does not return two blobs at once."""
 
-    def only_alone(batches, **options):
-        if len(batches) > 1:
-            raise StoreUnavailable("store", "has a damaged file")
-        return pack(batches, **options)
+    def get_many(self, tokens):
+        if len(tokens) > 1:
+            raise SpoolUnavailable("redis", "does not respond")
+        return super().get_many(tokens)
 
-    monkeypatch.setattr(ports.store, "pack_batches", only_alone)
+
+def test_batches_are_begun_alone_if_they_cannot_be_begun_together(stage, ports):
+    ports.spool = SpoolOfOneBlob()
+    stage = replace(stage, spool=ports.spool)
     batches = [batch(ports, url) for url in (A, B)]
     joined = [stage.join(one) for one in batches]
 
     begun = [stage.begin(*pair) for pair in zip(batches, joined, strict=True)]
 
     assert [[write.url for write in one.writes] for one in begun] == [[A], [B]]
+
+
+def test_batch_beyond_the_limit_of_a_group_waits_for_the_next_thread():
+    groups = Groups(max_items=2)
+    first, second, third = (groups.join([url]) for url in (A, B, C))
+
+    assert groups.handle(first, lambda urls: [url.upper() for url in urls]) == [A.upper()]
+    assert second.results == [B.upper()]
+    assert third.results is None
 
 
 def test_batch_with_a_waiting_caller_is_begun_alone(stage, ports):
