@@ -75,7 +75,7 @@ def test_closing_channel_returns_unstarted_jobs_and_keeps_running_ones(claims, s
     tags = [hold(claims, shard) for _ in ("started", "not started")]
     running.add(tags[0])
 
-    claims.channel_closed(tags)
+    claims.on_channel_closed(tags)
 
     assert [tag in claims for tag in tags] == [True, False]
     assert (shard.sizes("q").running, shard.sizes("q").due) == (1, 1)
@@ -108,7 +108,7 @@ def test_job_that_ended_just_before_the_connection_was_lost_does_not_run_again(c
     tag = hold(claims, shard)
     (ack,) = finished(claims, tag)
 
-    claims.channel_closed([tag])
+    claims.on_channel_closed([tag])
     ack()
 
     assert (shard.sizes("q").succeeded, shard.sizes("q").due) == (1, 0)
@@ -118,7 +118,7 @@ def orphaned(claims, shard, running):
     """The tag of a job that ended after its connection was lost."""
     tag = hold(claims, shard)
     running.add(tag)
-    claims.channel_closed([tag])
+    claims.on_channel_closed([tag])
     running.clear()
     return tag
 

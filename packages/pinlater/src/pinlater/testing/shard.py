@@ -351,12 +351,12 @@ class ShardContract(CollectingContract):
         put(shard, b"second", delay_ms=3 * HOUR_MS, priority=5)
         world.pass_ms(HOUR_MS)
 
-        later = shard.later("q", limit=9)
+        later = shard.delayed_jobs("q", limit=9)
 
         assert [job.body for job in later] == [b"first", b"second", b"third"]
         assert {job.state for job in later} == {JobState.PENDING}
-        assert shard.later("q", limit=2) == later[:2]
-        assert shard.later("nobody", limit=2) == []
+        assert shard.delayed_jobs("q", limit=2) == later[:2]
+        assert shard.delayed_jobs("nobody", limit=2) == []
 
     def test_deleting_takes_waiting_and_ended_jobs_and_frees_their_key(self, shard: Shard) -> None:
         ids = put(shard, b"a", b"b", b"c", priority=3)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kombu.exceptions import BatchPublishError
-from kombu.transport import redis as stock
+from kombu.transport import redis as kombu_redis
 
 from pinlater import publish_receipts
 from pinlater.clock import SystemClock
@@ -17,7 +17,7 @@ from pinlater.models import JobFrame, JobItem, NewJob
 _clock = SystemClock()
 
 
-class JobBatch(stock.PublishBatch):
+class JobBatch(kombu_redis.PublishBatch):
     """
     Collects jobs until the batch ends or is full; other messages use kombu's own batch.
 
