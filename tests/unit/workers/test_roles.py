@@ -62,7 +62,7 @@ def test_fetch_workers_fetch_robots_txt_only_if_their_jobs_can_be_limited(broker
 def test_slow_robots_txt_files_take_at_most_a_quarter_of_the_threads(unbounded):
     for threads, robots in product((4, 8, 40), (1, 8, 100)):
         share_threads(threads, robots, {"fetch", "robots"})
-        limits = gates.get_limit("fetch"), gates.limit_of("robots")
+        limits = gates.get_limit("fetch"), gates.get_limit("robots")
 
         assert sum(limits) <= threads
         assert limits[0] >= min(8, threads - limits[1])
@@ -152,7 +152,7 @@ def test_upkeep_and_webhooks_have_the_threads_in_their_settings(
     workers = WorkerSettings(upkeep=upkeep, webhooks=webhooks)
     share_upkeep(threads, workers, {"upkeep", "webhooks"})
 
-    assert (gates.get_limit("upkeep"), gates.limit_of("webhooks")) == expected
+    assert (gates.get_limit("upkeep"), gates.get_limit("webhooks")) == expected
 
 
 def test_worker_with_only_one_of_them_is_not_limited(unbounded):
@@ -175,7 +175,7 @@ def test_watches_take_one_thread_of_upkeep(unbounded, threads, queues, upkeep):
     """Regression: a million watches took all threads of upkeep and delayed every refresh."""
     share_upkeep(threads, WorkerSettings(), queues)
 
-    assert (gates.get_limit("upkeep"), gates.limit_of("watches")) == (upkeep, 1)
+    assert (gates.get_limit("upkeep"), gates.get_limit("watches")) == (upkeep, 1)
     assert gates.get_limit("robots") == (8 if "robots" in queues else None)
     assert gates.get_limit("upkeep") + 1 <= threads
 
