@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 
 from zengraph._parallel_edges import count_column
 from zengraph._properties import Cell
-from zengraph._simple_edge_rows import EdgeKey, count_cell, count_of
+from zengraph._simple_edge_rows import EdgeKey, decode_count, encode_count
 from zengraph.tables import CellTable
 
 _FEW = 2
@@ -34,7 +34,7 @@ class EdgeCounts:
         """Return the stored count, or 0."""
         column = count_column(direction, edge_type)
         cell: Cell | None = self._nodes.get(node_id, [column]).get(column)
-        return count_of(None if cell is None else cell.value)
+        return decode_count(None if cell is None else cell.value)
 
     def correct(self, node_id: bytes, direction: bytes, edge_type: int, true: int) -> int:
         """Set a count to the true value and return how much too high it was."""
@@ -69,7 +69,7 @@ class EdgeCounts:
         before = [None if cell is None else cell.value for cell in found]
         written = self._nodes.check_and_put_many(
             [
-                (node_id, column, old, count_cell(count_of(old) + changes[node_id, column]))
+                (node_id, column, old, encode_count(decode_count(old) + changes[node_id, column]))
                 for (node_id, column), old in zip(places, before, strict=True)
             ]
         )

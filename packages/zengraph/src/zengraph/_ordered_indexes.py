@@ -64,9 +64,9 @@ class OrderIndex:
         """
         for bucket in range(BUCKETS):
             for prefix in prefixes:
-                yield from self._beginning_with(bytes([bucket]) + prefix, beyond)
+                yield from self._scan_prefix(bytes([bucket]) + prefix, beyond)
 
-    def _beginning_with(
+    def _scan_prefix(
         self, prefix: bytes, beyond: bytes
     ) -> Generator[tuple[bytes, Row], None, None]:
         stop = after(prefix)

@@ -91,7 +91,7 @@ OWN_ROWS = (b"\0store-identity", b"\0store-format")
 Scan = Generator[tuple[bytes, Row], None, None]
 
 
-def extents_of(sizes: Mapping[bytes, RowSizes]) -> dict[bytes, RowExtent]:
+def sum_sizes(sizes: Mapping[bytes, RowSizes]) -> dict[bytes, RowExtent]:
     """Return the extents of rows whose cells were measured."""
     return {
         row: RowExtent(sum(cell.size_bytes for cell in cells.values()), len(cells))
@@ -181,7 +181,7 @@ class CellTable(Protocol):
         Some engines need not examine each cell, so it takes a tenth of the CPU time of
         `sizes_many`.
         """
-        return extents_of(self.sizes_many(rows))
+        return sum_sizes(self.sizes_many(rows))
 
     def get_prefix(self, row: bytes, prefix: bytes, limit: int, beyond: bytes = b"") -> Row:
         """

@@ -44,13 +44,13 @@ MAX_BATCH_ROWS = 500
 MAX_BATCH_BYTES = 4 << 20
 # Maximum number of calls that are sent before their responses are read. Their responses are small
 # and fit in the socket buffers, so gateway and client never block each other with unread data.
-MAX_CALLS_ON_THE_WAY = 100
+MAX_UNANSWERED_CALLS = 100
 FIRST_PAGE_ROWS = 64
 FIRST_COUNTED_ROWS = 8
 MAX_PAGE_ROWS = 1024
 MAX_PAGE_BYTES = 1 << 20
 
-_SIZES = b"KeyOnlyFilter(true)"
+_SIZES_FILTER = b"KeyOnlyFilter(true)"
 
 Cells = Mapping[bytes, bytes]
 Call = Callable[[Any, Sequence[tuple[str, Mapping[str, Any]]]], list[Any]]
@@ -72,7 +72,7 @@ class HBaseTable(CellTable):
         call = "getRow" if columns is None else "getRowWithColumns"
         columns_argument = () if columns is None else (list(columns),)
         results = self._pool.call(call, self._name, row, *columns_argument, {})
-        _count(results)
+        _count_bytes(results)
         return _cells(results[0]) if results else {}
 
     def get_each(self, rows: Sequence[bytes], columns: Sequence[bytes]) -> list[Row]:
@@ -81,7 +81,7 @@ class HBaseTable(CellTable):
         read = partial(call_many, method="getRowWithColumns", calls=calls)
         found: list[list[Any]] = self._pool.run(read)
         for results in found:
-            _count(results)
+            _count_bytes(results)
         return [_cells(results[0]) if results else {} for results in found]
 
     def get_many(
@@ -114,11 +114,11 @@ class HBaseTable(CellTable):
         at, size = 0, MAX_BATCH_ROWS if counted_rows() is None else FIRST_PAGE_ROWS
         while part := distinct[at : at + size]:
             results = self._pool.call(call, self._name, part, *columns_argument, {})
-            _count(results)
+            _count_bytes(results)
             yield from results
             at += len(part)
             if size < MAX_BATCH_ROWS:
-                size = min(_next_size(size, results), MAX_BATCH_ROWS)
+                size = min(_next_page_rows(size, results), MAX_BATCH_ROWS)
 
     def get_prefix(self, row: bytes, prefix: bytes, limit: int, beyond: bytes = b"") -> Row:
         if limit <= 0:
@@ -127,9 +127,9 @@ class HBaseTable(CellTable):
         # A name is UTF-8, which never contains the byte 0xff, so this key sorts after all names.
         low, high = max(name, beyond.partition(b":")[2]), after(name) or b"\xff"
         filters = b"ColumnRangeFilter('%s', %s, '%s', false) AND ColumnPaginationFilter(%d, 0)" % (
-            _quoted(low),
+            _quote(low),
             b"false" if beyond else b"true",
-            _quoted(high),
+            _quote(high),
             limit,
         )
         read = partial(
@@ -137,15 +137,15 @@ class HBaseTable(CellTable):
             filterString=filters,
         )  # fmt: skip
         results = self._pool.run(read)
-        _count(results)
+        _count_bytes(results)
         cells = _cells(results[0]) if results else {}
         return {column: cells[column] for column in sorted(cells)}
 
     def sizes_many(self, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
         sizes_of: dict[bytes, RowSizes] = {}
         distinct = list(dict.fromkeys(rows))
-        for at in range(0, len(distinct), MAX_CALLS_ON_THE_WAY):
-            some = distinct[at : at + MAX_CALLS_ON_THE_WAY]
+        for at in range(0, len(distinct), MAX_UNANSWERED_CALLS):
+            some = distinct[at : at + MAX_UNANSWERED_CALLS]
             sizes_of |= self._pool.run(partial(self._sizes, some))
         return sizes_of
 
@@ -153,7 +153,8 @@ class HBaseTable(CellTable):
         """Scan each row with a filter that replaces each value with its length."""
         table = {"tableName": self._name, "attributes": {}}
         scans = [
-            thrift_api.TScan(startRow=row, stopRow=row + b"\0", filterString=_SIZES) for row in rows
+            thrift_api.TScan(startRow=row, stopRow=row + b"\0", filterString=_SIZES_FILTER)
+            for row in rows
         ]
         ids = call_many(client, "scannerOpenWithScan", [{**table, "scan": scan} for scan in scans])
         found = call_many(client, "scannerGetList", [{"id": each, "nbRows": 1} for each in ids])
@@ -200,16 +201,18 @@ class HBaseTable(CellTable):
         arguments = {"tableName": self._name, "row": row, "columns": list(columns)}
         ahead = [("getRowWithColumns", {**arguments, "attributes": {}})]
         rows = RowRange(start, stop, None, limit, reverse)
-        found, page = self._pool.run(partial(self._ahead_of_page, ahead, rows))
-        _count(found)
+        found, page = self._pool.run(partial(self._get_and_open_page, ahead, rows))
+        _count_bytes(found)
         return _cells(found[0]) if found else {}, self._pages(rows, page)
 
-    def _ahead_of_page(
+    def _get_and_open_page(
         self, ahead: Sequence[tuple[str, Mapping[str, Any]]], rows: RowRange, client: Any
     ) -> tuple[list[Any], tuple[list[Any], bool]]:
         """Send `ahead` while opening a scan. Returns the first result and the first page."""
         results: list[list[Any]] = []
-        page = self._page(rows, _first_page(rows), client, partial(_sent_first, ahead, results))
+        page = self._page(
+            rows, _first_page_rows(rows), client, partial(_call_after_others, ahead, results)
+        )
         return results[0], page
 
     def _scan(self, rows: RowRange) -> Scan:
@@ -221,13 +224,13 @@ class HBaseTable(CellTable):
         if columns is not None and not columns:
             return
         left = limit
-        size = _first_page(rows._replace(limit=None))
+        size = _first_page_rows(rows._replace(limit=None))
         while (left is None or left > 0) and (stop is None or start < stop):
             want = size if left is None else min(size, left)
             now = RowRange(start, stop, columns, left, reverse)
             found, more = page or self._pool.run(partial(self._page, now, want))
             page = None
-            _count(found)
+            _count_bytes(found)
             for row in found:
                 yield row.row, _cells(row)
             if not more:
@@ -237,7 +240,7 @@ class HBaseTable(CellTable):
             else:
                 start = found[-1].row + b"\0"
             left = None if left is None else left - len(found)
-            size = _next_size(size, found)
+            size = _next_page_rows(size, found)
 
     def check_and_put(
         self, row: bytes, column: bytes, expected: bytes | None, value: bytes
@@ -255,9 +258,9 @@ class HBaseTable(CellTable):
         for _, column, expected, value in items:
             refuse_empty(column, expected, value)
         done: list[bool] = []
-        for at in range(0, len(items), MAX_CALLS_ON_THE_WAY):
-            some = items[at : at + MAX_CALLS_ON_THE_WAY]
-            done += self._pool.run(partial(self._checks, some), repeatable=False)
+        for at in range(0, len(items), MAX_UNANSWERED_CALLS):
+            some = items[at : at + MAX_UNANSWERED_CALLS]
+            done += self._pool.run(partial(self._send_checks, some), repeatable=False)
         return done
 
     def incr(self, row: bytes, column: bytes, delta: int) -> int:
@@ -271,7 +274,7 @@ class HBaseTable(CellTable):
             raise
         return count
 
-    def _checks(
+    def _send_checks(
         self, items: Sequence[tuple[bytes, bytes, bytes | None, bytes]], client: Any
     ) -> list[bool]:
         calls = [
@@ -302,7 +305,7 @@ class HBaseTable(CellTable):
         size = 0
         for at_ms, rows in groups:
             for batch, weight in _batches(rows):
-                if len(calls) == MAX_CALLS_ON_THE_WAY or size + weight > MAX_BATCH_BYTES:
+                if len(calls) == MAX_UNANSWERED_CALLS or size + weight > MAX_BATCH_BYTES:
                     self._mutate(calls)
                     calls, size = [], 0
                 call = {"tableName": self._name, "rowBatches": batch, "timestamp": at_ms}
@@ -334,7 +337,7 @@ class HBaseTable(CellTable):
         # `CellTable.scan`. So one more row is read at each end and dropped here.
         page = self._read(
             client, want + 1, call,
-            startRow=stop, stopRow=_before(start), columns=columns, reversed=True,
+            startRow=stop, stopRow=_key_before(start), columns=columns, reversed=True,
         )  # fmt: skip
         full = len(page) == want + 1
         inside = [row for row in page if row.row >= start and (stop is None or row.row < stop)]
@@ -359,7 +362,7 @@ class HBaseTable(CellTable):
         return results
 
 
-def _sent_first(
+def _call_after_others(
     ahead: Sequence[tuple[str, Mapping[str, Any]]],
     results: list[list[Any]],
     client: Any,
@@ -371,7 +374,7 @@ def _sent_first(
     return found[len(ahead) :]
 
 
-def _first_page(rows: RowRange) -> int:
+def _first_page_rows(rows: RowRange) -> int:
     """Return the number of rows of the first page of a scan."""
     size = FIRST_PAGE_ROWS if counted_rows() is None else FIRST_COUNTED_ROWS
     return size if rows.limit is None else min(size, rows.limit)
@@ -408,7 +411,7 @@ def _batches(
         yield batch, size
 
 
-def _quoted(text: bytes) -> bytes:
+def _quote(text: bytes) -> bytes:
     """Quote a string for a filter."""
     return text.replace(b"'", b"''")
 
@@ -426,7 +429,7 @@ def _cells(row: Any) -> Row:
     }
 
 
-def _count(rows: Sequence[Any]) -> None:
+def _count_bytes(rows: Sequence[Any]) -> None:
     """Count the bytes of rows that the gateway has sent."""
     if (counted := counted_rows()) is not None:
         counted.add(sum(_value_bytes(row) for row in rows))
@@ -436,7 +439,7 @@ def _value_bytes(row: Any) -> int:
     return sum(len(cell.value) for cell in (row.columns or {}).values())
 
 
-def _before(key: bytes) -> bytes | None:
+def _key_before(key: bytes) -> bytes | None:
     """Return a key just below `key`, with almost no keys in between, or None if there is none."""
     if not key:
         return None
@@ -445,7 +448,7 @@ def _before(key: bytes) -> bytes | None:
     return key[:-1] + bytes((key[-1] - 1,)) + b"\xff" * 16
 
 
-def _next_size(size: int, page: Sequence[Any]) -> int:
+def _next_page_rows(size: int, page: Sequence[Any]) -> int:
     """
     Return the number of rows of the next page: four times as many as on the last page, unless its
     rows were large.

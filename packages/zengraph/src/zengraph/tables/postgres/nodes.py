@@ -26,8 +26,8 @@ from zengraph.tables import (
     RowRange,
     RowSizes,
     Scan,
-    extents_of,
     refuse_empty,
+    sum_sizes,
 )
 from zengraph.tables._packed import (
     CellPut,
@@ -158,7 +158,7 @@ class NodeRows(CellTable):
             if data is not None and end_of(data) == len(data)
         }
         others = [row for row, _ in measured if row not in extents]
-        return extents | extents_of(self.sizes_many(others)) if others else extents
+        return extents | sum_sizes(self.sizes_many(others)) if others else extents
 
     def values_many(self, rows: Sequence[bytes], columns: tuple[bytes, ...]) -> dict[bytes, Values]:
         fetched = self._fetch(rows, columns)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from zengraph._read_bytes import counted_rows
-from zengraph.tables import Row, RowExtent, RowSizes, extents_of
+from zengraph.tables import Row, RowExtent, RowSizes, sum_sizes
 from zengraph.tables._packed import CellPut, merged, pack, unpack, updated, values_of_rows, without
 from zengraph.tables._packed_parts import LARGE_BYTES, sizes_of
 from zengraph.tables.sqlite.large_rows import LargePackedRows
@@ -116,7 +116,7 @@ class Packed(Layout):
                     large.append(row)
                 else:
                     extents[row] = RowExtent(size, int.from_bytes(cells))
-        return extents | extents_of(self.sizes(db, large)) if large else extents
+        return extents | sum_sizes(self.sizes(db, large)) if large else extents
 
     def put(self, db: sqlite3.Connection, items: Sequence[RowItem]) -> None:
         puts: dict[bytes, list[CellPut]] = {}
