@@ -15,7 +15,7 @@ from zengraph._properties import Cell
 from zengraph._simple_edge_rows import EdgeKey, decode_count, encode_count
 from zengraph.tables import CellTable
 
-_FEW = 2
+_MAX_SINGLE_CHANGES = 2
 """Up to this many counts are incremented one at a time. An edge has two."""
 
 
@@ -30,7 +30,7 @@ class EdgeCounts:
         """Return True if edges of the type are counted."""
         return edge_type in self._counted
 
-    def stored(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
+    def read_count(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """Return the stored count, or 0."""
         column = count_column(direction, edge_type)
         cell: Cell | None = self._nodes.get(node_id, [column]).get(column)
@@ -38,7 +38,7 @@ class EdgeCounts:
 
     def correct(self, node_id: bytes, direction: bytes, edge_type: int, true: int) -> int:
         """Set a count to the true value and return how much too high it was."""
-        excess = self.stored(node_id, direction, edge_type) - true
+        excess = self.read_count(node_id, direction, edge_type) - true
         if excess:
             self._nodes.incr(node_id, count_column(direction, edge_type), -excess)
         return excess
@@ -49,12 +49,12 @@ class EdgeCounts:
         for pair in pairs:
             if pair.edge_type in self._counted:
                 changes.update(dict.fromkeys(pair.counts, delta))
-        if len(changes) > _FEW:
-            self._change_together(changes)
+        if len(changes) > _MAX_SINGLE_CHANGES:
+            self._change_rows(changes)
         for (node_id, column), change in changes.items():
             self._nodes.incr(node_id, column, change)
 
-    def _change_together(self, changes: Counter[tuple[bytes, bytes]]) -> None:
+    def _change_rows(self, changes: Counter[tuple[bytes, bytes]]) -> None:
         """
         Apply the count changes that no other writer interferes with.
 

@@ -109,18 +109,18 @@ class LabelWalk:
     are.
     """
 
-    _AHEAD = 20
+    _READ_AHEAD_ROWS = 20
 
     def __init__(self, table: CellTable, beyond: str) -> None:
         self._table = table
-        self._ahead: dict[int, list[bytes]] = {bucket: [] for bucket in range(BUCKETS)}
+        self._next_keys: dict[int, list[bytes]] = {bucket: [] for bucket in range(BUCKETS)}
         self._ended: set[int] = set()
         self.skip_to(beyond)
 
     def skip_to(self, beyond: str) -> None:
         """Continue with the first label that sorts after a string."""
         label = beyond.encode()
-        for bucket, ahead in self._ahead.items():
+        for bucket, ahead in self._next_keys.items():
             start = bytes([bucket]) + label
             while ahead and ahead[-1] < start:
                 ahead.pop()
@@ -129,15 +129,15 @@ class LabelWalk:
 
     def _read(self, bucket: int, start: bytes) -> None:
         stop = bytes([bucket]) + NO_LABEL
-        with closing(self._table.scan(start, stop, limit=self._AHEAD)) as rows:
+        with closing(self._table.scan(start, stop, limit=self._READ_AHEAD_ROWS)) as rows:
             keys = [key for key, _ in rows]
-        self._ahead[bucket][:] = reversed(keys)
-        if len(keys) < self._AHEAD:
+        self._next_keys[bucket][:] = reversed(keys)
+        if len(keys) < self._READ_AHEAD_ROWS:
             self._ended.add(bucket)
 
     def first(self) -> str | None:
         """Return the next label, or None at the end."""
-        heads = [ahead[-1] for ahead in self._ahead.values() if ahead]
+        heads = [ahead[-1] for ahead in self._next_keys.values() if ahead]
         if not heads:
             return None
         return min(head[1:].partition(b"\0")[0] for head in heads).decode()

@@ -146,7 +146,7 @@ class SimpleEdges:
             InvalidArgument: the type is not counted, and there are more than `max_counted` edges.
         """
         if edge_type in self.edge_counts:
-            return self.edge_counts.stored(node_id, direction, edge_type)
+            return self.edge_counts.read_count(node_id, direction, edge_type)
         count = self._count_by_scanning(node_id, direction, edge_type)
         if count > self._max_counted:
             raise InvalidArgument(

@@ -29,19 +29,19 @@ class Breaker:
     """When the server may be probed; 0 while it is in rotation."""
 
     @property
-    def healthy(self) -> bool:
+    def is_healthy(self) -> bool:
         """True if the server is in rotation."""
         return self.in_a_row < self.errors
 
-    def worth_asking(self, now_s: float) -> bool:
+    def may_call(self, now_s: float) -> bool:
         """Return True if the server may be called: it is in rotation, or a probe is due."""
         return now_s >= self.probe_at_s
 
-    def answered(self) -> None:
+    def record_answer(self) -> None:
         """Record a successful call."""
         self.in_a_row, self.probe_at_s = 0, 0.0
 
-    def failed(self, now_s: float) -> None:
+    def record_failure(self, now_s: float) -> None:
         """Record a failed call."""
         self.in_a_row += 1
         doublings = self.in_a_row - self.errors

@@ -147,13 +147,13 @@ class HBasePool:
         """Call `use` with a Thrift client reserved for it; raises the errors of `call`."""
         with translate_errors(self._where, self._words):
             try:
-                return self._once(use, fresh=False)
+                return self._run_once(use, fresh=False)
             except ANSWERS:
                 raise
             except FOREIGN:
                 if not repeatable:
                     raise
-            return self._once(use, fresh=True)
+            return self._run_once(use, fresh=True)
 
     def close(self) -> None:
         """Close idle connections. Those in use are closed on an error or at process exit."""
@@ -161,7 +161,7 @@ class HBasePool:
             for gateway in self._gateways:
                 self._drop_idle(gateway)
 
-    def _once(self, use: Callable[[Any], T], *, fresh: bool) -> T:
+    def _run_once(self, use: Callable[[Any], T], *, fresh: bool) -> T:
         gateway, connection = self._take(fresh=fresh)
         try:
             result = use(connection.client)
@@ -223,7 +223,7 @@ class HBasePool:
         rest = [gateway for gateway in order if gateway.address not in tried]
         now_s = self._now_s()
         for gateway in rest:
-            if gateway.breaker.worth_asking(now_s):
+            if gateway.breaker.may_call(now_s):
                 return gateway
         return min(rest, key=lambda gateway: gateway.breaker.probe_at_s)
 
@@ -261,8 +261,8 @@ class HBasePool:
     def _give_back(self, gateway: Gateway, connection: GatewayConnection) -> None:
         with self._changed:
             connection.used_at_s = self._now_s()
-            if not gateway.breaker.healthy:
-                gateway.breaker.answered()
+            if not gateway.breaker.is_healthy:
+                gateway.breaker.record_answer()
             gateway.idle.append(connection)
             self._changed.notify()
 
@@ -274,7 +274,7 @@ class HBasePool:
             self._changed.notify()
 
     def _failed(self, gateway: Gateway) -> None:
-        gateway.breaker.failed(self._now_s())
+        gateway.breaker.record_failure(self._now_s())
         self._drop_idle(gateway)
 
     def _drop_idle(self, gateway: Gateway) -> None:
@@ -292,6 +292,6 @@ class HBasePool:
         self._start()
         for gateway in self._gateways:
             gateway.idle.clear()
-            gateway.breaker.answered()
+            gateway.breaker.record_answer()
         for connection in inherited:
             connection.disown()

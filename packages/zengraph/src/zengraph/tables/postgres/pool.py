@@ -104,7 +104,7 @@ class PostgresPool:
         fresh = False
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                return self._once(act, fresh=fresh)
+                return self._run_once(act, fresh=fresh)
             except ServerError as error:
                 ends = error.state.startswith(ENDING)
                 if attempt == ATTEMPTS or not (
@@ -123,7 +123,7 @@ class PostgresPool:
         with self._changed:
             self._drop_idle()
 
-    def _once(self, act: Callable[[PostgresConnection], T], *, fresh: bool) -> T:
+    def _run_once(self, act: Callable[[PostgresConnection], T], *, fresh: bool) -> T:
         connection = self._take(fresh=fresh)
         try:
             result = act(connection)

@@ -40,7 +40,7 @@ class Health:
         self._folder = folder
         self._count = count
         self._lock = threading.Lock()
-        self._state = _mapped(folder)
+        self._state = _map_state(folder)
 
     def generation(self, number: int) -> int:
         """Return the generation of a file. If it is odd, the file is set aside."""
@@ -87,7 +87,7 @@ class Health:
             state.flush()
 
 
-def _mapped(folder: Path) -> mmap.mmap | bytearray:
+def _map_state(folder: Path) -> mmap.mmap | bytearray:
     """Return the shared state, or a private copy if the folder is read-only."""
     path = folder / _STATE
     try:
@@ -143,7 +143,7 @@ def files_in_use(folder: Path) -> list[Path]:
 
 def old_files(folder: Path) -> list[Path]:
     """Damaged files that a repair has replaced but not deleted, and their logs."""
-    state = _mapped(folder)
+    state = _map_state(folder)
     paths = []
     for path in sorted(folder.glob("*.db*")):
         match = _NAME.fullmatch(path.name.removesuffix("-wal").removesuffix("-shm"))

@@ -24,7 +24,7 @@ from zengraph.errors import StoreUnavailable
 from zengraph.tables import TABLES, Salvaged
 from zengraph.tables._packed import unpack
 from zengraph.tables.sqlite import replacements
-from zengraph.tables.sqlite.file_locks import locked
+from zengraph.tables.sqlite.file_locks import lock_file
 from zengraph.tables.sqlite.files import StoreFiles, open_file
 from zengraph.tables.sqlite.layouts import (
     LARGE_PAGE_BYTES,
@@ -66,7 +66,7 @@ def salvage_damaged(shards: StoreFiles, report: Callable[[str], None]) -> list[S
     Raises:
         StoreUnavailable: the disk is full or not writable, or another process is salvaging.
     """
-    with locked(shards.folder / LOCK, wait_s=_OTHER_REPAIR_S):
+    with lock_file(shards.folder / LOCK, wait_s=_OTHER_REPAIR_S):
         _salvage_all(shards, report)
     return replacements.unfinished(shards.folder)
 
@@ -89,7 +89,7 @@ def _check(shards: StoreFiles, number: int) -> None:
     try:
         ((first, *_),) = shards.connection(number).execute("PRAGMA integrity_check(1)").fetchall()
     except sqlite3.Error as error:
-        translated = shards.translated(
+        translated = shards.translate(
             error, number
         )  # this also sets the file aside if it is damaged
         if number not in shards.health.damaged():
@@ -149,7 +149,7 @@ def _remove(path: Path) -> None:
 
 def _copy_rows(copy: Path, target: sqlite3.Connection, form: int) -> tuple[int, int, int]:
     """Return (rows saved, rows that could not be decoded, gaps)."""
-    source = _opened(copy, form)
+    source = _open_copy(copy, form)
     saved = unreadable = gaps = 0
     with closing(source):
         for name in TABLES:
@@ -168,7 +168,7 @@ def _copy_rows(copy: Path, target: sqlite3.Connection, form: int) -> tuple[int, 
     return saved, unreadable, gaps
 
 
-def _opened(copy: Path, form: int) -> sqlite3.Connection:
+def _open_copy(copy: Path, form: int) -> sqlite3.Connection:
     for attempt in range(2):
         db = sqlite3.connect(copy, isolation_level=None)
         try:

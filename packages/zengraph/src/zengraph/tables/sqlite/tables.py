@@ -66,7 +66,7 @@ class SqliteTable(CellTable):
         try:
             return self._layout.get(self._shards.connection(row[0]), row, columns)
         except sqlite3.Error as error:
-            raise self._shards.translated(error, row[0]) from error
+            raise self._shards.translate(error, row[0]) from error
 
     def get_many(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None
@@ -78,7 +78,7 @@ class SqliteTable(CellTable):
                 db = self._shards.connection(first_byte)
                 cells_of |= self._layout.get_many(db, some, columns)
         except sqlite3.Error as error:
-            raise self._shards.translated(error, first_byte) from error
+            raise self._shards.translate(error, first_byte) from error
         return cells_of
 
     def get_many_needed(
@@ -91,7 +91,7 @@ class SqliteTable(CellTable):
                 db = self._shards.connection(first_byte)
                 cells_of |= self._layout.get_many_needed(db, some, guide, unneeded)
         except sqlite3.Error as error:
-            raise self._shards.translated(error, first_byte) from error
+            raise self._shards.translate(error, first_byte) from error
         return cells_of
 
     def values_many(
@@ -103,7 +103,7 @@ class SqliteTable(CellTable):
             for first_byte, some in self._grouped(rows, itemgetter(0)):
                 fetched += self._layout.fetch(self._shards.connection(first_byte), some, columns)
         except sqlite3.Error as error:
-            raise self._shards.translated(error, first_byte) from error
+            raise self._shards.translate(error, first_byte) from error
         return self._layout.values(fetched, columns)
 
     def sizes_many(self, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
