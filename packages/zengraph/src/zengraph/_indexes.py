@@ -133,7 +133,6 @@ class PropertyIndexes:
         self._names = {schema.column_of(name): name for name in schema.with_index}
 
     def __bool__(self) -> bool:
-        """Return True if the schema has an indexed property."""
         return bool(self._names)
 
     def move(self, puts: Sequence[Put], source: bytes) -> None:
@@ -197,12 +196,12 @@ class PropertyIndexes:
         return result, None
 
     def _scan_value(
-        self, name: str, value: bytes, beyond: bytes
+        self, name: str, value: bytes, start_after: bytes
     ) -> Generator[tuple[bytes, Row], None, None]:
         """Yield a value's rows after a key, bucket by bucket. Close it if you stop early."""
-        for bucket in range(beyond[0] if beyond else 0, BUCKETS):
+        for bucket in range(start_after[0] if start_after else 0, BUCKETS):
             prefix = index_prefix(bucket, name, value)
-            start = beyond + b"\0" if beyond.startswith(prefix) else prefix
+            start = start_after + b"\0" if start_after.startswith(prefix) else prefix
             with closing(self._rows.scan(start, after(prefix))) as rows:
                 yield from rows
 
@@ -238,11 +237,11 @@ class PropertyIndexes:
         return result, None
 
     def _sorted_keys(
-        self, bucket: int, name: str, prefix: bytes, beyond: bytes
+        self, bucket: int, name: str, prefix: bytes, start_after: bytes
     ) -> Generator[bytes, None, None]:
         """Yield a bucket's keys, without the bucket byte, for values that begin with `prefix`."""
         start = sorted_prefix(bucket, name, prefix[:MAX_SORTED_BYTES])
-        first = max(start, bytes([bucket]) + beyond + b"\0") if beyond else start
+        first = max(start, bytes([bucket]) + start_after + b"\0") if start_after else start
         with closing(self._rows.scan(first, after(start))) as rows:
             for key, _ in rows:
                 yield key[1:]

@@ -207,9 +207,9 @@ class MultiGraph(ParallelEdges):
         `Schema.columns` are omitted.
         """
         limit = min(limit, MAX_LIMIT)
-        beyond = b"" if cursor is None else b"m:" + cursor.encode()
+        start_after = b"" if cursor is None else b"m:" + cursor.encode()
         # Two more: the next property, and the column that every node has.
-        row = self.nodes.get_prefix(node_id, b"m:" + prefix.encode(), limit + 2, beyond)
+        row = self.nodes.get_prefix(node_id, b"m:" + prefix.encode(), limit + 2, start_after)
         found = list(_properties(row, b"m:").items())
         more = len(found) > limit
         return dict(found[:limit]), found[limit - 1][0] if more and limit > 0 else None

@@ -45,15 +45,15 @@ class PackedMoves:
         """
         moved = 0
         with closing(self._table.scan(b"", None, columns=[SCORE, PACKED])) as rows:
-            while some := list(islice(rows, _BATCH_SIZE)):
+            while batch := list(islice(rows, _BATCH_SIZE)):
                 pairs = [
                     EdgeKey(key[:16], edge_type, key[19:])
-                    for key, row in some
+                    for key, row in batch
                     if SCORE in row
                     and key[16:17] == PAIR_KIND
                     and (edge_type := int.from_bytes(key[17:19])) in self._packed
                 ]
-                lists = [key for key, row in some if PACKED in row and is_state(key)]
+                lists = [key for key, row in batch if PACKED in row and is_state(key)]
                 moved += self._pack(pairs) + sum(map(self._reorder_or_unpack, lists))
         return moved
 

@@ -257,7 +257,6 @@ class ParallelEdges:
                 yield key, _edge(other, score, row)
 
     def _main_key(self, source: bytes, edge_type: int, target: bytes, score: int) -> bytes:
-        """Return the key of an edge's authoritative row."""
         if edge_type in self._schema.one_ended:
             return edge_key(target, IN, edge_type, score, source)
         return edge_key(source, OUT, edge_type, score, target)

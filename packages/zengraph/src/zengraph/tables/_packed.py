@@ -180,7 +180,6 @@ def number_format(count: int) -> Struct:
 
 @lru_cache(maxsize=1024)
 def _find_existing(columns: tuple[bytes, ...], numbers: Numbers) -> list[tuple[bytes, int]]:
-    """Return (column, index) for the columns that have an index."""
     return [(c, number) for c, number in zip(columns, numbers, strict=True) if number is not None]
 
 

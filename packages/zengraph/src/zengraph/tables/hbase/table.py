@@ -127,15 +127,15 @@ class HBaseTable(CellTable):
             if size < MAX_BATCH_ROWS:
                 size = min(next_page_rows(size, results), MAX_BATCH_ROWS)
 
-    def get_prefix(self, row: bytes, prefix: bytes, limit: int, beyond: bytes = b"") -> Row:
+    def get_prefix(self, row: bytes, prefix: bytes, limit: int, start_after: bytes = b"") -> Row:
         if limit <= 0:
             return {}
         family, _, name = prefix.partition(b":")
         # A name is UTF-8, which never contains the byte 0xff, so this key sorts after all names.
-        low, high = max(name, beyond.partition(b":")[2]), after(name) or b"\xff"
+        low, high = max(name, start_after.partition(b":")[2]), after(name) or b"\xff"
         filters = b"ColumnRangeFilter('%s', %s, '%s', false) AND ColumnPaginationFilter(%d, 0)" % (
             _quote(low),
-            b"false" if beyond else b"true",
+            b"false" if start_after else b"true",
             _quote(high),
             limit,
         )
@@ -217,7 +217,7 @@ class HBaseTable(CellTable):
     def _get_and_open_page(
         self, ahead: Sequence[tuple[str, Mapping[str, Any]]], rows: RowRange, client: Any
     ) -> tuple[list[Any], tuple[list[Any], bool]]:
-        """Send `ahead` while opening a scan. Returns the first result and the first page."""
+        """Send `ahead` while opening a scan. Returns its first result and the first page."""
         results: list[list[Any]] = []
         page = self._page(
             rows, first_page_rows(rows), client, partial(_call_after_others, ahead, results)

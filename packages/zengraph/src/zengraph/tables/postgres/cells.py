@@ -276,7 +276,6 @@ _GET = b"SELECT col, at, value FROM %s WHERE row = $1"
 
 
 def _collect(rows: Rows, cells_of: dict[bytes, Row]) -> None:
-    """Group the cells of a result by row."""
     for row, column, at, value in rows:
         cell = _new(Cell, (value, int.from_bytes(at, signed=True)))
         if row in cells_of:
