@@ -17,7 +17,7 @@ from pinlater.redis.errors import redis_errors
 from pinlater.redis.queue_keys import LAYOUT, QueueKeys, queue_keys
 from pinlater.redis.scripts import LuaScript, load_script
 from pinlater.redis_poller import RedisPoller
-from pinlater.shard import MAX_BATCH, Hold
+from pinlater.shard import MAX_BATCH, ClaimKey
 
 T = TypeVar("T")
 
@@ -111,11 +111,11 @@ class RedisShard:
             ),
         )
 
-    def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
+    def ack(self, queue: str, claim_keys: Sequence[ClaimKey]) -> list[bool]:
         return [
             result == 1
-            for part in split_batches(holds)
-            for result in self._run("ack", queue, *(x for hold in part for x in hold))
+            for part in split_batches(claim_keys)
+            for result in self._run("ack", queue, *(x for claim_key in part for x in claim_key))
         ]
 
     def nack(self, queue: str, nacks: Sequence[models.Nack]) -> list[models.JobState | None]:
@@ -136,10 +136,12 @@ class RedisShard:
             states += [models.JobState(state.decode()) if state else None for state in reply]
         return states
 
-    def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
+    def extend(self, queue: str, claim_keys: Sequence[ClaimKey], *, timeout_ms: int) -> list[bool]:
         extended: list[bool] = []
-        for part in split_batches(holds):
-            reply = self._run("extend", queue, timeout_ms, *(x for hold in part for x in hold))
+        for part in split_batches(claim_keys):
+            reply = self._run(
+                "extend", queue, timeout_ms, *(x for claim_key in part for x in claim_key)
+            )
             extended += map(bool, reply[1:])
         return extended
 

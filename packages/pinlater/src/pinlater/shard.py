@@ -18,7 +18,7 @@ Maximum number of jobs in one claim or one script call. Redis serves no other cl
 runs (3 ms).
 """
 
-Hold = tuple[str, int]
+ClaimKey = tuple[str, int]
 """A job's id and the token of its claim."""
 
 
@@ -49,7 +49,7 @@ class Shard(Protocol):
     def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimResult:
         """Claim due jobs by priority, then by due time. This is atomic."""
 
-    def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
+    def ack(self, queue: str, claim_keys: Sequence[ClaimKey]) -> list[bool]:
         """
         Mark jobs SUCCEEDED. Returns False for each claim that the caller no longer owned.
 
@@ -64,7 +64,7 @@ class Shard(Protocol):
         Returns the new states, or None for each claim that the caller no longer owned.
         """
 
-    def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
+    def extend(self, queue: str, claim_keys: Sequence[ClaimKey], *, timeout_ms: int) -> list[bool]:
         """
         Extend claims to now + `timeout_ms`; returns False for each claim that the caller no longer
         owned.

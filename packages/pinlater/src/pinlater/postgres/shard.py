@@ -32,7 +32,7 @@ from pinlater.postgres.wire import (
     text,
     texts,
 )  # fmt: skip
-from pinlater.shard import MAX_BATCH, Hold
+from pinlater.shard import MAX_BATCH, ClaimKey
 
 logger = logging.getLogger(__name__)
 WAKE_WITHIN_MS = 1000
@@ -184,10 +184,14 @@ class PostgresShard:
             ),
         )
 
-    def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
-        rows = self._run("ack", self._queue_name(queue), *_claim_arguments(holds)) if holds else []
+    def ack(self, queue: str, claim_keys: Sequence[ClaimKey]) -> list[bool]:
+        rows = (
+            self._run("ack", self._queue_name(queue), *_claim_arguments(claim_keys))
+            if claim_keys
+            else []
+        )
         accepted = {position for (position,) in rows}
-        return [position in accepted for position in range(1, len(holds) + 1)]
+        return [position in accepted for position in range(1, len(claim_keys) + 1)]
 
     def nack(self, queue: str, nacks: Sequence[models.Nack]) -> list[models.JobState | None]:
         claims = [(n.job_id, n.token) for n in nacks]
@@ -198,12 +202,12 @@ class PostgresShard:
         )  # fmt: skip
         return [models.JobState(state) if state else None for (state,) in rows]
 
-    def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
+    def extend(self, queue: str, claim_keys: Sequence[ClaimKey], *, timeout_ms: int) -> list[bool]:
         rows = self._run(
-            "extend", self._queue_name(queue), *_claim_arguments(holds), int8(timeout_ms)
+            "extend", self._queue_name(queue), *_claim_arguments(claim_keys), int8(timeout_ms)
         )
         accepted = {position for (position,) in rows}
-        return [position in accepted for position in range(1, len(holds) + 1)]
+        return [position in accepted for position in range(1, len(claim_keys) + 1)]
 
     def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> models.SweepResult:
         [[swept]] = self._run("sweep", self._queue_name(queue), int8(reap_before_ms), int4(limit))
@@ -350,8 +354,10 @@ def _job_numbers(ids: Sequence[str]) -> tuple[int, bytes | None]:
     return int8s(map(_parse_job_id, ids))
 
 
-def _claim_arguments(holds: Sequence[Hold]) -> tuple[tuple[int, bytes | None], ...]:
-    return _job_numbers([job_id for job_id, _ in holds]), int8s(token for _, token in holds)
+def _claim_arguments(claim_keys: Sequence[ClaimKey]) -> tuple[tuple[int, bytes | None], ...]:
+    return _job_numbers([job_id for job_id, _ in claim_keys]), int8s(
+        token for _, token in claim_keys
+    )
 
 
 def _new_job_arguments(jobs: Sequence[models.NewJob]) -> tuple[tuple[int, bytes | None], ...]:

@@ -27,7 +27,7 @@ from pinlater.models import (
     Sizes,
     SweepResult,
 )
-from pinlater.shard import Hold
+from pinlater.shard import ClaimKey
 from pinlater.testing.memory_queue import CollectedJob, MemoryQueue, MemoryQueues, StoredJob
 
 
@@ -100,11 +100,11 @@ class MemoryShard:
         claims = tuple(Claimed(j.job_id, j.token, j.attempts, j.record, now_ms) for j in due)
         return ClaimResult(now_ms, next_due_ms, more, claims)
 
-    def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
+    def ack(self, queue: str, claim_keys: Sequence[ClaimKey]) -> list[bool]:
         q, accepted = self._queues[queue], []
-        if not holds:
+        if not claim_keys:
             return []
-        for job_id, token in holds:
+        for job_id, token in claim_keys:
             job = q.find_claimed(job_id, token)
             if job:
                 q.finish(job, JobState.SUCCEEDED, "", self._clock.now_ms())
@@ -136,9 +136,9 @@ class MemoryShard:
             states.append(state)
         return states
 
-    def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
+    def extend(self, queue: str, claim_keys: Sequence[ClaimKey], *, timeout_ms: int) -> list[bool]:
         q, extended = self._queues[queue], []
-        for job_id, token in holds:
+        for job_id, token in claim_keys:
             job = q.find_claimed(job_id, token, stale=0)
             if job:
                 job.at_ms = self._clock.now_ms() + timeout_ms

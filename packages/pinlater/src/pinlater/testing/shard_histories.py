@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from pinlater.models import JobItem, JobState, Nack, NewJob, Step
-from pinlater.shard import Hold, Shard
+from pinlater.shard import ClaimKey, Shard
 from pinlater.testing import examples
 from pinlater.testing.shard_world import FOREVER_MS, HOUR_MS, MemoryWorld, ShardWorld, claim, frame
 
@@ -53,7 +53,7 @@ class _Histories(RuleBasedStateMachine):
         super().__init__()
         self.world.empty()
         self.twin = MemoryWorld()
-        self.holds: list[Hold] = [("0000000000000001", 1)]
+        self.claim_keys: list[ClaimKey] = [("0000000000000001", 1)]
         self.ids: list[str] = []
 
     def run_on_both(self, operation: Callable[[Shard], T]) -> T:
@@ -96,16 +96,16 @@ class _Histories(RuleBasedStateMachine):
             wait_hours = wait_ms and round(wait_ms / HOUR_MS)
             return [(c.job_id, c.token, c.attempt) for c in result.claims], result.more, wait_hours
 
-        self.holds += [(job_id, token) for job_id, token, _ in self.run_on_both(operation)[0]]
+        self.claim_keys += [(job_id, token) for job_id, token, _ in self.run_on_both(operation)[0]]
 
-    def draw_holds(self, data: st.DataObject) -> list[Hold]:
-        chosen: list[Hold] = data.draw(st.lists(st.sampled_from(self.holds), max_size=3))
+    def draw_claim_keys(self, data: st.DataObject) -> list[ClaimKey]:
+        chosen: list[ClaimKey] = data.draw(st.lists(st.sampled_from(self.claim_keys), max_size=3))
         return chosen
 
     @rule(data=st.data())
     def ack(self, data: st.DataObject) -> None:
-        holds = self.draw_holds(data)
-        self.run_on_both(lambda s: s.ack("q", holds))
+        claim_keys = self.draw_claim_keys(data)
+        self.run_on_both(lambda s: s.ack("q", claim_keys))
 
     @rule(
         data=st.data(),
@@ -113,13 +113,13 @@ class _Histories(RuleBasedStateMachine):
         hours=st.sampled_from([0, 1]),
     )
     def nack(self, data: st.DataObject, step: Step, hours: int) -> None:
-        nacks = [Nack(*h, step=step, delay_ms=hours * HOUR_MS) for h in self.draw_holds(data)]
+        nacks = [Nack(*h, step=step, delay_ms=hours * HOUR_MS) for h in self.draw_claim_keys(data)]
         self.run_on_both(lambda s: s.nack("q", nacks))
 
     @rule(data=st.data(), hours=st.sampled_from([1, 3]))
     def extend(self, data: st.DataObject, hours: int) -> None:
-        holds = self.draw_holds(data)
-        self.run_on_both(lambda s: s.extend("q", holds, timeout_ms=hours * HOUR_MS))
+        claim_keys = self.draw_claim_keys(data)
+        self.run_on_both(lambda s: s.extend("q", claim_keys, timeout_ms=hours * HOUR_MS))
 
     @rule(reap=st.sampled_from([0, FOREVER_MS]), limit=st.integers(1, 3))
     def sweep(self, reap: int, limit: int) -> None:

@@ -39,16 +39,24 @@ from zengraph.tables.hbase.connection import GatewayConnection, thrift_api
 T = TypeVar("T")
 
 MAX_IDLE_S = 45.0
-FIRST_EJECTION_S = 0.5
-MAX_EJECTION_S = 30.0
+FIRST_WAIT_S = 0.5
+MAX_WAIT_S = 30.0
 
 # These are responses from HBase itself, not transport errors, so retrying at once does not help.
-ANSWERS = (thrift_api.IOError, thrift_api.IllegalArgument, thrift_api.AlreadyExists)
+_HBASE_ERRORS = (thrift_api.IOError, thrift_api.IllegalArgument, thrift_api.AlreadyExists)
 # TException is the base of Thrift's own errors, except for one in the compiled protocol. Bytes that
 # are not Thrift make that protocol allocate a negative size (SystemError) or an enormous one.
-FOREIGN = (TException, ProtocolError, OSError, EOFError, MemoryError, OverflowError, SystemError)
+_TRANSPORT_ERRORS = (
+    TException,
+    ProtocolError,
+    OSError,
+    EOFError,
+    MemoryError,
+    OverflowError,
+    SystemError,
+)
 
-REMEDIES = {
+_REMEDIES = {
     "TableNotFoundException": "a table is missing: {words.create}",
     "TableNotDisabled": "a table is not in the state that this needs",
     "TableNotEnabled": "a table is disabled: enable it in the hbase shell",
@@ -71,12 +79,12 @@ def translate_errors(where: str, words: Remedies = DEFAULT) -> Iterator[None]:
         yield
     except thrift_api.IllegalArgument as error:
         raise InvalidArgument(f"{where}: {_first_line(error)}") from error
-    except ANSWERS as error:
+    except _HBASE_ERRORS as error:
         text = _first_line(error)
-        remedy = next((remedy for name, remedy in REMEDIES.items() if name in text), None)
+        remedy = next((remedy for name, remedy in _REMEDIES.items() if name in text), None)
         remedy = remedy and remedy.format(words=words)
         raise StoreUnavailable(where, f"{remedy} ({text})" if remedy else text) from error
-    except FOREIGN as error:
+    except _TRANSPORT_ERRORS as error:
         raise StoreUnavailable(where, _first_line(error)) from error
 
 
@@ -94,7 +102,7 @@ class Gateway:
 
     address: str
     idle: list[GatewayConnection] = field(default_factory=list)
-    breaker: Breaker = field(default_factory=partial(Breaker, 1, FIRST_EJECTION_S, MAX_EJECTION_S))
+    breaker: Breaker = field(default_factory=partial(Breaker, 1, FIRST_WAIT_S, MAX_WAIT_S))
 
 
 class HBasePool:
@@ -148,9 +156,9 @@ class HBasePool:
         with translate_errors(self._where, self._words):
             try:
                 return self._run_once(use, fresh=False)
-            except ANSWERS:
+            except _HBASE_ERRORS:
                 raise
-            except FOREIGN:
+            except _TRANSPORT_ERRORS:
                 if not repeatable:
                     raise
             return self._run_once(use, fresh=True)
@@ -162,19 +170,19 @@ class HBasePool:
                 self._drop_idle(gateway)
 
     def _run_once(self, use: Callable[[Any], T], *, fresh: bool) -> T:
-        gateway, connection = self._take(fresh=fresh)
+        gateway, connection = self._acquire(fresh=fresh)
         try:
             result = use(connection.client)
         except BaseException as error:
             # Even after KeyboardInterrupt or a soft time limit the response may still arrive, so
             # the connection cannot be used again.
-            failed = isinstance(error, FOREIGN) and not isinstance(error, ANSWERS)
+            failed = isinstance(error, _TRANSPORT_ERRORS) and not isinstance(error, _HBASE_ERRORS)
             self._discard(gateway, connection, failed=failed)
             raise
         self._give_back(gateway, connection)
         return result
 
-    def _take(self, *, fresh: bool) -> tuple[Gateway, GatewayConnection]:
+    def _acquire(self, *, fresh: bool) -> tuple[Gateway, GatewayConnection]:
         """Return an idle connection, or a new one; fails only after trying every gateway."""
         if os.getpid() != self._pid:
             self._reset_after_fork()
@@ -185,7 +193,7 @@ class HBasePool:
                 return gateway, connection
             try:
                 return gateway, self._open(gateway)
-            except FOREIGN:
+            except _TRANSPORT_ERRORS:
                 tried.add(gateway.address)
                 if len(tried) == len(self._gateways):
                     raise
@@ -233,7 +241,7 @@ class HBasePool:
             idle_s = self._now_s() - connection.used_at_s
             if idle_s <= MAX_IDLE_S and connection.is_quiet():
                 return connection
-            self._forget(connection)
+            self._close_connection(connection)
         return None
 
     def _drop_one_idle(self) -> None:
@@ -241,7 +249,7 @@ class HBasePool:
         with_idle = [gateway for gateway in self._gateways if gateway.idle]
         if with_idle:
             oldest = min(with_idle, key=lambda gateway: gateway.idle[0].used_at_s)
-            self._forget(oldest.idle.pop(0))
+            self._close_connection(oldest.idle.pop(0))
 
     def _open(self, gateway: Gateway) -> GatewayConnection:
         try:
@@ -249,7 +257,7 @@ class HBasePool:
         except BaseException as error:
             with self._changed:
                 self._opening -= 1
-                if isinstance(error, FOREIGN):
+                if isinstance(error, _TRANSPORT_ERRORS):
                     self._failed(gateway)
                 self._changed.notify()
             raise
@@ -268,7 +276,7 @@ class HBasePool:
 
     def _discard(self, gateway: Gateway, connection: GatewayConnection, *, failed: bool) -> None:
         with self._changed:
-            self._forget(connection)
+            self._close_connection(connection)
             if failed:
                 self._failed(gateway)
             self._changed.notify()
@@ -279,9 +287,9 @@ class HBasePool:
 
     def _drop_idle(self, gateway: Gateway) -> None:
         while gateway.idle:
-            self._forget(gateway.idle.pop())
+            self._close_connection(gateway.idle.pop())
 
-    def _forget(self, connection: GatewayConnection) -> None:
+    def _close_connection(self, connection: GatewayConnection) -> None:
         self._all.discard(connection)
         with suppress(OSError):
             connection.close()

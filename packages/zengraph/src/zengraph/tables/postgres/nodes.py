@@ -193,7 +193,7 @@ class NodeRows(CellTable):
     def merge_parts(self, rows: Sequence[bytes]) -> None:
         """Merge the parts of these rows, except rows that another writer changes meanwhile."""
         if rows:
-            self._try(rows, lambda _, cells, __: cells, {})
+            self._try_change(rows, lambda _, cells, __: cells, {})
 
     def delete(self, row: bytes, columns: Sequence[bytes] | None = None, *, at_ms: int) -> None:
         self.delete_many([(row, columns, at_ms)])
@@ -300,12 +300,12 @@ class NodeRows(CellTable):
         """
         left = rows
         for _ in range(ATTEMPTS):
-            left = self._try(left, change, needed, repeatable=repeatable)
+            left = self._try_change(left, change, needed, repeatable=repeatable)
             if not left:
                 return
         raise StoreUnavailable(self._pool.where, f"other writers kept changing {len(left)} rows")
 
-    def _try(
+    def _try_change(
         self, rows: Sequence[bytes], change: Callable[[bytes, Row, int], Row],
         needed: Mapping[bytes, Sequence[bytes]], *, repeatable: bool = True,
     ) -> list[bytes]:  # fmt: skip

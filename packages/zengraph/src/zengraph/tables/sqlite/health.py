@@ -121,10 +121,10 @@ def _initial_state(folder: Path) -> bytes:
 
 def first_files(folder: Path) -> int:
     """Return the number of files that the folder was created with, not counting replacements."""
-    return len(set(_numbers(folder)))
+    return len(set(_file_numbers(folder)))
 
 
-def _numbers(folder: Path) -> list[int]:
+def _file_numbers(folder: Path) -> list[int]:
     return [int(match[1], 16) for p in folder.glob("*.db") if (match := _NAME.fullmatch(p.name))]
 
 
@@ -137,7 +137,7 @@ def files_in_use(folder: Path) -> list[Path]:
     """
     if not folder.is_dir():
         return []
-    health = Health(folder, count := max(_numbers(folder), default=-1) + 1)
+    health = Health(folder, count := max(_file_numbers(folder), default=-1) + 1)
     return [health.path(number) for number in range(count)]
 
 

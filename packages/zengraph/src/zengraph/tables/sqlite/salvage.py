@@ -36,9 +36,9 @@ from zengraph.tables.sqlite.packed_layout import Packed
 
 log = logging.getLogger(__name__)
 
-PROBES = 20_000
+MAX_RANGES = 20_000
 """Maximum number of ranges to try per table. That takes a few seconds at most."""
-BARREN = 10
+MAX_EMPTY_BISECTIONS = 10
 """A range is skipped after this many consecutive bisections without a row."""
 _ROWS = 1000
 _WAIT_S = 30.0
@@ -106,7 +106,7 @@ def _salvage_file(shards: StoreFiles, number: int) -> None:
     try:
         _remove(copy)
         _remove(new)
-        with _writers_gone(old):
+        with _exclude_writers(old):
             # Copy the log first. If a checkpoint runs meanwhile, its frames are in both copies.
             for suffix in ("-wal", ""):
                 with suppress(FileNotFoundError):
@@ -124,7 +124,7 @@ def _salvage_file(shards: StoreFiles, number: int) -> None:
     log.warning("%s is replaced by %s: %d cells and nodes saved, %d gaps", old, new, saved, gaps)
 
 
-class _writers_gone:  # noqa: N801 - used as a function
+class _exclude_writers:  # noqa: N801 - used as a function
     """Hold the write lock of a damaged file, so that the copy includes earlier writes."""
 
     def __init__(self, path: Path) -> None:
@@ -179,11 +179,11 @@ def _open_copy(copy: Path, form: int) -> sqlite3.Connection:
             pass
         db.close()
         if not attempt:
-            _give_first_page(copy, form)
+            _replace_first_page(copy, form)
     return sqlite3.connect(":memory:")  # the copy is unreadable: use an empty database instead
 
 
-def _give_first_page(copy: Path, form: int) -> None:
+def _replace_first_page(copy: Path, form: int) -> None:
     """Overwrite the copy's first page with that of an empty file, with the copy's page count."""
     empty = copy.with_name(f"{copy.name}.empty")
     size = _page_bytes(copy)
@@ -267,7 +267,7 @@ class _Walk:
             probes += 1
             if low > high:
                 continue
-            if probes > PROBES or barren > BARREN:
+            if probes > MAX_RANGES or barren > MAX_EMPTY_BISECTIONS:
                 self._lost.append((low, high))
                 continue
             up = yield from self._read(low, high, "")
