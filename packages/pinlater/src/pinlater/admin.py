@@ -81,7 +81,6 @@ class Admin:
         return cls(cluster, before_delete)
 
     def _call_shards(self, operation: Callable[[Shard], T]) -> tuple[dict[str, T], tuple[str, ...]]:
-        """Return the results by shard name, and the names of the shards that did not answer."""
         results: dict[str, T] = {}
         missing: list[str] = []
         last_error: BrokerUnavailable | None = None
@@ -339,7 +338,6 @@ class Admin:
         return total
 
     def messages(self, queues: Sequence[str]) -> list[dict[str, str | int]]:
-        """Return the queues as Flower lists them."""
         result: list[dict[str, str | int]] = []
         for queue in queues:
             sizes = self.status(queue).sizes

@@ -47,7 +47,6 @@ class Breaker:
         return now_s >= self.probe_at_s
 
     def record_answer(self, took_s: float, now_s: float) -> None:
-        """Record a successful call."""
         if took_s > self.slow_s:
             self.record_failure(now_s, at_once=True)
             return

@@ -200,7 +200,6 @@ class ClaimMaintenance:
     _stopped: threading.Event = field(init=False, default_factory=threading.Event)
 
     def start(self) -> None:
-        """Start the thread unless it was started before."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="pinlater-claims", daemon=True)
             self._thread.start()

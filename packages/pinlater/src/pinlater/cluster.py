@@ -119,7 +119,6 @@ class Cluster:
 
     @contextmanager
     def _log_changes(self, shard: Shard, reason: str) -> Iterator[Breaker]:
-        """Log a warning if the block takes the shard out of rotation or brings it back."""
         breaker = self.breakers[shard.name]
         out_since_s = breaker.out_since_s
         yield breaker

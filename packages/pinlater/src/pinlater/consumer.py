@@ -142,7 +142,6 @@ class JobConsumer:
         )
 
     def _free_room(self, queue: str, room: int) -> int:
-        """Return how many more jobs of a queue this process may take, at most `room`."""
         count_held = partial(self.claims.count_held, queue)
         limit = gates.get_limit(queue, count_held)
         return room if limit is None else min(room, limit - count_held())
@@ -188,7 +187,6 @@ class JobConsumer:
         return len(result.claims)
 
     def _check_interval_s(self, shard_queue: _ShardQueue, allowance: gates.Allowance) -> float:
-        """Return the longest time between two checks."""
         if shard_queue.is_nearly_full:
             return gates.URGENT_CHECK_EVERY_S
         if allowance.is_open and not shard_queue.is_not_polled:
@@ -226,7 +224,6 @@ class JobConsumer:
         return [shard_queue.queue for shard_queue in shard_queues if not shard_queue.is_not_polled]
 
     def on_readable(self, poller: ShardPoller, *, room: int) -> None:
-        """Handle a poller whose socket is readable."""
         try:
             queues = poller.read()
         except OSError as error:

@@ -223,7 +223,6 @@ def _short_repr(value: Any) -> str:
 
 
 def _mark_redelivered(message: dict[str, Any], attempt: int) -> dict[str, Any]:
-    """Return the message, marked as redelivered if it was delivered before."""
     headers, properties = message["headers"], message["properties"]
     if attempt > 1:
         headers["redelivered"] = True
@@ -266,7 +265,6 @@ class Collection:
     """
 
     def header(self) -> dict[str, Any]:
-        """Return the value of the header `collect`."""
         return asdict(self)
 
 

@@ -175,7 +175,6 @@ class FlowerPage(BaseHandler):
         return str(self.get_query_argument(name, default))
 
     def show(self, template: str, data: Any, problem: str, **more: Any) -> None:
-        """Send the page, or its data as JSON."""
         if self.as_json:
             self.set_header("Content-Type", "application/json; charset=UTF-8")
             self.write(orjson.dumps({"error": problem} if problem else data))
@@ -198,7 +197,6 @@ class FlowerPage(BaseHandler):
         return ""
 
     def check_may_change(self) -> None:
-        """Raise a 403 unless changes are allowed."""
         if problem := self.actions_off():
             raise web.HTTPError(403, problem)
 
@@ -228,7 +226,6 @@ class QueuePage(FlowerPage):
     _admin_of: GetAdmin
 
     def initialize(self, admin_of: GetAdmin, *, as_json: bool = False) -> None:
-        """See tornado, which calls this with the route's arguments."""
         self._admin_of = admin_of
         self.as_json = as_json
 
@@ -256,7 +253,6 @@ class QueuesPage(QueuePage):
         notes: Callable[[], Sequence[str]] = tuple,
         as_json: bool = False,
     ) -> None:
-        """See tornado, which calls this with the route's arguments."""
         super().initialize(admin_of, as_json=as_json)
         self._notes = notes
 

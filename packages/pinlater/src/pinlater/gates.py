@@ -157,7 +157,6 @@ class Allowances:
         return remaining, expires_at_s
 
     def count_claimed(self, queue: str, jobs: int) -> None:
-        """Subtract claimed jobs from the allowance."""
         if queue in self._unexpired:
             expires_at_s, remaining = self._unexpired[queue]
             self._unexpired[queue] = (

@@ -36,7 +36,6 @@ class ReapGuard:
         self.seen_server_ms, self.seen_at_ms = server_ms, at_ms
 
     def record_loss(self) -> None:
-        """Record that the server does not answer."""
         self.seen_server_ms, self.was_lost = None, True
 
     @property
@@ -54,7 +53,6 @@ class ReapGuard:
         return int(self.seen_server_ms + (at_ms - self.seen_at_ms)) + CLOCK_SLACK_MS
 
     def observe_clock(self, server_ms: int, at_ms: float) -> None:
-        """Record the server's time."""
         if self.seen_server_ms is not None:
             expected_ms = self.seen_server_ms + (at_ms - self.seen_at_ms)
             if server_ms > expected_ms + CLOCK_SLACK_MS:

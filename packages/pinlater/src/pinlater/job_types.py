@@ -72,7 +72,6 @@ class JobType:
     """Name of the queue's cluster in the section `clusters`; if empty, the app's broker."""
 
     def policy(self) -> dict[str, float]:
-        """Return the queue settings of its retry policy."""
         settings = {
             "max_attempts": self.max_attempts,
             "linear_attempts": self.linear_attempts,

@@ -82,7 +82,6 @@ class RedisShard:
         self._run_all("collect", queue, calls)
 
     def _run_all(self, verb: str, queue: str, calls: Sequence[Sequence[object]]) -> list[Any]:
-        """Run several calls of a script in one round trip."""
         if len(calls) == 1:
             return [self._run(verb, queue, *calls[0])]
         script, keys = _script(verb), self.keys(queue)
@@ -229,7 +228,6 @@ class RedisShard:
     def _job_infos(
         self, queue: str, state: models.JobState, rows: Sequence[tuple[bytes, float]]
     ) -> list[models.JobInfo]:
-        """Return the jobs for pairs of id and score."""
         if not rows:
             return []
         keys = self.keys(queue)

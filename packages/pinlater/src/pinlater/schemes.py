@@ -33,7 +33,6 @@ class _KombuImportHook(MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """See `importlib`; returns None for every other module."""
         del path, target
         if name != TRANSPORTS_MODULE:
             return None

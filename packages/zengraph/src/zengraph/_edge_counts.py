@@ -42,7 +42,6 @@ class EdgeCounts:
         return excess
 
     def change(self, pairs: Iterable[EdgeKey], delta: int) -> None:
-        """Change the counts at both nodes of each edge."""
         changes: Counter[tuple[bytes, bytes]] = Counter()
         for pair in pairs:
             if pair.edge_type in self._counted:

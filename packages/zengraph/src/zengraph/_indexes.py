@@ -93,17 +93,14 @@ class Schema:
     """The names of commands and settings in error messages."""
 
     def column_of(self, name: str) -> bytes:
-        """Return the column that stores a property."""
         return self.columns.get(name) or b"m:" + name.encode()
 
     @property
     def with_index(self) -> tuple[str, ...]:
-        """The properties with an index."""
         return tuple(dict.fromkeys((*self.unique, *self.indexed, *self.sorted)))
 
     @property
     def searchable(self) -> tuple[str, ...]:
-        """The properties that `lookup` accepts."""
         return (*self.unique, *self.indexed)
 
 

@@ -34,7 +34,6 @@ class Lease(NamedTuple):
 
     @classmethod
     def until(cls, until_ms: int, holder: bytes) -> Self:
-        """Return a lease for this holder that expires at that time."""
         return cls(until_ms.to_bytes(_EXPIRY_BYTES) + holder)
 
     @property
@@ -43,7 +42,6 @@ class Lease(NamedTuple):
         return self.cell[_EXPIRY_BYTES:]
 
     def is_live(self, now_ms: int) -> bool:
-        """Return True until it expires."""
         return int.from_bytes(self.cell[:_EXPIRY_BYTES]) > now_ms
 
 

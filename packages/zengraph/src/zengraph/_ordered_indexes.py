@@ -39,7 +39,6 @@ class OrderIndex:
         self._table = tables["h"]
 
     def has(self, node_id: bytes, order: bytes) -> bool:
-        """Return True if a node has an entry under that key."""
         return bool(self._table.get(ordering_key(node_id, order)))
 
     def delete(self, node_id: bytes, order: bytes, *, at_ms: int) -> None:
@@ -49,7 +48,6 @@ class OrderIndex:
         self._table.delete(position, at_ms=at_ms)
 
     def walk(self) -> Generator[tuple[bytes, Row], None, None]:
-        """Yield (position, stored values) of every entry."""
         return self._table.scan(b"", None)
 
     def rows(
@@ -182,7 +180,6 @@ class NumberIndex(Bucketed):
     name = "d"
 
     def has(self, node_id: bytes, number: int) -> bool:
-        """Return True if the node has an entry with that number."""
         return bool(self._table.get(number_key(node_id, number)))
 
     def until(self, bucket: int, end: int) -> Generator[NumberEntry, None, None]:

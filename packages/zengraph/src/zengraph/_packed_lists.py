@@ -56,7 +56,6 @@ class PackedEdge(NamedTuple):
 
     @property
     def data(self) -> bytes:
-        """The stored form."""
         parts = (part for name, value in self.properties.items() for part in (name.encode(), value))
         at = self.at_ms.to_bytes(_TIME_BYTES)
         return _KEY_LENGTH.pack(len(self.key)) + self.key + at + pack_parts(parts)
@@ -109,17 +108,14 @@ class Take(NamedTuple):
 
     @property
     def packed(self) -> bytes:
-        """The stored form within a list."""
         return self.request + self.at_ms.to_bytes(_TIME_BYTES) + pack_parts(self.data)
 
     @property
     def receipt(self) -> bytes:
-        """The cell of the take's receipt."""
         return _VERSION + self.packed
 
     @classmethod
     def read(cls, packed: bytes) -> Self:
-        """Decode `packed`."""
         at_ms, data = packed[ID_BYTES : ID_BYTES + _TIME_BYTES], packed[ID_BYTES + _TIME_BYTES :]
         return cls(packed[:ID_BYTES], int.from_bytes(at_ms), unpack_parts(data))
 

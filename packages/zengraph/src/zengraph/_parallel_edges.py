@@ -41,7 +41,6 @@ class Edge(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """The size of its properties."""
         return sum(map(len, self.properties.values()))
 
 

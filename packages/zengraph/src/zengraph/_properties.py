@@ -43,7 +43,6 @@ class NodeStore:
         return self._table.values_many(node_ids, names)
 
     def sizes_many(self, node_ids: Sequence[bytes]) -> dict[bytes, RowSizes]:
-        """Return the size and time of each property of the existing nodes."""
         return self._table.sizes_many(node_ids)
 
     def get_prefix(
@@ -80,7 +79,6 @@ class NodeStore:
         return self._table.scan(start, stop, columns=names, limit=limit)
 
     def walk(self) -> Generator[tuple[bytes, Row], None, None]:
-        """Yield every node. Close the generator if you stop early."""
         return self.scan()
 
     def leases(self, name: bytes, lease_ms: int, clock: Clock) -> CellLeases:

@@ -78,7 +78,6 @@ class EdgeKey(NamedTuple):
         return edge_prefix(self.source, PAIR_KIND, self.edge_type) + self.target
 
     def list_keys(self, place: Place) -> tuple[bytes, bytes]:
-        """Return the keys of its two list rows."""
         return (
             place.key(self.target, IN, self.edge_type, self.source),
             place.key(self.source, OUT, self.edge_type, self.target),

@@ -91,7 +91,6 @@ class SimpleEdges:
             self._put(wanted)
 
     def check(self, edges: Iterable[NewEdge]) -> None:
-        """Raise InvalidArgument for an edge that cannot be stored."""
         for edge in edges:
             check_edge(edge, self._ordered, self._remedies.ordered)
 

@@ -100,7 +100,6 @@ class TakeState(NamedTuple):
 
     @property
     def cell(self) -> bytes:
-        """The state in its stored form."""
         return _VERSION + self.number.to_bytes(8) + self.nonce + self.request + self.parts
 
     @property

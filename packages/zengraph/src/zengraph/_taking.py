@@ -176,7 +176,6 @@ class Takes:
         )
 
     def _must_finish_first(self, state: TakeState, edge_type: int, request: bytes) -> bool:
-        """Return True if a take must be finished before anything else is read."""
         # Counts must change exactly once per take, so the check-and-put of its state decides who
         # changes them.
         return edge_type in self._counts or (state.has_request and state.request == request)
@@ -244,7 +243,6 @@ def check_count(count: int) -> int:
 
 
 def _read_edge_type(key: bytes) -> int:
-    """Return the edge type of a state."""
     return int.from_bytes(key[17:19])
 
 
@@ -260,7 +258,6 @@ class _TakeTraces:
 
     @property
     def rows(self) -> list[bytes]:
-        """The keys of these rows."""
         return [*self._receipts, *self._scores]
 
     def are_finished(self, rows: Mapping[bytes, Row]) -> bool:

@@ -225,7 +225,6 @@ class PostgresLinks:
         return link
 
     def open_unchecked(self) -> PostgresLink:
-        """Return a new connection without calling `check`."""
         return PostgresLink(self.dsn, self._timeout_s)
 
     def run_all(self, statements: Sequence[SqlCall]) -> list[list[Row]]:

@@ -46,7 +46,6 @@ class QueueKeys(NamedTuple):
         return self[-len(PRIORITIES) :]
 
     def for_state(self, state: JobState) -> tuple[str, ...]:
-        """Return the keys of the sorted sets of jobs in a state."""
         match state:
             case JobState.PENDING:
                 return self.priorities

@@ -91,7 +91,6 @@ class MemoryQueue:
         return [j for j in jobs if j.job_id in ids] if ids else jobs[: min(limit, MAX_BATCH)]
 
     def find_by_unique_key(self, unique_key: str) -> StoredJob | None:
-        """Return the waiting or running job with this unique key."""
         unfinished = (
             j for j in self.jobs.values() if j.state in (JobState.PENDING, JobState.RUNNING)
         )
@@ -117,7 +116,6 @@ class MemoryQueue:
         self.stats["enqueued"] += 1
 
     def fill_bucket(self, rate: float, share: float, now_ms: int) -> float:
-        """Refill the bucket, and return how many tokens it has."""
         burst = max(1.0, self.settings["burst"] * share if "burst" in self.settings else rate / 4)
         previous = burst if self.tokens is None else self.tokens
         elapsed_ms = max(0, now_ms - self.filled_at_ms)
@@ -125,7 +123,6 @@ class MemoryQueue:
         return self.tokens
 
     def finish(self, job: StoredJob, state: JobState, problem: str, now_ms: int) -> None:
-        """End a job as SUCCEEDED or FAILED."""
         job.state, job.at_ms, job.problem = state, now_ms, problem
         self.stats[state.lower()] += 1
 

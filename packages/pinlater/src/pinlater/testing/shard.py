@@ -34,7 +34,6 @@ class ShardContract(CollectingContract):
 
     @pytest.fixture
     def shard(self, world: ShardWorld) -> Shard:
-        """Return the shard of the world."""
         return world.shard
 
     def test_jobs_come_in_the_order_they_were_put(self, shard: Shard) -> None:

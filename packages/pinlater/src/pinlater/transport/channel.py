@@ -295,7 +295,6 @@ class Channel(QueueChannel):
 
     @property
     def next_work_s(self) -> float:
-        """Return when `work` must be called again at the latest."""
         if not self._consumer or not self._consumer.queues or not self.qos.can_consume():
             return float("inf")
         next_check_s = self._consumer.next_check_s

@@ -52,7 +52,6 @@ class Transport(kombu_redis.Transport):
 
     @property
     def shard_urls(self) -> tuple[str, ...]:
-        """Return the URLs of the servers that store the jobs."""
         return brokers.shard_urls(self._full_url)
 
     @property
@@ -73,7 +72,6 @@ class Transport(kombu_redis.Transport):
         return control
 
     def _url(self) -> str:
-        """Return the broker URL built from the connection's parts."""
         client = self.client
         scheme = "pinlaters" if client.transport_cls == "pinlaters" else "pinlater"
         password = client.password() if callable(client.password) else client.password

@@ -108,7 +108,6 @@ class Poller(kombu_redis.MultiChannelPoller):
                 self._unwatch(fd)
 
     def on_wake_socket(self, fd: int) -> None:
-        """Handle the readable socket of a job poller."""
         wake_socket = self._wake_sockets.get(fd)
         if wake_socket is not None and wake_socket.poller.waiting_since_s is not None:
             channel = wake_socket.channel
@@ -117,7 +116,6 @@ class Poller(kombu_redis.MultiChannelPoller):
             )
 
     def _set_timer(self) -> None:
-        """Set a timer for the next iteration."""
         now_s = _clock.monotonic_s()
         at_s = min((c.next_work_s for c in self._channels), default=float("inf"))
         if self._timer is not None and not now_s < self._timer_at_s <= at_s:

@@ -32,12 +32,10 @@ class JobBatch(kombu_redis.PublishBatch):
         self._count = 0
 
     def collect(self, queue: str, frame: JobFrame, items: list[JobItem]) -> None:
-        """Add items that share jobs; see `Shard.collect`."""
         self._collected.append((queue, frame, items, _clock.monotonic_s()))
         self._count += len(items)
 
     def put(self, queue: str, job: NewJob) -> None:
-        """Add a job to the batch."""
         self._jobs[queue].append((job, _clock.monotonic_s()))
         self._count += 1
 

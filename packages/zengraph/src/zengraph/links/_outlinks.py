@@ -76,7 +76,6 @@ class PackedLinks:
 
     @classmethod
     def of_lines(cls, lines: bytes) -> PackedLinks:
-        """Pack joined lines, which may be empty."""
         return cls(compress_links(lines)) if lines else cls(b"")
 
     @property
@@ -105,7 +104,6 @@ class Outlinks:
         return decompress_links(self.compressed) if self.compressed else b""
 
     def after(self, change: bytes, at_ms: int, compressed: bytes) -> Outlinks:
-        """Return the cell that replaces this one."""
         return Outlinks(at_ms, (*self.changes, change), compressed)
 
     def since(self, oldest_ms: int) -> Outlinks:

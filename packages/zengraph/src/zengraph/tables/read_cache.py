@@ -176,7 +176,6 @@ class CachedTables:
         return self._nodes if name == NODES else self._tables[name]
 
     def write(self, puts: Sequence[Put]) -> None:
-        """See `Tables.write`."""
         try:
             self._tables.write(puts)
         finally:

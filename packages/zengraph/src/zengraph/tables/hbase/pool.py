@@ -258,7 +258,7 @@ class HBasePool:
             with self._changed:
                 self._opening -= 1
                 if isinstance(error, _TRANSPORT_ERRORS):
-                    self._failed(gateway)
+                    self._record_failure(gateway)
                 self._changed.notify()
             raise
         with self._changed:
@@ -278,10 +278,10 @@ class HBasePool:
         with self._changed:
             self._close_connection(connection)
             if failed:
-                self._failed(gateway)
+                self._record_failure(gateway)
             self._changed.notify()
 
-    def _failed(self, gateway: Gateway) -> None:
+    def _record_failure(self, gateway: Gateway) -> None:
         gateway.breaker.record_failure(self._now_s())
         self._drop_idle(gateway)
 

@@ -300,7 +300,6 @@ class HBaseTable(CellTable):
         return call_many(client, "checkAndPut", calls)
 
     def _send(self, groups: Iterable[Group]) -> None:
-        """Send each group in calls of bounded size."""
         calls: list[dict[str, Any]] = []
         calls_bytes = 0
         for at_ms, rows in groups:
@@ -378,7 +377,6 @@ def _call_after_others(
 
 
 def _quote(text: bytes) -> bytes:
-    """Quote a string for a filter."""
     return text.replace(b"'", b"''")
 
 

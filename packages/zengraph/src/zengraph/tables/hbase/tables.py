@@ -187,7 +187,6 @@ class HBaseTables(Tables):
         return table.get(_IDENTITY, [_VALUE])[_VALUE].value.decode()
 
     def check(self) -> list[str]:
-        """Return problems with the tables, one line each with the remedy; empty if none."""
         prefix, result = self._prefix, []
         missing = self._find_missing(self._pool)
         for name in TABLES:

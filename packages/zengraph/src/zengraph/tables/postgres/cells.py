@@ -165,7 +165,6 @@ class CellRows(CellTable):
             self._pool.run(calls)
 
     def deletions(self, items: Sequence[Deletion]) -> list[Call]:
-        """Return the calls for these deletions."""
         whole: dict[bytes, int] = {}
         cells: dict[tuple[bytes, bytes], int] = {}
         for row, columns, at_ms in items:

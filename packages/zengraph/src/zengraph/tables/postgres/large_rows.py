@@ -88,7 +88,6 @@ class LargeNodeRows:
         return self._retry(row, act, pack({}))
 
     def sizes(self, row: bytes) -> RowSizes:
-        """See `CellTable.sizes_many`."""
         return self._retry(row, lambda s: measure_cells(locate_cells(s.read, s.size)), {})
 
     def change(

@@ -309,7 +309,6 @@ class NodeRows(CellTable):
         self, rows: Sequence[bytes], change: Callable[[bytes, Row, int], Row],
         needed: Mapping[bytes, Sequence[bytes]], *, repeatable: bool = True,
     ) -> list[bytes]:  # fmt: skip
-        """Make one attempt of `_change`; returns the rows that other writers changed first."""
         left: list[bytes] = []
         for some in in_batches(sorted(rows), lambda _: 0):
             written: list[Call] = []

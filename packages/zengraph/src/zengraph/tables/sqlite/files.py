@@ -299,7 +299,6 @@ class StoreFiles:
             return open_file(path, self.form, self._busy_s), opening
 
     def _lock_exclusively(self) -> AbstractContextManager[None]:
-        """Let only one thread of one process create files in the folder at a time."""
         return lock_file(self.folder / _MARKER, wait_s=self._lock_s)
 
     def _opening_number(self, number: int) -> int:

@@ -54,7 +54,6 @@ class Health:
         )
 
     def damaged(self) -> list[int]:
-        """Return the numbers of the files that are set aside."""
         return [number for number in range(self._count) if self._state[number] & 1]
 
     def set_aside(self, number: int, generation: int, reason: str) -> None:
@@ -110,7 +109,6 @@ def has_state(folder: Path) -> bool:
 
 
 def _initial_state(folder: Path) -> bytes:
-    """Return the generations, read from the file names."""
     state = bytearray(_STATE_BYTES)
     for name in (path.name for path in folder.glob("*.db")):
         if match := _NAME.fullmatch(name):

@@ -52,7 +52,6 @@ class LargePackedRows:
             return read_packed(cells, columns, read)
 
     def sizes(self, db: sqlite3.Connection, row: bytes) -> RowSizes:
-        """See `CellTable.sizes_many`."""
         with self._open_row(db, row) as (blob, size):
             return {} if blob is None else measure_cells(locate_cells(_reader(blob), size))
 

@@ -148,7 +148,6 @@ def _remove(path: Path) -> None:
 
 
 def _copy_rows(copy: Path, target: sqlite3.Connection, form: int) -> tuple[int, int, int]:
-    """Return (rows saved, rows that could not be decoded, gaps)."""
     source = _open_copy(copy, form)
     saved = unreadable = gaps = 0
     with closing(source):
@@ -250,7 +249,6 @@ class _Walk:
 
     @property
     def gaps(self) -> int:
-        """Return the number of key ranges that could not be read."""
         count, end = 0, None
         for low, high in sorted(self._lost):
             count += end is None or low > end + 1
