@@ -36,9 +36,9 @@ def test_shapes_with_a_unique_column_are_not_parsed_again():
     wanted = (b"m:a", b"s:url", b"s:none")
     for shape in shapes[:2]:
         read_numbers(shape, wanted)
-    parsed = _shapes._parsed.cache_info().misses
+    parsed = _shapes._parse.cache_info().misses
 
     assert {read_numbers(shape, wanted) for shape in shapes} == {(0, 2, None)}
-    assert _shapes._parsed.cache_info().misses == parsed
+    assert _shapes._parse.cache_info().misses == parsed
     assert read_numbers(shapes[7], (*wanted, b"s:rec:7")) == (0, 2, None, 1)
     assert parse_numbers(shapes[7])[b"s:rec:7"] == 1
