@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zengraph.tables.hbase.pages import MAX_PAGE_BYTES, MAX_PAGE_ROWS, next_page_rows
-from zengraph.tables.hbase.pool import FIRST_EJECTION_S, MAX_EJECTION_S, Gateway
+from zengraph.tables.hbase.pool import FIRST_WAIT_S, MAX_WAIT_S, Gateway
 from zengraph.tables.hbase.table import _key_before
 
 
@@ -46,7 +46,7 @@ def test_gateway_is_ejected_for_longer_each_time_and_restored_immediately():
         breaker.record_failure(100.0)
         waits.append(breaker.probe_at_s - 100.0)
 
-    assert waits[:3] == [FIRST_EJECTION_S, 2 * FIRST_EJECTION_S, 4 * FIRST_EJECTION_S]
-    assert waits[-1] == MAX_EJECTION_S
+    assert waits[:3] == [FIRST_WAIT_S, 2 * FIRST_WAIT_S, 4 * FIRST_WAIT_S]
+    assert waits[-1] == MAX_WAIT_S
     breaker.record_answer()
     assert breaker.may_call(101.0)

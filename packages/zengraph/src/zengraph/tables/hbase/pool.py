@@ -46,7 +46,7 @@ MAX_WAIT_S = 30.0
 _HBASE_ERRORS = (thrift_api.IOError, thrift_api.IllegalArgument, thrift_api.AlreadyExists)
 # TException is the base of Thrift's own errors, except for one in the compiled protocol. Bytes that
 # are not Thrift make that protocol allocate a negative size (SystemError) or an enormous one.
-_TRANSPORT_ERRORS = (
+TRANSPORT_ERRORS = (
     TException,
     ProtocolError,
     OSError,
@@ -84,7 +84,7 @@ def translate_errors(where: str, words: Remedies = DEFAULT) -> Iterator[None]:
         remedy = next((remedy for name, remedy in _REMEDIES.items() if name in text), None)
         remedy = remedy and remedy.format(words=words)
         raise StoreUnavailable(where, f"{remedy} ({text})" if remedy else text) from error
-    except _TRANSPORT_ERRORS as error:
+    except TRANSPORT_ERRORS as error:
         raise StoreUnavailable(where, _first_line(error)) from error
 
 
@@ -158,7 +158,7 @@ class HBasePool:
                 return self._run_once(use, fresh=False)
             except _HBASE_ERRORS:
                 raise
-            except _TRANSPORT_ERRORS:
+            except TRANSPORT_ERRORS:
                 if not repeatable:
                     raise
             return self._run_once(use, fresh=True)
@@ -176,7 +176,7 @@ class HBasePool:
         except BaseException as error:
             # Even after KeyboardInterrupt or a soft time limit the response may still arrive, so
             # the connection cannot be used again.
-            failed = isinstance(error, _TRANSPORT_ERRORS) and not isinstance(error, _HBASE_ERRORS)
+            failed = isinstance(error, TRANSPORT_ERRORS) and not isinstance(error, _HBASE_ERRORS)
             self._discard(gateway, connection, failed=failed)
             raise
         self._give_back(gateway, connection)
@@ -193,7 +193,7 @@ class HBasePool:
                 return gateway, connection
             try:
                 return gateway, self._open(gateway)
-            except _TRANSPORT_ERRORS:
+            except TRANSPORT_ERRORS:
                 tried.add(gateway.address)
                 if len(tried) == len(self._gateways):
                     raise
@@ -257,7 +257,7 @@ class HBasePool:
         except BaseException as error:
             with self._changed:
                 self._opening -= 1
-                if isinstance(error, _TRANSPORT_ERRORS):
+                if isinstance(error, TRANSPORT_ERRORS):
                     self._record_failure(gateway)
                 self._changed.notify()
             raise
