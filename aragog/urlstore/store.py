@@ -383,7 +383,7 @@ def link_graph(
         clock,
         listed=_external_only if settings.inlinks == "external" else settings.inlinks,
         limits=lists,
-        at_once=settings.compactions,
+        max_compactions=settings.compactions,
     )
 
 
