@@ -166,7 +166,7 @@ def waiting_urls(server, options):
 def lateness(dsn, pool, options):
     shard = shard_of(dsn)
     lead_ms, count = 3000, options.rate * options.span
-    [now_ms, _] = shard.age_ms()
+    [now_ms, _] = shard.time_and_uptime_ms()
     started_s = time.monotonic()
     for start in range(0, count, ENQUEUE_BATCH):
         elapsed_ms = round((time.monotonic() - started_s) * 1000)

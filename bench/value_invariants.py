@@ -170,7 +170,7 @@ def _repeated_values(pin: RichPin, tree: LexborHTMLParser) -> Iterator[tuple[str
             _single(values),
             _single(texts),
         ]
-        amounts = (money.amount_of(raw, "XXX") for raw in sources if raw is not None)
+        amounts = (money.find_amount(raw, "XXX") for raw in sources if raw is not None)
         yield "product.price", price, [amount for amount in amounts if amount is not None]
     if isinstance(pin.published_at, date):
         values, texts = _microdata(tree, "datePublished", _ARTICLES)

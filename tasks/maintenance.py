@@ -27,7 +27,7 @@ def compactions(threads: int) -> int:
 
 def _threads() -> int:
     """Return how many threads this worker has for the queue. They may be fewer than configured."""
-    return gates.limit_of(Queue.UPKEEP) or process_settings().workers.upkeep
+    return gates.get_limit(Queue.UPKEEP) or process_settings().workers.upkeep
 
 
 @periodic(COMPACT_LINKS, lambda: compactions(_threads()))

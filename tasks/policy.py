@@ -81,7 +81,7 @@ def limited(name: str, queue: str) -> Callable[[Any], Any]:
     With pinlater, the other jobs stay on the server. With other brokers, the worker has already
     received them, so it sends them again with a delay, which keeps threads free for other work.
     """
-    return stage(name, TaskLimit(lambda: gates.limit_of(queue) or sys.maxsize), resend=True)
+    return stage(name, TaskLimit(lambda: gates.get_limit(queue) or sys.maxsize), resend=True)
 
 
 def stage(

@@ -75,7 +75,7 @@ BOUNDS = [
     ),
     f"| images | {images.MAX_IMAGES}; in the page itself the first {images.MAX_EXAMINED} are",
     f"| bytes searched for the host's name | {site_names._MAX_SEARCHED_BYTES:,} at the start",
-    f"| elements whose class contains `price` | {price._MAX_SEEN} after the h1 |",
+    f"| elements whose class contains `price` | {price._MAX_EXAMINED} after the h1 |",
     (
         f"| conflicts, dropped, problems | {provenance.MAX_CONFLICTS} per field,"
         f" {provenance.MAX_DROPPED}, {MAX_PROBLEMS} |"

@@ -43,8 +43,8 @@ Refresh = Callable[[str], str]
 class DashboardPage(FlowerPage):
     """Base class for pages that need more than the queues."""
 
-    refusals = BAD_INPUT
-    failures = ALL
+    request_errors = BAD_INPUT
+    server_errors = ALL
     components: Components
 
     def initialize(self, components: Components, *, as_json: bool = False) -> None:
@@ -174,7 +174,7 @@ class DomainsPage(DashboardPage):
         qps = _rate(rate) if action == "rate" else None
         action = "rate" if action == "reset" else action
         return change_domain(
-            self.components, domain, action, who=self.who(), reason=reason, qps=qps
+            self.components, domain, action, who=self.user_name(), reason=reason, qps=qps
         )
 
 
@@ -259,7 +259,7 @@ class CrawlsPage(DashboardPage):
             case "resume":
                 control.resume(name)
             case "cancel":
-                who = to_one_line(self.who())
+                who = to_one_line(self.user_name())
                 control.cancel(name, f"{to_one_line(reason)} ({who})" if reason else f"by {who}")
             case _:
                 raise BadInput(f"{action!r}: must be pause, resume or cancel")

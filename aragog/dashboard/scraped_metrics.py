@@ -33,7 +33,7 @@ from aragog.errors import ALL
 from aragog.observability.instruments import INSTRUMENTS
 from aragog.observability.prometheus_export import buckets, family
 from aragog.runtime.clock import Clock
-from pinlater.admin import count_of
+from pinlater.admin import count_jobs
 from pinlater.models import EVENTS, LATENESS_BOUNDS_MS, JobState, QueueStatus
 
 SCRAPE_TIMEOUT_S = 1.0
@@ -277,7 +277,7 @@ def _queues(components: Components) -> Iterator[Metric]:
     for queue in components.admin.queues()[:MAX_QUEUES]:
         status = components.admin.status(queue)
         for state in JobState:
-            jobs.add_metric([queue, state.value.lower()], count_of(status.sizes, state))
+            jobs.add_metric([queue, state.value.lower()], count_jobs(status.sizes, state))
         due.add_metric([queue], status.sizes.due)
         age.add_metric([queue], status.sizes.oldest_due_ms / 1000)
         paused.add_metric([queue], status.paused)
@@ -298,7 +298,7 @@ def _shards(components: Components) -> Iterator[Metric]:
     """Yield the state of each shard as seen by this process. Sends no request."""
     shards = GaugeMetricFamily("aragog_shard_up", "1: in rotation.", labels=["shard"])
     for name, breaker in components.admin.cluster.breakers.items() if components.admin else ():
-        shards.add_metric([name], breaker.healthy)
+        shards.add_metric([name], breaker.is_healthy)
     yield shards
 
 

@@ -29,7 +29,7 @@ from aragog.urlstore.pack_files import PackFiles
 from aragog.urlstore.pack_index import pack_index
 from urlspelling import url_key
 from zengraph.records import ID_BYTES, Cell, newest_ms, put_number
-from zengraph.rekeying import ids_in, rekeyed
+from zengraph.rekeying import find_ids, rekey_row
 from zengraph.tables import OWN_ROWS, TABLES, TOGETHER, CellTable, Row, Tables
 
 BATCH_BYTES = 1 << 20
@@ -152,7 +152,7 @@ def _copy_table(
     """Yield (last key, number of rows) for each batch written."""
     with closing(source.scan(start, None)) as scanned:
         for rows in _batches(row for row in scanned if row[0] not in OWN_ROWS):
-            moved_rows = rows if new_ids is None else new_ids.rekeyed(name, rows)
+            moved_rows = rows if new_ids is None else new_ids.rekey_rows(name, rows)
             target.put_many(
                 [
                     (key, cells, at_ms)
@@ -204,12 +204,12 @@ class NewIds:
     def __init__(self, source: Tables) -> None:
         self._source = source
 
-    def rekeyed(self, table: str, rows: Rows) -> Rows:
+    def rekey_rows(self, table: str, rows: Rows) -> Rows:
         """Return the rows with new ids. Needs at most two multi-gets."""
-        ids = dict.fromkeys(node_id for key, row in rows for node_id in ids_in(table, key, row))
+        ids = dict.fromkeys(node_id for key, row in rows for node_id in find_ids(table, key, row))
         new_ids = self._ids_in_rows(table, rows)
         new_ids |= self._read_ids([node_id for node_id in ids if node_id not in new_ids])
-        moved_rows = [rekeyed(table, key, row, new_ids) for key, row in rows]
+        moved_rows = [rekey_row(table, key, row, new_ids) for key, row in rows]
         if table == "h":
             moved_rows = [
                 (moved_sender(key, text(row, SENDER), _NAMING), row) for key, row in moved_rows

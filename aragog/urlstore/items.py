@@ -197,7 +197,7 @@ class ItemIndex:
                         yield ItemEntry(name, row[_PAGE].value.decode()), row[_PAGE].at_ms
 
     def _walk(self, prefix: bytes, beyond: bytes) -> Generator[ItemEntry, None, None]:
-        with closing(self._registry.walk(prefix, beyond=beyond)) as rows:
+        with closing(self._registry.walk(prefix, start_after=beyond)) as rows:
             for name, row in rows:
                 yield ItemEntry(name, row[_PAGE].value.decode())
 

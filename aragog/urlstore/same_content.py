@@ -196,7 +196,7 @@ class SameContent:
             if after[:1] > prefix[:1] or not self.serves(prefix):
                 continue
             start = after if after.startswith(prefix) else b""
-            with closing(self._registry.walk(prefix, beyond=start)) as rows:
+            with closing(self._registry.walk(prefix, start_after=start)) as rows:
                 yield from (entry for entry in rows if entry[0][-_PART:] != bytes(_PART))
 
     def _similar_pages(

@@ -41,9 +41,10 @@ from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.watchers import WATCH
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.alias_merger import ALIAS, AliasMerger
+from aragog.urlstore.writing.batch_writer import PageBatchWriter
 from aragog.urlstore.writing.removal import Takedown
 from aragog.urlstore.writing.trust import Trust
-from aragog.urlstore.writing.writer import PageBatchWriter, PageWriter
+from aragog.urlstore.writing.writer import PageWriter
 from aragog.urlstore.zen_remedies import REMEDIES
 from urlspelling import normalize
 from urlspelling.domain import registered_domain
@@ -385,7 +386,7 @@ def link_graph(
         clock,
         listed=_external_only if settings.inlinks == "external" else settings.inlinks,
         limits=lists,
-        at_once=settings.compactions,
+        max_compactions=settings.compactions,
     )
 
 

@@ -99,7 +99,7 @@ def test_every_row_of_a_page_gets_its_new_id():
     ids, old = NewIds(its.tables), {url_key(url) for url in (A, B, MOVED, ALIAS, SENT, NEVER)}
 
     for name in set(TABLES) - {"j", "l", "f"}:
-        rows = ids.rekeyed(name, list(its.tables[name].scan(b"", None)))
+        rows = ids.rekey_rows(name, list(its.tables[name].scan(b"", None)))
         for key, row in rows:
             # The process that claimed a URL is named by its hash in every store.
             texts = [key, *(cell.value for column, cell in row.items() if column != CLAIM)]

@@ -89,7 +89,7 @@ class TakedownEntry:
 
 @dataclass(frozen=True, slots=True)
 class TakedownPage:
-    """A part of the list of takedowns. `cursor` continues it; it is None at the end."""
+    """A part of the takedowns. Pass `cursor` to get the next part; it is None at the end."""
 
     takedowns: tuple[TakedownEntry, ...]
     cursor: str | None = None

@@ -77,7 +77,7 @@ EdgeProperties = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class EdgePage:
-    """A part of a list of edges. `cursor` continues the list; it is None at the end."""
+    """A part of a list of edges. Pass `cursor` to get the next part; it is None at the end."""
 
     edges: tuple[GraphEdge, ...]
     cursor: str | None = None

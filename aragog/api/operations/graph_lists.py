@@ -148,7 +148,7 @@ def edges_by_prefix(caller: Caller, request: EdgesByPrefixRequest) -> EdgePage:
 
 @dataclass(frozen=True, slots=True)
 class PropertyPage:
-    """Some of a node's properties. `cursor` continues the list; it is None at the end."""
+    """Some of a node's properties. Pass `cursor` to get the next part; it is None at the end."""
 
     properties: Annotated[Mapping[str, bytes], Option("", by_format=True)]
     cursor: str | None = None

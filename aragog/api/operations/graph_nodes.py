@@ -38,7 +38,7 @@ LookupValue = Annotated[bytes, Option("The value.", max_bytes=MAX_VALUE_BYTES)]
 
 @dataclass(frozen=True, slots=True)
 class NodePage:
-    """A part of a list of nodes. `cursor` continues the list; it is None at the end."""
+    """A part of a list of nodes. Pass `cursor` to get the next part; it is None at the end."""
 
     nodes: tuple[str, ...]
     cursor: str | None = None
@@ -46,7 +46,7 @@ class NodePage:
 
 @dataclass(frozen=True, slots=True)
 class ScannedNodes:
-    """A part of all nodes. `cursor` continues the list; it is None at the end."""
+    """A part of all nodes. Pass `cursor` to get the next part; it is None at the end."""
 
     nodes: tuple[GraphNode, ...]
     cursor: str | None = None

@@ -59,7 +59,7 @@ class ItemRecord:
 
 @dataclass(frozen=True, slots=True)
 class ItemPage:
-    """A part of a list of items. `cursor` continues the list; it is None at the end."""
+    """A part of a list of items. Pass `cursor` to get the next part; it is None at the end."""
 
     items: tuple[ItemRecord, ...]
     cursor: str | None = None

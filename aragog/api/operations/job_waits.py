@@ -236,7 +236,7 @@ class _Listener:
             poller.drop()
         if not queues or not poller.must_send(now_s) or now_s < self._not_before_s:
             return
-        if shard is not cluster.first and not cluster.is_usable(shard):
+        if shard is not cluster.first_shard and not cluster.is_usable(shard):
             return
         try:
             self.poller.send(sorted(queues), now_s)

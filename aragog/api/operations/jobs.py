@@ -200,17 +200,17 @@ class Jobs:
         jobs: list[ClaimedJob] = []
         due_in_ms: list[int] = []
         last_error: BrokerUnavailable | None = None
-        shards = self.cluster.healthy()
+        shards = self.cluster.healthy_shards()
         for source, shard in product(sources, self._rng.sample(shards, len(shards))):
             if len(jobs) == limit:
                 break
             self._claims.watch(source.broker_name)
             request = ClaimRequest(
                 limit=limit - len(jobs), timeout_ms=claim_ms, worker=worker,
-                share=self.cluster.share,
+                share=self.cluster.rate_share,
             )  # fmt: skip
             try:
-                with self.cluster.watched(shard):
+                with self.cluster.track(shard):
                     claimed = shard.claim(source.broker_name, request)
             except BrokerUnavailable as error:
                 last_error = error
@@ -262,7 +262,7 @@ class Jobs:
         """
         settings, types = self.cluster.settings(name), dict[str, str]()
         if any(TYPE_SEPARATOR in setting for setting in settings):
-            running = shard.named(name, JobState.RUNNING, [claim.id for claim in claims])
+            running = shard.jobs_by_id(name, JobState.RUNNING, [claim.id for claim in claims])
             types = {job.job_id: job.name for job in running}
         return {claim.id: RetryPolicy.of(settings, types.get(claim.id, "")) for claim in claims}
 
@@ -305,7 +305,7 @@ class Jobs:
                 raise BadInput(
                     f"job_id: {shard_claims[0].shard}-{shard_claims[0].id} belongs to no shard"
                 )
-            with self.cluster.watched(shard):
+            with self.cluster.track(shard):
                 for sent_claim, kept in zip(
                     shard_claims, end(shard, broker_name, shard_claims), strict=True
                 ):

@@ -138,9 +138,9 @@ class QueueDoors:
         if no shard responds.
         """
         replies, last_error = [], None
-        for shard in self._cluster.healthy():
+        for shard in self._cluster.healthy_shards():
             try:
-                with self._cluster.watched(shard):
+                with self._cluster.track(shard):
                     replies.append(ask(shard))
             except BrokerUnavailable as error:
                 last_error = error

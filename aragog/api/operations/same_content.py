@@ -16,7 +16,7 @@ from aragog.urlstore.uses import is_usable, usable_urls
 
 @dataclass(frozen=True, slots=True)
 class SamePages:
-    """A part of a list of pages. `cursor` continues the list; it is None at the end."""
+    """A part of a list of pages. Pass `cursor` to get the next part; it is None at the end."""
 
     pages: tuple[SamePage, ...]
     cursor: str | None = None

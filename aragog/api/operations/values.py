@@ -92,7 +92,7 @@ class PageLink:
 
 @dataclass(frozen=True, slots=True)
 class LinkPage:
-    """A part of a list of links. `cursor` continues the list; it is None at the end."""
+    """A part of a list of links. Pass `cursor` to get the next part; it is None at the end."""
 
     links: tuple[PageLink, ...]
     cursor: str | None = None

@@ -32,7 +32,7 @@ from pinlater.brokers import (
     shard_urls,
 )
 from pinlater.cluster import connect_shards
-from pinlater.queue_rows import problems_of, queue_rows
+from pinlater.queue_rows import get_problems, queue_rows
 from pinlater.redis.address import server_name
 from pinlater.redis.connect import connect
 from pinlater.redis.errors import redis_errors
@@ -198,7 +198,7 @@ def _postgres_shard(setting: str, url: str) -> Iterator[Finding]:
     try:
         [shard] = connect_shards([url])
         shard.ping()
-        problems = shard.remarks()
+        problems = shard.config_warnings()
     except (BrokerUnavailable, *CONFIG) as error:
         yield Finding(part, ok=False, text=str(error))
         return
@@ -222,7 +222,7 @@ def check_queues(system: CheckedSystem) -> Iterator[Finding]:
     """Report queues that are paused or late, or whose shard is missing."""
     admin = None if system.is_down else components(system.resolved).admin
     for row in queue_rows(admin) if admin else ():
-        for text in problems_of(row, "aragog queue"):
+        for text in get_problems(row, "aragog queue"):
             yield Finding(f"queue {row.queue}", ok=False, text=text)
 
 

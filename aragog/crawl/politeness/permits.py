@@ -14,20 +14,17 @@ cases, too.
 
 from __future__ import annotations
 
-import logging
-import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Generic, TypeVar
 
+from aragog.crawl.politeness.feedback_queue import FeedbackQueue
 from aragog.crawl.politeness.latencies import NO_LATENCY, Latency, PendingLatencies
 from aragog.crawl.politeness.nodes import scripts
 from aragog.crawl.politeness.nodes.node import LimiterNode, stopwatch_us
 from aragog.crawl.politeness.nodes.ring import NodeRing
 from aragog.crawl.politeness.rates import Rates
 from aragog.crawl.politeness.slots import PERMIT_LEAD_US, PermitDecision, Slot, unpack_state
-from aragog.errors import LimiterUnavailable
 from aragog.observability.instruments import SLOT_LATENESS_SECONDS, SLOTS
 from aragog.runtime.clock import Clock
 
@@ -36,8 +33,6 @@ from aragog.runtime.clock import Clock
 MAX_DOMAINS = 10_000
 # How often a process checks whether another process reported a pause.
 PAUSE_CHECK_INTERVAL_US = 100_000.0
-log = logging.getLogger(__name__)
-T = TypeVar("T")
 # If a sender cannot write within this time after it was granted a permit, it requests the permit
 # again. This is far below PERMIT_TTL_US. Two requests can come too close together only if a process
 # stalls for the difference between the two, after its last clock check and before the write.
@@ -358,76 +353,3 @@ class Pauses:
                 self._checked_us.clear()
             self._checked_us[key] = now_us
             return True
-
-
-class FeedbackQueue(Generic[T]):
-    """
-    Collects items and sends them in one batch, `after_s` after the first item.
-
-    Its daemon thread starts with the first item, and again after a fork. Items that cannot be sent
-    are dropped. If feedback is missing, the limiter waits for a timeout.
-
-    Args:
-        send: sends one batch. Called from the thread.
-        after_s: seconds between the first item and the batch.
-    """
-
-    def __init__(self, send: Callable[[Sequence[T]], None], after_s: float) -> None:
-        self._send = send
-        self._after_s = after_s
-        self._start()
-
-    def _start(self) -> None:
-        self._pid = os.getpid()
-        self._lock = threading.Lock()
-        self._sending = threading.Lock()
-        self._has_items = threading.Event()
-        self._closed = threading.Event()
-        self._items: list[T] = []
-        self._thread: threading.Thread | None = None
-
-    def add(self, item: T) -> None:
-        """Queue `item` and return immediately."""
-        if self._pid != os.getpid():
-            self._start()  # a child has no thread, and its parent sends its own items
-        with self._lock:
-            self._items.append(item)
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._run, name="limiter feedback", daemon=True
-                )
-                self._thread.start()
-        self._has_items.set()
-
-    def _run(self) -> None:
-        while not self._closed.is_set():
-            self._has_items.wait()
-            self._closed.wait(self._after_s)
-            self._has_items.clear()
-            self.flush()
-
-    def flush(self) -> None:
-        """Return when all items added so far have been sent or dropped."""
-        if self._pid != os.getpid():
-            return
-        with self._sending:
-            with self._lock:
-                items, self._items = self._items, []
-            if not items:
-                return
-            try:
-                self._send(items)
-            except LimiterUnavailable as error:
-                log.warning("dropped limiter feedback for %d requests: %s", len(items), error)
-            except Exception:
-                # The thread must not die, because then no later permit would be released before it
-                # expires.
-                log.exception("dropped limiter feedback for %d requests", len(items))
-
-    def close(self) -> None:
-        """Send the remaining items and stop the thread."""
-        self._closed.set()
-        self._has_items.set()
-        if self._thread is not None and self._pid == os.getpid():
-            self._thread.join(5)
-        self.flush()

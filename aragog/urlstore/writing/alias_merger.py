@@ -16,21 +16,20 @@ import orjson
 
 from aragog.settings import RefreshSettings
 from aragog.urlstore import items, nodes
-from aragog.urlstore.bodies import Bodies, pointer_of
-from aragog.urlstore.compression import content_key
+from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.due_index import DueIndex
-from aragog.urlstore.hosts import host_put, sender_put
+from aragog.urlstore.hosts import host_put
 from aragog.urlstore.items import ItemIndex
 from aragog.urlstore.nodes import Nodes, alias_of, facts_of, leads_to, text
 from aragog.urlstore.records import Fact
-from aragog.urlstore.same_content import SameContent, entries_of, entry_put
+from aragog.urlstore.same_content import SameContent, entries_of
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.next_due import is_wanted
 from aragog.urlstore.writing.page_facts import attempt_facts
-from urlspelling.domain import host
+from aragog.urlstore.writing.page_mover import PageMover
 from zengraph import IN, MultiGraph
-from zengraph.links import LinksWrite, OutlinkWriter, PackedLinks
-from zengraph.records import Cell, Mutation, Row, newest_ms, put_properties
+from zengraph.links import LinksWrite, OutlinkWriter
+from zengraph.records import Cell, Mutation, Row, put_properties
 
 ALIAS = 1
 """The edge type; an alias's score is always 0, so merging twice creates only one edge."""
@@ -42,8 +41,6 @@ _URL = "u"
 _POINTER_COLUMNS = (nodes.CANONICAL, nodes.ALIASED)
 _ALIAS_COLUMNS = (*_POINTER_COLUMNS, nodes.REMOVED)
 """The columns that `nodes.leads_to` needs: an alias that was taken down leads nowhere."""
-_MOVED_PREFIXES = (b"m:", b"s:was:", b"s:from:", nodes.IN_CRAWL)
-_PAGE_COLUMNS = (nodes.FACTS, nodes.LIKENESS)
 
 
 def alias_puts(zen: MultiGraph, alias: str, canonical: str, now_ms: int) -> list[Mutation]:
@@ -76,6 +73,7 @@ class AliasMerger:
         self._items = ItemIndex(zen)
         self._bodies = bodies
         self._outlinks = outlinks
+        self._mover = PageMover(zen, bodies, outlinks)
 
     def merge(
         self,
@@ -121,7 +119,7 @@ class AliasMerger:
             return
         if not trusted and _has_another_page(canonical, row, alias, own):
             own = self._without_page(alias, own, now_ms)
-        self._move_links(alias, canonical, row, now_ms)
+        self._mover.move_links(alias, canonical, row, now_ms)
         if text(own, nodes.WATCHED):
             self._watches.move(alias, canonical, now_ms)
         due = text(own, nodes.DUE)
@@ -129,7 +127,7 @@ class AliasMerger:
             self._zen.by_number.delete_many([(self._zen.node_id(alias), int(due), now_ms)])
             self._properties.put(self._zen.node_id(alias), {nodes.DUE: b""}, at_ms=now_ms)
         if nodes.SENTINEL in own:
-            self._move(alias, own, canonical, row, now_ms)
+            self._mover.move(alias, own, canonical, row, now_ms)
 
     def _without_page(self, alias: str, own: Row, now_ms: int) -> Row:
         """Delete the data that fetches stored in a node; returns the remaining cells."""
@@ -248,8 +246,8 @@ class AliasMerger:
                 page_cells[nodes.FACTS] = Cell(
                     orjson.dumps(facts_of_alias), page_cells[nodes.FACTS].at_ms
                 )
-            self._move_links(canonical, alias, own, now_ms)
-            self._move(canonical, page_cells, alias, own, now_ms)
+            self._mover.move_links(canonical, alias, own, now_ms)
+            self._mover.move(canonical, page_cells, alias, own, now_ms)
         if nodes.FACTS in row and row[nodes.FACTS].at_ms not in times:
             # The canonical URL's page has moved away. Without this, an older fetch of the URL would
             # be dropped as if that page were still stored.
@@ -313,130 +311,6 @@ class AliasMerger:
             for edge in edges:
                 yield edge.properties[_URL].decode()
 
-    def _move(self, source: str, own: Row, canonical: str, target_row: Row, now_ms: int) -> None:
-        """Move cells to another node. Writes them there first, and then deletes them here."""
-        moved = {
-            c: cell
-            for c, cell in own.items()
-            if c.startswith(_MOVED_PREFIXES) or c in _PAGE_COLUMNS
-        }
-        values: list[tuple[dict[bytes, bytes], int]] = [
-            ({c: value}, at) for c, (value, at) in moved.items()
-        ]
-        if moved:
-            last_ms = max(cell.at_ms for cell in moved.values())
-            cells = {nodes.SENTINEL: nodes.record_marker(own), nodes.URL: canonical.encode()}
-            values.append((cells, last_ms))
-            entries = _entries(canonical, own, target_row)
-            entries += items.moved_puts(canonical, moved, target_row)
-            self._zen.mutate(
-                [host_put(self._zen, canonical, now_ms), *self._same.skip_damaged(entries)]
-            )
-            self._same.forget(entries_of(source, own))
-            self._items.forget(items.entries_of(source, own, moved))
-        if nodes.PROVENANCE in own:
-            moved[nodes.PROVENANCE] = own[nodes.PROVENANCE]
-            values.append(_provenance(own[nodes.PROVENANCE], target_row.get(nodes.PROVENANCE)))
-        if nodes.content_cell(own):
-            moved |= {column: own[column] for column in nodes.CONTENT_AND_RESPONSE if column in own}
-            values += self._copy_content(own, canonical, target_row)
-        if not moved:
-            return
-        self._zen.mutate(
-            [
-                sender_put(self._zen, canonical, sender, max(cell.at_ms for cell in moved.values()))
-                for sender in {source, nodes.sender_of(own, source)}
-                if host(sender) != host(canonical)
-            ]
-        )
-        canonical_id = self._zen.node_id(canonical)
-        puts = [
-            put_properties(canonical_id, cells, nodes.after_moves(target_row, at))
-            for cells, at in values
-        ]
-        puts.append(put_properties(canonical_id, {nodes.VERSION: b"%x" % now_ms}, now_ms))
-        self._zen.move(puts, self._zen.node_id(source))
-        last_ms = max(cell.at_ms for cell in moved.values())
-        self._properties.put(
-            self._zen.node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms
-        )
-        # Delete these two last, because a repeated call finds the rest while these exist.
-        last = {c: moved.pop(c) for c in (nodes.SENTINEL, nodes.FACTS) if c in moved}
-        self._properties.delete_many(
-            [(self._zen.node_id(source), [c], cell.at_ms) for c, cell in moved.items()]
-        )
-        if key := text(own, nodes.CONTENT_KEY):
-            self._bodies.objects.delete(key)
-        if last:
-            self._properties.delete(self._zen.node_id(source), list(last), at_ms=newest_ms(last))
-
-    def _copy_content(
-        self, own: Row, canonical: str, target_row: Row
-    ) -> list[tuple[dict[bytes, bytes], int]]:
-        """
-        Return the cells that store the alias's body at the canonical URL.
-
-        They are empty if newer data is stored there.
-
-        A body in its own object is copied to the canonical URL's key. A record in a pack stays
-        where it is, and both nodes refer to it, so that taking down either URL finds its bytes.
-        """
-        source_cell, target_cell = nodes.content_cell(own), nodes.content_cell(target_row)
-        if source_cell is None or (
-            target_cell is not None and target_cell[1].at_ms > source_cell[1].at_ms
-        ):
-            return []
-        cells = {column: own[column].value for column in nodes.CONTENT if column in own}
-        if response := nodes.response_of(own):
-            cells[nodes.RESPONSE] = response.value
-        if (pointer := pointer_of(own)) and self._bodies.packs:
-            self._bodies.packs.catalog.share(pointer, canonical)
-            cells.pop(nodes.CONTENT_KEY, None)
-            records = [(c, cell) for c, cell in own.items() if c.startswith(nodes.RECORDS)]
-            return [
-                (cells, source_cell[1].at_ms),
-                *(({c: cell.value}, cell.at_ms) for c, cell in records),
-            ]
-        stored = self._bodies.objects.get(source_cell[1].value.decode())
-        if stored is None:
-            return []
-        key = content_key(canonical)
-        self._bodies.objects.put(key, stored[0], {**stored[1], "url": canonical})
-        cells[nodes.CONTENT_KEY] = key.encode()
-        cells.pop(nodes.CONTENT_PACK, None)
-        return [(cells, source_cell[1].at_ms)]
-
-    def _move_links(self, source: str, canonical: str, target_row: Row, now_ms: int) -> None:
-        """Move outlinks together with their page, unless the target's links or page are newer."""
-        cells = self._outlinks.read([source, canonical])
-        source_links, target_links = cells[source], cells[canonical]
-        if source_links.compressed:
-            links = PackedLinks.of_lines(source_links.lines)
-            # Links that moved away earlier left a delete marker. Its timestamp may be the same as
-            # that of these links.
-            at_ms = (
-                source_links.at_ms
-                if target_links.compressed
-                else max(source_links.at_ms, target_links.at_ms + 1)
-            )
-            # Links that later fetches found unchanged keep the time of the first fetch, so compare
-            # the times of the pages too.
-            if int(facts_of(target_row).get("fetched_at_ms") or 0) <= source_links.at_ms:
-                self._outlinks.write([LinksWrite(canonical, at_ms, links)], now_ms)
-            # Delete as of the links' own time, because a page that was fetched before now may still
-            # write links.
-            self._outlinks.write(
-                [LinksWrite(source, source_links.at_ms + 1, lambda _: b"")], now_ms
-            )
-
-
-def _entries(canonical: str, own: Row, target_row: Row) -> list[Mutation]:
-    """Return the index entry for a body that moves to a canonical URL."""
-    cell = own.get(nodes.LIKENESS)
-    if cell is None:
-        return []
-    return entry_put(canonical, nodes.likeness_of(own), nodes.after_moves(target_row, cell.at_ms))
-
 
 def _has_another_page(canonical: str, row: Row, alias: str, own: Row) -> bool:
     """Return True if the page of `canonical` (its node is `row`) was not fetched from `alias`."""
@@ -460,13 +334,3 @@ def _first_facts(facts: Mapping[str, Fact], own: Row, brought_ms: int) -> Cell:
     values = {name: facts[name] for name in ("url", "final_url", "fetched_at_ms")}
     values["status"] = facts_of(own, nodes.OWN).get("status")
     return Cell(orjson.dumps(values), brought_ms)
-
-
-def _provenance(own: Cell, target_cell: Cell | None) -> tuple[dict[bytes, bytes], int]:
-    old, new = orjson.loads(target_cell.value) if target_cell else {}, orjson.loads(own.value)
-    is_newer = target_cell is None or own.at_ms >= target_cell.at_ms
-    merged = {**old, **new} if is_newer else {**new, **old}
-    return (
-        {nodes.PROVENANCE: orjson.dumps(merged)},
-        max(own.at_ms, target_cell.at_ms if target_cell else 0),
-    )

@@ -303,7 +303,9 @@ class Takedown:
             if upto_ms is None or cell.at_ms <= upto_ms or column.startswith(nodes.HISTORIES)
         }.difference(_KEPT_COLUMNS, except_columns)
         records = _records(row, upto_ms)
-        self.zen.unindex(self.zen.node_id(url), {column: row[column] for column in columns})
+        self.zen.remove_from_indexes(
+            self.zen.node_id(url), {column: row[column] for column in columns}
+        )
         if (
             nodes.LIKENESS in columns
         ):  # delete the index entries before the cell that they come from

@@ -12,33 +12,32 @@ writing the pages one by one.
 from __future__ import annotations
 
 import logging
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.settings import RefreshSettings, StoreSettings
-from aragog.urlstore import nodes, record_reader
+from aragog.urlstore import nodes
 from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.change_signals import ChangeSignals
-from aragog.urlstore.due_index import due_cell, due_put
+from aragog.urlstore.due_index import due_put
 from aragog.urlstore.feed import Change, publish
 from aragog.urlstore.field_rules import FieldRules
-from aragog.urlstore.hosts import host_put, in_sample, sample_put, sender_put
 from aragog.urlstore.items import ItemIndex
-from aragog.urlstore.kept_for import KEPT_FOR, USUAL, others
 from aragog.urlstore.records import PageWrite, Written
 from aragog.urlstore.same_content import SameContent
 from aragog.urlstore.signal_trust import Evidence, HostTrust
-from aragog.urlstore.takedowns import Takedowns
 from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.watchers import Watches
-from aragog.urlstore.write_clock import MAX_AHEAD_MS, WriteClock
-from aragog.urlstore.writing import content_entries, item_changes, page_plan, plan_bodies
+from aragog.urlstore.writing import (
+    content_entries,
+    item_changes,
+    page_plan,
+    page_rows,
+    plan_bodies,
+)
 from aragog.urlstore.writing.agreement import is_failed_fetch
 from aragog.urlstore.writing.alias_merger import AliasMerger, alias_puts
-from aragog.urlstore.writing.fetch_times import fetched_at
 from aragog.urlstore.writing.item_changes import ItemNews
 from aragog.urlstore.writing.next_due import Next
 from aragog.urlstore.writing.page_changes import (
@@ -60,93 +59,6 @@ from zengraph.links import LinksWrite, OutlinkWriter, PackedLinks
 from zengraph.records import Mutation, Row, put_properties
 
 log = logging.getLogger(__name__)
-
-
-class PageBatchWriter:
-    """Writes complete batches, and removes pages that were taken down during the write."""
-
-    def __init__(
-        self,
-        writer: PageWriter,
-        takedowns: Takedowns,
-        clock: WriteClock,
-        unique: frozenset[str] = frozenset(),
-    ) -> None:
-        self._writer = writer
-        self._takedowns = takedowns
-        self._clock = clock
-        self._unique = unique
-
-    def _without_unique_fields(self, page: PageWrite) -> PageWrite:
-        """
-        Return the page without those unique fields whose values belong to another page.
-
-        Such a value must not block the whole fetch.
-        """
-        if self._unique.isdisjoint(page.fields):
-            return page
-        fields = {name: v for name, v in page.fields.items() if name not in self._unique}
-        return replace(page, fields=fields)
-
-    def write(self, pages: Sequence[PageWrite]) -> list[Written]:
-        """See `UrlStore.write_pages`."""
-        pages = list(map(self.timely, pages))
-        if self._unique:
-            pages = list(map(self._without_unique_fields, pages))
-        before = self._takedowns.count()
-        for page in pages:
-            self._delete_forbidden(page)
-        written_by_id: dict[int, Written] = {}
-        remaining = list(pages)
-        while remaining:
-            written, remaining = self._writer.write(remaining, now_ms := self._clock.now_ms())
-            self._clock.record_deletion(now_ms)
-            written_by_id |= written
-        urls = (url for page in pages for url in page.urls)
-        self._takedowns.recheck(urls, before)
-        results = [written_by_id[id(page)] for page in pages]
-        _log_older(results)
-        return results
-
-    def timely(self, page: PageWrite) -> PageWrite:
-        """Return the page, dated now if its time is over a minute ahead of the store's clock."""
-        at_ms = self._clock.capped(page.fetched_at_ms, f"fetch of {page.url}")
-        return page if at_ms == page.fetched_at_ms else fetched_at(page, at_ms)
-
-    def _delete_forbidden(self, page: PageWrite) -> None:
-        """Delete a page that redirects to a taken-down URL, or whose site forbids keeping it."""
-        before_ms = page.fetched_at_ms - 1
-        if page.leads_to_taken_down:
-            self._takedowns.drop(page.url, before_ms)
-        for url in dict.fromkeys((page.url, page.final_url)):
-            if page.withdrawn:
-                self._withdraw(page, url, before_ms)
-            elif page.without_content:
-                self._takedowns.drop_content(url, before_ms)
-
-    def _withdraw(self, page: PageWrite, url: str, before_ms: int) -> None:
-        """Delete data that was fetched from a URL, unless another crawl keeps it and may do so."""
-        crawl = str(page.facts.get(KEPT_FOR) or USUAL)
-        if page.expired or not others(self._takedowns.facts_of_sent(url), page.facts, crawl):
-            self._takedowns.withdraw(url, before_ms)
-
-
-def _log_older(results: Iterable[Written]) -> None:
-    """
-    Log the fetches that were dropped because newer data is stored.
-
-    Batches may overtake each other by a few seconds. A larger difference is logged as a warning,
-    because it may be caused by a wrong clock.
-    """
-    older = [result for result in results if result.older_by_ms]
-    if not older:
-        return
-    latest = max(older, key=lambda result: result.older_by_ms)
-    log.log(
-        logging.WARNING if latest.older_by_ms > MAX_AHEAD_MS else logging.INFO,
-        "%d pages were not stored, because the stored pages were fetched later; %s by %.1f s",
-        len(older), latest.canonical_url, latest.older_by_ms / 1000,
-    )  # fmt: skip
 
 
 class PageWriter:
@@ -331,20 +243,20 @@ class PageWriter:
         edges += _moved_rows(self._zen, plans)
         if edges:
             self._zen.mutate(edges)
-        indexes = [put for plan in plans for put in _index_rows(self._zen, plan, now_ms)]
+        indexes = [put for plan in plans for put in page_rows.index_rows(self._zen, plan, now_ms)]
         indexes += self._same.skip_damaged(
             put for plan in current for put in content_entries.put(plan)
         )
         indexes += self._items.skip_damaged(
             put for plan in plans for put in item_changes.puts(plan)
         )
-        node_rows = [put for plan in plans for put in _node_rows(self._zen, plan)]
+        node_rows = [put for plan in plans for put in page_rows.node_rows(self._zen, plan)]
         node_rows += plan_bodies.unused_records(self._zen, plans)
         for plan in current:
             if plan.cells:
                 if plan.due_at_ms is not None:
                     indexes.append(due_put(self._zen, plan.canonical, plan.due_at_ms, now_ms))
-                node_rows.append(_write_time_row(self._zen, plan, now_ms))
+                node_rows.append(page_rows.write_time_row(self._zen, plan, now_ms))
         self._zen.mutate([*indexes, *node_rows])
 
     def _remove_outdated(
@@ -356,11 +268,12 @@ class PageWriter:
         outdated = [
             (self._zen.node_id(plan.canonical), due_at_ms, now_ms)
             for plan in current
-            if (due_at_ms := _outdated_due_ms(plan, rows.get(plan.canonical, {}))) is not None
+            if (due_at_ms := page_rows.outdated_due_ms(plan, rows)) is not None
         ]
         if outdated:
             self._zen.by_number.delete_many(outdated)
-        if vanished := [_vanished_fields(self._zen, plan) for plan in current if plan.gone]:
+        vanished = [page_rows.vanished_fields(self._zen, plan) for plan in current if plan.gone]
+        if vanished:
             self._zen.nodes.delete_many(vanished)
 
     def _undo_disproved(self, newest: Sequence[PageWritePlan], now_ms: int) -> None:
@@ -398,68 +311,3 @@ def _moved_rows(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Mutatio
         for plan in plans
         if not plan.stale and not plan.refused and (cell := moved_cell(plan))
     ]
-
-
-def _index_rows(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> list[Mutation]:
-    """Return the page's rows in the host index, by its host and by the URL that returned it."""
-    page = plan.page
-    rows = [host_put(zen, alias, now_ms) for alias in plan.aliases]
-    if plan.cells and nodes.SENTINEL not in plan.row:
-        rows.append(host_put(zen, plan.canonical, now_ms))
-        if in_sample(plan.canonical):
-            rows.append(sample_put(zen, plan.canonical, now_ms))
-    rows += [
-        sender_put(zen, url, page.final_url, page.fetched_at_ms)
-        for url in page_plan.urls_to_index(plan)
-    ]
-    return rows
-
-
-def _node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
-    """Return the page's node, the pointers of its aliases, and the report of the fetched URL."""
-    page, at_ms = plan.page, plan.page.fetched_at_ms
-    rows = [
-        put_properties(zen.node_id(alias), page_plan.pointer_cells(plan, alias), at_ms)
-        for alias in plan.aliases
-    ]
-    if plan.cells:
-        rows.append(put_properties(zen.node_id(plan.canonical), plan.cells, plan.at_ms))
-    if plan.late_facts is not None:
-        # With the time of the fetch, these facts would be older than those of the later attempt.
-        facts = {nodes.FACTS: plan.late_facts}
-        rows.append(put_properties(zen.node_id(plan.canonical), facts, plan.facts_at_ms + 1))
-    if page.report is not None and not plan.refused:
-        # A page that only becomes an alias stores no response, because the stored page has its own.
-        has_content = page.content is not None and not plan.copy
-        column = nodes.FETCHED if has_content else nodes.FETCH
-        report = {column: record_reader.to_cell(page.report), nodes.URL: page.url.encode()}
-        if page.confirmation is not None:
-            report[nodes.FETCH] = record_reader.to_cell(page.confirmation)
-        rows.append(put_properties(zen.node_id(page.url), report, at_ms))
-        if has_content and not plan.stale and page.url != plan.canonical:
-            # Keep the response with the content, because the fetched URL may have another page
-            # later.
-            response = {nodes.RESPONSE: record_reader.to_cell(replace(page.report, hops=()))}
-            rows.append(put_properties(zen.node_id(plan.canonical), response, at_ms))
-    return rows
-
-
-def _write_time_row(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> Mutation:
-    """Return the cells dated at the write rather than the fetch: the version and the due time."""
-    cells = {
-        nodes.VERSION: os.urandom(8).hex().encode(),
-        nodes.DUE: due_cell(plan.due_at_ms),
-    }
-    return put_properties(zen.node_id(plan.canonical), cells, now_ms)
-
-
-def _outdated_due_ms(plan: PageWritePlan, stored: Row) -> int | None:
-    """Return the time of the stored due row, or None if the page is still due at that time."""
-    due = nodes.text(stored, nodes.DUE) if plan.cells else None
-    return int(due) if due and due != str(plan.due_at_ms) else None
-
-
-def _vanished_fields(zen: MultiGraph, plan: PageWritePlan) -> tuple[bytes, list[bytes], int]:
-    """Return the page's id, the columns of its removed fields, and when it was fetched."""
-    columns = list(map(nodes.field_column, sorted(plan.gone)))
-    return zen.node_id(plan.canonical), columns, plan.page.fetched_at_ms

@@ -54,16 +54,16 @@ def pdf(*texts, catalog="", info="", stream=None):
     return bytes(out + b"startxref\n%d\n%%%%EOF\n" % start)
 
 
-def of_pdf(body):
+def parse_pdf(body):
     return documents.parse(body, url="http://a.test/x.pdf", content_type="application/pdf")
 
 
-def of_text(body, content_type="text/plain; charset=utf-8"):
+def parse_text(body, content_type="text/plain; charset=utf-8"):
     return documents.parse(body, url="http://a.test/x.txt", content_type=content_type)
 
 
 def test_printed_page_has_its_title_language_and_text():
-    page = of_pdf(PRINTED)
+    page = parse_pdf(PRINTED)
 
     assert page.title == "Bericht über die Wälder"
     assert page.language in ("de", "de-DE")
@@ -73,7 +73,7 @@ def test_printed_page_has_its_title_language_and_text():
 
 
 def test_declared_title_and_language_come_first():
-    page = of_pdf(pdf(ENGLISH, catalog="/Lang(en-GB)", info="/Title(Forests of the north)"))
+    page = parse_pdf(pdf(ENGLISH, catalog="/Lang(en-GB)", info="/Title(Forests of the north)"))
 
     assert (page.title, page.language) == ("Forests of the north", "en-GB")
     assert page.text == ENGLISH
@@ -81,14 +81,14 @@ def test_declared_title_and_language_come_first():
 
 @pytest.mark.parametrize("title", ["Microsoft Word - report.doc", "untitled", "x.indd", " ", "1"])
 def test_title_generated_by_a_program_is_replaced_by_the_first_line(title):
-    page = of_pdf(pdf(f"Forests of the north\n{ENGLISH}", info=f"/Title({title})"))
+    page = parse_pdf(pdf(f"Forests of the north\n{ENGLISH}", info=f"/Title({title})"))
 
     assert page.title == ("1" if title == "1" else "Forests of the north")
     assert page.language == "en"
 
 
 def test_pages_are_separated_by_empty_lines():
-    assert of_pdf(pdf("One", "Two")).text == "One\n\nTwo"
+    assert parse_pdf(pdf("One", "Two")).text == "One\n\nTwo"
 
 
 def test_pdf_without_a_content_type_is_recognized():
@@ -100,7 +100,7 @@ def test_pdf_without_a_content_type_is_recognized():
 
 
 def test_plain_text_has_title_language_and_text():
-    page = of_text(f"\ufeffForests\r\n\r\n\r\n\r\n{ENGLISH}  \r\n\x07".encode())
+    page = parse_text(f"\ufeffForests\r\n\r\n\r\n\r\n{ENGLISH}  \r\n\x07".encode())
 
     assert (page.title, page.language) == ("Forests", "en")
     assert page.text == f"Forests\n\n{ENGLISH}"
@@ -112,14 +112,14 @@ def test_plain_text_has_title_language_and_text():
 def test_plain_text_is_decoded_in_its_encoding():
     text = "Die Wälder im Süden wachsen schnell, und die Bäume werden größer, weil es mehr regnet."
 
-    assert of_text(text.encode("cp1252"), "text/plain").text == text
-    assert of_text(text.encode("utf-16-le"), "text/plain; charset=utf-16le").text == text
-    assert of_text(text.encode("cp1252"), "text/plain").language == "de"
+    assert parse_text(text.encode("cp1252"), "text/plain").text == text
+    assert parse_text(text.encode("utf-16-le"), "text/plain; charset=utf-16le").text == text
+    assert parse_text(text.encode("cp1252"), "text/plain").language == "de"
 
 
 @pytest.mark.parametrize("text", ["", "12.5 13.9", "a b", "id,name\n1,2\n3,4\n5,6\n7,8\n" * 30])
 def test_numbers_or_a_few_words_have_no_language(text):
-    assert of_text(text.encode()).language is None
+    assert parse_text(text.encode()).language is None
 
 
 def test_markup_in_plain_text_is_ignored():
@@ -127,8 +127,8 @@ def test_markup_in_plain_text_is_ignored():
         '</pre><title>X</title><meta name=robots content=noindex><a href="http://b.test/">b</a>'
         '<script type="application/ld+json">{"@type":"Product","name":"P"}</script>'
     )
-    page = of_text(hostile.encode())
-    titled = of_pdf(pdf(ENGLISH, info="/Title(</title><meta name=robots content=noindex>)"))
+    page = parse_text(hostile.encode())
+    titled = parse_pdf(pdf(ENGLISH, info="/Title(</title><meta name=robots content=noindex>)"))
 
     assert extract(page) == ()
     assert extraction.extract_from(page).type == "page"
@@ -149,21 +149,23 @@ def test_other_types_have_no_text():
 def test_documents_with_the_same_text_are_near_duplicates():
     long = " ".join(f"{ENGLISH} {n}" for n in range(40))
 
-    assert compared_text.sketch(of_text(long.encode())) == compared_text.sketch(
-        of_text(f"{long}\n".encode())
+    assert compared_text.sketch(parse_text(long.encode())) == compared_text.sketch(
+        parse_text(f"{long}\n".encode())
     )
 
 
 def test_decompression_bomb_is_cut_before_it_fills_the_memory():
     stream = zlib.compress(zlib.compress(b"\0" * 300_000_000), 9)
-    page = of_pdf(pdf("x", stream=stream).replace(b"/FlateDecode", b"[/FlateDecode/FlateDecode]"))
+    page = parse_pdf(
+        pdf("x", stream=stream).replace(b"/FlateDecode", b"[/FlateDecode/FlateDecode]")
+    )
 
     assert page.text == ""
     assert page.problems == ("PDF: pages that cannot be read: 1",)
 
 
 def test_long_text_is_cut():
-    page = of_text(b"word " * (MAX_CHARS // 5 + 10))
+    page = parse_text(b"word " * (MAX_CHARS // 5 + 10))
 
     assert len(page.text) <= MAX_CHARS
     assert page.problems == (f"the text ends after {MAX_CHARS} characters",)
@@ -175,7 +177,7 @@ def test_long_text_is_cut():
      pdf("x").replace(b"/Type/Page/", b"/Type/Pages/")],
 )  # fmt: skip
 def test_damaged_pdf_has_problems_or_less_text(body):
-    page = of_pdf(body)
+    page = parse_pdf(body)
 
     assert page.text is not None
     assert page.problems or page.title is None or page.text
@@ -183,7 +185,7 @@ def test_damaged_pdf_has_problems_or_less_text(body):
 
 @given(st.integers(0, len(PRINTED)), st.binary(min_size=1, max_size=40))
 def test_no_bytes_raise(at, inserted):
-    assert of_pdf(PRINTED[:at] + inserted + PRINTED[at + len(inserted) :]).text is not None
+    assert parse_pdf(PRINTED[:at] + inserted + PRINTED[at + len(inserted) :]).text is not None
 
 
 def test_encrypted_pdf_is_reported():
@@ -198,7 +200,7 @@ def test_encrypted_pdf_is_reported():
     out = io.BytesIO()
     writer.write(out)
 
-    page = of_pdf(out.getvalue())
+    page = parse_pdf(out.getvalue())
 
     assert page.text == ""
     assert page.problems == ("PDF: it is encrypted",)

@@ -178,9 +178,9 @@ def test_every_encoding_can_be_decoded():
 
 
 def test_labels_ignore_case_and_surrounding_whitespace():
-    assert labels.name_of(" \tUTF8\n") == "utf-8"
-    assert labels.name_of("utf-7") is None
-    assert labels.name_of("iso-2022-kr") == "replacement"
+    assert labels.find_encoding(" \tUTF8\n") == "utf-8"
+    assert labels.find_encoding("utf-7") is None
+    assert labels.find_encoding("iso-2022-kr") == "replacement"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pins import pin
 
-from richpins.visible_text.facts import is_address, is_beside_steps, is_fact
+from richpins.visible_text.facts import is_address, is_fact, is_note_among_steps
 
 LINES = (
     "Cut the leeks into rings of a thumb's width and wash them.",
@@ -24,7 +24,7 @@ FACTS = (
     "Easy", "Einfach", "Schwierigkeitsgrad: mittel", "Difficulty: Easy", "Très facile", "Dificultad: media",
     "Komplexität: einfach", "Łatwe",
 )  # fmt: skip
-BESIDE = (
+NOTES = (
     "Watch how to make this recipe.", "Watch the video to see how it is made", "Regardez la vidéo", "Guarda il video",
     "Se videoen", "Créditos: Ada", "Crédit photo : Ada Voss", "Foto: Ada Voss", "Autor: Ada",
     "These cookies have 140 calories and 5 grams of sugar per serving.",
@@ -45,9 +45,9 @@ def test_line_about_time_or_difficulty_is_a_fact(line):
     assert is_fact(line)
 
 
-@pytest.mark.parametrize("line", BESIDE)
+@pytest.mark.parametrize("line", NOTES)
 def test_calories_videos_and_credits_are_not_steps(line):
-    assert is_beside_steps(line)
+    assert is_note_among_steps(line)
 
 
 @pytest.mark.parametrize("line", ADDRESSES)
@@ -58,7 +58,7 @@ def test_url_or_host_name_is_an_address(line):
 @pytest.mark.parametrize("line", [*STEPS, *LINES, "2 medium eggs", "1 hour-old bread", "12"])
 def test_step_is_not_a_fact(line):
     assert not is_fact(line)
-    assert not is_beside_steps(line)
+    assert not is_note_among_steps(line)
     assert not is_address(line)
 
 
@@ -67,7 +67,7 @@ def steps_of(body: str, lang: str = "en") -> tuple[str, ...]:
     return recipe.instructions if recipe else ()
 
 
-@pytest.mark.parametrize("line", [*FACTS, *BESIDE])
+@pytest.mark.parametrize("line", [*FACTS, *NOTES])
 @pytest.mark.parametrize(
     "markup", ["<p>{}</p>", "<div><span>{}</span></div>", "<ul><li>{}</li></ul>"]
 )
@@ -77,7 +77,7 @@ def test_fact_between_the_heading_and_the_steps_is_not_a_step(line, markup):
     assert steps_of(f"<h2>Ingredients</h2>{AMOUNTS}<h2>Directions</h2>{facts}{PARAGRAPHS}") == LINES
 
 
-@pytest.mark.parametrize("line", BESIDE)
+@pytest.mark.parametrize("line", NOTES)
 def test_fact_after_the_steps_is_not_a_step(line):
     shown = f"{PARAGRAPHS}<p>{line}</p>"
 

@@ -18,7 +18,7 @@ SEPARATORS = "\u00a0\u00a7\u00a9\u00ab\u00b6\u00b7\u00bb\u2013\u2014\u2018\u2019
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff"
 
 
-def by_specification(text):
+def specified_fingerprint(text):
     """The fingerprint according to the module's docstring, without using its code."""
     text = text[:40_000].lower()
     for mark in SEPARATORS:
@@ -36,18 +36,18 @@ def by_specification(text):
         return ""
     first, at = [], 0
     while at < len(words) - 1:
-        if comes_first(words[at]):
+        if is_preferred(words[at]):
             first.append(words[at] + b" " + words[at + 1])
             at += 1
         at += 1
-    bins = smallest(first)
+    bins = min_hash_per_bin(first)
     if len(first) < 256:
-        bins = {**smallest(one + b" " + other for one, other in pairwise(words)), **bins}
+        bins = {**min_hash_per_bin(one + b" " + other for one, other in pairwise(words)), **bins}
     bits = "".join(str(int(n in bins and (bins[n] >> 6) % 255 % 2 == 0)) for n in range(64))
     return f"{int(bits, 2):016x}"
 
 
-def comes_first(word):
+def is_preferred(word):
     if word[:1] in {b"bcdfkmpv13579"[n : n + 1] for n in range(13)}:
         return True
     if 0xC2 <= word[0] <= 0xDF:
@@ -55,7 +55,7 @@ def comes_first(word):
     return 0xE0 <= word[0] <= 0xEF and 0x80 <= word[2] <= 0x97
 
 
-def smallest(pairs):
+def min_hash_per_bin(pairs):
     bins = {}
     for code in map(crc32, pairs):
         bins[code & 63] = min(code, bins.get(code & 63, code))
@@ -68,13 +68,13 @@ def smallest(pairs):
 def test_specification_is_complete(words):
     text = " ".join(words)
 
-    assert fingerprint_of(sketch_of(text)) == by_specification(text)
+    assert fingerprint_of(sketch_of(text)) == specified_fingerprint(text)
 
 
 def test_fingerprints_do_not_change_between_versions():
     text = " ".join(WORDS[:300])
 
-    assert fingerprint_of(sketch_of(text)) == by_specification(text) == "430739678224c65e"
+    assert fingerprint_of(sketch_of(text)) == specified_fingerprint(text) == "430739678224c65e"
 
 
 def test_short_text_has_no_fingerprint():

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from richpins.document import parse
 from richpins.guesses import guess_rules
-from richpins.guesses._guess import pages_of
+from richpins.guesses._guess import url_pattern
 from richpins.guesses._names import is_authored
 from richpins.items import find, kind_of
 
@@ -147,7 +147,7 @@ def test_list_and_product_pages_become_two_kinds():
     ],
 )  # fmt: skip
 def test_page_pattern_has_a_star_where_the_urls_differ(urls, others, pattern):
-    assert pages_of(urls, others) == pattern
+    assert url_pattern(urls, others) == pattern
 
 
 def test_field_with_a_value_of_another_type_becomes_text():

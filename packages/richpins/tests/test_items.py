@@ -43,13 +43,13 @@ CARDS = {
 }
 
 
-def found(table=CARDS, body=LISTING, url=URL, source=None):
+def find_items(table=CARDS, body=LISTING, url=URL, source=None):
     body = body if isinstance(body, bytes) else body.encode()
     return find(kind_of("cards", table, source), parse(body, url=url))
 
 
 def test_listing_of_20_products_has_20_items_with_typed_values():
-    result = found()
+    result = find_items()
 
     assert [each.key for each in result.items] == [f"L-{n}" for n in range(20)]
     assert result.items[7].values == {
@@ -66,11 +66,11 @@ def test_listing_of_20_products_has_20_items_with_typed_values():
 
 
 def test_page_with_another_url_has_no_items():
-    assert not found(url="https://shop.example/p/1")
+    assert not find_items(url="https://shop.example/p/1")
 
 
 def test_item_without_a_required_value_is_dropped_and_counted_by_reason():
-    result = found(
+    result = find_items(
         body="<div class=card><b class=sku>1</b></div>"
         "<div class=card><b class=sku>2</b><i class=price>on request</i></div>"
         "<div class=card><b class=sku>3</b><i class=price>5</i></div>"
@@ -86,7 +86,7 @@ def test_unreadable_required_value_drops_the_item_and_an_optional_one_is_counted
         "at": {"select": "css:u", "type": "date"},
     }
     table = {"each": "css:.card", "fields": fields, "required": ["price"]}
-    result = found(
+    result = find_items(
         table,
         "<div class=card><i>none</i></div><div class=card><i>5.00</i><u>soon</u></div>",
     )
@@ -98,7 +98,7 @@ def test_unreadable_required_value_drops_the_item_and_an_optional_one_is_counted
 
 def test_duplicate_sku_on_a_page_is_dropped():
     card = "<div class=card><b class=sku>1</b><i class=price>{}</i></div>"
-    result = found(body=card.format(5) + card.format(6))
+    result = find_items(body=card.format(5) + card.format(6))
 
     assert [each.values["price"] for each in result.items] == ["5"]
     assert result.dropped == {"sku: duplicate": 1}
@@ -107,13 +107,13 @@ def test_duplicate_sku_on_a_page_is_dropped():
 def test_key_of_two_fields_distinguishes_variants():
     body = "".join(f"<p><b>1</b><i>{color}</i></p>" for color in ("red", "blue", "red"))
     fields = {"sku": "css:b", "color": "css:i"}
-    result = found({"each": "css:p", "fields": fields, "key": ["sku", "color"]}, body)
+    result = find_items({"each": "css:p", "fields": fields, "key": ["sku", "color"]}, body)
 
     assert [each.key for each in result.items] == ['["1","red"]', '["1","blue"]']
 
 
 def test_page_is_one_item_without_each():
-    result = found({"fields": {"name": "css:h1"}}, "<h1>A lamp</h1>")
+    result = find_items({"fields": {"name": "css:h1"}}, "<h1>A lamp</h1>")
 
     assert [each.values for each in result.items] == [{"name": "A lamp"}]
 
@@ -121,7 +121,7 @@ def test_page_is_one_item_without_each():
 def test_xpath_is_relative_to_the_element():
     body = "<table><tr><td>a<td>1<tr><td>b<td>2</table>"
     fields = {"name": "xpath:td[1]", "count": {"select": "xpath:number(td[2])", "type": "integer"}}
-    result = found({"each": "xpath://tr", "fields": fields}, body)
+    result = find_items({"each": "xpath://tr", "fields": fields}, body)
 
     assert [each.values for each in result.items] == [
         {"name": "a", "count": 1},
@@ -152,7 +152,7 @@ def test_xpath_is_relative_to_the_element():
 )
 def test_value_is_cleaned_and_typed(text, kind, clean, expected):
     field = {"select": "css:p", "type": kind, "clean": clean}
-    result = found({"fields": {"x": field, "other": "css:h1"}}, f"<h1>a</h1><p>{text}</p>")
+    result = find_items({"fields": {"x": field, "other": "css:h1"}}, f"<h1>a</h1><p>{text}</p>")
 
     assert result.items[0].values["x"] == expected
 
@@ -163,14 +163,16 @@ def test_missing_flag_is_false_and_a_default_replaces_a_missing_value():
         "currency": {"select": "css:u", "default": "EUR"},
     }
 
-    assert found({"fields": fields}).items[0].values == {"sale": False, "currency": "EUR"}
+    assert find_items({"fields": fields}).items[0].values == {"sale": False, "currency": "EUR"}
 
 
 def test_items_beyond_the_limits_are_dropped_and_counted():
     fields = {"a": "css:b"}
-    many = found({"each": "css:p", "fields": fields}, "<p><b>x</b></p>" * (MAX_ITEMS + 5))
-    long = found({"each": "css:p", "fields": fields}, f"<p><b>{'x' * MAX_BYTES_PER_ITEM}</b></p>")
-    full = found({"each": "css:p", "fields": fields}, f"<p><b>{'x' * 16_000}</b></p>" * 40)
+    many = find_items({"each": "css:p", "fields": fields}, "<p><b>x</b></p>" * (MAX_ITEMS + 5))
+    long = find_items(
+        {"each": "css:p", "fields": fields}, f"<p><b>{'x' * MAX_BYTES_PER_ITEM}</b></p>"
+    )
+    full = find_items({"each": "css:p", "fields": fields}, f"<p><b>{'x' * 16_000}</b></p>" * 40)
 
     assert (len(many.items), many.dropped) == (MAX_ITEMS, {"more than 1000 on the page": 5})
     assert (long.items, long.dropped) == ((), {"longer than 16384 bytes": 1})
@@ -190,15 +192,15 @@ class Card:
 
 
 def test_class_gives_the_same_items_as_a_table():
-    by_class = found({}, source=Card)
+    by_class = find_items({}, source=Card)
 
     assert by_class.items[3].key == "L-3"
-    assert by_class.items[3].values == found().items[3].values
-    assert by_class.follow == found().follow
+    assert by_class.items[3].values == find_items().items[3].values
+    assert by_class.follow == find_items().follow
 
 
 def test_table_overrides_its_class():
-    assert not found({"pages": "*/other/*"}, source=Card)
+    assert not find_items({"pages": "*/other/*"}, source=Card)
 
 
 def test_function_gives_items_as_dicts_or_dataclasses():
@@ -214,7 +216,7 @@ def test_function_gives_items_as_dicts_or_dataclasses():
         yield {"sku": None, "price": None}
         yield {"sku": page.title}
 
-    result = found({"key": "sku"}, "<title>x</title>", source=lamps)
+    result = find_items({"key": "sku"}, "<title>x</title>", source=lamps)
 
     assert [each.values for each in result.items] == [
         {"sku": "1", "price": "5.00", "day": "2026-05-03"},
@@ -227,7 +229,7 @@ def test_function_gives_items_as_dicts_or_dataclasses():
 @pytest.mark.parametrize("wrong", ["text", {"Bad": 1}, {"kind": 1}, {"x": object()}])
 def test_function_that_returns_something_else_raises(wrong):
     with pytest.raises((TypeError, ValueError)):
-        found({}, source=lambda _: [wrong])
+        find_items({}, source=lambda _: [wrong])
 
 
 def test_all_mistakes_of_a_table_are_reported_with_their_keys():

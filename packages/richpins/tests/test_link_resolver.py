@@ -38,7 +38,7 @@ hrefs = st.builds(
 )
 
 
-def alone(href: str, base: str) -> str | None:
+def normalize_or_none(href: str, base: str) -> str | None:
     try:
         return normalize(href.strip(" \t\n\f\r"), base)
     except InvalidUrl:
@@ -50,7 +50,7 @@ def test_result_does_not_depend_on_earlier_references(base, references):
     resolver = LinkResolver(base)
 
     assert [resolver.resolve(href) for href in references] == [
-        alone(href, base) for href in references
+        normalize_or_none(href, base) for href in references
     ]
 
 
@@ -60,7 +60,7 @@ def test_absolute_paths_are_resolved_through_the_cache(base):
     references = ["/", "/a", "/a/b.html", "/a/", "/.", "/a/../b", "/a//b", "//c.test/d", "/ä"]
 
     assert [resolver.resolve(href) for href in references] == [
-        alone(href, base) for href in references
+        normalize_or_none(href, base) for href in references
     ]
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from richpins.extraction import extract
-from richpins.values.money import amount_of, currency_of
+from richpins.values.money import find_amount, find_currency
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from richpins.values.money import amount_of, currency_of
     ],
 )  # fmt: skip
 def test_currency_is_a_symbol_or_code_alone_or_next_to_a_number(text, code):
-    assert currency_of(text) == code
+    assert find_currency(text) == code
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_currency_is_a_symbol_or_code_alone_or_next_to_a_number(text, code):
      ("$5", "de", None), ("US$5", "au", "USD")],
 )  # fmt: skip
 def test_shared_symbol_is_resolved_by_the_country_of_the_page(text, country, code):
-    assert currency_of(text, country) == code
+    assert find_currency(text, country) == code
 
 
 @pytest.mark.parametrize(
@@ -47,17 +47,17 @@ def test_shared_symbol_is_resolved_by_the_country_of_the_page(text, country, cod
     ],
 )  # fmt: skip
 def test_current_price_is_taken_from_several_numbers(text, amount):
-    price = amount_of(text, currency_of(text) or "XXX")
+    price = find_amount(text, find_currency(text) or "XXX")
     assert price == (Decimal(amount) if amount else None)
 
 
 @pytest.mark.parametrize("text", ["1.250", "1,250", "KD 1.250"])
 def test_currency_with_three_decimals_keeps_them(text):
-    assert str(amount_of(text, "KWD")) == "1.250"
+    assert str(find_amount(text, "KWD")) == "1.250"
 
 
 def test_long_text_of_digits_and_symbols_is_not_a_price():
-    assert amount_of("$1 " * 1_000) is None
+    assert find_amount("$1 " * 1_000) is None
 
 
 def test_price_in_open_graph_makes_a_product_without_a_type():
@@ -98,12 +98,12 @@ SHOP = (
 )
 
 
-def shown(body: str, url: str = "https://a.test/mug"):
+def mug_pin(body: str, url: str = "https://a.test/mug"):
     return extract(f"<title>Mug</title>{body}".encode(), url, "text/html; charset=utf-8")
 
 
 def test_price_next_to_a_cart_button_makes_a_product_without_markup():
-    rich_pin = shown(SHOP)
+    rich_pin = mug_pin(SHOP)
     assert (rich_pin.type, rich_pin.title) == ("product", "Mug")
     assert (rich_pin.product.price, rich_pin.product.currency) == (Decimal("12.50"), "EUR")
 
@@ -112,14 +112,14 @@ def test_price_next_to_a_cart_button_makes_a_product_without_markup():
     "css_class", ["price font-bold", "price-holder gold", "price before:block"]
 )
 def test_styling_classes_do_not_make_a_price_a_former_one(css_class):
-    assert shown(SHOP.replace('"price"', f'"{css_class}"')).product.price == Decimal("12.50")
+    assert mug_pin(SHOP.replace('"price"', f'"{css_class}"')).product.price == Decimal("12.50")
 
 
 @pytest.mark.parametrize(
     "css_class", ["oldPrice", "price line-through", "compare-price", "priceWas"]
 )
 def test_former_price_is_recognized_by_its_class(css_class):
-    assert shown(SHOP.replace("price-old", css_class)).product.price == Decimal("12.50")
+    assert mug_pin(SHOP.replace("price-old", css_class)).product.price == Decimal("12.50")
 
 
 @pytest.mark.parametrize(
@@ -133,19 +133,19 @@ def test_former_price_is_recognized_by_its_class(css_class):
     ],
 )
 def test_prices_on_lists_and_pages_without_a_cart_make_no_product(body):
-    assert shown(body).type == "page"
+    assert mug_pin(body).type == "page"
 
 
 def test_product_without_a_declared_price_gets_the_one_shown():
     markup = "<div itemscope itemtype=http://schema.org/Product><b itemprop=name>Mug</b></div>"
-    assert shown(markup + SHOP).product.price == Decimal("12.50")
+    assert mug_pin(markup + SHOP).product.price == Decimal("12.50")
 
 
 def test_declared_product_gets_the_price_shown_without_a_cart():
     markup = "<div itemscope itemtype=http://schema.org/Product><b itemprop=name>Mug</b></div>"
     body = '<h1>Mug</h1><p class="cena">12,50 €</p>'
-    assert shown(markup + body).product.price == Decimal("12.50")
-    assert shown(body).product is None
+    assert mug_pin(markup + body).product.price == Decimal("12.50")
+    assert mug_pin(body).product is None
 
 
 @pytest.mark.parametrize(
@@ -164,6 +164,6 @@ def test_price_and_currency_in_one_meta_element_are_parsed(metas):
 
 
 def test_minus_sign_after_a_currency_belongs_to_the_amount():
-    assert [amount_of(text) for text in ("£-5", "USD -5", "-£5")] == [Decimal(-5)] * 3
-    assert [amount_of(text) for text in ("EUR 5-10", "CHF 5.-")] == [Decimal(5)] * 2
-    assert currency_of("U.S. $") == "USD"
+    assert [find_amount(text) for text in ("£-5", "USD -5", "-£5")] == [Decimal(-5)] * 3
+    assert [find_amount(text) for text in ("EUR 5-10", "CHF 5.-")] == [Decimal(5)] * 2
+    assert find_currency("U.S. $") == "USD"

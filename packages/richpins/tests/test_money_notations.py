@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from richpins.values import numbers
-from richpins.values.money import amount_of, currency_of
+from richpins.values.money import find_amount, find_currency
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ from richpins.values.money import amount_of, currency_of
     ],
 )  # fmt: skip
 def test_price_is_parsed_in_the_notations_of_many_countries(text, amount):
-    assert amount_of(text, "XXX") == Decimal(amount)
+    assert find_amount(text, "XXX") == Decimal(amount)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_price_is_parsed_in_the_notations_of_many_countries(text, amount):
     ],
 )  # fmt: skip
 def test_partly_readable_price_is_ignored(text):
-    assert amount_of(text, "XXX") is None
+    assert find_amount(text, "XXX") is None
 
 
 @pytest.mark.parametrize("text", ["3M views", "12k", "1.2万", "5 million", "1.25E700", "1'25"])
@@ -70,7 +70,7 @@ def test_rounded_or_odd_number_is_not_a_count(text):
     ],
 )  # fmt: skip
 def test_currency_is_a_code_a_symbol_or_a_word(text, country, code):
-    assert currency_of(text, country) == code
+    assert find_currency(text, country) == code
 
 
 SEPARATORS = st.sampled_from([(",", "."), (".", ","), ("'", "."), ("\u00a0", ","), ("\u202f", ",")])
@@ -81,13 +81,13 @@ def test_price_round_trips_with_any_digit_grouping(price, marks, form):
     thousands, decimals = marks
     written = f"{price:,.2f}".translate({ord(","): thousands, ord("."): decimals})
 
-    assert amount_of(form.format(written), "EUR") == price
-    assert currency_of(form.format(written)) == "EUR"
+    assert find_amount(form.format(written), "EUR") == price
+    assert find_currency(form.format(written)) == "EUR"
 
 
 @given(st.text("0123456789.,'’ \u00a0kMmEe+-€$%½⁹", min_size=1, max_size=14))
 def test_price_has_only_digits_from_its_text(text):
-    amount = amount_of(text, "EUR")
+    amount = find_amount(text, "EUR")
 
     digits = "".join(map(str, amount.as_tuple().digits)).strip("0") if amount else ""
-    assert digits in "".join(filter(str.isdigit, numbers.readable(text)))
+    assert digits in "".join(filter(str.isdigit, numbers.normalize_signs(text)))

@@ -12,15 +12,15 @@ from richpins.extraction import extract
 IN_STOCK, SOLD_OUT = "https://schema.org/InStock", "https://schema.org/SoldOut"
 
 
-def offered(offers, **properties):
+def product_with(offers, **properties):
     return pin(ld({"@type": "Product", "name": "Mug", "offers": offers, **properties})).product
 
 
-def priced(price, **properties):
+def price_offer(price, **properties):
     return {"@type": "Offer", "price": price, "priceCurrency": "EUR", **properties}
 
 
-def specified(*specifications):
+def offer_with(*specifications):
     return {"@type": "Offer", "priceSpecification": list(specifications)}
 
 
@@ -36,20 +36,20 @@ LITERS = {"value": "4.5", "unitCode": "LTR"}
 @pytest.mark.parametrize(
     ("offer", "price"),
     [
-        (specified(DELIVERY, specification(20)), "20"),
-        (specified(specification(3, "PaymentChargeSpecification"), specification(20)), "20"),
-        (specified(MEMBERS, specification(20)), "20"),
-        (specified(specification(9, eligibleQuantity={"minValue": 10}), specification(20)), "20"),
-        (specified(specification(9, priceComponentType="Installment"), specification(20)), "20"),
-        (specified(specification(30, priceType="ListPrice"), specification(20)), "20"),
-        (specified(specification(8, priceType="InvoicePrice"), specification(20)), "20"),
-        (specified({"minPrice": 20, "maxPrice": 25, "priceCurrency": "EUR"}), "20"),
-        (specified(specification(20, referenceQuantity=LITERS | {"valueReference": LITERS})), "20"),
-        (specified(specification(20, referenceQuantity=LITERS)), None),
-        (specified(specification(20, unitCode="KGM")), None),
-        (specified(specification(20, unitCode="C62")), "20"),
-        (specified(DELIVERY), None),
-        (specified(MEMBERS), None),
+        (offer_with(DELIVERY, specification(20)), "20"),
+        (offer_with(specification(3, "PaymentChargeSpecification"), specification(20)), "20"),
+        (offer_with(MEMBERS, specification(20)), "20"),
+        (offer_with(specification(9, eligibleQuantity={"minValue": 10}), specification(20)), "20"),
+        (offer_with(specification(9, priceComponentType="Installment"), specification(20)), "20"),
+        (offer_with(specification(30, priceType="ListPrice"), specification(20)), "20"),
+        (offer_with(specification(8, priceType="InvoicePrice"), specification(20)), "20"),
+        (offer_with({"minPrice": 20, "maxPrice": 25, "priceCurrency": "EUR"}), "20"),
+        (offer_with(specification(20, referenceQuantity=LITERS | {"valueReference": LITERS})), "20"),
+        (offer_with(specification(20, referenceQuantity=LITERS)), None),
+        (offer_with(specification(20, unitCode="KGM")), None),
+        (offer_with(specification(20, unitCode="C62")), "20"),
+        (offer_with(DELIVERY), None),
+        (offer_with(MEMBERS), None),
         ({"minPrice": 20, "maxPrice": 25, "priceCurrency": "EUR"}, "20"),
         ({"price": {"value": "20", "currency": "EUR"}}, "20"),
         ({"price": "call us", "lowPrice": 20, "priceCurrency": "EUR"}, "20"),
@@ -59,26 +59,26 @@ LITERS = {"value": "4.5", "unitCode": "LTR"}
         ({"price": "€20", "priceCurrency": "US dollars"}, None),
         ({"@type": "AggregateOffer", "priceCurrency": "EUR", "offers": [{"price": 20}]}, "20"),
         ({"@type": "AggregateOffer", "priceCurrency": "EUR", "minPrice": 20, "maxPrice": 25}, "20"),
-        ([priced(9, eligibleQuantity={"minValue": 10}), priced(20)], "20"),
-        ([priced(9, businessFunction="http://purl.org/goodrelations/v1#LeaseOut"), priced(20)], "20"),
-        (priced("2 for €5"), None),
+        ([price_offer(9, eligibleQuantity={"minValue": 10}), price_offer(20)], "20"),
+        ([price_offer(9, businessFunction="http://purl.org/goodrelations/v1#LeaseOut"), price_offer(20)], "20"),
+        (price_offer("2 for €5"), None),
     ],
 )  # fmt: skip
 def test_price_is_what_a_buyer_pays_for_one_piece(offer, price):
-    product = offered(offer)
+    product = product_with(offer)
 
     assert product.price == (Decimal(price) if price else None)
     assert product.currency == ("EUR" if price else None)
 
 
 def test_currency_of_the_product_applies_to_its_offers():
-    assert offered({"price": 3}, priceCurrency="EUR").currency == "EUR"
+    assert product_with({"price": 3}, priceCurrency="EUR").currency == "EUR"
 
 
 SELLERS = [
-    priced(8, availability=SOLD_OUT, seller={"name": "A"}, itemCondition="UsedCondition"),
-    priced(10, availability=IN_STOCK, seller={"name": "B"}, itemCondition="NewCondition"),
-    priced(12, availability=IN_STOCK, seller={"name": "C"}, itemCondition="UsedCondition"),
+    price_offer(8, availability=SOLD_OUT, seller={"name": "A"}, itemCondition="UsedCondition"),
+    price_offer(10, availability=IN_STOCK, seller={"name": "B"}, itemCondition="NewCondition"),
+    price_offer(12, availability=IN_STOCK, seller={"name": "C"}, itemCondition="UsedCondition"),
 ]
 
 
@@ -91,28 +91,30 @@ SELLERS = [
     ],
 )
 def test_price_availability_and_seller_come_from_the_same_available_offer(offers):
-    product = offered(offers)
+    product = product_with(offers)
 
     assert (product.price, product.availability) == (10, "in_stock")
     assert (product.seller, product.condition) == ("B", "new")
 
 
 def test_price_takes_no_availability_from_a_rejected_offer():
-    product = offered([priced(8), priced(6, availability=SOLD_OUT)])
+    product = product_with([price_offer(8), price_offer(6, availability=SOLD_OUT)])
 
     assert (product.price, product.availability) == (8, None)
 
 
 def test_lowest_price_is_used_if_all_offers_are_sold_out():
-    product = offered([priced(8, availability=SOLD_OUT), priced(6, availability=SOLD_OUT)])
+    product = product_with(
+        [price_offer(8, availability=SOLD_OUT), price_offer(6, availability=SOLD_OUT)]
+    )
 
     assert (product.price, product.price_high, product.availability) == (6, 8, "sold_out")
 
 
 def test_list_price_below_the_price_is_ignored():
-    offer = specified(specification(20), specification(15, priceType="ListPrice"))
+    offer = offer_with(specification(20), specification(15, priceType="ListPrice"))
 
-    assert offered(offer).list_price is None
+    assert product_with(offer).list_price is None
 
 
 MICRODATA, RDFA = ("itemscope itemtype", "itemprop"), ("typeof", "property")
@@ -192,10 +194,10 @@ def test_several_prices_of_one_offer_are_resolved_or_ignored(item, name, shown, 
 
 
 def test_two_different_prices_of_a_json_ld_offer_are_ignored():
-    assert offered({"price": ["20.00", "12.50"], "priceCurrency": "EUR"}).price is None
-    assert offered({"price": ["12.50", 12.5], "priceCurrency": "EUR"}).price == Decimal("12.5")
+    assert product_with({"price": ["20.00", "12.50"], "priceCurrency": "EUR"}).price is None
+    assert product_with({"price": ["12.50", 12.5], "priceCurrency": "EUR"}).price == Decimal("12.5")
     several = [{"value": 14, "currency": "USD"}, {"value": 12, "currency": "EUR"}]
-    assert offered({"price": several, "priceCurrency": "EUR"}).price == 12
+    assert product_with({"price": several, "priceCurrency": "EUR"}).price == 12
 
 
 @pytest.mark.parametrize(("day", "expected"), [("1970-01-01", None), ("2020-01-01", "2020-01-01")])
@@ -206,20 +208,20 @@ def test_price_valid_until_before_the_web_is_ignored(day, expected):
     assert (until and until.isoformat()) == expected
 
 
-def sized(*states, names=("Boots", "Boots", "Boots"), prices=(70, 70, 70)):
+def availability_of_sizes(*states, names=("Boots", "Boots", "Boots"), prices=(70, 70, 70)):
     items = (
-        {"@type": "Product", "name": name, "sku": f"b-{number}", "offers": priced(price, availability=state)}
+        {"@type": "Product", "name": name, "sku": f"b-{number}", "offers": price_offer(price, availability=state)}
         for number, (name, price, state) in enumerate(zip(names, prices, states, strict=False))
     )  # fmt: skip
     return pin(ld(*items)).product.availability
 
 
 def test_product_is_in_stock_if_one_size_is():
-    assert sized(SOLD_OUT, SOLD_OUT, IN_STOCK) == "in_stock"
-    assert sized(IN_STOCK, SOLD_OUT) == "in_stock"
+    assert availability_of_sizes(SOLD_OUT, SOLD_OUT, IN_STOCK) == "in_stock"
+    assert availability_of_sizes(IN_STOCK, SOLD_OUT) == "in_stock"
 
 
 def test_stock_of_another_product_or_price_is_ignored():
-    assert sized(SOLD_OUT, SOLD_OUT) == "sold_out"
-    assert sized(SOLD_OUT, IN_STOCK, names=("Boots", "Shoes")) == "sold_out"
-    assert sized(SOLD_OUT, IN_STOCK, prices=(70, 90)) == "sold_out"
+    assert availability_of_sizes(SOLD_OUT, SOLD_OUT) == "sold_out"
+    assert availability_of_sizes(SOLD_OUT, IN_STOCK, names=("Boots", "Shoes")) == "sold_out"
+    assert availability_of_sizes(SOLD_OUT, IN_STOCK, prices=(70, 90)) == "sold_out"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pins import ld, pin
 
-from richpins.values.money import amount_of
+from richpins.values.money import find_amount
 
 _LAMP = {"@type": "Product", "name": "Lamp"}
 
@@ -52,7 +52,7 @@ def test_three_decimals_in_markup_are_resolved_by_the_price_shown(price, currenc
     ],
 )  # fmt: skip
 def test_number_of_pieces_is_not_a_price(text, amount):
-    assert amount_of(text) == amount
+    assert find_amount(text) == amount
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_product_number_has_no_label_and_is_not_the_name(sku, number):
 CART = "<button>Add to cart</button>"
 
 
-def shown(url: str, body: str, **more: object):
+def read_lamp(url: str, body: str, **more: object):
     lamp = {**LAMP, "offers": {"price": "9", "priceCurrency": "EUR"}, **more}
     return pin(f"{ld(lamp)}<h1>Red reading lamp</h1>{body}{CART}", url=url).product
 
@@ -85,11 +85,11 @@ def shown(url: str, body: str, **more: object):
     ],
 )
 def test_number_in_the_url_is_the_sku_if_the_page_contains_it(url, body, number):
-    assert shown(url, body).sku == number
+    assert read_lamp(url, body).sku == number
 
 
 def test_declared_sku_overrides_the_number_in_the_url():
-    assert shown("https://a.test/itm/133588510845", "133588510845", sku="7").sku == "7"
+    assert read_lamp("https://a.test/itm/133588510845", "133588510845", sku="7").sku == "7"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_declared_sku_overrides_the_number_in_the_url():
     ],
 )  # fmt: skip
 def test_link_text_around_a_brand_is_removed(text, name):
-    assert shown("https://a.test/lamp", "", brand=text).brand == name
+    assert read_lamp("https://a.test/lamp", "", brand=text).brand == name
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_documented_public_modules_can_be_imported():
     assert all(import_module(f"richpins.{name}") for name in names)
 
 
-def loaded_by(code):
+def modules_loaded_by(code):
     parsers = ("ada_url", "chardet", "lxml", "orjson", "selectolax", "trafilatura")
     shown = f"{code}\nimport sys; print(*[n for n in {parsers!r} if n in sys.modules])"
     return subprocess.run(
@@ -43,13 +43,13 @@ def loaded_by(code):
     "code", ["import richpins.errors", "import richpins.main_text", "import richpins.page_types"]
 )
 def test_importing_names_loads_no_parser(code):
-    assert loaded_by(code) == []
+    assert modules_loaded_by(code) == []
 
 
 def test_reading_a_page_without_its_text_does_not_load_lxml():
     code = "import richpins; richpins.read(b'<h1>a</h1>', url='http://a.test/').pin"
 
-    assert {"lxml", "trafilatura"}.isdisjoint(loaded_by(code))
+    assert {"lxml", "trafilatura"}.isdisjoint(modules_loaded_by(code))
 
 
 def test_missing_extra_error_shows_the_install_command():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from richpins.extraction import extract
 from richpins.rich_pins import to_fields
-from richpins.structured_data.searchable import searchable
+from richpins.structured_data.searchable import make_searchable
 
 POLISH = """<html lang=pl><title>Zupa</title><h1>Zupa</h1><h2>Składniki</h2><ul><li>2 łyżki masła</li>
 <li>1 kg porów</li><li>500 ml wody</li></ul><h2>Przygotowanie</h2><ol><li>Pokrój pory i usmaż je na maśle.</li>
@@ -75,12 +75,12 @@ def test_comment_is_not_a_value(text):
     ],
 )  # fmt: skip
 def test_searchable_decodes_references_and_drops_comments(page, expected):
-    assert searchable(page) == expected
+    assert make_searchable(page) == expected
 
 
 @given(st.text("ab <>&#;x-!/scriptyle", max_size=60))
 def test_searchable_text_collapses_spaces_and_never_grows(text):
-    once = searchable(text.encode())
+    once = make_searchable(text.encode())
 
     assert b"  " not in once
     assert len(once) <= len(text.encode())
@@ -88,11 +88,11 @@ def test_searchable_text_collapses_spaces_and_never_grows(text):
 
 @given(st.text("ab \t\r\n\f\v", max_size=200))
 def test_each_run_of_whitespace_becomes_one_space(text):
-    assert searchable(text.encode()) == " ".join(text.split()).encode()
+    assert make_searchable(text.encode()) == " ".join(text.split()).encode()
 
 
 @pytest.mark.parametrize("before", range(4))
 def test_whitespace_across_a_chunk_boundary_becomes_one_space(before):
     page = (262_142 + before) * b"a" + b"  b   c"
 
-    assert searchable(page) == page.replace(b"   ", b" ").replace(b"  ", b" ")
+    assert make_searchable(page) == page.replace(b"   ", b" ").replace(b"  ", b" ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pins import pin
 
-from richpins.visible_text.vocabulary import ENDS, has_sentence, is_step
+from richpins.visible_text.vocabulary import NEXT_PART_HEADING, has_sentence, is_step
 
 LINES = (
     "Cut the leeks into rings of a thumb's width and wash them.",
@@ -166,7 +166,7 @@ def test_a_heading_in_a_block_of_its_own_names_the_steps_after_it(markup):
 
 @pytest.mark.parametrize("text", ["Tip the leeks into the pot", "Note the time", "Notes of thyme"])
 def test_a_step_about_tips_or_notes_ends_nothing(text):
-    assert ENDS.fullmatch(text) is None
+    assert NEXT_PART_HEADING.fullmatch(text) is None
 
 
 CAPTIONS = {
@@ -212,7 +212,7 @@ def test_a_heading_may_end_with_a_footnote_mark(name, mark):
 
 @pytest.mark.parametrize("address", ["www.kitchen.example", "https://kitchen.example/leeks"])
 def test_an_address_is_no_ingredient(address):
-    amounts = AMOUNTS.replace("</ul>", f"<li>{address}</li></ul>")
-    body = f"<h2>Ingredients</h2>{amounts}<h2>Directions</h2>{LIST}"
+    lists = AMOUNTS.replace("</ul>", f"<li>{address}</li></ul>")
+    body = f"<h2>Ingredients</h2>{lists}<h2>Directions</h2>{LIST}"
 
     assert len(recipe_of(body).ingredients) == 4

@@ -52,11 +52,11 @@ def test_text_without_exactly_one_number_is_ignored(value):
 
 
 def test_currency_is_a_code_or_an_unambiguous_symbol():
-    assert money.currency_of("eur") == "EUR"
-    assert money.currency_of("£ 12") == "GBP"
-    assert money.currency_of("12.00 CHF") == "CHF"
-    assert money.currency_of("$ 12") is None
-    assert money.currency_of("dollars") is None
+    assert money.find_currency("eur") == "EUR"
+    assert money.find_currency("£ 12") == "GBP"
+    assert money.find_currency("12.00 CHF") == "CHF"
+    assert money.find_currency("$ 12") is None
+    assert money.find_currency("dollars") is None
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_markup_escapes_and_odd_whitespace_are_removed_from_text():
 @given(st.text(max_size=60) | st.floats() | st.integers())
 def test_parsers_accept_any_value(value):
     assert isinstance(numbers.decimal(value, "EUR"), Decimal | None)
-    assert isinstance(money.currency_of(value), str | None)
+    assert isinstance(money.find_currency(value), str | None)
     assert isinstance(durations.minutes(value), int | None)
     assert isinstance(dates.moment(value), date | None)
     assert isinstance(read_yield(value), Yield | None)

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from richpins.values import dates, durations
-from richpins.values.money import amount_of
+from richpins.values.money import find_amount
 from richpins.values.yields import read_yield
 
 
@@ -85,7 +85,7 @@ def test_duration_is_parsed_in_minutes(text, minutes):
     ],
 )
 def test_price_is_parsed_with_the_text_around_it(text, amount):
-    assert amount_of(text, "XXX") == Decimal(amount)
+    assert find_amount(text, "XXX") == Decimal(amount)
 
 
 @pytest.mark.parametrize(

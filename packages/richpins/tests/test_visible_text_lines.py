@@ -6,7 +6,7 @@ import pytest
 
 from richpins.extraction import extract
 from richpins.page_types.recipe import Recipe
-from richpins.visible_text.vocabulary import measured
+from richpins.visible_text.vocabulary import count_measured
 
 AMOUNTS = "<h2>Ingredients</h2><ul><li>200 g flour</li><li>2 eggs</li><li>100 ml milk</li></ul>"
 STEPS = "<ol><li>Beat the eggs with the milk.</li><li>Fold in the flour and bake.</li>{}</ol>"
@@ -176,8 +176,8 @@ def test_item_with_a_header_class_names_the_following_group(css_class: str) -> N
 
 
 def test_amount_may_follow_its_name_and_a_duration_is_not_an_amount() -> None:
-    assert measured(["Monkfish 1 kg", "Onion 2 unid.", "2 eggs", "Salt q.b."]) == 3
-    assert measured(["30 min easy", "5.0", "Soup of the day", "Ready in 2021, at last"]) == 0
+    assert count_measured(["Monkfish 1 kg", "Onion 2 unid.", "2 eggs", "Salt q.b."]) == 3
+    assert count_measured(["30 min easy", "5.0", "Soup of the day", "Ready in 2021, at last"]) == 0
 
 
 def test_steps_repeated_for_print_are_read_once() -> None:

@@ -6,7 +6,7 @@ import pytest
 from pins import ld, pin
 
 from richpins.structured_data.shop_texts import MAX_BYTES
-from richpins.visible_text.product_details import MAX_ALIKE
+from richpins.visible_text.product_details import MAX_REPEATS
 
 OFFER = {"@type": "Offer", "price": "9.50", "priceCurrency": "EUR"}
 KETTLE = ld({"@type": "Product", "name": "Kettle Blue", "offers": OFFER})
@@ -148,7 +148,7 @@ def test_phrase_or_button_gives_the_availability(markup, expected):
 
 
 def test_phrase_repeated_for_many_items_is_ignored():
-    others = "<li><p>In stock</p><button class=b>Add to cart</button></li>" * (MAX_ALIKE + 1)
+    others = "<li><p>In stock</p><button class=b>Add to cart</button></li>" * (MAX_REPEATS + 1)
 
     assert product(f"<ul>{others}</ul>").availability is None
 

@@ -3,7 +3,7 @@
 import pytest
 
 from richpins.structured_data import words
-from richpins.structured_data.words import MAX_PLACES, Words
+from richpins.structured_data.words import MAX_OFFSETS, Words
 
 
 @pytest.mark.parametrize("word", [*words.CARTS, *words.PRICES, "材料", "ingr&e", "itemscope"])
@@ -27,7 +27,7 @@ def test_word_is_found_at_any_position_and_in_any_case(word):
     ],
 )
 def test_word_in_a_class_is_distinguished_from_one_elsewhere(html, expected):
-    assert Words(html.encode()).in_class("publish", "date") is expected
+    assert Words(html.encode()).occurs_in_class("publish", "date") is expected
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_word_in_a_class_is_distinguished_from_one_elsewhere(html, expected):
     ],
 )
 def test_word_in_a_tag_is_distinguished_from_one_elsewhere(html, expected):
-    assert Words(html.encode()).in_tag("price") is expected
+    assert Words(html.encode()).occurs_in_tag("price") is expected
 
 
 @pytest.mark.parametrize(
@@ -62,18 +62,18 @@ def test_attribute_is_distinguished_from_a_word_in_a_script(html, expected):
 
 @pytest.mark.parametrize("text", ["2 tsp", "tsp", "2tsp.", "2 tsps of", "2\u00a0tsp</b>"])
 def test_unit_may_be_a_separate_word_or_a_plural(text):
-    assert Words(text.encode()).stands_alone("tsp")
+    assert Words(text.encode()).is_whole_word("tsp")
 
 
 @pytest.mark.parametrize(
     "text", ["getspec", "a_tsp", "<tspan>", "Universit\u00e4tsplatz", "TSP13K", "tsp-id", "tspsy"]
 )
 def test_unit_within_a_longer_word_is_ignored(text):
-    assert not Words(text.encode()).stands_alone("tsp")
+    assert not Words(text.encode()).is_whole_word("tsp")
 
 
 def test_word_with_too_many_occurrences_counts_as_found():
-    many = Words(b"date " * (MAX_PLACES + 1) + b'<b class="date">')
+    many = Words(b"date " * (MAX_OFFSETS + 1) + b'<b class="date">')
 
-    assert many.in_class("date")
-    assert not many.in_class("publish")
+    assert many.occurs_in_class("date")
+    assert not many.occurs_in_class("publish")

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from urlspelling.canonical import Decision, Evidence, KnownPage, Redirect, decide
 
 PAGE = "https://shop.example/blue-shoes?colour=blue"
-OTHER = "https://shop.example/shoes"
-HOME = "https://shop.example/"
-AWAY = "https://elsewhere.test/shoes"
+OTHER_PAGE = "https://shop.example/shoes"
+HOMEPAGE = "https://shop.example/"
+OTHER_SITE = "https://elsewhere.test/shoes"
 
 
 def decision_for(url=PAGE, **evidence) -> Decision:
@@ -21,12 +21,12 @@ def decision_for(url=PAGE, **evidence) -> Decision:
     return decide(Evidence(url=url, **evidence))
 
 
-def moved(url, target, *, permanent=True):
+def redirect(url, target, *, permanent=True):
     return Redirect(url, target, permanent)
 
 
-def reason(decision, url):
-    return next(reason for _, rejected, reason in decision.rejected if rejected == url)
+def reason_for(decision, url):
+    return next(reason_for for _, rejected, reason_for in decision.rejected if rejected == url)
 
 
 # No declaration, or the page names itself.
@@ -52,7 +52,9 @@ def test_page_that_names_itself_is_final():
 
 
 def test_error_page_declares_nothing_even_after_a_redirect():
-    decision = decision_for(redirects=(moved(PAGE, OTHER),), status=404, link_canonical=(HOME,))
+    decision = decision_for(
+        redirects=(redirect(PAGE, OTHER_PAGE),), status=404, link_canonical=(HOMEPAGE,)
+    )
 
     assert (decision.canonical_url, decision.aliases) == (PAGE, ())
 
@@ -61,10 +63,10 @@ def test_error_page_declares_nothing_even_after_a_redirect():
 
 
 def test_permanent_redirect_makes_its_target_canonical():
-    decision = decision_for(redirects=(moved(PAGE, OTHER),))
+    decision = decision_for(redirects=(redirect(PAGE, OTHER_PAGE),))
 
     assert (decision.canonical_url, decision.rule, decision.provisional) == (
-        OTHER,
+        OTHER_PAGE,
         "redirect",
         False,
     )
@@ -72,33 +74,37 @@ def test_permanent_redirect_makes_its_target_canonical():
 
 
 def test_temporary_redirect_keeps_the_requested_url():
-    decision = decision_for(redirects=(moved(PAGE, OTHER, permanent=False),))
+    decision = decision_for(redirects=(redirect(PAGE, OTHER_PAGE, permanent=False),))
 
     assert (decision.canonical_url, decision.rule, decision.aliases) == (PAGE, "self", ())
 
 
 def test_permanent_redirects_count_up_to_the_first_temporary_one():
     decision = decision_for(
-        redirects=(moved(PAGE, OTHER), moved(OTHER, AWAY, permanent=False), moved(AWAY, HOME))
+        redirects=(
+            redirect(PAGE, OTHER_PAGE),
+            redirect(OTHER_PAGE, OTHER_SITE, permanent=False),
+            redirect(OTHER_SITE, HOMEPAGE),
+        )
     )
 
-    assert (decision.canonical_url, decision.aliases) == (OTHER, (PAGE,))
+    assert (decision.canonical_url, decision.aliases) == (OTHER_PAGE, (PAGE,))
 
 
 def test_sign_in_page_after_a_temporary_redirect_does_not_replace_the_page():
     sign_in = "https://shop.example/sign-in"
 
     decision = decision_for(
-        redirects=(moved(PAGE, sign_in, permanent=False),), link_canonical=(sign_in,)
+        redirects=(redirect(PAGE, sign_in, permanent=False),), link_canonical=(sign_in,)
     )
 
     assert decision.canonical_url == PAGE
-    assert sign_in in reason(decision, sign_in)
+    assert sign_in in reason_for(decision, sign_in)
 
 
 def test_page_after_a_temporary_redirect_may_name_the_requested_url():
     decision = decision_for(
-        redirects=(moved(PAGE, OTHER, permanent=False),), link_canonical=(PAGE,)
+        redirects=(redirect(PAGE, OTHER_PAGE, permanent=False),), link_canonical=(PAGE,)
     )
 
     assert (decision.canonical_url, decision.rule, decision.provisional) == (
@@ -118,31 +124,36 @@ def test_page_after_a_temporary_redirect_may_name_the_requested_url():
 )
 def test_temporary_redirect_to_https_or_www_is_only_another_spelling(url, target):
     assert (
-        decision_for(url, redirects=(moved(url, target, permanent=False),)).canonical_url == target
+        decision_for(url, redirects=(redirect(url, target, permanent=False),)).canonical_url
+        == target
     )
 
 
 def test_temporary_redirect_from_https_to_http_is_not_another_spelling():
     url, target = "https://shop.example/a", "http://shop.example/a"
 
-    assert decision_for(url, redirects=(moved(url, target, permanent=False),)).canonical_url == url
+    assert (
+        decision_for(url, redirects=(redirect(url, target, permanent=False),)).canonical_url == url
+    )
 
 
 def test_dead_page_redirected_to_the_homepage_does_not_become_the_homepage():
-    decision = decision_for(redirects=(moved(PAGE, HOME),), link_canonical=(HOME,))
+    decision = decision_for(redirects=(redirect(PAGE, HOMEPAGE),), link_canonical=(HOMEPAGE,))
 
     assert decision.canonical_url == PAGE
 
 
 def test_short_link_may_resolve_to_a_homepage():
     assert (
-        decision_for("https://sho.rt/x", redirects=(moved("https://sho.rt/x", HOME),)).canonical_url
-        == HOME
+        decision_for(
+            "https://sho.rt/x", redirects=(redirect("https://sho.rt/x", HOMEPAGE),)
+        ).canonical_url
+        == HOMEPAGE
     )
 
 
 def test_final_url_without_its_redirects_is_not_trusted():
-    assert decision_for(final_url=OTHER).canonical_url == PAGE
+    assert decision_for(final_url=OTHER_PAGE).canonical_url == PAGE
 
 
 # Declarations.
@@ -150,51 +161,55 @@ def test_final_url_without_its_redirects_is_not_trusted():
 
 @pytest.mark.parametrize("source", ["link_header", "link_canonical", "og_url", "meta_refresh"])
 def test_each_source_can_name_another_page(source):
-    text = {"og_url": OTHER, "meta_refresh": (0.0, OTHER)}.get(source, (OTHER,))
+    text = {"og_url": OTHER_PAGE, "meta_refresh": (0.0, OTHER_PAGE)}.get(source, (OTHER_PAGE,))
 
     decision = decision_for(**{source: text})
 
-    assert (decision.canonical_url, decision.rule, decision.provisional) == (OTHER, source, True)
+    assert (decision.canonical_url, decision.rule, decision.provisional) == (
+        OTHER_PAGE,
+        source,
+        True,
+    )
     assert decision.aliases == (PAGE,)
 
 
 def test_link_header_takes_precedence_over_the_document():
-    decision = decision_for(link_header=(OTHER,), link_canonical=(PAGE,))
+    decision = decision_for(link_header=(OTHER_PAGE,), link_canonical=(PAGE,))
 
-    assert (decision.canonical_url, decision.rule) == (OTHER, "link_header")
-    assert "Link header" in reason(decision, PAGE)
+    assert (decision.canonical_url, decision.rule) == (OTHER_PAGE, "link_header")
+    assert "Link header" in reason_for(decision, PAGE)
 
 
 def test_canonical_link_takes_precedence_over_og_url():
-    decision = decision_for(link_canonical=(OTHER,), og_url="https://shop.example/share/shoes")
+    decision = decision_for(link_canonical=(OTHER_PAGE,), og_url="https://shop.example/share/shoes")
 
-    assert decision.canonical_url == OTHER
-    assert "has precedence" in reason(decision, "https://shop.example/share/shoes")
+    assert decision.canonical_url == OTHER_PAGE
+    assert "has precedence" in reason_for(decision, "https://shop.example/share/shoes")
 
 
 def test_agreeing_og_url_is_a_reason():
-    assert "og:url agrees" in decision_for(link_canonical=(OTHER,), og_url=OTHER).reasons
+    assert "og:url agrees" in decision_for(link_canonical=(OTHER_PAGE,), og_url=OTHER_PAGE).reasons
 
 
 def test_conflicting_canonicals_are_both_ignored():
-    decision = decision_for(link_canonical=(OTHER, "https://shop.example/boots"))
+    decision = decision_for(link_canonical=(OTHER_PAGE, "https://shop.example/boots"))
 
     assert (decision.canonical_url, len(decision.rejected)) == (PAGE, 2)
 
 
 def test_agreeing_canonicals_count_as_one():
-    assert decision_for(link_canonical=(OTHER, OTHER)).canonical_url == OTHER
+    assert decision_for(link_canonical=(OTHER_PAGE, OTHER_PAGE)).canonical_url == OTHER_PAGE
 
 
 def test_og_url_is_used_if_canonicals_conflict():
-    assert decision_for(link_canonical=(OTHER, HOME), og_url=OTHER).rule == "og_url"
+    assert decision_for(link_canonical=(OTHER_PAGE, HOMEPAGE), og_url=OTHER_PAGE).rule == "og_url"
 
 
 def test_canonical_in_the_body_is_recorded_and_ignored():
-    decision = decision_for(body_canonical=(OTHER,))
+    decision = decision_for(body_canonical=(OTHER_PAGE,))
 
     assert decision.canonical_url == PAGE
-    assert decision.rejected == (("body_canonical", OTHER, "outside the head"),)
+    assert decision.rejected == (("body_canonical", OTHER_PAGE, "outside the head"),)
 
 
 def test_unparsable_candidate_is_recorded():
@@ -204,7 +219,7 @@ def test_unparsable_candidate_is_recorded():
 
 
 def test_delayed_refresh_is_not_a_redirect():
-    assert decision_for(meta_refresh=(5.0, OTHER)).canonical_url == PAGE
+    assert decision_for(meta_refresh=(5.0, OTHER_PAGE)).canonical_url == PAGE
 
 
 def test_page_that_reloads_itself_is_its_own_canonical_url():
@@ -215,29 +230,30 @@ def test_page_that_reloads_itself_is_its_own_canonical_url():
 
 
 def test_homepage_is_not_accepted_as_canonical_for_an_inner_page():
-    decision = decision_for(link_canonical=(HOME,), og_url=HOME)
+    decision = decision_for(link_canonical=(HOMEPAGE,), og_url=HOMEPAGE)
 
     assert (decision.canonical_url, decision.rule) == (PAGE, "self")
-    assert "homepage" in reason(decision, HOME)
+    assert "homepage" in reason_for(decision, HOMEPAGE)
 
 
 @pytest.mark.parametrize(
     "page", ["index.html", "default.aspx", "en/", "fr-CA", "?source=mail", "home"]
 )
 def test_homepage_is_canonical_for_its_own_spellings(page):
-    assert decision_for(HOME + page, link_canonical=(HOME,)).canonical_url == HOME
+    assert decision_for(HOMEPAGE + page, link_canonical=(HOMEPAGE,)).canonical_url == HOMEPAGE
 
 
 def test_canonical_on_another_domain_is_not_trusted():
-    decision = decision_for(link_canonical=(AWAY,))
+    decision = decision_for(link_canonical=(OTHER_SITE,))
 
     assert decision.canonical_url == PAGE
-    assert "another domain" in reason(decision, AWAY)
+    assert "another domain" in reason_for(decision, OTHER_SITE)
 
 
 def test_another_host_of_the_same_site_is_not_another_domain():
     assert (
-        decision_for("https://m.shop.example/shoes", link_canonical=(OTHER,)).canonical_url == OTHER
+        decision_for("https://m.shop.example/shoes", link_canonical=(OTHER_PAGE,)).canonical_url
+        == OTHER_PAGE
     )
 
 
@@ -248,19 +264,21 @@ def test_two_sites_on_one_hosting_service_are_different_domains():
 
 
 def test_canonical_that_redirects_here_is_not_followed_back():
-    decision = decision_for(OTHER, redirects=(moved(OTHER, PAGE),), link_canonical=(OTHER,))
+    decision = decision_for(
+        OTHER_PAGE, redirects=(redirect(OTHER_PAGE, PAGE),), link_canonical=(OTHER_PAGE,)
+    )
 
     assert decision.canonical_url == PAGE
-    assert "redirects permanently to this page" in reason(decision, OTHER)
+    assert "redirects permanently to this page" in reason_for(decision, OTHER_PAGE)
 
 
 def test_canonical_known_to_redirect_here_is_not_followed_back():
     decision = decision_for(
-        link_canonical=(OTHER,), known={OTHER: KnownPage(status=301, redirects_to=PAGE)}
+        link_canonical=(OTHER_PAGE,), known={OTHER_PAGE: KnownPage(status=301, redirects_to=PAGE)}
     )
 
     assert decision.canonical_url == PAGE
-    assert "redirects back" in reason(decision, OTHER)
+    assert "redirects back" in reason_for(decision, OTHER_PAGE)
 
 
 @pytest.mark.parametrize(
@@ -268,49 +286,52 @@ def test_canonical_known_to_redirect_here_is_not_followed_back():
     [KnownPage(status=404), KnownPage(status=410), KnownPage(gone=True), KnownPage(status=418)],
 )
 def test_canonical_known_to_be_gone_is_ignored(page):
-    decision = decision_for(link_canonical=(OTHER,), known={OTHER: page})
+    decision = decision_for(link_canonical=(OTHER_PAGE,), known={OTHER_PAGE: page})
 
     assert decision.canonical_url == PAGE
-    assert "gone" in reason(decision, OTHER)
+    assert "gone" in reason_for(decision, OTHER_PAGE)
 
 
 @pytest.mark.parametrize("status", [401, 402, 403, 429, 451, 500, 503])
 def test_canonical_that_was_busy_or_blocked_is_provisional(status):
-    decision = decision_for(link_canonical=(OTHER,), known={OTHER: KnownPage(status=status)})
-
-    assert (decision.canonical_url, decision.provisional) == (OTHER, True)
-
-
-@pytest.mark.parametrize("own", [None, OTHER])
-def test_fetched_and_agreeing_canonical_is_final(own):
     decision = decision_for(
-        link_canonical=(OTHER,), known={OTHER: KnownPage(status=200, canonical_url=own)}
+        link_canonical=(OTHER_PAGE,), known={OTHER_PAGE: KnownPage(status=status)}
     )
 
-    assert (decision.canonical_url, decision.provisional) == (OTHER, False)
+    assert (decision.canonical_url, decision.provisional) == (OTHER_PAGE, True)
+
+
+@pytest.mark.parametrize("own", [None, OTHER_PAGE])
+def test_fetched_and_agreeing_canonical_is_final(own):
+    decision = decision_for(
+        link_canonical=(OTHER_PAGE,), known={OTHER_PAGE: KnownPage(status=200, canonical_url=own)}
+    )
+
+    assert (decision.canonical_url, decision.provisional) == (OTHER_PAGE, False)
 
 
 def test_chain_of_canonicals_is_followed_to_its_end():
     end = "https://shop.example/all-shoes"
-    known = {OTHER: KnownPage(status=200, canonical_url=end), end: KnownPage(status=200)}
+    known = {OTHER_PAGE: KnownPage(status=200, canonical_url=end), end: KnownPage(status=200)}
 
-    decision = decision_for(link_canonical=(OTHER,), known=known)
+    decision = decision_for(link_canonical=(OTHER_PAGE,), known=known)
 
     assert (decision.canonical_url, decision.provisional) == (end, False)
-    assert f"{OTHER} leads on to {end}" in decision.reasons
+    assert f"{OTHER_PAGE} leads on to {end}" in decision.reasons
 
 
 def test_chain_that_ends_at_an_unknown_page_is_provisional():
     end = "https://shop.example/all-shoes"
 
     assert decision_for(
-        link_canonical=(OTHER,), known={OTHER: KnownPage(status=200, canonical_url=end)}
+        link_canonical=(OTHER_PAGE,), known={OTHER_PAGE: KnownPage(status=200, canonical_url=end)}
     ).provisional
 
 
 def test_chain_that_leaves_the_site_is_rejected_as_a_whole():
     decision = decision_for(
-        link_canonical=(OTHER,), known={OTHER: KnownPage(status=301, redirects_to=AWAY)}
+        link_canonical=(OTHER_PAGE,),
+        known={OTHER_PAGE: KnownPage(status=301, redirects_to=OTHER_SITE)},
     )
 
     assert decision.canonical_url == PAGE
@@ -318,24 +339,24 @@ def test_chain_that_leaves_the_site_is_rejected_as_a_whole():
 
 def test_two_pages_that_name_each_other_keep_their_own_urls():
     decision = decision_for(
-        link_canonical=(OTHER,), known={OTHER: KnownPage(status=200, canonical_url=PAGE)}
+        link_canonical=(OTHER_PAGE,), known={OTHER_PAGE: KnownPage(status=200, canonical_url=PAGE)}
     )
 
     assert decision.canonical_url == PAGE
-    assert "points back" in reason(decision, OTHER)
+    assert "points back" in reason_for(decision, OTHER_PAGE)
 
 
 def test_loop_of_other_pages_is_ignored():
     third = "https://shop.example/boots"
     known = {
-        OTHER: KnownPage(status=200, canonical_url=third),
-        third: KnownPage(status=200, canonical_url=OTHER),
+        OTHER_PAGE: KnownPage(status=200, canonical_url=third),
+        third: KnownPage(status=200, canonical_url=OTHER_PAGE),
     }
 
-    decision = decision_for(link_canonical=(OTHER,), known=known)
+    decision = decision_for(link_canonical=(OTHER_PAGE,), known=known)
 
     assert decision.canonical_url == PAGE
-    assert "loop" in reason(decision, OTHER)
+    assert "loop" in reason_for(decision, OTHER_PAGE)
 
 
 def test_endless_chain_is_abandoned():
@@ -372,20 +393,20 @@ def test_http_and_www_variants_follow_the_canonical_link():
 def test_amp_page_follows_its_original():
     amp = "https://shop.example/amp/shoes"
 
-    assert decision_for(amp, is_amp=True, link_canonical=(OTHER,)).canonical_url == OTHER
+    assert decision_for(amp, is_amp=True, link_canonical=(OTHER_PAGE,)).canonical_url == OTHER_PAGE
 
 
 def test_page_does_not_follow_its_own_amp_version():
     amp = "https://shop.example/amp/shoes"
 
-    assert decision_for(OTHER, amp_url=amp, link_canonical=(amp,)).canonical_url == OTHER
+    assert decision_for(OTHER_PAGE, amp_url=amp, link_canonical=(amp,)).canonical_url == OTHER_PAGE
 
 
 def test_copy_in_an_amp_cache_belongs_to_its_original_site():
     copy = "https://shop-example.cdn.ampproject.org/c/s/shop.example/amp/shoes"
 
-    assert decision_for(copy, is_amp=True, link_canonical=(OTHER,)).canonical_url == OTHER
-    assert decision_for(copy, is_amp=True, link_canonical=(AWAY,)).canonical_url == copy
+    assert decision_for(copy, is_amp=True, link_canonical=(OTHER_PAGE,)).canonical_url == OTHER_PAGE
+    assert decision_for(copy, is_amp=True, link_canonical=(OTHER_SITE,)).canonical_url == copy
 
 
 def test_translation_is_a_separate_page():
@@ -393,12 +414,12 @@ def test_translation_is_a_separate_page():
 
     decision = decision_for(
         german,
-        link_canonical=(OTHER,),
-        hreflang=(("de", german), ("en", OTHER), ("x-default", OTHER)),
+        link_canonical=(OTHER_PAGE,),
+        hreflang=(("de", german), ("en", OTHER_PAGE), ("x-default", OTHER_PAGE)),
     )
 
     assert decision.canonical_url == german
-    assert "en" in reason(decision, OTHER)
+    assert "en" in reason_for(decision, OTHER_PAGE)
 
 
 def test_variant_that_lists_only_the_originals_follows_its_canonical():
@@ -406,7 +427,7 @@ def test_variant_that_lists_only_the_originals_follows_its_canonical():
     variant = f"{german}?size=42"
 
     decision = decision_for(
-        variant, link_canonical=(german,), hreflang=(("de", german), ("en", OTHER))
+        variant, link_canonical=(german,), hreflang=(("de", german), ("en", OTHER_PAGE))
     )
 
     assert decision.canonical_url == german
@@ -417,9 +438,9 @@ def test_variant_that_lists_only_the_originals_follows_its_canonical():
 urls = st.sampled_from(
     [
         PAGE,
-        OTHER,
-        HOME,
-        AWAY,
+        OTHER_PAGE,
+        HOMEPAGE,
+        OTHER_SITE,
         "http://shop.example/shoes",
         "http://[::1]/",
         "http://./",

@@ -8,7 +8,7 @@ from urlspelling.link_header import MAX_LINKS, HeaderLink
 BASE = "http://a.test/b/"
 
 
-def links_of(*values):
+def parse_links(*values):
     return [(link.url, link.rel) for link in parse_link_header(values, base=BASE)]
 
 
@@ -41,19 +41,21 @@ def links_of(*values):
     ],
 )
 def test_header_value_is_parsed_as_in_the_rfc(value, links):
-    assert links_of(value) == links
+    assert parse_links(value) == links
 
 
 def test_several_headers_are_parsed_in_order():
-    assert links_of("<c>; rel=x", "<d>; rel=y") == [
+    assert parse_links("<c>; rel=x", "<d>; rel=y") == [
         ("http://a.test/b/c", ("x",)),
         ("http://a.test/b/d", ("y",)),
     ]
 
 
 def test_link_about_another_page_is_left_out():
-    assert links_of('<c>; rel=canonical; anchor="/other"') == []
-    assert links_of('<c>; rel=canonical; anchor="#here"') == [("http://a.test/b/c", ("canonical",))]
+    assert parse_links('<c>; rel=canonical; anchor="/other"') == []
+    assert parse_links('<c>; rel=canonical; anchor="#here"') == [
+        ("http://a.test/b/c", ("canonical",))
+    ]
 
 
 def test_relative_targets_are_left_out_without_a_base():
@@ -74,7 +76,7 @@ def test_parameters_are_kept():
 
 
 def test_number_of_links_is_limited():
-    assert len(links_of(*["<c>," * 2_000] * 3)) == MAX_LINKS
+    assert len(parse_links(*["<c>," * 2_000] * 3)) == MAX_LINKS
 
 
 @given(st.lists(st.text(st.sampled_from('<>;,="\\ \tarel/é\x00'), max_size=40), max_size=3))
@@ -104,4 +106,4 @@ def test_any_text_gives_links_and_never_raises(values):
 def test_long_header_is_parsed_in_linear_time(piece):
     value = "<a>" + piece * (400_000 // len(piece))
 
-    assert len(links_of(value)) <= MAX_LINKS
+    assert len(parse_links(value)) <= MAX_LINKS

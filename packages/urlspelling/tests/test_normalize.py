@@ -171,7 +171,7 @@ anything = st.one_of(
 )
 
 
-def normal_or_none(url, base=None):
+def normalize_or_none(url, base=None):
     try:
         return normalize(url, base)
     except InvalidUrl:
@@ -186,7 +186,7 @@ def normal_or_none(url, base=None):
 @example("http://a/?utm_source;jsessionid=1", None)
 @example("http://a/;jsessionid=..;jsessionid=", None)
 def test_any_text_is_invalid_or_normal_after_one_pass(url, base):
-    normal = normal_or_none(url, base)
+    normal = normalize_or_none(url, base)
 
     if normal is not None:
         assert normalize(normal) == normal
@@ -195,7 +195,7 @@ def test_any_text_is_invalid_or_normal_after_one_pass(url, base):
 
 @given(web)
 def test_normal_url_is_ascii_in_its_simplest_form(url):
-    normal = normal_or_none(url)
+    normal = normalize_or_none(url)
 
     if normal is not None:
         assert re.fullmatch(
@@ -207,17 +207,17 @@ def test_normal_url_is_ascii_in_its_simplest_form(url):
 
 @given(anything, st.none() | web)
 def test_explanation_ends_with_the_normal_form(url, base):
-    normal = normal_or_none(url, base)
+    normal = normalize_or_none(url, base)
 
     if normal is not None:
-        taken = explain(url, base)
-        assert (taken[-1].after if taken else url) == normal
-        assert all(step.before != step.after for step in taken)
-        assert [s.before for s in taken[1:]] == [s.after for s in taken[:-1]]
+        steps = explain(url, base)
+        assert (steps[-1].after if steps else url) == normal
+        assert all(step.before != step.after for step in steps)
+        assert [s.before for s in steps[1:]] == [s.after for s in steps[:-1]]
         assert not explain(normal)
 
 
-def exactly(url):
+def parse_exactly(url):
     try:
         return ada_url.normalize_url(url)
     except ValueError:
@@ -232,10 +232,10 @@ def test_fast_parser_is_used_only_where_it_agrees_with_the_exact_one(url):
         parsed = None
 
     if parsed is None:
-        assert exactly(url) is None
+        assert parse_exactly(url) is None
     elif parsed.startswith("http"):
         # Since 2024 the URL Standard escapes `^` in paths; normalization does so in any case.
-        assert parsed.replace("^", "%5E") == exactly(url).replace("^", "%5E")
+        assert parsed.replace("^", "%5E") == parse_exactly(url).replace("^", "%5E")
 
 
 def test_both_parsers_behave_as_expected():
@@ -272,9 +272,9 @@ HOSTILE = {
 }
 
 
-def calls_of(url):
+def count_calls(url):
     """The number of Python and C functions called by normalization, once its caches are filled."""
-    normal_or_none(url)
+    normalize_or_none(url)
     calls = 0
 
     def count(_frame, event, _argument):
@@ -283,7 +283,7 @@ def calls_of(url):
 
     sys.setprofile(count)
     try:
-        normal_or_none(url)
+        normalize_or_none(url)
     finally:
         sys.setprofile(None)
     return calls
@@ -291,14 +291,14 @@ def calls_of(url):
 
 @pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
 def test_work_grows_linearly_with_the_length(make):
-    assert calls_of(make(40_000)) <= 2.1 * calls_of(make(20_000)) + 100
+    assert count_calls(make(40_000)) <= 2.1 * count_calls(make(20_000)) + 100
 
 
 @pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
 def test_megabyte_long_url_is_handled(make):
-    normal = normal_or_none(make(1_000_000))
+    normal = normalize_or_none(make(1_000_000))
 
-    assert normal is None or normal_or_none(normal) == normal
+    assert normal is None or normalize_or_none(normal) == normal
 
 
 @example("")
@@ -318,7 +318,7 @@ def test_shortcut_for_normal_urls_gives_the_same_result(path):
 
 @given(anything)
 def test_host_shortcut_gives_the_same_result(host):
-    assert normal_or_none(f"http://{host}/p") == normal_or_none(f" http://{host}/p")
+    assert normalize_or_none(f"http://{host}/p") == normalize_or_none(f" http://{host}/p")
 
 
 LONGEST = f"http://a.test/{'x' * (MAX_URL_CHARS - 14)}"

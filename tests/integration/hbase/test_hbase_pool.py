@@ -21,7 +21,7 @@ from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import wait_until
 from zengraph.errors import InvalidArgument, StoreUnavailable, ZengraphError
 from zengraph.tables.hbase.connection import GatewayConnection, thrift_api
-from zengraph.tables.hbase.pool import FOREIGN, MAX_IDLE_S, HBasePool, translate_errors
+from zengraph.tables.hbase.pool import MAX_IDLE_S, TRANSPORT_ERRORS, HBasePool, translate_errors
 from zengraph.tables.hbase.table import HBaseTable
 
 pytestmark = pytest.mark.hbase
@@ -350,4 +350,4 @@ def test_every_happybase_and_thriftpy2_exception_is_mapped():
             raise _made(each)
         expected = InvalidArgument if each is thrift_api.IllegalArgument else StoreUnavailable
         assert type(caught.value) is expected
-        assert issubclass(each, FOREIGN)
+        assert issubclass(each, TRANSPORT_ERRORS)

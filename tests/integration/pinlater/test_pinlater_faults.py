@@ -318,7 +318,7 @@ def test_jobs_are_spread_over_the_shards_and_avoid_a_lost_one(two):
     taken = cluster.enqueue("q", [NewJob(b"x")] * 100)
 
     assert {answer.job_id[0] for answer in taken} == {"0"}
-    assert not cluster.breakers["1"].healthy
+    assert not cluster.breakers["1"].is_healthy
     with pytest.raises(BrokerUnavailable):
         cluster.shards[1].sizes("q")
 

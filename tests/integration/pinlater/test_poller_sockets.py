@@ -82,10 +82,10 @@ def test_added_queue_is_heard_without_an_event_loop(channel, shard):
     poller._channels.add(channel)
     channel.active_queues = ("a",)
     channel.work(at_most=1)
-    poller._watch()
+    poller._watch_sockets()
     channel.active_queues = ("a", "b")
     channel.work(at_most=1)
-    poller._watch()
+    poller._watch_sockets()
 
     shard.wake("b")
 

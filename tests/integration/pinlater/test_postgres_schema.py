@@ -96,12 +96,12 @@ def test_newer_program_replaces_functions_and_an_older_one_uses_them(opened, adm
         "RETURNS bigint LANGUAGE sql AS 'SELECT 7::bigint'"
     )
     older = opened(schema=QueueSchema(code=0))
-    assert older.age_ms()[0] == 7
+    assert older.time_and_uptime_ms()[0] == 7
 
     newer = opened()
 
-    assert newer.age_ms()[0] > 7
-    assert (versions(admin), older.age_ms()[0] > 7) == ((LAYOUT, CODE), True)
+    assert newer.time_and_uptime_ms()[0] > 7
+    assert (versions(admin), older.time_and_uptime_ms()[0] > 7) == ((LAYOUT, CODE), True)
     older.links.close()
     older.enqueue("q", [NewJob(b"x")])
     assert versions(admin) == (LAYOUT, CODE)

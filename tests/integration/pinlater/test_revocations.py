@@ -5,7 +5,7 @@ from itertools import dropwhile, islice
 import pytest
 
 from pinlater.transport.queues import CONTROL_REPLY_TTL_MS, reply_ttl_ms
-from pinlater.transport.revocations import MAX_IDS, Revocations, revoked_by
+from pinlater.transport.revocations import MAX_IDS, Revocations, get_revoked_ids
 from tests.support.celery_worker import Worker
 from tests.support.job_places import on_both
 from tests.support.waiting import wait_until
@@ -108,4 +108,4 @@ def test_only_reply_lists_expire(queue, is_kept):
     ],
 )
 def test_revoking_broadcast_names_its_tasks(exchange, body, ids):
-    assert revoked_by(exchange, {"content-type": "application/json", "body": body}) == ids
+    assert get_revoked_ids(exchange, {"content-type": "application/json", "body": body}) == ids

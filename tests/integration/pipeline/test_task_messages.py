@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from aragog.cli import main
 from aragog.crawl.pipeline.routing import Destination, Queue
 from pinlater.brokers import celery_settings
-from pinlater.dead_letters import QUEUE, REASON
+from pinlater.dead_letters import QUEUE, REASON_HEADER
 from pinlater.models import JobState
 from pinlater.redis_shard import RedisShard
 from tests.support.celery_worker import Worker
@@ -214,7 +214,7 @@ def test_unreadable_message_is_a_dead_letter_on_other_brokers(
         wait_until(lambda: "ignored" in (tmp_path / "log").read_text())
         look()
 
-    bodies = {message.headers[REASON]: json.loads(message.body)[0] for message in messages}
+    bodies = {message.headers[REASON_HEADER]: json.loads(message.body)[0] for message in messages}
     assert sorted(map(str, bodies.values())) == ["['what']", "[{'v': 0}]"]
     assert any("version 0" in reason for reason in bodies)
     log = (tmp_path / "log").read_text()

@@ -88,14 +88,14 @@ class QueueHistory:
 
     def _reap(self):
         def reaped():
-            now_ms = self.shard.age_ms()[0]
+            now_ms = self.shard.time_and_uptime_ms()[0]
             swept = self.shard.sweep(self.queue, reap_before_ms=now_ms)
             return swept.returned + swept.failed
 
         wait_until(reaped)
 
     def _sweep(self):
-        swept = self.shard.sweep(self.queue, reap_before_ms=self.shard.age_ms()[0])
+        swept = self.shard.sweep(self.queue, reap_before_ms=self.shard.time_and_uptime_ms()[0])
         return f"swept {swept.returned}"
 
     def _retry(self, limit=10):

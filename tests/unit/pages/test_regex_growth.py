@@ -20,7 +20,7 @@ from tests.support.regex_inventory import PACKAGES, inventory, unreadable_calls
 CUT = {
     "richpins.article.opening:_CLOCK": 100,
     "richpins.article.opening:_SENTENCE": 100,
-    "richpins.visible_text.captions:_BEFORE": 60,
+    "richpins.visible_text.captions:_CAPTION_BEFORE": 60,
     "richpins.structured_data.lenient_json:_WRAPPERS_END": 200,
 }
 """Patterns with input limited to this number of characters."""

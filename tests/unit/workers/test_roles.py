@@ -62,7 +62,7 @@ def test_fetch_workers_fetch_robots_txt_only_if_their_jobs_can_be_limited(broker
 def test_slow_robots_txt_files_take_at_most_a_quarter_of_the_threads(unbounded):
     for threads, robots in product((4, 8, 40), (1, 8, 100)):
         share_threads(threads, robots, {"fetch", "robots"})
-        limits = gates.limit_of("fetch"), gates.limit_of("robots")
+        limits = gates.get_limit("fetch"), gates.get_limit("robots")
 
         assert sum(limits) <= threads
         assert limits[0] >= min(8, threads - limits[1])
@@ -73,19 +73,19 @@ def test_robots_txt_queue_alone_is_not_limited(unbounded):
     for queues in ({"fetch"}, {"robots", "upkeep"}):
         share_threads(40, 8, queues)
 
-        assert gates.limit_of("robots") is None
+        assert gates.get_limit("robots") is None
 
 
 def test_process_starts_with_a_few_batches_and_room_for_urgent_ones(unbounded):
     share_threads(40, 8, {"fetch", "robots"})
 
-    assert gates.limit_of("fetch") == 8 + gates.reserved_room("fetch").jobs
+    assert gates.get_limit("fetch") == 8 + gates.reserved_room("fetch").jobs
 
 
 def test_worker_with_few_threads_is_not_limited(unbounded):
     share_threads(3, 8, {"fetch", "robots"})
 
-    assert gates.limit_of("robots") is None
+    assert gates.get_limit("robots") is None
 
 
 def test_part_of_the_fetch_threads_is_reserved_for_urgent_batches(unbounded):
@@ -152,14 +152,14 @@ def test_upkeep_and_webhooks_have_the_threads_in_their_settings(
     workers = WorkerSettings(upkeep=upkeep, webhooks=webhooks)
     share_upkeep(threads, workers, {"upkeep", "webhooks"})
 
-    assert (gates.limit_of("upkeep"), gates.limit_of("webhooks")) == expected
+    assert (gates.get_limit("upkeep"), gates.get_limit("webhooks")) == expected
 
 
 def test_worker_with_only_one_of_them_is_not_limited(unbounded):
     share_upkeep(8, WorkerSettings(), {"webhooks", "store"})
 
-    assert gates.limit_of("upkeep") is None
-    assert gates.limit_of("webhooks") is None
+    assert gates.get_limit("upkeep") is None
+    assert gates.get_limit("webhooks") is None
 
 
 @pytest.mark.parametrize(
@@ -175,9 +175,9 @@ def test_watches_take_one_thread_of_upkeep(unbounded, threads, queues, upkeep):
     """Regression: a million watches took all threads of upkeep and delayed every refresh."""
     share_upkeep(threads, WorkerSettings(), queues)
 
-    assert (gates.limit_of("upkeep"), gates.limit_of("watches")) == (upkeep, 1)
-    assert gates.limit_of("robots") == (8 if "robots" in queues else None)
-    assert gates.limit_of("upkeep") + 1 <= threads
+    assert (gates.get_limit("upkeep"), gates.get_limit("watches")) == (upkeep, 1)
+    assert gates.get_limit("robots") == (8 if "robots" in queues else None)
+    assert gates.get_limit("upkeep") + 1 <= threads
 
 
 def test_producers_send_no_messages_to_the_queue_of_beat():

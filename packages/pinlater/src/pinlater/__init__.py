@@ -1,5 +1,5 @@
 """
-A kombu transport that keeps jobs on their server until they are due: Redis or PostgreSQL.
+A kombu transport that keeps jobs in Redis or PostgreSQL until they are due.
 
 Importing this package registers `pinlater://`, because kombu refuses module paths in broker URLs,
 and the alias must exist before the first connection is opened. It does not import kombu itself.
@@ -12,12 +12,12 @@ For applications:
     doors.py             lets other programs use a queue
     brokers.py           broker URLs and Celery's settings for each kind of broker
     publish_receipts.py  reports whether a published job was already there
-    gates.py             which jobs a worker claims, so that others stay on the server
+    gates.py             limits which jobs a worker claims; the rest stay on the server
     admin.py             inspects, pauses, limits and purges queues, retries and deletes jobs
     cli.py               the same operations on the command line
     _command_output.py   the output of those commands
-    flower.py            the pages Queues and Jobs in Flower
-    dead_letters.py      stores messages that failed for good, on other brokers
+    flower.py            the Queues and Jobs pages in Flower
+    dead_letters.py      stores permanently failed messages, on other brokers
     __main__.py          `python -m pinlater`
     redis/               a Redis client, for programs that also store their own data in Redis
     testing/             an in-memory shard, and the tests that every shard must pass

@@ -13,36 +13,34 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from pinlater.models import JobInfo, QueueStatus
 from pinlater.terminal import SafeConsole, echo, echo_json
-from pinlater.wording import span
+from pinlater.wording import format_duration
 
 
 def print_json(value: Any) -> None:
-    """Print a value as indented JSON."""
     echo_json(value, indent=True)
 
 
 def status_cells(status: QueueStatus) -> list[str]:
-    """Return a queue's sizes, oldest due job's age and rate as table cells."""
+    """Return table cells with a queue's sizes, its oldest due job's age, and its rate."""
     sizes = status.sizes
     rate = "" if status.rate_per_s is None else f"{status.rate_per_s:g}"
     counts = (sizes.due, sizes.later, sizes.running, sizes.succeeded, sizes.failed)
     return [
         *(f"{n:,}" for n in counts),
-        span(sizes.oldest_due_ms) if sizes.oldest_due_ms else "",
+        format_duration(sizes.oldest_due_ms) if sizes.oldest_due_ms else "",
         rate,
     ]
 
 
-def remarks(status: QueueStatus) -> str:
-    """Return whether a queue is paused and which shards did not answer, as one string."""
-    texts = ["paused"] if status.paused else []
+def status_notes(status: QueueStatus) -> str:
+    """Return whether a queue is paused, and which shards did not answer; empty if neither."""
+    notes = ["paused"] if status.paused else []
     if status.missing_shards:
-        texts.append(f"no answer from shards {', '.join(status.missing_shards)}")
-    return ", ".join(texts)
+        notes.append(f"no answer from shards {', '.join(status.missing_shards)}")
+    return ", ".join(notes)
 
 
 def status_as_dict(status: QueueStatus) -> dict[str, Any]:
-    """Return a queue's status as a dict for JSON."""
     return {
         "queue": status.queue,
         "paused": status.paused,
@@ -63,13 +61,13 @@ def print_result(as_json: bool, sentence: str, **fields: object) -> None:
 
 
 def note(text: str, *, err: bool = False) -> None:
-    """Print a note, unless the program runs with `quiet`."""
+    """Print a note, unless the program runs with `--quiet`."""
     if not is_quiet():
         echo(text, err=err)
 
 
 def is_quiet() -> bool:
-    """Return whether the program runs with `quiet`. Then it prints only requested output."""
+    """Return whether the program runs with `--quiet` and prints only what the command asks for."""
     return bool(getattr(click.get_current_context().obj, "quiet", False))
 
 

@@ -1,5 +1,6 @@
 """
 Acks and nacks of this process's claims, sent in batches.
+
 Acks for an unavailable shard are kept until it answers again.
 """
 
@@ -42,27 +43,21 @@ class Disposition:
 
 @dataclass(slots=True)
 class Claim:
-    """A claim of this process on a job."""
+    """A claim that this process holds on a job."""
 
     tag: str
     shard: Shard
     queue: str
     job: Claimed
     claimed_s: float
-    ended: bool = False
+    has_ended: bool = False
     """
     True if its job has run, but the worker's event loop has not acknowledged or rejected it yet.
     """
-    orphan: bool = False
-    """
-    True if the channel is closed. The claim is then renewed until one claim timeout after the job
-    has ended.
-    """
+    is_orphan: bool = False
+    """True if the channel is closed; the renewer keeps the claim until its job has ended."""
     ended_s: float | None = None
-    """
-    When the renewer first saw that the job of this orphaned claim had ended; None while it is
-    running.
-    """
+    """When the renewer saw that this orphan's job had ended; None while it is running."""
     task: str = ""
     """Name of the task that runs the job; empty unless runs are logged."""
     started_s: float | None = None
@@ -95,31 +90,31 @@ class AckBuffer:
         """True if `add` leaves sending to the event loop, which soon calls `flush`."""
         self._cluster = cluster
         self._clock = clock
-        # This is not the global generator, because the program may have seeded that one.
+        # Not the global generator, because the program may have seeded that one.
         self._rng = random.Random()
         self._pending: deque[_PendingAck] = deque()
         self._lock = threading.Lock()
         self._retry_at_s = 0.0
-        self._unavailable: set[str] = set()
-        """Names of unavailable shards with pending acks."""
+        self._unavailable_shards: set[str] = set()
+        """The names of those with pending acks."""
 
     def __len__(self) -> int:
         return len(self._pending)
 
     def add(self, claim: Claim, disposition: Disposition | None) -> None:
         """Record that a claim ended; None means that its job SUCCEEDED."""
-        nack = self._nack(claim, disposition) if disposition else None
+        nack = self._make_nack(claim, disposition) if disposition else None
         self._pending.append(_PendingAck(claim, nack))
         if not self.deferred:
             self.flush()
 
-    def _nack(self, claim: Claim, disposition: Disposition) -> Nack:
+    def _make_nack(self, claim: Claim, disposition: Disposition) -> Nack:
         delay_ms, step = disposition.delay_ms, _STEPS.get(disposition.step)
         if step is not None:
             policy = RetryPolicy.of(self._cluster.settings(claim.queue), _job_type(claim.job))
             delay_ms = policy.delay_ms(claim.job.attempt, self._rng.random())
-        resolved: Step = step or cast("Step", disposition.step)
-        return Nack(claim.job.job_id, claim.job.token, resolved, delay_ms, disposition.problem)
+        final_step: Step = step or cast("Step", disposition.step)
+        return Nack(claim.job.job_id, claim.job.token, final_step, delay_ms, disposition.problem)
 
     def flush(self) -> None:
         """
@@ -144,8 +139,8 @@ class AckBuffer:
 
     def _send(self, shard: Shard, queue: str, group: list[_PendingAck], *, acks: bool) -> None:
         try:
-            self._cluster.require(shard)
-            with self._cluster.watched(shard):
+            self._cluster.check_usable(shard)
+            with self._cluster.track(shard):
                 results: list[bool] | list[JobState | None] = (
                     shard.ack(queue, [(ack.claim.job.job_id, ack.claim.job.token) for ack in group])
                     if acks
@@ -154,7 +149,7 @@ class AckBuffer:
         except BrokerUnavailable as error:
             self._requeue(shard, group, error)
             return
-        self._unavailable.discard(shard.name)
+        self._unavailable_shards.discard(shard.name)
         for ack, accepted in zip(group, results, strict=True):
             run_log.write(ack.claim, _state_after(accepted))
             if not accepted:
@@ -166,8 +161,8 @@ class AckBuffer:
 
     def _requeue(self, shard: Shard, group: list[_PendingAck], error: BrokerUnavailable) -> None:
         """Keep a group for a later attempt; log the outage once, not several times a second."""
-        level = logging.DEBUG if shard.name in self._unavailable else logging.WARNING
-        self._unavailable.add(shard.name)
+        level = logging.DEBUG if shard.name in self._unavailable_shards else logging.WARNING
+        self._unavailable_shards.add(shard.name)
         logger.log(level, "%d acks are kept until their shard answers: %s", len(group), error)
         self._pending.extendleft(reversed(group))
         self._retry_at_s = self._clock.monotonic_s() + RETRY_AFTER_S

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 def _ignore_progress(_count: int) -> None:
-    """Do not report progress."""
+    """Do nothing."""
 
 
 class Admin:
@@ -80,18 +80,13 @@ class Admin:
         cluster = Cluster(connect_shards((*shard_urls(broker_url), *shards), prefix=prefix))
         return cls(cluster, before_delete)
 
-    def _collect(self, operation: Callable[[Shard], T]) -> tuple[dict[str, T], tuple[str, ...]]:
-        """
-        Call every shard.
-
-        Return the results by shard name, and the shards that did not answer.
-        """
+    def _call_shards(self, operation: Callable[[Shard], T]) -> tuple[dict[str, T], tuple[str, ...]]:
         results: dict[str, T] = {}
         missing: list[str] = []
         last_error: BrokerUnavailable | None = None
         for shard in self.cluster.shards:
             try:
-                with self.cluster.watched(shard):
+                with self.cluster.track(shard):
                     results[shard.name] = operation(shard)
             except BrokerUnavailable as error:
                 missing.append(shard.name)
@@ -100,8 +95,8 @@ class Admin:
             raise last_error
         return results, tuple(missing)
 
-    def _change(self, operation: Callable[[Shard], T]) -> None:
-        _, missing = self._collect(operation)
+    def _change_shards(self, operation: Callable[[Shard], T]) -> None:
+        _, missing = self._call_shards(operation)
         if missing:
             raise BrokerUnavailable(
                 f"shards {', '.join(missing)}", "did not apply the change; the others did"
@@ -130,12 +125,12 @@ class Admin:
 
     def queues(self) -> list[str]:
         """Return the names of all queues, sorted."""
-        names, _ = self._collect(lambda shard: shard.queues())
+        names, _ = self._call_shards(lambda shard: shard.queues())
         return sorted(set().union(*names.values()))
 
     def status(self, queue: str) -> QueueStatus:
         """Return a queue's status; sizes and counters are summed over the shards."""
-        statuses, missing = self._collect(
+        statuses, missing = self._call_shards(
             lambda s: (s.sizes(queue), s.settings(queue), s.stats(queue)),
         )
         sizes, settings, stats = Sizes(), dict[str, float](), dict[str, int]()
@@ -147,7 +142,6 @@ class Admin:
         return QueueStatus(queue, sizes, settings, stats, missing)
 
     def statuses(self) -> list[QueueStatus]:
-        """Return every queue's status."""
         return [self.status(queue) for queue in self.queues()]
 
     def pause(self, queue: str) -> None:
@@ -156,21 +150,21 @@ class Admin:
 
         New jobs are still accepted, and running jobs continue.
         """
-        self._change(lambda shard: shard.configure(queue, {"paused": 1}))
+        self._change_shards(lambda shard: shard.configure(queue, {"paused": 1}))
 
     def resume(self, queue: str) -> None:
         """Deliver jobs again, immediately."""
-        self._change(lambda shard: shard.configure(queue, {"paused": None}))
+        self._change_shards(lambda shard: shard.configure(queue, {"paused": None}))
 
     def limit(self, queue: str, rate_per_s: float | None, burst: float | None = None) -> None:
         """Limit the jobs delivered per second across all workers; None removes the limit."""
         changes = rate_settings(rate_per_s, burst)
-        self._change(lambda shard: shard.configure(queue, changes))
+        self._change_shards(lambda shard: shard.configure(queue, changes))
 
     def configure(self, queue: str, **changes: float | None) -> None:
         """Change settings of `queue_settings.SETTINGS`; None restores a default."""
         check_settings(changes)
-        self._change(lambda shard: shard.configure(queue, changes))
+        self._change_shards(lambda shard: shard.configure(queue, changes))
 
     def retry_policy(self, queue: str, job_type: str = "") -> RetryPolicy:
         """Return the retry policy of a queue, or of one job type in it."""
@@ -203,7 +197,7 @@ class Admin:
 
     def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:
         """Return up to `limit` jobs in a state, soonest first; ended jobs latest first."""
-        pages, _ = self._collect(lambda shard: shard.jobs(queue, state, limit=limit))
+        pages, _ = self._call_shards(lambda shard: shard.jobs(queue, state, limit=limit))
         jobs = [
             replace(job, job_id=f"{name}-{job.job_id}")
             for name, page in pages.items()
@@ -235,8 +229,10 @@ class Admin:
     ) -> int:
         """Run the named FAILED jobs again, or all of them, and return how many there were."""
         if ids:
-            return self._sum_over_shards(ids, lambda shard, own: shard.retry(queue, ids=own))
-        return self._in_steps(
+            return self._sum_over_shards(
+                ids, lambda shard, shard_ids: shard.retry(queue, ids=shard_ids)
+            )
+        return self._run_in_steps(
             queue, JobState.FAILED, progress, lambda shard, n: shard.retry(queue, limit=n)
         )
 
@@ -258,24 +254,24 @@ class Admin:
             raise InvalidArgument("state: a RUNNING job cannot be deleted; revoke its task instead")
         if ids:
             return self._sum_over_shards(
-                ids, lambda shard, own: self._delete(shard, queue, state, own)
+                ids, lambda shard, shard_ids: self._delete(shard, queue, state, shard_ids)
             )
 
         def delete_step(shard: Shard, limit: int) -> int:
             return delete_some(shard, queue, state, limit, self._before_delete)
 
-        return self._in_steps(queue, state, progress, delete_step)
+        return self._run_in_steps(queue, state, progress, delete_step)
 
     def _delete(self, shard: Shard, queue: str, state: JobState, ids: list[str]) -> int:
         if not ids:
             return 0
         if self._before_delete is not None:
-            self._before_delete(queue, shard.named(queue, state, ids))
+            self._before_delete(queue, shard.jobs_by_id(queue, state, ids))
         return shard.delete(queue, state, ids=ids)
 
     def release(self, worker: str) -> int:
         """
-        Return a dead worker's jobs to their queues immediately, and return how many there were.
+        Move a dead worker's jobs back to their queues immediately; return how many there were.
 
         The attempts count. Use this only for a process that has ended, because the jobs of a live
         process would run twice.
@@ -292,24 +288,24 @@ class Admin:
             nonlocal total
             for queue in shard.queues():
                 running = shard.jobs(
-                    queue, JobState.RUNNING, limit=count_of(shard.sizes(queue), JobState.RUNNING)
+                    queue, JobState.RUNNING, limit=count_jobs(shard.sizes(queue), JobState.RUNNING)
                 )
-                own = [job.job_id for job in running if job.worker.startswith(worker)]
-                total += shard.release(queue, worker, own) if own else 0
+                ids = [job.job_id for job in running if job.worker.startswith(worker)]
+                total += shard.release(queue, worker, ids) if ids else 0
 
-        self._change(release_on)
+        self._change_shards(release_on)
         return total
 
     def _sum_over_shards(
         self, ids: Sequence[str], operation: Callable[[Shard, list[str]], int]
     ) -> int:
         total = 0
-        for shard, shard_ids in self._by_shard(ids):
+        for shard, shard_ids in self._group_by_shard(ids):
             for start in range(0, len(shard_ids), MAX_BATCH):
                 total += operation(shard, shard_ids[start : start + MAX_BATCH])
         return total
 
-    def _by_shard(self, ids: Sequence[str]) -> Iterator[tuple[Shard, list[str]]]:
+    def _group_by_shard(self, ids: Sequence[str]) -> Iterator[tuple[Shard, list[str]]]:
         ids_by_shard: dict[str, list[str]] = {}
         for job_id in ids:
             name, dash, shard_job_id = job_id.rpartition("-")
@@ -320,7 +316,7 @@ class Admin:
             ids_by_shard.setdefault(name, []).append(shard_job_id)
         return ((s, ids_by_shard[s.name]) for s in self.cluster.shards if s.name in ids_by_shard)
 
-    def _in_steps(
+    def _run_in_steps(
         self,
         queue: str,
         state: JobState,
@@ -331,19 +327,17 @@ class Admin:
 
         def run_on(shard: Shard) -> None:
             nonlocal total
-            # Retry only the jobs that are there now, because a job that fails again in the meantime
-            # would cause an endless loop.
-            left = count_of(shard.sizes(queue), state)
-            while left > 0 and (done := operation(shard, min(left, MAX_BATCH))):
-                left -= done
+            # Only the jobs that are there now. A job that fails again would cause an endless loop.
+            remaining = count_jobs(shard.sizes(queue), state)
+            while remaining > 0 and (done := operation(shard, min(remaining, MAX_BATCH))):
+                remaining -= done
                 total += done
                 progress(done)
 
-        self._change(run_on)
+        self._change_shards(run_on)
         return total
 
     def messages(self, queues: Sequence[str]) -> list[dict[str, str | int]]:
-        """Return the queues as Flower lists them: name, ready and unacknowledged messages."""
         result: list[dict[str, str | int]] = []
         for queue in queues:
             sizes = self.status(queue).sizes
@@ -373,7 +367,7 @@ def delete_some(
     return shard.delete(queue, state, ids=[job.job_id for job in jobs])
 
 
-def count_of(sizes: Sizes, state: JobState) -> int:
+def count_jobs(sizes: Sizes, state: JobState) -> int:
     """Return the number of jobs in a state."""
     return {
         JobState.PENDING: sizes.pending,

@@ -10,12 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-MAX_CONSECUTIVE_ERRORS = 3
-"""After this many failures in a row, a server is taken out of rotation."""
+MAX_ERRORS_IN_A_ROW = 3
 SLOW_S = 1.0
-"""One response slower than this takes the server out of rotation."""
 PROBE_EVERY_S = 5.0
-"""The time between two probes of a server that is out of rotation."""
 
 
 @dataclass(slots=True)
@@ -24,14 +21,14 @@ class Breaker:
     Takes one server out of rotation after errors or slow responses, and brings it back.
 
     Args:
-        errors: how many errors in a row take the server out.
-        first_wait_s: the wait before the first probe; it doubles with each further error.
-        max_wait_s: the longest wait between probes.
+        max_errors: how many errors in a row take the server out.
+        first_wait_s: seconds before the first probe; doubles with each further error.
+        max_wait_s: maximum seconds between probes.
         slow_s: a response that takes longer than this takes the server out; with `math.inf`,
             no response does.
     """
 
-    errors: int = MAX_CONSECUTIVE_ERRORS
+    max_errors: int = MAX_ERRORS_IN_A_ROW
     first_wait_s: float = PROBE_EVERY_S
     max_wait_s: float = PROBE_EVERY_S
     slow_s: float = SLOW_S
@@ -42,29 +39,27 @@ class Breaker:
     """When to probe the server; 0 while it is in rotation."""
 
     @property
-    def healthy(self) -> bool:
-        """Return whether the server is in rotation."""
+    def is_healthy(self) -> bool:
         return self.out_since_s is None
 
     def may_call(self, now_s: float) -> bool:
         """Return whether a call may be sent: the server is in rotation, or a probe is due."""
         return now_s >= self.probe_at_s
 
-    def answered(self, took_s: float, now_s: float) -> None:
-        """Record a successful call."""
+    def record_answer(self, took_s: float, now_s: float) -> None:
         if took_s > self.slow_s:
-            self.failed(now_s, at_once=True)
+            self.record_failure(now_s, at_once=True)
             return
         self.consecutive_errors, self.out_since_s, self.probe_at_s = 0, None, 0.0
 
-    def failed(self, now_s: float, *, at_once: bool = False) -> None:
+    def record_failure(self, now_s: float, *, at_once: bool = False) -> None:
         """
         Record a failed call.
 
         With `at_once`, meant for timeouts and refused connections, one failure is enough.
         """
-        self.consecutive_errors += self.errors if at_once else 1
-        doublings = self.consecutive_errors - self.errors
+        self.consecutive_errors += self.max_errors if at_once else 1
+        doublings = self.consecutive_errors - self.max_errors
         if doublings >= 0:
             self.probe_at_s = now_s + min(
                 math.ldexp(self.first_wait_s, min(doublings, 32)), self.max_wait_s

@@ -200,7 +200,7 @@ def redis_urls(broker_url: str) -> tuple[str, ...]:
         raise InvalidConfig("broker URL: write a / in the password as %2F (the URL is not shown)")
     hosts, slash, path = hosts_and_path.partition("/")
     return tuple(
-        f"{redis_scheme}://{user}{at}{_host(host)}{slash}{path}" for host in hosts.split(",")
+        f"{redis_scheme}://{user}{at}{_add_port(host)}{slash}{path}" for host in hosts.split(",")
     )
 
 
@@ -229,7 +229,7 @@ def single_server(broker_url: str) -> ServerAddress | None:
         return None
     authority, _, path = rest.partition("/")
     user, _, host = authority.rpartition("@")
-    name, _, port = _host(host).rpartition(":")
+    name, _, port = _add_port(host).rpartition(":")
     userid, _, password = user.partition(":")
     return ServerAddress(
         name.strip("[]"), int(port), unquote(userid) or None, unquote(password) or None, path or "/"
@@ -246,7 +246,7 @@ def broker_url(scheme: str, server: ServerAddress) -> str:
     return f"{scheme}://{user}{at}{host}:{server.port}/{server.virtual_host.strip('/') or '0'}"
 
 
-def _host(host: str) -> str:
+def _add_port(host: str) -> str:
     """Return `host:port` with an explicit port, so that each server has only one URL."""
     try:
         has_port = bool(urlsplit(f"//{host}").port)
@@ -273,7 +273,7 @@ def _socket_url(rest: str) -> str:
     return f"unix://{path}?{urlencode(options)}"
 
 
-def masked(url: str, mask: str = "**") -> str:
+def mask_password(url: str, mask: str = "**") -> str:
     """Return the URL without its password, which may contain unescaped `/` and `@`."""
     scheme, sep, rest = url.partition("://")
     user, at, server = rest.rpartition("@")

@@ -23,9 +23,9 @@ from pinlater.health import ReapGuard
 from pinlater.shard import ServerShard, Shard
 
 logger = logging.getLogger(__name__)
-SWEEP_SIZE = 100
+MAX_SWEPT_CLAIMS = 100
 """Claims per call; the server handles other clients between two calls."""
-MAX_SWEEPS = 50
+MAX_SWEEPS_PER_ROUND = 50
 """Calls per round: enough to return all claims of a dead host in one round."""
 PERIOD_S = 0.25
 REAP_EVERY_S = 1.0
@@ -76,20 +76,20 @@ class ClaimRenewer:
         held = [claim for claim in claims if claim.tag in self.claims]
         tokens = [(claim.job.job_id, claim.job.token) for claim in held]
         try:
-            with self.cluster.watched(shard):
+            with self.cluster.track(shard):
                 extended = shard.extend(queue, tokens, timeout_ms=self.claim_timeout_ms)
         except BrokerUnavailable as error:
             guard = self.guards[shard.name]
             level = logging.DEBUG if guard.needs_connecting else logging.WARNING
             logger.log(level, "%d claims could not be extended: %s", len(held), error)
-            guard.lost()
+            guard.record_loss()
             self.must_renew_again = True
             return
         for claim, was_extended in zip(held, extended, strict=True):
             # A claim that was acknowledged in the meantime is not lost.
             if not was_extended and self.claims.pop(claim.tag, None) is not None:
                 logger.warning("the claim on job %s of %s was lost", claim.job.job_id, queue)
-            elif claim.orphan:
+            elif claim.is_orphan:
                 self._forget_if_ended(claim)
 
     def _forget_if_ended(self, orphan: Claim) -> None:
@@ -140,11 +140,11 @@ class Reaper:
         """Reap all watched queues on all shards once; skips unavailable shards."""
         for shard in self._cluster.shards:
             try:
-                self._cluster.require(shard)
-                with self._cluster.watched(shard):
+                self._cluster.check_usable(shard)
+                with self._cluster.track(shard):
                     self._reap(shard, self._guards[shard.name])
             except BrokerUnavailable as error:
-                self._guards[shard.name].lost()
+                self._guards[shard.name].record_loss()
                 logger.debug("expired claims were not returned: %s", error)
 
     def _reap(self, shard: Shard, guard: ReapGuard) -> None:
@@ -152,13 +152,13 @@ class Reaper:
             self._on_connected(shard, guard)
         for queue in list(self._queues):
             returned_count = failed_count = 0
-            for _ in range(MAX_SWEEPS):
+            for _ in range(MAX_SWEEPS_PER_ROUND):
                 before_ms = guard.reap_before_ms(self._monotonic_ms())
-                swept = shard.sweep(queue, reap_before_ms=before_ms, limit=SWEEP_SIZE)
+                swept = shard.sweep(queue, reap_before_ms=before_ms, limit=MAX_SWEPT_CLAIMS)
                 guard.observe_clock(swept.now_ms, self._monotonic_ms())
                 returned_count += swept.returned
                 failed_count += swept.failed
-                if swept.returned + swept.failed < SWEEP_SIZE:
+                if swept.returned + swept.failed < MAX_SWEPT_CLAIMS:
                     break
             if returned_count or failed_count:
                 logger.warning(
@@ -169,10 +169,10 @@ class Reaper:
                 )
 
     def _on_connected(self, shard: ServerShard, guard: ReapGuard) -> None:
-        server_ms, uptime_ms = shard.age_ms()
+        server_ms, uptime_ms = shard.time_and_uptime_ms()
         guard.record_connection(server_ms, uptime_ms, self._monotonic_ms())
-        for remark in shard.remarks():
-            logger.warning("shard %s: %s", shard.name, remark)
+        for warning in shard.config_warnings():
+            logger.warning("shard %s: %s", shard.name, warning)
         if guard.was_lost:
             self._renew()
 
@@ -200,7 +200,6 @@ class ClaimMaintenance:
     _stopped: threading.Event = field(init=False, default_factory=threading.Event)
 
     def start(self) -> None:
-        """Start the thread unless it was started before."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="pinlater-claims", daemon=True)
             self._thread.start()

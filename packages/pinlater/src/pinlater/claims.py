@@ -26,12 +26,12 @@ from pinlater.worker_names import worker_name
 
 logger = logging.getLogger(__name__)
 TAG = "pinlater:"
-"""Prefix of a job's delivery tag. The tag keeps the prefix after its channel is gone."""
+"""Prefix of a job's delivery tag."""
 
 
 class ClaimRegistry:
     """
-    Claims held by this process on one cluster.
+    The claims that this process holds on one cluster.
 
     Args:
         cluster: the shards.
@@ -124,7 +124,7 @@ class ClaimRegistry:
         """Record that the job of `tag` has run; its ack or reject follows."""
         claim = self._claims.get(tag)
         if claim is not None:
-            claim.ended = True
+            claim.has_ended = True
             if claim.started_s is not None and claim.run_s is None:
                 claim.run_s = self._clock.monotonic_s() - claim.started_s
 
@@ -143,7 +143,7 @@ class ClaimRegistry:
         default = Disposition("again") if requeue else Disposition("fail", 0, problem)
         self._end(tag, claim, (claim.on_reject if claim else None) or default)
 
-    def channel_closed(self, tags: Iterable[str]) -> None:
+    def on_channel_closed(self, tags: Iterable[str]) -> None:
         """
         Keep the claims of jobs that are running or have run; they may be acknowledged later.
 
@@ -153,8 +153,8 @@ class ClaimRegistry:
             claim = self._claims.get(tag)
             if claim is None:
                 continue
-            if claim.ended or self._still_running(tag):
-                claim.orphan = True
+            if claim.has_ended or self._still_running(tag):
+                claim.is_orphan = True
             else:
                 self._end(tag, self._claims.pop(tag, None), Disposition("release"))
 

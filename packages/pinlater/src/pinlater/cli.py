@@ -24,17 +24,17 @@ from pinlater._command_output import (
     print_json,
     print_result,
     progress_bar,
-    remarks,
     status_as_dict,
     status_cells,
+    status_notes,
 )
-from pinlater.admin import Admin, count_of
+from pinlater.admin import Admin, count_jobs
 from pinlater.errors import InvalidArgument
 from pinlater.models import JobState
 from pinlater.queue_settings import SETTINGS
 from pinlater.retry_policy import RetryPolicy
 from pinlater.terminal import print_table
-from pinlater.wording import span
+from pinlater.wording import format_duration
 
 
 class QueueLocation(Protocol):
@@ -64,10 +64,10 @@ def _check_queue(context: click.Context, _param: click.Parameter, name: str) -> 
     queues = declared | set(_admin(context).queues())
     if name in queues:
         return name
-    close = difflib.get_close_matches(name, queues, n=1)
+    matches = difflib.get_close_matches(name, queues, n=1)
     hint = (
-        f"did you mean {close[0]}?"
-        if close
+        f"did you mean {matches[0]}?"
+        if matches
         else f"available: {', '.join(sorted(queues)) or 'none'}"
     )
     raise click.BadParameter(f"unknown queue {name!r}; {hint}")
@@ -103,7 +103,7 @@ def list_(context: click.Context, as_json: bool) -> None:
         table.add_column(column, justify="right")
     table.add_column("")
     for s in statuses:
-        table.add_row(s.queue, *status_cells(s), remarks(s))
+        table.add_row(s.queue, *status_cells(s), status_notes(s))
     print_table(table)
 
 
@@ -128,8 +128,8 @@ def show(context: click.Context, queue_name: str, as_json: bool) -> None:
         strict=True,
     ):
         table.add_row(name, cell)
-    waiting = ", ".join(f"{p}: {n:,}" for p, n in enumerate(status.sizes.by_priority) if n)
-    table.add_row("by priority", waiting)
+    by_priority = ", ".join(f"{p}: {n:,}" for p, n in enumerate(status.sizes.by_priority) if n)
+    table.add_row("by priority", by_priority)
     for name, value in sorted(status.settings.items()):
         table.add_row(name, f"{value:.12g}  ({SETTINGS.get(name, 'unknown to this version')})")
     table.add_row(
@@ -137,7 +137,7 @@ def show(context: click.Context, queue_name: str, as_json: bool) -> None:
     )
     if claimed := status.stats.get("claimed"):
         table.add_row("mean lateness", f"{status.stats.get('late_ms', 0) / claimed / 1000:.1f} s")
-    table.add_row("", remarks(status))
+    table.add_row("", status_notes(status))
     print_table(table)
 
 
@@ -254,7 +254,7 @@ def retry_policy(
     table.add_column()
     for name, value in asdict(policy).items():
         table.add_row(name, f"{value:.12g}")
-    delays = [span(policy.delay_ms(n)) for n in range(1, min(policy.max_attempts, 13))]
+    delays = [format_duration(policy.delay_ms(n)) for n in range(1, min(policy.max_attempts, 13))]
     table.add_row("delays", ", ".join(delays) + (" …" if policy.max_attempts > 13 else ""))
     print_table(table)
 
@@ -270,8 +270,8 @@ def purge(context: click.Context, queue_name: str, yes: bool, as_json: bool) -> 
     waiting = admin.status(queue_name).sizes.pending
     if not yes:
         click.confirm(f"Delete {waiting:,} waiting jobs of {queue_name}?", abort=True, err=True)
-    with progress_bar(f"purging {queue_name}", waiting) as step:
-        count = admin.purge(queue_name, progress=step)
+    with progress_bar(f"purging {queue_name}", waiting) as report_progress:
+        count = admin.purge(queue_name, progress=report_progress)
     print_result(as_json, f"{count:,} jobs deleted", queue=queue_name, deleted=count)
 
 
@@ -315,9 +315,9 @@ def retry(
     _require_ids_or_all(ids, all_jobs)
     admin = _admin(context)
     with progress_bar(
-        f"retrying {queue_name}", _total(admin, queue_name, ids, JobState.FAILED)
-    ) as step:
-        count = admin.retry(queue_name, ids, progress=step)
+        f"retrying {queue_name}", _count_affected(admin, queue_name, ids, JobState.FAILED)
+    ) as report_progress:
+        count = admin.retry(queue_name, ids, progress=report_progress)
     print_result(as_json, f"{count:,} jobs are pending again", queue=queue_name, retried=count)
 
 
@@ -340,9 +340,9 @@ def delete(
     _require_ids_or_all(ids, all_jobs)
     admin, job_state = _admin(context), JobState(state.upper())
     with progress_bar(
-        f"deleting jobs of {queue_name}", _total(admin, queue_name, ids, job_state)
-    ) as step:
-        count = admin.delete(queue_name, job_state, ids, progress=step)
+        f"deleting jobs of {queue_name}", _count_affected(admin, queue_name, ids, job_state)
+    ) as report_progress:
+        count = admin.delete(queue_name, job_state, ids, progress=report_progress)
     print_result(as_json, f"{count:,} jobs deleted", queue=queue_name, deleted=count)
 
 
@@ -379,5 +379,5 @@ def _require_ids_or_all(ids: tuple[str, ...], all_jobs: bool) -> None:
         raise click.UsageError("give job ids, or --all")
 
 
-def _total(admin: Admin, queue_name: str, ids: tuple[str, ...], state: JobState) -> int:
-    return 0 if ids else count_of(admin.status(queue_name).sizes, state)
+def _count_affected(admin: Admin, queue_name: str, ids: tuple[str, ...], state: JobState) -> int:
+    return 0 if ids else count_jobs(admin.status(queue_name).sizes, state)

@@ -69,61 +69,62 @@ class Cluster:
         rng: random.Random | None = None,
     ) -> None:
         self.shards = tuple(shards)
-        self.first = next((s for s in self.shards[:1] if not getattr(s, "jobs_only", False)), None)
+        self.first_shard = next(
+            (s for s in self.shards[:1] if not getattr(s, "jobs_only", False)), None
+        )
         """
         The shard whose server also carries the messages that are not jobs. If it is lost, the
         channel is lost too. If this is None, another server carries them, and any shard may be out
         of rotation.
         """
-        self.breakers = {shard.name: self._breaker() for shard in self.shards}
+        self.breakers = {shard.name: self._make_breaker() for shard in self.shards}
         self._clock = clock or SystemClock()
         self._rng = rng or random.Random()
         self._settings: dict[str, tuple[float, dict[str, float]]] = {}
-        self._full_breakers = {shard.name: Breaker(errors=1) for shard in self.shards}
-        self._probing = threading.Lock()
+        self._full_breakers = {shard.name: Breaker(max_errors=1) for shard in self.shards}
+        self._probers_lock = threading.Lock()
         self._probers: dict[str, threading.Thread] = {}
 
-    def _breaker(self) -> Breaker:
-        if self.first is None and len(self.shards) == 1:
+    def _make_breaker(self) -> Breaker:
+        if self.first_shard is None and len(self.shards) == 1:
             # No other shard can replace the first one, so it stays in rotation.
             return Breaker(slow_s=math.inf, first_wait_s=PROBE_CHECK_EVERY_S)
         return Breaker()
 
     @contextmanager
-    def watched(self, shard: Shard) -> Iterator[None]:
+    def track(self, shard: Shard) -> Iterator[None]:
         """Record the duration and errors of the block in the shard's circuit breaker."""
         started_s = self._clock.monotonic_s()
         try:
             yield
         except BrokerFull:
             # A full shard is still working, because acknowledging its jobs frees space.
-            self.answered(shard, self._clock.monotonic_s() - started_s)
+            self.record_answer(shard, self._clock.monotonic_s() - started_s)
             raise
         except BrokerUnavailable as error:
             unreachable = isinstance(error.__cause__, redis.TimeoutError | OSError)
-            self.failed(shard, error, at_once=unreachable)
+            self.record_failure(shard, error, at_once=unreachable)
             raise
-        self.answered(shard, self._clock.monotonic_s() - started_s)
+        self.record_answer(shard, self._clock.monotonic_s() - started_s)
 
-    def answered(self, shard: Shard, took_s: float = 0.0) -> None:
+    def record_answer(self, shard: Shard, took_s: float = 0.0) -> None:
         """Record that the shard answered after `took_s`."""
         with self._log_changes(shard, f"it took {took_s:.1f} s to answer") as breaker:
-            breaker.answered(took_s, self._clock.monotonic_s())
+            breaker.record_answer(took_s, self._clock.monotonic_s())
 
-    def failed(self, shard: Shard, error: Exception, *, at_once: bool = True) -> None:
+    def record_failure(self, shard: Shard, error: Exception, *, at_once: bool = True) -> None:
         """Record that the shard did not answer; `at_once` takes it out of rotation immediately."""
         with self._log_changes(shard, str(error)) as breaker:
-            breaker.failed(self._clock.monotonic_s(), at_once=at_once)
+            breaker.record_failure(self._clock.monotonic_s(), at_once=at_once)
 
     @contextmanager
     def _log_changes(self, shard: Shard, reason: str) -> Iterator[Breaker]:
-        """Log a warning if the block takes the shard out of rotation or brings it back."""
         breaker = self.breakers[shard.name]
         out_since_s = breaker.out_since_s
         yield breaker
-        if out_since_s is None and not breaker.healthy:
+        if out_since_s is None and not breaker.is_healthy:
             logger.warning("shard %s is out of rotation, and its jobs wait: %s", shard.name, reason)
-        elif out_since_s is not None and breaker.healthy:
+        elif out_since_s is not None and breaker.is_healthy:
             out_s = self._clock.monotonic_s() - out_since_s
             logger.warning("shard %s is back after %.0f s", shard.name, out_s)
 
@@ -134,13 +135,13 @@ class Cluster:
         A separate thread probes each shard that is out of rotation, every `PROBE_EVERY_S`, so that
         no caller waits for a server that hangs.
         """
-        healthy = self.breakers[shard.name].healthy
-        if not healthy:
+        is_healthy = self.breakers[shard.name].is_healthy
+        if not is_healthy:
             self._start_probing(shard)
-        return healthy
+        return is_healthy
 
     def _start_probing(self, shard: Shard) -> None:
-        with self._probing:
+        with self._probers_lock:
             prober = self._probers.get(shard.name)
             # In a forked child, the parent's thread counts as ended.
             if prober is None or not prober.is_alive():
@@ -155,23 +156,23 @@ class Cluster:
     def probe(self, shard: Shard) -> bool:
         """Probe the shard if a probe is due; returns whether it is in rotation."""
         breaker = self.breakers[shard.name]
-        if not breaker.healthy and breaker.may_call(self._clock.monotonic_s()):
-            with suppress(BrokerUnavailable), self.watched(shard):
+        if not breaker.is_healthy and breaker.may_call(self._clock.monotonic_s()):
+            with suppress(BrokerUnavailable), self.track(shard):
                 shard.ping()
-        return breaker.healthy
+        return breaker.is_healthy
 
-    def channel_opened(self, *, first_answered: bool) -> None:
+    def record_channel_open(self, *, first_answered: bool) -> None:
         """
-        Record that a channel opens, and whether the first shard answered it.
+        Record that a channel opens, and whether the first shard has answered.
 
         Raises:
             BrokerUnavailable: the first shard is optional, and no shard is in rotation. kombu
                 pauses between attempts to connect, but not between attempts to publish.
         """
-        if self.first is None and not any(map(self.is_usable, self.shards)):
+        if self.first_shard is None and not any(map(self.is_usable, self.shards)):
             raise BrokerUnavailable("broker", "no shard is in rotation")
-        if self.first is not None and first_answered:
-            self.answered(self.first)
+        if self.first_shard is not None and first_answered:
+            self.record_answer(self.first_shard)
 
     def ping(self) -> bool:
         """
@@ -181,9 +182,9 @@ class Cluster:
             BrokerUnavailable: no shard answers.
         """
         last_error: BrokerUnavailable | None = None
-        for shard in self.healthy():
+        for shard in self.healthy_shards():
             try:
-                with self.watched(shard):
+                with self.track(shard):
                     shard.ping()
             except BrokerUnavailable as error:
                 last_error = error
@@ -191,35 +192,34 @@ class Cluster:
                 return True
         raise last_error or BrokerUnavailable("broker", "no shard answers")
 
-    def require(self, shard: Shard) -> None:
+    def check_usable(self, shard: Shard) -> None:
         """
         Check that the shard may be called now; the first shard always may.
 
         Raises:
             BrokerUnavailable: the shard is out of rotation.
         """
-        if shard is not self.first and not self.is_usable(shard):
+        if shard is not self.first_shard and not self.is_usable(shard):
             raise BrokerUnavailable(f"shard {shard.name}", "is out of rotation")
 
-    def healthy(self) -> list[Shard]:
+    def healthy_shards(self) -> list[Shard]:
         """Return the shards in rotation, or all shards if none is."""
         return [s for s in self.shards if self.is_usable(s)] or list(self.shards)
 
     def accepting_shards(self) -> list[Shard]:
         """
-        Return the shards that new jobs are sent to: those that are in rotation and have free
-        memory.
+        Return the shards in rotation that have free memory, to which new jobs are sent.
 
         If all are full, return them anyway, so that the caller gets their error.
         """
         now_s = self._clock.monotonic_s()
-        healthy = self.healthy()
-        return [s for s in healthy if self._full_breakers[s.name].may_call(now_s)] or healthy
+        shards = self.healthy_shards()
+        return [s for s in shards if self._full_breakers[s.name].may_call(now_s)] or shards
 
     @property
-    def share(self) -> float:
+    def rate_share(self) -> float:
         """Return each shard's fraction of a queue's rate; jobs are spread evenly."""
-        return 1 / max(1, sum(b.healthy for b in self.breakers.values()))
+        return 1 / max(1, sum(b.is_healthy for b in self.breakers.values()))
 
     def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
         """
@@ -239,7 +239,7 @@ class Cluster:
             last_error: BrokerUnavailable | None = None
             for shard, indexes in self._distribute(jobs, remaining).items():
                 try:
-                    with self.watched(shard):
+                    with self.track(shard):
                         accepted = shard.enqueue(queue, [jobs[i] for i in indexes])
                 except BrokerUnavailable as error:
                     self._record_refusal(shard, error)
@@ -271,7 +271,7 @@ class Cluster:
             last_error: BrokerUnavailable | None = None
             for shard, part in self._distribute_items(frame.span_ms, remaining).items():
                 try:
-                    with self.watched(shard):
+                    with self.track(shard):
                         shard.collect(queue, frame, part)
                     self._mark_accepting(shard)
                 except BrokerUnavailable as error:
@@ -284,24 +284,24 @@ class Cluster:
             remaining = failed
 
     def _record_refusal(self, shard: Shard, error: BrokerUnavailable) -> None:
-        """Stop sending new jobs to this full shard for a while."""
+        """Record an error. A full shard stays in rotation but gets no new jobs for a while."""
         if not isinstance(error, BrokerFull):
-            self.failed(shard, error)
+            self.record_failure(shard, error)
             return
-        if self._full_breakers[shard.name].healthy:
+        if self._full_breakers[shard.name].is_healthy:
             logger.warning("shard %s gets no new jobs: %s", shard.name, error.reason)
-        self._full_breakers[shard.name].failed(self._clock.monotonic_s())
+        self._full_breakers[shard.name].record_failure(self._clock.monotonic_s())
 
     def _mark_accepting(self, shard: Shard) -> None:
         breaker = self._full_breakers[shard.name]
-        if not breaker.healthy:
-            breaker.answered(0.0, self._clock.monotonic_s())
+        if not breaker.is_healthy:
+            breaker.record_answer(0.0, self._clock.monotonic_s())
             logger.warning("shard %s gets new jobs again", shard.name)
 
     def _any_shard_accepts(self) -> bool:
         now_s = self._clock.monotonic_s()
         return any(
-            breaker.healthy and self._full_breakers[name].may_call(now_s)
+            breaker.is_healthy and self._full_breakers[name].may_call(now_s)
             for name, breaker in self.breakers.items()
         )
 
@@ -335,9 +335,9 @@ class Cluster:
         if cached and now_s - cached[0] < SETTINGS_TTL_S:
             return cached[1]
         result = cached[1] if cached else {}
-        for shard in self.healthy():
+        for shard in self.healthy_shards():
             try:
-                with self.watched(shard):
+                with self.track(shard):
                     result = shard.settings(queue)
                 break
             except BrokerUnavailable:
@@ -346,7 +346,6 @@ class Cluster:
         return result
 
     def find(self, name: str) -> Shard | None:
-        """Return the shard with this name, or None."""
         return next((s for s in self.shards if s.name == name), None)
 
 
@@ -378,14 +377,14 @@ def connect_shards(
         InvalidConfig: a URL is unusable, or a PostgreSQL URL needs psycopg, which is missing.
     """
     return [
-        _postgres(url, str(position), prefix)
+        _connect_postgres(url, str(position), prefix)
         if is_postgres(url)
-        else RedisShard(_client(url, socket_timeout_s), name=str(position), prefix=prefix)
+        else RedisShard(_connect_redis(url, socket_timeout_s), name=str(position), prefix=prefix)
         for position, url in enumerate(urls)
     ]
 
 
-def _postgres(url: str, name: str, prefix: str) -> ServerShard:
+def _connect_postgres(url: str, name: str, prefix: str) -> ServerShard:
     try:
         # psycopg is an extra, so it is imported only where it is used.
         shards = import_module("pinlater.postgres.shard")
@@ -398,7 +397,7 @@ def _postgres(url: str, name: str, prefix: str) -> ServerShard:
     return shard
 
 
-def _client(url: str, socket_timeout_s: float) -> redis.Redis:
+def _connect_redis(url: str, socket_timeout_s: float) -> redis.Redis:
     """Return a client that retries a broken connection once and never retries a timeout."""
     return connect(
         url,

@@ -1,10 +1,10 @@
 """
 `JobConsumer` claims due jobs from all shards for one channel of a worker.
 
-It claims as many jobs as the worker has room for, several per round trip. It does so when a poller
-is woken, when the next job becomes due, and at least once a second. Each shard has a poller. It
-waits for a wake token on Redis or a notification on PostgreSQL. The caller sets a timer for due
-times (`next_check_s`), because Redis's own timeouts have a resolution of only 100 ms.
+It claims as many jobs as the worker has room for, several per round trip. It does so when a shard's
+poller is woken (by a wake token on Redis or a notification on PostgreSQL), when the next job
+becomes due, and at least once a second. The caller sets a timer for due times (`next_check_s`),
+because Redis's own timeouts have a resolution of only 100 ms.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ class _ShardQueue:
     """When to check it next, on the monotonic clock."""
     is_nearly_full: bool = False
     """
-    True if the last check was only for urgent jobs, because the remaining room is reserved for
-    them.
+    True if the worker's remaining room is reserved for urgent jobs, so only they were claimed.
     """
     is_at_limit: bool = False
     """True if this process had reached its limit for jobs from the queue."""
@@ -67,7 +66,6 @@ class JobConsumer:
         self._allowances = gates.Allowances()
         self._round_robin: deque[_ShardQueue] = deque()
         self._by_key: dict[tuple[str, str], _ShardQueue] = {}
-        """Keyed by shard and queue."""
 
     def consume(self, queues: Sequence[str]) -> None:
         """Consume these queues from now on."""
@@ -117,56 +115,57 @@ class JobConsumer:
     def _take_from(self, shard_queue: _ShardQueue, room: int) -> int:
         """Claim and deliver a queue's jobs on one shard if a check is due; return how many."""
         queue, now_s = shard_queue.queue, self._clock.monotonic_s()
-        reserved, free = gates.reserved_room(queue), self._free_room(queue, room)
-        unreserved = free - reserved.jobs
-        if free <= 0:
+        reserved, free_room = gates.reserved_room(queue), self._free_room(queue, room)
+        unreserved_room = free_room - reserved.jobs
+        if free_room <= 0:
             shard_queue.is_at_limit, shard_queue.check_at_s = True, now_s + gates.GATE_CHECK_EVERY_S
             return 0
-        if shard_queue.is_at_limit or (unreserved > 0 and shard_queue.is_nearly_full):
+        if shard_queue.is_at_limit or (unreserved_room > 0 and shard_queue.is_nearly_full):
             shard_queue.is_at_limit, shard_queue.check_at_s = False, now_s
-        shard_queue.is_nearly_full = shard_queue.is_nearly_full and unreserved <= 0
+        shard_queue.is_nearly_full = shard_queue.is_nearly_full and unreserved_room <= 0
         if shard_queue.check_at_s > now_s:
             return 0
-        allowance, read_at_s = self._allowances.remaining(queue, now_s)
+        allowance, next_read_s = self._allowances.remaining(queue, now_s)
         if allowance.jobs == 0:
-            # The check stays due, so this queue gets the next jobs that the gate allows.
-            shard_queue.check_at_s = read_at_s
+            # The queue keeps its turn, so it gets the next jobs that the gate allows.
+            shard_queue.check_at_s = next_read_s
             return 0
-        if unreserved <= 0:
+        if unreserved_room <= 0:
             shard_queue.is_nearly_full = True
             allowance = allowance._replace(lowest=min(allowance.lowest, reserved.lowest))
         self._round_robin.remove(shard_queue)
         self._round_robin.append(shard_queue)
         return self._claim(
-            shard_queue, min(unreserved if unreserved > 0 else free, MAX_BATCH), allowance
+            shard_queue,
+            min(unreserved_room if unreserved_room > 0 else free_room, MAX_BATCH),
+            allowance,
         )
 
     def _free_room(self, queue: str, room: int) -> int:
-        """Return how many more jobs of a queue this process may take, at most `room`."""
         count_held = partial(self.claims.count_held, queue)
-        limit = gates.limit_of(queue, count_held)
+        limit = gates.get_limit(queue, count_held)
         return room if limit is None else min(room, limit - count_held())
 
     def _claim(self, shard_queue: _ShardQueue, limit: int, allowance: gates.Allowance) -> int:
         shard, queue, now_s = shard_queue.poller.shard, shard_queue.queue, self._clock.monotonic_s()
         cluster = self.claims.cluster
-        # Schedule the next check of this queue even if the claim fails.
+        # Schedule the next check now, in case the claim fails.
         shard_queue.check_at_s = now_s + self._check_interval_s(shard_queue, allowance)
         if allowance.lowest == gates.NOTHING:
             return 0
         if allowance.jobs is not None:
             limit = min(limit, allowance.jobs)
-        if shard is not cluster.first and not cluster.is_usable(shard):
+        if shard is not cluster.first_shard and not cluster.is_usable(shard):
             return 0
         request = ClaimRequest(
             limit=limit, timeout_ms=self.claims.claim_timeout_ms, worker=self.claims.worker,
-            share=cluster.share, lowest=allowance.lowest,
+            share=cluster.rate_share, lowest=allowance.lowest,
         )  # fmt: skip
         try:
-            with cluster.watched(shard):
+            with cluster.track(shard):
                 result = shard.claim(queue, request)
         except BrokerUnavailable:
-            if shard is cluster.first:
+            if shard is cluster.first_shard:
                 raise
             return 0
         self._allowances.count_claimed(queue, len(result.claims))
@@ -183,11 +182,11 @@ class JobConsumer:
         finally:
             # The connection was lost during delivery. Return these jobs, because otherwise they
             # wait until their claims expire.
-            self.claims.channel_closed([self.claims.add(shard, queue, job) for job in undelivered])
+            tags = [self.claims.add(shard, queue, job) for job in undelivered]
+            self.claims.on_channel_closed(tags)
         return len(result.claims)
 
     def _check_interval_s(self, shard_queue: _ShardQueue, allowance: gates.Allowance) -> float:
-        """Return the longest time between two checks."""
         if shard_queue.is_nearly_full:
             return gates.URGENT_CHECK_EVERY_S
         if allowance.is_open and not shard_queue.is_not_polled:
@@ -207,7 +206,9 @@ class JobConsumer:
                 logger.warning("shard %s has not answered for seconds", poller.shard.name)
                 poller.drop()
             cluster, shard = self.claims.cluster, poller.shard
-            if poller.must_send(now_s) and (shard is cluster.first or cluster.is_usable(shard)):
+            if poller.must_send(now_s) and (
+                shard is cluster.first_shard or cluster.is_usable(shard)
+            ):
                 if not (queues := self._queues_to_poll(shard)):
                     continue
                 try:
@@ -223,7 +224,6 @@ class JobConsumer:
         return [shard_queue.queue for shard_queue in shard_queues if not shard_queue.is_not_polled]
 
     def on_readable(self, poller: ShardPoller, *, room: int) -> None:
-        """Handle a poller whose socket is readable."""
         try:
             queues = poller.read()
         except OSError as error:
@@ -236,7 +236,7 @@ class JobConsumer:
                     self._return_wake_token(poller.shard, queue)
 
     def _return_wake_token(self, shard: ServerShard, queue: str) -> None:
-        """Return the wake token, so that a worker with room can claim the job."""
+        """Return a wake token to the queue, so that a worker with room can claim the job."""
         try:
             shard.wake(queue)
         except BrokerUnavailable:
@@ -245,11 +245,10 @@ class JobConsumer:
     def _report_failure(self, poller: ShardPoller, error: Exception) -> None:
         poller.drop()
         shard, cluster = poller.shard, self.claims.cluster
-        cluster.failed(shard, error)
-        if shard is cluster.first:
+        cluster.record_failure(shard, error)
+        if shard is cluster.first_shard:
             raise BrokerUnavailable(f"shard {shard.name}", str(error)) from error
 
     def close(self) -> None:
-        """Close the pollers."""
         for poller in self.pollers:
             poller.drop()

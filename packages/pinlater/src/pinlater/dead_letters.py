@@ -20,18 +20,20 @@ from pinlater.job_codec import shorten_problem
 logger = logging.getLogger(__name__)
 
 QUEUE = "dead_letters"
-REASON = "x-death-reason"
-ORIGINAL_QUEUE = "x-death-queue"
+REASON_HEADER = "x-death-reason"
+ORIGINAL_QUEUE_HEADER = "x-death-queue"
 MAX_MESSAGES = 10_000
 """How many of the newest messages Redis keeps. RabbitMQ keeps all unless a policy limits them."""
 MAX_LOGGED_CHARACTERS = 2000
 """Maximum number of characters of a message in the log."""
-_PROPERTIES = ("correlation_id", "reply_to", "priority")
+_COPIED_PROPERTIES = ("correlation_id", "reply_to", "priority")
 
 
 def store(app: Any, message: Any, problem: str) -> bool:
     """
-    Log a message and put it into the dead-letter queue; False if the broker did not accept it.
+    Log a message and put it into the dead-letter queue.
+
+    Returns False if the broker did not accept it.
 
     Args:
         app: the Celery app whose broker stores the message.
@@ -42,7 +44,11 @@ def store(app: Any, message: Any, problem: str) -> bool:
     source_queue = str(info.get("routing_key") or info.get("exchange") or "")
     body_text = str(message.body)[:MAX_LOGGED_CHARACTERS]
     try:
-        _publish(app, message, {REASON: shorten_problem(problem), ORIGINAL_QUEUE: source_queue})
+        _publish(
+            app,
+            message,
+            {REASON_HEADER: shorten_problem(problem), ORIGINAL_QUEUE_HEADER: source_queue},
+        )
     # Catch any error of the transport, so that the message is not lost.
     except Exception as error:  # noqa: BLE001
         logger.error(  # noqa: TRY400
@@ -57,13 +63,12 @@ def store(app: Any, message: Any, problem: str) -> bool:
     return True
 
 
-def delete(app: Any, unwanted: Callable[[Any], bool]) -> int:
+def delete(app: Any, is_unwanted: Callable[[Any], bool]) -> int:
     """
-    Delete the dead letters with an unwanted decoded body, and return how many there were.
+    Delete the dead letters whose decoded body is unwanted, and return how many it deleted.
 
-    One call reads up to `MAX_MESSAGES` messages, and requeues those that it does not delete. If the
-    process is killed in the meantime, the broker requeues them when the connection ends, or on
-    Redis an hour later.
+    One call reads up to `MAX_MESSAGES` messages, and requeues the others. If the process is killed
+    in the meantime, the broker requeues them when the connection ends, or on Redis an hour later.
     """
     deleted, others = 0, []
     with app.connection_for_write() as connection, connection.channel() as channel:
@@ -76,7 +81,7 @@ def delete(app: Any, unwanted: Callable[[Any], bool]) -> int:
             message = queue.get(no_ack=False)
             if message is None:
                 break
-            if _matches(message, unwanted):
+            if _matches(message, is_unwanted):
                 message.ack()
                 deleted += 1
             else:
@@ -86,16 +91,18 @@ def delete(app: Any, unwanted: Callable[[Any], bool]) -> int:
     return deleted
 
 
-def _matches(message: Any, unwanted: Callable[[Any], bool]) -> bool:
+def _matches(message: Any, is_unwanted: Callable[[Any], bool]) -> bool:
     try:
-        return unwanted(message.decode())
+        return is_unwanted(message.decode())
     except (KombuError, ValueError, LookupError):
         return False
 
 
 def _publish(app: Any, message: Any, extra_headers: dict[str, str]) -> None:
     original = message.properties or {}
-    properties = {name: original[name] for name in _PROPERTIES if original.get(name) is not None}
+    properties = {
+        name: original[name] for name in _COPIED_PROPERTIES if original.get(name) is not None
+    }
     queue = app.amqp.queues.new_missing(QUEUE)
     with app.producer_or_acquire() as producer:
         producer.publish(

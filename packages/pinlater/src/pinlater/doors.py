@@ -23,8 +23,8 @@ _open_types: dict[str, set[str]] = defaultdict(set)
 """The job types of this process that accept plain bodies, keyed by queue."""
 
 
-def setting_for(names: Iterable[str]) -> int:
-    """Return the setting for some doors; raises KeyError for an unknown one."""
+def encode_setting(names: Iterable[str]) -> int:
+    """Return the value of the setting for these doors; raises KeyError for an unknown one."""
     return sum(DOORS[name] for name in set(names))
 
 
@@ -34,11 +34,11 @@ def is_open(setting: float | None, door: str) -> bool:
 
 
 def open_type(queue: str, job_type: str) -> None:
-    """Let workers of this process run a queue's plain bodies as this job type."""
+    """Let this process run a queue's plain bodies as this job type."""
     _open_types[queue].add(job_type)
 
 
-def task_of(queue: str, job_type: str) -> str:
+def get_task_name(queue: str, job_type: str) -> str:
     """
     Return the name of the task that runs a plain body.
 

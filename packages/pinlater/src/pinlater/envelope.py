@@ -38,15 +38,15 @@ PLAIN_HEADER = "plain_body"
 """Header of a message whose arguments become a plain body."""
 MAX_REPR_CHARACTERS = 1024
 """Maximum number of characters of arguments in events, as in Celery."""
-_CANVAS = ("callbacks", "errbacks", "chain", "chord")
-_ONLY_CELERY = ("expires", "group", "retries", "stamped_headers")
+_CANVAS_OPTIONS = ("callbacks", "errbacks", "chain", "chord")
+_CELERY_ONLY_HEADERS = ("expires", "group", "retries", "stamped_headers")
 # JSON escapes control characters, and no URL or name contains one.
 _PLACEHOLDER = "\x1e"
-_SPLIT_AT = orjson.dumps(orjson.dumps(_PLACEHOLDER).decode())[1:-1]
+_ESCAPED_PLACEHOLDER = orjson.dumps(orjson.dumps(_PLACEHOLDER).decode())[1:-1]
 
 
 def is_job(message: Mapping[str, Any]) -> bool:
-    """Return whether this is a task message of protocol 2. (Protocol 1 has its eta in the body.)"""
+    """Return whether this is a task message of Celery's protocol 2."""
     headers = message.get("headers") or {}
     return bool(headers.get("task") and headers.get("id"))
 
@@ -118,7 +118,7 @@ def arguments(body: bytes) -> list[Any]:
 
 
 def payload(message: Mapping[str, Any]) -> list[Any]:
-    """Return a message's positional arguments, keyword arguments and Celery options."""
+    """Return a message's positional arguments, keyword arguments and canvas options."""
     text: Any = message["body"]
     if message["properties"].get("body_encoding") == "base64":
         text = base64.b64decode(text)
@@ -138,8 +138,8 @@ def to_plain(message: Mapping[str, Any]) -> JobBody:
         args, kwargs, embedded = payload(message)
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidMessage("job body", f"{type(error).__name__}: {error}") from error
-    unsupported = [name for name in _ONLY_CELERY if headers.get(name)]
-    unsupported += [name for name in _CANVAS if embedded.get(name)]
+    unsupported = [name for name in _CELERY_ONLY_HEADERS if headers.get(name)]
+    unsupported += [name for name in _CANVAS_OPTIONS if embedded.get(name)]
     if unsupported:
         raise InvalidArgument(
             f"job: {', '.join(unsupported)} needs Celery and cannot be used in a queue with doors"
@@ -172,7 +172,7 @@ def from_plain(body: JobBody, job: PlainJob) -> dict[str, Any]:
         InvalidMessage: the body does not match its content type.
     """
     args, kwargs = job_body.arguments(body)
-    text = _json.dumps([args, kwargs, dict.fromkeys(_CANVAS)])
+    text = _json.dumps([args, kwargs, dict.fromkeys(_CANVAS_OPTIONS)])
     properties: dict[str, Any] = {
         "correlation_id": job.key,
         "reply_to": "",
@@ -218,13 +218,11 @@ class PlainJob(NamedTuple):
 
 
 def _short_repr(value: Any) -> str:
-    """Return a value in the form of Celery's events."""
     text = repr(value)
     return text if len(text) <= MAX_REPR_CHARACTERS else f"{text[: MAX_REPR_CHARACTERS - 1]}…"
 
 
 def _mark_redelivered(message: dict[str, Any], attempt: int) -> dict[str, Any]:
-    """Return the message, marked as redelivered if it was delivered before."""
     headers, properties = message["headers"], message["properties"]
     if attempt > 1:
         headers["redelivered"] = True
@@ -267,7 +265,6 @@ class Collection:
     """
 
     def header(self) -> dict[str, Any]:
-        """Return the value of the header `collect`."""
         return asdict(self)
 
 
@@ -294,23 +291,23 @@ def to_items(
         headers = dict(message["headers"])
         collection = Collection(**headers.pop(COLLECT_HEADER))
         job = to_job({**message, "headers": headers}, priority=priority, now=now)
-        plain = orjson.loads(job.body)
-        args, *rest = payload(plain)
+        message_json = orjson.loads(job.body)
+        args, *rest = payload(message_json)
         elements, args[0][collection.elements] = args[0][collection.elements], [_PLACEHOLDER]
         items = [
-            JobItem(_escape(element), int(delay_ms))
+            JobItem(_encode_element(element), int(delay_ms))
             for element, delay_ms in zip(elements, collection.delays_ms, strict=True)
         ]
         # Plain text, because items cannot be inserted into base64.
-        plain["properties"]["body_encoding"] = None
-        plain["body"] = orjson.dumps([args, *rest]).decode()
-        prefix, suffix = orjson.dumps(plain).split(_SPLIT_AT)
+        message_json["properties"]["body_encoding"] = None
+        message_json["body"] = orjson.dumps([args, *rest]).decode()
+        prefix, suffix = orjson.dumps(message_json).split(_ESCAPED_PLACEHOLDER)
     except (KeyError, LookupError, TypeError, ValueError) as error:
         raise InvalidMessage(COLLECT_HEADER, f"{type(error).__name__}: {error}") from error
-    return _frame(job, collection, prefix, suffix), items
+    return _make_frame(job, collection, prefix, suffix), items
 
 
-def _frame(job: NewJob, collection: Collection, prefix: bytes, suffix: bytes) -> JobFrame:
+def _make_frame(job: NewJob, collection: Collection, prefix: bytes, suffix: bytes) -> JobFrame:
     return JobFrame(
         prefix,
         suffix,
@@ -325,6 +322,6 @@ def _frame(job: NewJob, collection: Collection, prefix: bytes, suffix: bytes) ->
     )
 
 
-def _escape(element: Any) -> bytes:
+def _encode_element(element: Any) -> bytes:
     """Return the element as JSON inside a JSON string, as a message's body contains it."""
     return orjson.dumps(orjson.dumps(element).decode())[1:-1]

@@ -37,14 +37,14 @@ STOCK_ACTIONS = '{% module Template("pinlater_stock_actions.html") %}\n'
 """
 Template code that disables Flower's own buttons where its API would refuse them, and shows why.
 """
-AdminOf = Callable[[Any], Admin]
+GetAdmin = Callable[[Any], Admin]
 """
 Returns the admin of the broker for a request's handler; raises `InvalidArgument` for other brokers.
 """
 
 
 def install(
-    admin_of: AdminOf | None = None,
+    admin_of: GetAdmin | None = None,
     more: Callable[[], tuple[Sequence[Any], Traversable]] | None = None,
     notes: Callable[[], Sequence[str]] | None = None,
     *,
@@ -102,10 +102,10 @@ def _add(
     folders = [files("pinlater") / "templates", *([folder] if folder else [])]
     settings["template_loader"] = Loader(settings["template_path"], folders, locked)
     settings["actions_locked"] = locked
-    settings["transforms"] = [*settings.get("transforms", ()), Unframed]
+    settings["transforms"] = [*settings.get("transforms", ()), FrameBlocker]
 
 
-class Unframed(web.OutputTransform):
+class FrameBlocker(web.OutputTransform):
     """Forbids frames in every response from Flower, to prevent clickjacking of its buttons."""
 
     def transform_first_chunk(
@@ -140,7 +140,7 @@ class Loader(template.Loader):
         source = (overrides[0] if overrides else Path(self.root) / name).read_text("utf-8")
         if name == NAVIGATION:
             links = [folder / LINKS for folder in self._folders if (folder / LINKS).is_file()]
-            source = with_links(source, "".join(path.read_text("utf-8") for path in links))
+            source = add_links(source, "".join(path.read_text("utf-8") for path in links))
         if name == TASKS_PAGE and any((folder / TASKS_NOTE).is_file() for folder in self._folders):
             source = source.replace(
                 CONTAINER_BLOCK, f'{CONTAINER_BLOCK}{{% module Template("{TASKS_NOTE}") %}}', 1
@@ -150,7 +150,7 @@ class Loader(template.Loader):
         return template.Template(source, name=name, loader=self)
 
 
-def with_links(navigation: str, links: str) -> str:
+def add_links(navigation: str, links: str) -> str:
     """Return Flower's navigation with our items; unchanged if its markup is not as expected."""
-    before, parts, after = navigation.partition(BROKER_ITEM_END)
-    return f"{before}{parts}{links}{after}" if parts else navigation
+    before, item_end, after = navigation.partition(BROKER_ITEM_END)
+    return f"{before}{item_end}{links}{after}" if item_end else navigation

@@ -29,7 +29,7 @@ from pinlater.queue_rows import job_row, queue_row, queue_rows, when_title
 MAX_JOBS = 1000
 REFRESH_S = 10
 T = TypeVar("T")
-AdminOf = Callable[[Any], Admin]
+GetAdmin = Callable[[Any], Admin]
 
 
 def install() -> None:
@@ -109,7 +109,7 @@ class PinLaterBroker:
         return self._admin.messages(sorted({*names, *self._admin.queues()}))
 
 
-def routes(admin_of: AdminOf, notes: Callable[[], Sequence[str]] | None = None) -> list[Any]:
+def routes(admin_of: GetAdmin, notes: Callable[[], Sequence[str]] | None = None) -> list[Any]:
     """Return the routes of the pages, each also as JSON; `notes` are shown above the queues."""
     arguments = {"admin_of": admin_of}
     queues = {**arguments, "notes": notes or tuple}
@@ -145,17 +145,13 @@ def admin_of_application(handler: Any) -> Admin:
 
 
 class FlowerPage(BaseHandler):
-    """
-    Base class of the pages, which are also available as JSON.
-
-    Shows errors without a traceback.
-    """
+    """A page of Flower, which is also available as JSON. Shows errors without a traceback."""
 
     tab = "pinlater-queues"
     """The item of Flower's menu that the page belongs to."""
-    refusals: tuple[type[Exception], ...] = (InvalidArgument,)
+    request_errors: tuple[type[Exception], ...] = (InvalidArgument,)
     """Errors caused by the request."""
-    failures: tuple[type[Exception], ...] = (PinlaterError,)
+    server_errors: tuple[type[Exception], ...] = (PinlaterError,)
     """Other errors, such as a broker that does not answer."""
     as_json: bool
 
@@ -167,10 +163,10 @@ class FlowerPage(BaseHandler):
         """
         try:
             return await asyncio.to_thread(operation), ""
-        except self.refusals as error:
+        except self.request_errors as error:
             self.set_status(400)
             return None, str(error)
-        except self.failures as error:
+        except self.server_errors as error:
             self.set_status(503)
             return None, str(error)
 
@@ -179,7 +175,6 @@ class FlowerPage(BaseHandler):
         return str(self.get_query_argument(name, default))
 
     def show(self, template: str, data: Any, problem: str, **more: Any) -> None:
-        """Send the page, or its data as JSON."""
         if self.as_json:
             self.set_header("Content-Type", "application/json; charset=UTF-8")
             self.write(orjson.dumps({"error": problem} if problem else data))
@@ -202,7 +197,6 @@ class FlowerPage(BaseHandler):
         return ""
 
     def check_may_change(self) -> None:
-        """Raise a 403 unless changes are allowed."""
         if problem := self.actions_off():
             raise web.HTTPError(403, problem)
 
@@ -210,7 +204,7 @@ class FlowerPage(BaseHandler):
         """Raise the error that `read` reported."""
         raise web.HTTPError(self.get_status(), problem.replace("%", "%%"))
 
-    def who(self) -> str:
+    def user_name(self) -> str:
         """Return the name of the user, or the client's address if no login is required."""
         options = self.application.options
         if options.auth:
@@ -229,10 +223,9 @@ class FlowerPage(BaseHandler):
 class QueuePage(FlowerPage):
     """A page about queues."""
 
-    _admin_of: AdminOf
+    _admin_of: GetAdmin
 
-    def initialize(self, admin_of: AdminOf, *, as_json: bool = False) -> None:
-        """See tornado, which calls this with the route's arguments."""
+    def initialize(self, admin_of: GetAdmin, *, as_json: bool = False) -> None:
         self._admin_of = admin_of
         self.as_json = as_json
 
@@ -255,12 +248,11 @@ class QueuesPage(QueuePage):
 
     def initialize(
         self,
-        admin_of: AdminOf,
+        admin_of: GetAdmin,
         *,
         notes: Callable[[], Sequence[str]] = tuple,
         as_json: bool = False,
     ) -> None:
-        """See tornado, which calls this with the route's arguments."""
         super().initialize(admin_of, as_json=as_json)
         self._notes = notes
 
@@ -280,12 +272,12 @@ class QueuesPage(QueuePage):
         self.check_may_change()
         queue = str(self.get_body_argument("queue"))
         action = str(self.get_body_argument("action"))
-        _, problem = await self.read(lambda: self._act(queue, action))
+        _, problem = await self.read(lambda: self._pause_or_resume(queue, action))
         if problem:
             self.refuse(problem)
         self.redirect(self.reverse_url("pinlater-queues"))
 
-    def _act(self, queue: str, action: str) -> None:
+    def _pause_or_resume(self, queue: str, action: str) -> None:
         admin = self.admin_of_queue(queue)
         if action == "pause":
             admin.pause(queue)
@@ -299,7 +291,7 @@ class JobsPage(QueuePage):
     """
     One queue's jobs in one state.
 
-    Flower itself shows no waiting jobs, since no worker knows them.
+    Flower itself shows no waiting jobs, because no worker knows them.
     """
 
     @web.authenticated
@@ -309,7 +301,7 @@ class JobsPage(QueuePage):
         data, title = page or ({"queue": queue, "jobs": []}, "")
         self.show(
             "pinlater_jobs.html", data, problem,
-            state=state, states=[s.lower() for s in JobState], title=title, most=MAX_JOBS,
+            state=state, states=[s.lower() for s in JobState], title=title, max_jobs=MAX_JOBS,
         )  # fmt: skip
 
     def _read(self, queue: str, state: str) -> tuple[dict[str, Any], str]:

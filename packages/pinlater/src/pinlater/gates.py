@@ -12,7 +12,7 @@ slow jobs of that queue never use up all its room:
 
     gates.limit("robots", 8)
 
-A limit may also be a function that takes the number of jobs that the worker has claimed from the
+A limit may also be a function. It gets the number of jobs that the worker has claimed from the
 queue, and returns the limit.
 
 A queue without a gate is always open. A gate that admits only some jobs is called four times a
@@ -31,9 +31,7 @@ from pinlater.models import PRIORITIES
 EVERYTHING = PRIORITIES[-1]
 NOTHING = -1
 GATE_CHECK_EVERY_S = 0.25
-"""
-How often to call a gate that is not wide open. It is polled, because nothing reports when it opens.
-"""
+"""How often a partly open gate is called, because nothing reports when it opens."""
 URGENT_CHECK_EVERY_S = 0.03
 """How often a worker that has room only for urgent jobs checks for them."""
 
@@ -48,7 +46,6 @@ class Allowance(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """True if the gate admits all jobs."""
         return self.lowest >= EVERYTHING and self.jobs is None
 
 
@@ -120,7 +117,7 @@ def limit(queue: str, jobs: int | Limit | None) -> None:
         _limits[queue] = jobs
 
 
-def limit_of(queue: str, count_held: Callable[[], int] = lambda: 0) -> int | None:
+def get_limit(queue: str, count_held: Callable[[], int] = lambda: 0) -> int | None:
     """
     Return how many jobs of the queue this process may have at once, or None if there is no limit.
 
@@ -144,24 +141,25 @@ class Allowances:
     """The remaining allowances of one consumer's queues, across all shards."""
 
     def __init__(self) -> None:
-        self._limited: dict[str, tuple[float, Allowance]] = {}
-        """When the allowance of each queue with limited jobs expires, and what is left of it."""
+        self._unexpired: dict[str, tuple[float, Allowance]] = {}
+        """
+        For each queue whose allowance has a number of jobs: when it expires, and what is left.
+        """
 
     def remaining(self, queue: str, now_s: float) -> tuple[Allowance, float]:
-        """Return what may be claimed now, and when to call the gate again if it is partly open."""
-        until_s, allowed = self._limited.get(queue, (0.0, None))
-        if allowed is None or now_s >= until_s:
-            until_s, allowed = now_s + GATE_CHECK_EVERY_S, allowance(queue)
-            self._limited.pop(queue, None)
-            if allowed.jobs is not None:
-                self._limited[queue] = until_s, allowed
-        return allowed, until_s
+        """Return what may be claimed now, and when the gate is called again."""
+        expires_at_s, remaining = self._unexpired.get(queue, (0.0, None))
+        if remaining is None or now_s >= expires_at_s:
+            expires_at_s, remaining = now_s + GATE_CHECK_EVERY_S, allowance(queue)
+            self._unexpired.pop(queue, None)
+            if remaining.jobs is not None:
+                self._unexpired[queue] = expires_at_s, remaining
+        return remaining, expires_at_s
 
     def count_claimed(self, queue: str, jobs: int) -> None:
-        """Subtract claimed jobs from the allowance."""
-        if queue in self._limited:
-            until_s, allowed = self._limited[queue]
-            self._limited[queue] = (
-                until_s,
-                allowed._replace(jobs=max(0, (allowed.jobs or 0) - jobs)),
+        if queue in self._unexpired:
+            expires_at_s, remaining = self._unexpired[queue]
+            self._unexpired[queue] = (
+                expires_at_s,
+                remaining._replace(jobs=max(0, (remaining.jobs or 0) - jobs)),
             )

@@ -17,8 +17,8 @@ class ReapGuard:
     """
     Limits which expired claims may be reaped.
 
-    While a server is unavailable or its clock jumps, claims expire because live workers cannot
-    extend them. So nothing is reaped for one claim timeout after a server starts, after this
+    While a server is unavailable or its clock jumps, live workers' claims expire, because nobody
+    can extend them. So nothing is reaped for one claim timeout after a server starts, after this
     process loses its connection, or after the server's clock runs ahead of the monotonic clock by
     more than `CLOCK_SLACK_MS`.
     """
@@ -30,33 +30,31 @@ class ReapGuard:
     was_lost: bool = False
 
     def record_connection(self, server_ms: int, uptime_ms: int, at_ms: float) -> None:
-        """Record that the server answers, for the first time or again after `lost`."""
-        wait = self.claim_timeout_ms - (0 if self.was_lost else uptime_ms)
-        self.paused_until_ms = at_ms + max(0, wait)
+        """Record that the server answers, for the first time or again after `record_loss`."""
+        wait_ms = self.claim_timeout_ms - (0 if self.was_lost else uptime_ms)
+        self.paused_until_ms = at_ms + max(0, wait_ms)
         self.seen_server_ms, self.seen_at_ms = server_ms, at_ms
 
-    def lost(self) -> None:
-        """Record that the server does not answer."""
+    def record_loss(self) -> None:
         self.seen_server_ms, self.was_lost = None, True
 
     @property
     def needs_connecting(self) -> bool:
-        """Return whether `record_connection` must be called before reaping."""
         return self.seen_server_ms is None
 
     def reap_before_ms(self, at_ms: float) -> int:
         """
-        Return a time by the server's clock. Only claims that expired before that time may be
-        reaped; with 0, none may.
+        Return the time, by the server's clock, before which a claim must have expired to be reaped.
+
+        With 0, no claim may be reaped.
         """
         if self.seen_server_ms is None or at_ms < self.paused_until_ms:
             return 0
         return int(self.seen_server_ms + (at_ms - self.seen_at_ms)) + CLOCK_SLACK_MS
 
     def observe_clock(self, server_ms: int, at_ms: float) -> None:
-        """Record the server's time."""
         if self.seen_server_ms is not None:
-            expected = self.seen_server_ms + (at_ms - self.seen_at_ms)
-            if server_ms > expected + CLOCK_SLACK_MS:
+            expected_ms = self.seen_server_ms + (at_ms - self.seen_at_ms)
+            if server_ms > expected_ms + CLOCK_SLACK_MS:
                 self.paused_until_ms = at_ms + self.claim_timeout_ms
         self.seen_server_ms, self.seen_at_ms = server_ms, at_ms

@@ -22,7 +22,7 @@ from pinlater.errors import InvalidArgument, InvalidMessage
 OCTETS = "application/octet-stream"
 JSON = "application/json"
 MAX_TYPE_CHARACTERS = 200
-_PLAIN = b"\x01"
+_PLAIN_FORMAT = b"\x01"
 _CONTENT_TYPE = re.compile(r"[!-~](?:[ -~]{0,198}[!-~])?")
 """Visible ASCII, with spaces inside: a media type and its parameters (RFC 9110, 8.3.1)."""
 
@@ -46,12 +46,12 @@ def encode(body: JobBody) -> bytes:
             f"content_type: must have 1 to {MAX_TYPE_CHARACTERS} printable ASCII characters, "
             f"got {body.content_type[:80]!r}"
         )
-    return b"%b%b\n%b" % (_PLAIN, body.content_type.encode(), body.data)
+    return b"%b%b\n%b" % (_PLAIN_FORMAT, body.content_type.encode(), body.data)
 
 
 def is_plain(stored: bytes) -> bool:
     """Return whether a stored body is a plain body."""
-    return stored[:1] == _PLAIN
+    return stored[:1] == _PLAIN_FORMAT
 
 
 def decode(stored: bytes) -> JobBody:

@@ -1,9 +1,9 @@
 """
 The stored format of a job: `version|priority|attempts allowed|created|due|unique|name|key|body`.
 
-The body of a job that collects items (version 2) is split into parts (lua/prelude.lua); `decode`
-joins them. The record of a finished job has `attempts|claimed at|ended at|worker|error` instead of
-the body. The Lua scripts read the same format (lua/prelude.lua).
+The body of a job that collects items (version 2) is split into parts; `decode` joins them. The
+record of a finished job has `attempts|claimed at|ended at|worker|error` instead of the body. The
+Lua scripts use the same format (lua/prelude.lua).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pinlater.models import JobFrame, JobInfo, JobState, NewJob
 VERSION = 1
 COLLECTED_VERSION = 2
 """The version of jobs that collect items. Their body is split into parts."""
-PART, DUE_END = b"\x1e", b"\x1f"
+PART_SEPARATOR, DUE_TIME_END = b"\x1e", b"\x1f"
 MAX_PROBLEM_CHARACTERS = 1000
 """Maximum number of characters in a stored error."""
 
@@ -27,7 +27,7 @@ _ESCAPED = re.compile("%(25|7C)")
 
 
 class JobRecord(NamedTuple):
-    """A record's fields."""
+    """The fields of a stored job."""
 
     priority: int
     max_attempts: int
@@ -78,15 +78,12 @@ def decode(record: bytes) -> JobRecord:
 
 
 def _join_body(parts: bytes) -> bytes:
-    """
-    Return the joined body of a collected job.
-
-    It is empty if the body was deleted when the job ended.
-    """
-    if not parts:
+    if not parts:  # the body was deleted when the job ended
         return b""
-    _count, _width_ms, _span_ms, _max_items, _group, prefix, suffix, *items = parts.split(PART)
-    return prefix + b",".join(item.partition(DUE_END)[2] for item in items) + suffix
+    _count, _width_ms, _span_ms, _max_items, _group, prefix, suffix, *items = parts.split(
+        PART_SEPARATOR
+    )
+    return prefix + b",".join(item.partition(DUE_TIME_END)[2] for item in items) + suffix
 
 
 def shorten_problem(problem: str) -> str:
@@ -112,12 +109,12 @@ def encode_collected(
     header = f"{COLLECTED_VERSION}|{frame.priority}|{frame.max_attempts}|{now_ms}|{due_ms}|{names}|"
     counts = (len(items), frame.span_ms, frame.span_ms, frame.max_items)
     parts = (*(b"%d" % n for n in counts), escape(frame.group).encode(), frame.prefix, frame.suffix)
-    entries = (b"%d%b%b" % (at_ms, DUE_END, data) for at_ms, data in items)
-    return header.encode() + PART.join((*parts, *entries))
+    entries = (b"%d%b%b" % (at_ms, DUE_TIME_END, data) for at_ms, data in items)
+    return header.encode() + PART_SEPARATOR.join((*parts, *entries))
 
 
 class JobPosition(NamedTuple):
-    """The position of a job."""
+    """Where a job is: its queue and state, and its time in the state's order."""
 
     queue: str
     job_id: str
@@ -127,8 +124,9 @@ class JobPosition(NamedTuple):
 
 def unfinished_job(position: JobPosition, record: bytes, claim: bytes | None) -> JobInfo:
     """
-    Return the details of a PENDING or RUNNING job; `claim` is `token|attempts|claimed
-    at|worker|error`.
+    Return the details of a PENDING or RUNNING job.
+
+    `claim` is `token|attempts|claimed at|worker|error`.
     """
     _, attempts, _, worker, problem = (claim or b"0|0|0||").split(b"|", 4)
     return _info(position, record, int(attempts), worker, problem)

@@ -72,30 +72,29 @@ class JobType:
     """Name of the queue's cluster in the section `clusters`; if empty, the app's broker."""
 
     def policy(self) -> dict[str, float]:
-        """Return the queue settings of its retry policy."""
         settings = {
             "max_attempts": self.max_attempts,
             "linear_attempts": self.linear_attempts,
-            "retry_step_ms": _ms(self.retry_step_s),
+            "retry_step_ms": _to_ms(self.retry_step_s),
             "retry_growth": self.retry_growth,
-            "retry_cap_ms": _ms(self.retry_cap_s),
-            "max_age_ms": _ms(self.max_age_s),
+            "retry_cap_ms": _to_ms(self.retry_cap_s),
+            "max_age_ms": _to_ms(self.max_age_s),
         }
         changes = {name: value for name, value in settings.items() if value is not None}
         return {**RetryPolicy.PRESETS.get(self.retry, {}), **changes}
 
 
-def _ms(seconds: float | None) -> float | None:
+def _to_ms(seconds: float | None) -> float | None:
     return None if seconds is None else seconds * 1000
 
 
 class JobTask(Task):  # type: ignore[misc]
-    """The task of a job type."""
+    """The Celery task of a job type."""
 
     abstract = True
     job_type: JobType
     cluster_connection: Connection | None = None
-    """Connection to its queue's cluster; None means the app's own."""
+    """The connection to its queue's cluster; None means the app's broker."""
 
     def apply_async(self, args: Any = None, kwargs: Any = None, **options: Any) -> Any:
         """
@@ -109,10 +108,10 @@ class JobTask(Task):  # type: ignore[misc]
         if self.job_type.doors:
             args, kwargs = bind_by_name(self.run, args, kwargs)
             options["headers"] = {**(options.get("headers") or {}), envelope.PLAIN_HEADER: True}
-        is_other_cluster = (
+        uses_other_cluster = (
             self.cluster_connection is not None and not self.app.conf.task_always_eager
         )
-        if not is_other_cluster or "producer" in options:
+        if not uses_other_cluster or "producer" in options:
             return super().apply_async(args, kwargs, **options)
         with pools.producers[self.cluster_connection].acquire(block=True) as producer:
             return super().apply_async(args, kwargs, producer=producer, **options)
@@ -197,12 +196,14 @@ class JobTypes:
         except (OSError, ValueError) as error:
             raise InvalidConfig(f"{path}: {error}") from error
         urls = sections.pop(CLUSTERS, {})
-        problems = _cluster_problems(urls)
+        problems = _find_cluster_problems(urls)
         urls = {**(urls if not problems else {}), **(clusters or {})}
         problems += [
-            p for name, section in sections.items() for p in _problems(name, section, urls)
+            problem
+            for name, section in sections.items()
+            for problem in _find_section_problems(name, section, urls)
         ]
-        problems += _door_problems(sections)
+        problems += _find_door_problems(sections)
         if problems:
             raise InvalidConfig(*problems)
         return cls(app, {name: JobType(**section) for name, section in sections.items()}, urls)
@@ -243,19 +244,21 @@ class JobTypes:
         to the job type.
         """
         served = {
-            name: kind
-            for name, kind in self.types.items()
-            if not kind.cluster or self._clusters.get(kind.cluster) == broker_url
+            name: job_type
+            for name, job_type in self.types.items()
+            if not job_type.cluster or self._clusters.get(job_type.cluster) == broker_url
         }
-        count = Counter(kind.queue for kind in served.values())
+        count = Counter(job_type.queue for job_type in served.values())
         result: dict[str, dict[str, float | None]] = {}
-        for name, kind in served.items():
-            settings = result.setdefault(kind.queue, {doors.SETTING: None})
-            open_doors = int(settings[doors.SETTING] or 0) | doors.setting_for(kind.doors)
+        for name, job_type in served.items():
+            settings = result.setdefault(job_type.queue, {doors.SETTING: None})
+            open_doors = int(settings[doors.SETTING] or 0) | doors.encode_setting(job_type.doors)
             settings[doors.SETTING] = open_doors or None
-            settings |= RetryPolicy.settings(kind.policy(), name if count[kind.queue] > 1 else "")
-            if kind.rate_per_s is not None:
-                settings["rate"] = kind.rate_per_s
+            settings |= RetryPolicy.settings(
+                job_type.policy(), name if count[job_type.queue] > 1 else ""
+            )
+            if job_type.rate_per_s is not None:
+                settings["rate"] = job_type.rate_per_s
         return result
 
     def _configure(self, **_: Any) -> None:
@@ -272,7 +275,7 @@ class JobTypes:
             admin.configure(queue, **settings)
 
 
-def _cluster_problems(urls: Any) -> list[str]:
+def _find_cluster_problems(urls: Any) -> list[str]:
     if not isinstance(urls, dict):
         return [f"{CLUSTERS}: must be a section"]
     return [
@@ -282,17 +285,14 @@ def _cluster_problems(urls: Any) -> list[str]:
     ]
 
 
-def _door_problems(sections: Mapping[str, Any]) -> list[str]:
-    """
-    Check that all job types of a queue have the same doors, since other programs can claim any of
-    its jobs.
-    """
-    first: dict[str, tuple[str, Any]] = {}
+def _find_door_problems(sections: Mapping[str, Any]) -> list[str]:
+    """Check that a queue's job types have the same doors, since doors open all of its jobs."""
+    first_sections: dict[str, tuple[str, Any]] = {}
     problems = []
     for name, section in sections.items():
         if isinstance(section, dict) and isinstance(queue := section.get("queue"), str):
             section_doors = section.get("doors", [])
-            other, other_doors = first.setdefault(queue, (name, section_doors))
+            other, other_doors = first_sections.setdefault(queue, (name, section_doors))
             if section_doors != other_doors:
                 problems.append(
                     f"{name}.doors: queue {queue} has {other_doors!r} in section {other}; give "
@@ -301,7 +301,7 @@ def _door_problems(sections: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-def _problems(name: str, section: Any, clusters: Mapping[str, str]) -> list[str]:
+def _find_section_problems(name: str, section: Any, clusters: Mapping[str, str]) -> list[str]:
     if not isinstance(section, dict):
         return [f"{name}: must be a section"]
     settings = {field.name for field in fields(JobType)}

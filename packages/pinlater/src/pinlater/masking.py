@@ -1,8 +1,8 @@
 """
 Remove passwords from broker URLs and from messages about them.
 
-Some applications keep secrets in a `str` subclass that prints itself masked. A URL may be an
-instance of it. `reveal` returns its real text, for the code that connects.
+A URL may be an instance of a `str` subclass that prints itself masked, in applications that keep
+their secrets so. `reveal` returns its real text, for the code that connects.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MASK = "***"
 
 
 def reveal(text: str) -> str:
-    """Return the real text as a plain string."""
+    """Return the real text as a plain `str`."""
     return str.__str__(text)
 
 
@@ -29,16 +29,16 @@ def without_password(url: str) -> str:
     text = reveal(url)
     if (match := _URL.fullmatch(text)) is not None:
         login = "" if match["login"] is None else f"{MASK}@" if match["login"] else "@"
-        query = "" if match["query"] is None else "?" + _options(match["query"])
-        return f"{match['scheme']}://{login}{match['place']}{query}"
+        query = "" if match["query"] is None else "?" + _mask_options(match["query"])
+        return f"{match['scheme']}://{login}{match['location']}{query}"
     if (scheme := _SCHEME.match(text)) is not None:
         return scheme[0] + MASK
     if _PAIRS.fullmatch(text):
-        return " ".join(_option(name, value) for name, value in _PAIR.findall(text))
+        return " ".join(_mask_option(name, value) for name, value in _PAIR.findall(text))
     if "=" in text:
         return MASK
     login_part, at, server = text.rpartition("@")
-    visible = server if _PLACE.fullmatch(server) else MASK
+    visible = server if _LOCATION_ONLY.fullmatch(server) else MASK
     return (MASK if login_part else "") + at + visible
 
 
@@ -53,30 +53,32 @@ def without_login(text: str, url: str) -> str:
     if match is None and not _PAIRS.fullmatch(plain):
         return "the address is malformed: write / # ? @ : in a password as %2F %23 %3F %40 %3A"
     login = (match["login"] or "") if match else ""
-    values = [value for name, value in _PAIR.findall(plain) if name.lower() not in _HARMLESS]
+    values = [
+        value for name, value in _PAIR.findall(plain) if name.lower() not in _HARMLESS_OPTIONS
+    ]
     if match and match["query"]:
         parts = (part.partition("=") for part in match["query"].split("&"))
-        values += [value for name, _, value in parts if name.lower() not in _HARMLESS]
+        values += [value for name, _, value in parts if name.lower() not in _HARMLESS_OPTIONS]
     for secret in sorted({login, *login.split(":", 1)[1:], *values}, key=len, reverse=True):
-        for spelling in (secret, unquote(secret), secret.strip("'")):
-            if len(spelling) > 1:
-                text = text.replace(spelling, MASK)
+        for form in (secret, unquote(secret), secret.strip("'")):
+            if len(form) > 1:
+                text = text.replace(form, MASK)
     return text
 
 
 _HOST = r"(?:\[[0-9A-Fa-f:.%]+\]|[\w.%~-]+)(?::\d{1,5})?"
-_WHERE = rf"(?:{_HOST}(?:,{_HOST})*)?(?:/[\w.,~%/+-]*)?"
-_PLACE = re.compile(rf"(?:[A-Za-z][\w+.-]*:/)?/{{0,2}}{_WHERE}")
+_LOCATION = rf"(?:{_HOST}(?:,{_HOST})*)?(?:/[\w.,~%/+-]*)?"
+_LOCATION_ONLY = re.compile(rf"(?:[A-Za-z][\w+.-]*:/)?/{{0,2}}{_LOCATION}")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _URL = re.compile(
-    rf"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?:(?P<login>.*)@)?(?P<place>{_WHERE})"
+    rf"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?:(?P<login>.*)@)?(?P<location>{_LOCATION})"
     r"(?:\?(?P<query>[^\s#@]*))?",
     re.DOTALL,
 )
 _PAIR = re.compile(r"(\w+)\s*=\s*('(?:\\.|[^'\\])*'|[^\s'][^\s]*|)(?:\s+|$)")
 _PAIRS = re.compile(rf"\s*(?:{_PAIR.pattern})+")
 _HARMLESS_VALUE = re.compile(r"'?[\w.,~%/:+-]*'?")
-_HARMLESS = frozenset({
+_HARMLESS_OPTIONS = frozenset({
     "application_name", "channel_binding", "connect_timeout", "db", "dbname", "gssencmode",
     "heartbeat", "host", "hostaddr", "keepalives", "load_balance_hosts", "port", "protocol",
     "schema", "socket_timeout", "ssl", "ssl_ca_certs", "ssl_cert_reqs", "ssl_check_hostname",
@@ -86,15 +88,15 @@ _HARMLESS = frozenset({
 """Connection options whose values are not secret."""
 
 
-def _options(query: str) -> str:
+def _mask_options(query: str) -> str:
     return "&".join(
-        _option(name, value) if equals else MASK
+        _mask_option(name, value) if equals else MASK
         for name, equals, value in (part.partition("=") for part in query.split("&"))
     )
 
 
-def _option(name: str, value: str) -> str:
+def _mask_option(name: str, value: str) -> str:
     if not re.fullmatch(r"\w+", name):
         return MASK
-    is_harmless = name.lower() in _HARMLESS and _HARMLESS_VALUE.fullmatch(value)
+    is_harmless = name.lower() in _HARMLESS_OPTIONS and _HARMLESS_VALUE.fullmatch(value)
     return f"{name}={value if is_harmless else MASK}"

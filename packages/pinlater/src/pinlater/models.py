@@ -17,14 +17,12 @@ PRIORITIES = range(10)
 
 LATENESS_BOUNDS_MS = (1000, 10_000, 60_000)
 """
-A queue counts the jobs that were claimed later than each of these bounds, as `later_than_1000_ms`
-and so on. `late_ms` is the sum of the lateness of all jobs.
+A queue counts the jobs that were claimed later than each of these bounds, in the counters
+`later_than_1000_ms` and so on. The counter `late_ms` is the sum over all jobs.
 """
 
 Step = Literal["again", "release", "fail"]
-"""
-How a claim ends. The attempt counts, the attempt does not count, or the job is FAILED at once.
-"""
+"""How a claim ends: `again` counts the attempt, `release` does not, `fail` makes the job FAILED."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ class JobFrame:
     key: str = ""
     even_when_full: bool = False
     """
-    This and the four fields before it are as in `NewJob`; a job takes them from its first item.
+    A job takes this field and the four before it, which are as in `NewJob`, from its first item.
     """
 
 
@@ -155,11 +153,11 @@ class Nack:
     step: Step = "again"
     delay_ms: int = 0
     problem: str = ""
-    """The reason, for display. It is stored with the job, cut to `MAX_PROBLEM_CHARACTERS`."""
+    """The reason, for display; stored with the job, cut to `MAX_PROBLEM_CHARACTERS`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class SweepResult:
     """The result of one sweep."""
 
     now_ms: int
@@ -203,7 +201,7 @@ class Sizes:
     later: int = 0
     """PENDING jobs that are not yet due."""
     running: int = 0
-    """RUNNING jobs, which are claimed but not yet acknowledged."""
+    """RUNNING jobs: claimed, but not yet acknowledged."""
     succeeded: int = 0
     """SUCCEEDED jobs that are still kept."""
     failed: int = 0
@@ -253,7 +251,7 @@ class QueueStatus:
 
     @property
     def events(self) -> dict[str, int]:
-        """Return the event counters since the queue was created, without the lateness counters."""
+        """Return the counters of `EVENTS` since the queue was created."""
         return {name: n for name, n in self.stats.items() if not name.startswith("late")}
 
     def claimed_within(self, max_late_ms: int) -> int:

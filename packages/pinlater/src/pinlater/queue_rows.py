@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 from pinlater.admin import Admin
 from pinlater.models import JobInfo, JobState, QueueStatus
-from pinlater.wording import plain, relative_time, span, time_with_distance
+from pinlater.wording import (
+    format_duration,
+    format_relative_time,
+    format_time_and_distance,
+    one_line,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +26,7 @@ class QueueRow:
     failed: int
     oldest_due_ms: int
     by_priority: dict[str, int]
-    """
-    Number of PENDING jobs by priority, without priorities that have none; 0 is the most urgent.
-    """
+    """Number of PENDING jobs of each priority that has some; 0 is the most urgent."""
     rate_per_s: float | None
     paused: bool
     missing_shards: tuple[str, ...]
@@ -34,7 +37,7 @@ class QueueRow:
 
     @property
     def oldest_due(self) -> str:
-        return span(self.oldest_due_ms) if self.oldest_due_ms else "—"
+        return format_duration(self.oldest_due_ms) if self.oldest_due_ms else "—"
 
     @property
     def priorities(self) -> str:
@@ -73,7 +76,7 @@ LATE_MS = 300_000
 """A queue is reported as late if a job has been due for longer than this."""
 
 
-def problems_of(row: QueueRow, command: str = "pinlater") -> list[str]:
+def get_problems(row: QueueRow, command: str = "pinlater") -> list[str]:
     """
     Return a queue's problems and what to do about them, one sentence each; empty if none.
 
@@ -118,7 +121,7 @@ class JobRow:
     problem: str
 
 
-_WHEN = {
+_WHEN_TITLES = {
     JobState.PENDING: "Due",
     JobState.RUNNING: "Claim expires",
     JobState.SUCCEEDED: "Ended",
@@ -128,7 +131,7 @@ _WHEN = {
 
 def when_title(state: JobState) -> str:
     """Return the column title of `JobRow.when` for jobs in a state."""
-    return _WHEN[state]
+    return _WHEN_TITLES[state]
 
 
 def job_row(job: JobInfo, now_ms: int) -> JobRow:
@@ -136,13 +139,13 @@ def job_row(job: JobInfo, now_ms: int) -> JobRow:
     limit = f" of {job.max_attempts}" if job.max_attempts else ""
     return JobRow(
         job_id=job.job_id,
-        name=plain(job.name),
-        task_id=plain(job.key),
+        name=one_line(job.name),
+        task_id=one_line(job.key),
         priority=job.priority,
         at_ms=job.at_ms,
-        when=time_with_distance(job.at_ms, now_ms),
-        away=relative_time(job.at_ms, now_ms),
+        when=format_time_and_distance(job.at_ms, now_ms),
+        away=format_relative_time(job.at_ms, now_ms),
         attempts=f"{job.attempts}{limit}",
-        worker=plain(job.worker),
-        problem=plain(job.problem, 500),
+        worker=one_line(job.worker),
+        problem=one_line(job.problem, 500),
     )

@@ -17,7 +17,7 @@ from pinlater.redis.errors import redis_errors
 from pinlater.redis.queue_keys import LAYOUT, QueueKeys, queue_keys
 from pinlater.redis.scripts import LuaScript, load_script
 from pinlater.redis_poller import RedisPoller
-from pinlater.shard import MAX_BATCH, Hold
+from pinlater.shard import MAX_BATCH, ClaimKey
 
 T = TypeVar("T")
 
@@ -44,7 +44,6 @@ class RedisShard:
         self._registered: set[str] = set()
 
     def keys(self, queue: str) -> QueueKeys:
-        """Return the Redis keys of a queue."""
         keys = self._keys.get(queue)
         if keys is None:
             keys = self._keys[queue] = queue_keys(self.prefix, queue)
@@ -55,7 +54,7 @@ class RedisShard:
         return self.keys(queue).wake
 
     @property
-    def _index(self) -> str:
+    def _index_key(self) -> str:
         return f"{self.prefix}{LAYOUT}:queues"
 
     def _run(self, verb: str, queue: str, *args: object) -> Any:
@@ -65,12 +64,12 @@ class RedisShard:
     def _register(self, queue: str) -> None:
         if queue not in self._registered:
             with redis_errors(f"shard {self.name}"):
-                self.client.sadd(self._index, queue)
+                self.client.sadd(self._index_key, queue)
             self._registered.add(queue)
 
     def enqueue(self, queue: str, jobs: Sequence[models.NewJob]) -> list[models.Enqueued]:
         self._register(queue)
-        calls = [_new_job_args(part) for part in batches(jobs)]
+        calls = [_new_job_args(part) for part in split_batches(jobs)]
         return [
             models.Enqueued(reply[i].decode(), bool(reply[i + 1]))
             for reply in self._run_all("enqueue", queue, calls)
@@ -79,11 +78,10 @@ class RedisShard:
 
     def collect(self, queue: str, frame: models.JobFrame, items: Sequence[models.JobItem]) -> None:
         self._register(queue)
-        calls = [_frame_args(frame) + _item_args(part) for part in batches(items)]
+        calls = [_frame_args(frame) + _item_args(part) for part in split_batches(items)]
         self._run_all("collect", queue, calls)
 
     def _run_all(self, verb: str, queue: str, calls: Sequence[Sequence[object]]) -> list[Any]:
-        """Run several calls of a script in one round trip."""
         if len(calls) == 1:
             return [self._run(verb, queue, *calls[0])]
         script, keys = _script(verb), self.keys(queue)
@@ -112,16 +110,16 @@ class RedisShard:
             ),
         )
 
-    def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
+    def ack(self, queue: str, claim_keys: Sequence[ClaimKey]) -> list[bool]:
         return [
             result == 1
-            for part in batches(holds)
-            for result in self._run("ack", queue, *(x for hold in part for x in hold))
+            for part in split_batches(claim_keys)
+            for result in self._run("ack", queue, *(x for claim_key in part for x in claim_key))
         ]
 
     def nack(self, queue: str, nacks: Sequence[models.Nack]) -> list[models.JobState | None]:
         states: list[models.JobState | None] = []
-        for part in batches(nacks):
+        for part in split_batches(nacks):
             args = (
                 x
                 for n in part
@@ -137,19 +135,21 @@ class RedisShard:
             states += [models.JobState(state.decode()) if state else None for state in reply]
         return states
 
-    def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
+    def extend(self, queue: str, claim_keys: Sequence[ClaimKey], *, timeout_ms: int) -> list[bool]:
         extended: list[bool] = []
-        for part in batches(holds):
-            reply = self._run("extend", queue, timeout_ms, *(x for hold in part for x in hold))
+        for part in split_batches(claim_keys):
+            reply = self._run(
+                "extend", queue, timeout_ms, *(x for claim_key in part for x in claim_key)
+            )
             extended += map(bool, reply[1:])
         return extended
 
-    def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> models.Swept:
-        return models.Swept(*self._run("sweep", queue, reap_before_ms, limit))
+    def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> models.SweepResult:
+        return models.SweepResult(*self._run("sweep", queue, reap_before_ms, limit))
 
     def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
         prefix = job_codec.escape(worker)
-        return sum(sum(self._run("release", queue, prefix, *part)) for part in batches(ids))
+        return sum(sum(self._run("release", queue, prefix, *part)) for part in split_batches(ids))
 
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
         return int(self._run("retry", queue, 0 if ids else min(limit, MAX_BATCH), *ids))
@@ -171,18 +171,18 @@ class RedisShard:
         with redis_errors(f"shard {self.name}"):
             now_ms = self._now_ms()
             with self.client.pipeline(transaction=False) as pipe:
-                for key in (keys.running, keys.ok, keys.bad):
+                for key in (keys.running, keys.succeeded, keys.failed):
                     pipe.zcard(key)
                 for key in keys.priorities:
                     pipe.zcount(key, "-inf", now_ms)
                     pipe.zcard(key)
                     pipe.zrange(key, 0, 0, withscores=True)
-                running, ok, bad, *rest = pipe.execute()
-        due, totals, soonest = rest[0::3], rest[1::3], [first for first in rest[2::3] if first]
-        oldest = min((int(first[0][1]) for first in soonest), default=now_ms)
+                running, succeeded, failed, *pending = pipe.execute()
+        due, totals, first_entries = pending[0::3], pending[1::3], pending[2::3]
+        oldest = min((int(entry[0][1]) for entry in first_entries if entry), default=now_ms)
         return models.Sizes(
-            due=sum(due), later=sum(totals) - sum(due), running=running, succeeded=ok, failed=bad,
-            by_priority=tuple(totals), oldest_due_ms=max(0, now_ms - oldest),
+            due=sum(due), later=sum(totals) - sum(due), running=running, succeeded=succeeded,
+            failed=failed, by_priority=tuple(totals), oldest_due_ms=max(0, now_ms - oldest),
         )  # fmt: skip
 
     def jobs(
@@ -200,11 +200,13 @@ class RedisShard:
                     offset = max(0, offset - size)
         return result
 
-    def named(self, queue: str, state: models.JobState, ids: Sequence[str]) -> list[models.JobInfo]:
+    def jobs_by_id(
+        self, queue: str, state: models.JobState, ids: Sequence[str]
+    ) -> list[models.JobInfo]:
         with redis_errors(f"shard {self.name}"):
             return self._job_infos(queue, state, [(job_id.encode(), 0) for job_id in ids])
 
-    def later(self, queue: str, *, limit: int) -> list[models.JobInfo]:
+    def delayed_jobs(self, queue: str, *, limit: int) -> list[models.JobInfo]:
         with redis_errors(f"shard {self.name}"):
             now_ms = self._now_ms()
             with self.client.pipeline(transaction=False) as pipe:
@@ -226,7 +228,6 @@ class RedisShard:
     def _job_infos(
         self, queue: str, state: models.JobState, rows: Sequence[tuple[bytes, float]]
     ) -> list[models.JobInfo]:
-        """Return the jobs for pairs of id and score."""
         if not rows:
             return []
         keys = self.keys(queue)
@@ -267,7 +268,7 @@ class RedisShard:
                 pipe.hset(key, mapping=values)
             if "rate" in changes or "burst" in changes:
                 pipe.hdel(key, "tokens", "filled_at")
-            # Wake a worker, so that it reads the new settings. An unnecessary wake-up is harmless.
+            # Wake a worker, so that it reads the new settings.
             pipe.lpush(self.wake_key(queue), "1")
             pipe.execute()
 
@@ -279,36 +280,31 @@ class RedisShard:
     def ping(self) -> None:
         with redis_errors(f"shard {self.name}"):
             # This write changes nothing, but a replica or a server with a full disk refuses it.
-            self.client.srem(self._index, "")
+            self.client.srem(self._index_key, "")
 
     def queues(self) -> set[str]:
         with redis_errors(f"shard {self.name}"):
-            names: Any = self.client.smembers(self._index)
+            names: Any = self.client.smembers(self._index_key)
         return {name.decode() for name in names}
 
     def wake(self, queue: str) -> None:
-        """Wake one waiting worker to check the queue."""
         with redis_errors(f"shard {self.name}"):
             self.client.lpush(self.wake_key(queue), "1")
 
     def poller(self) -> RedisPoller:
-        """Return a new poller, which waits with a blocking pop; see `shard.ShardPoller`."""
         return RedisPoller(self)
 
     def _now_ms(self) -> int:
-        """Return the server's time."""
         seconds, micros = self.client.time()
         return int(seconds * 1000 + micros // 1000)
 
-    def age_ms(self) -> tuple[int, int]:
-        """Return the server's time and its uptime (resolution 1 s)."""
+    def time_and_uptime_ms(self) -> tuple[int, int]:
         with redis_errors(f"shard {self.name}"):
             now_ms = self._now_ms()
             uptime: Any = self.client.info("server")
         return now_ms, int(uptime["uptime_in_seconds"]) * 1000
 
-    def remarks(self) -> list[str]:
-        """Return the server's configuration problems, with remedies; empty if there are none."""
+    def config_warnings(self) -> list[str]:
         with redis_errors(f"shard {self.name}"):
             memory: Any = self.client.info("memory")
         policy = memory.get("maxmemory_policy", "noeviction")
@@ -319,15 +315,16 @@ class RedisShard:
 
     def drop(self, queue: str) -> None:
         self._registered.discard(queue)
-        # Keep the counter, so that a claim of the deleted queue cannot match a job of a new one.
+        # Keep the counter of ids and tokens. A claim from the deleted queue must not match a job in
+        # a new queue with the same name.
         keys = self.keys(queue)[1:]
         with redis_errors(f"shard {self.name}"), self.client.pipeline() as pipe:
-            pipe.srem(self._index, queue)
+            pipe.srem(self._index_key, queue)
             pipe.unlink(*keys)
             pipe.execute()
 
 
-def batches(items: Sequence[T]) -> list[Sequence[T]]:
+def split_batches(items: Sequence[T]) -> list[Sequence[T]]:
     """Split `items` into batches for one script call each."""
     return [items[start : start + MAX_BATCH] for start in range(0, len(items), MAX_BATCH)]
 

@@ -2,7 +2,7 @@
 Register `pinlater://` in kombu's table of transports.
 
 Importing kombu takes 0.1 s of CPU, and a program that only catches this library's errors does not
-need it. If kombu is not imported yet, the schemes are registered when it is.
+need kombu. If it is not imported yet, the schemes are registered when it is.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-TABLE = "kombu.transport"
+TRANSPORTS_MODULE = "kombu.transport"
 SCHEMES = dict.fromkeys(("pinlater", "pinlaters"), "pinlater.transport.kombu_transport:Transport")
 
 
 def register() -> None:
     """Register the schemes now, or as soon as kombu is imported."""
-    if (table := sys.modules.get(TABLE)) is not None:
-        table.TRANSPORT_ALIASES.update(SCHEMES)
+    if (transports := sys.modules.get(TRANSPORTS_MODULE)) is not None:
+        transports.TRANSPORT_ALIASES.update(SCHEMES)
     elif not any(isinstance(finder, _KombuImportHook) for finder in sys.meta_path):
         sys.meta_path.insert(0, _KombuImportHook())
 
@@ -33,9 +33,8 @@ class _KombuImportHook(MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """See `importlib`; returns None for every other module."""
         del path, target
-        if name != TABLE:
+        if name != TRANSPORTS_MODULE:
             return None
         sys.meta_path.remove(self)
         spec = find_spec(name)

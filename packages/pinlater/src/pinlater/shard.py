@@ -18,7 +18,7 @@ Maximum number of jobs in one claim or one script call. Redis serves no other cl
 runs (3 ms).
 """
 
-Hold = tuple[str, int]
+ClaimKey = tuple[str, int]
 """A job's id and the token of its claim."""
 
 
@@ -38,7 +38,7 @@ class Shard(Protocol):
 
     def collect(self, queue: str, frame: models.JobFrame, items: Sequence[models.JobItem]) -> None:
         """
-        Enqueue items that share jobs with others due in the same span, in one round trip.
+        Enqueue items in one round trip. Items that are due in the same span share a job.
 
         A job is due with the first of its items. It accepts more items until it has
         `frame.max_items` or is claimed. It is acknowledged and retried as a whole. Items that are
@@ -49,12 +49,12 @@ class Shard(Protocol):
     def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimResult:
         """Claim due jobs by priority, then by due time. This is atomic."""
 
-    def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
+    def ack(self, queue: str, claim_keys: Sequence[ClaimKey]) -> list[bool]:
         """
         Mark jobs SUCCEEDED. Returns False for each claim that the caller no longer owned.
 
-        It is also False for a claim that is older than the server's start. Its worker's writes may
-        be lost, so the job is PENDING again, and the attempt does not count.
+        It also returns False for a claim that is older than the server's start. The job is PENDING
+        again, because its worker's writes may be lost, and the attempt does not count.
         """
 
     def nack(self, queue: str, nacks: Sequence[models.Nack]) -> list[models.JobState | None]:
@@ -64,17 +64,17 @@ class Shard(Protocol):
         Returns the new states, or None for each claim that the caller no longer owned.
         """
 
-    def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
+    def extend(self, queue: str, claim_keys: Sequence[ClaimKey], *, timeout_ms: int) -> list[bool]:
         """
         Extend claims to now + `timeout_ms`; returns False for each claim that the caller no longer
         owned.
         """
 
-    def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> models.Swept:
+    def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> models.SweepResult:
         """Reap claims that expired before both `reap_before_ms` and now; delete old jobs."""
 
     def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
-        """End claims on these jobs whose worker's name has this prefix, and return how many."""
+        """End these jobs' claims if the worker's name has this prefix; return how many it ended."""
 
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
         """Run the named FAILED jobs again, or the `limit` oldest, and return how many."""
@@ -96,14 +96,16 @@ class Shard(Protocol):
     ) -> list[models.JobInfo]:
         """List jobs: PENDING by priority and due time, RUNNING by deadline, others latest first."""
 
-    def named(self, queue: str, state: models.JobState, ids: Sequence[str]) -> list[models.JobInfo]:
+    def jobs_by_id(
+        self, queue: str, state: models.JobState, ids: Sequence[str]
+    ) -> list[models.JobInfo]:
         """Return the jobs with these ids that may be in this state; their `at_ms` is 0."""
 
-    def later(self, queue: str, *, limit: int) -> list[models.JobInfo]:
+    def delayed_jobs(self, queue: str, *, limit: int) -> list[models.JobInfo]:
         """Return PENDING jobs of any priority that are not yet due, soonest first."""
 
     def settings(self, queue: str) -> dict[str, float]:
-        """Return the queue's own settings; absent settings have their defaults."""
+        """Return the settings that were changed; all others have their defaults."""
 
     def configure(self, queue: str, changes: Mapping[str, float | None]) -> None:
         """Change settings of a queue; None unsets one. Takes effect at the next claim."""
@@ -123,7 +125,7 @@ class Shard(Protocol):
 
 class ShardPoller(Protocol):
     """
-    A dedicated connection to one shard that becomes readable when there may be jobs.
+    A connection of its own to one shard, which becomes readable when there may be jobs.
 
     Its methods raise `OSError` when the connection is lost. Not thread-safe.
     """
@@ -169,10 +171,10 @@ class ServerShard(Shard, Protocol):
     def wake(self, queue: str) -> None:
         """Wake one waiting worker to check the queue."""
 
-    def age_ms(self) -> tuple[int, int]:
+    def time_and_uptime_ms(self) -> tuple[int, int]:
         """Return the server's time and its uptime (resolution 1 s)."""
 
-    def remarks(self) -> list[str]:
+    def config_warnings(self) -> list[str]:
         """Return the server's configuration problems, with remedies; empty if there are none."""
 
 

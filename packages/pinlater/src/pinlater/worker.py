@@ -60,7 +60,7 @@ def at_least_once(app: Celery) -> None:
 def follow(app: Celery) -> None:
     """Make `app`'s workers record how tasks ended and keep messages that would be lost."""
     app.Task.Request = f"{__name__}:JobRequest"
-    app.conf.worker_consumer = "pinlater.transport.celery_consumer:KeepingConsumer"
+    app.conf.worker_consumer = "pinlater.transport.celery_consumer:LosslessConsumer"
     log = logging.getLogger("celery.app.trace")
     if not any(isinstance(log_filter, OutageLogFilter) for log_filter in log.filters):
         outage = Outage()
@@ -126,7 +126,7 @@ class JobRequest(Request):
 
     def reject(self, requeue: bool = False) -> None:
         self._record_end()
-        if not requeue and not self.acknowledged and not _on_pinlater(self.message):
+        if not requeue and not self.acknowledged and not _is_from_pinlater(self.message):
             requeue = not dead_letters.store(self.app, self.message, self._problem)
         super().reject(requeue=requeue)
 
@@ -146,7 +146,7 @@ class JobRequest(Request):
         claims.set_dispositions(self.message.delivery_tag, on_ack=on_ack, on_reject=on_reject)
 
 
-def _on_pinlater(message: Any) -> bool:
+def _is_from_pinlater(message: Any) -> bool:
     return envelope.ATTEMPT_PROPERTY in (message.properties or {})
 
 
@@ -156,7 +156,8 @@ def dispositions(
     """
     Return the dispositions for an ack and a reject of a job whose task ended with `error`.
 
-    None keeps the default (ack: SUCCEEDED; reject: run again at once, or FAILED).
+    None keeps the default. After an ack the job is SUCCEEDED; after a reject it runs again at once,
+    or is FAILED.
     """
     problem = f"{type(error).__name__}: {error}"
     if isinstance(error, RunLater):
@@ -177,40 +178,39 @@ def dispositions(
     if isinstance(error, WorkerLostError):
         # An ack here means that the result was stored before the worker died.
         return None, Disposition("policy", 0, problem)
-    is_readable = not isinstance(error, InvalidMessage | ContentDisallowed | DecodeError)
-    disposition = Disposition("policy" if retries and is_readable else "fail", 0, problem)
+    can_read = not isinstance(error, InvalidMessage | ContentDisallowed | DecodeError)
+    disposition = Disposition("policy" if retries and can_read else "fail", 0, problem)
     return disposition, disposition
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
 def log_warnings(sender: Any, **_: Any) -> None:
-    """Log the warnings about the worker's app."""
-    for remark in remarks(sender.app):
-        logger.warning(remark)
+    for warning in get_warnings(sender.app):
+        logger.warning(warning)
 
 
-def remarks(app: Celery) -> list[str]:
+def get_warnings(app: Celery) -> list[str]:
     """
-    Return warnings about tasks that lose their jobs if a worker is killed or a task raises.
+    Return warnings about tasks whose jobs are lost if a worker is killed or the task raises.
 
-    A task that overrides the app's own setting is assumed to do so on purpose.
+    A task that overrides the app's setting is assumed to do so on purpose.
     """
     tasks = {name: task for name, task in app.tasks.items() if not name.startswith("celery.")}
-    acked_early = [
+    early_acked = [
         name for name, task in tasks.items() if not (app.conf.task_acks_late or task.acks_late)
     ]
     lost_with_process = [
         name
         for name, task in tasks.items()
-        if name not in acked_early
+        if name not in early_acked
         and not (app.conf.task_reject_on_worker_lost or task.reject_on_worker_lost)
     ]
     without_request = [name for name, task in tasks.items() if not _uses_job_request(task)]
     return [
-        f"{problem} ({_first_few(names)}); call {RECOMMENDED_CALL} after Celery(…)"
+        f"{problem} ({_join_first(names)}); call {RECOMMENDED_CALL} after Celery(…)"
         for names, problem in (
             (
-                acked_early,
+                early_acked,
                 "a killed worker's jobs do not run again: tasks are acknowledged before they run",
             ),
             (lost_with_process, "the job of a task whose process dies does not run again"),
@@ -224,7 +224,7 @@ def _uses_job_request(task: Any) -> bool:
     return "JobRequest" in str(task.Request)
 
 
-def _first_few(names: Iterable[str]) -> str:
+def _join_first(names: Iterable[str]) -> str:
     ordered = sorted(names)
     more = len(ordered) - MAX_LISTED_NAMES
     return ", ".join(ordered[:MAX_LISTED_NAMES]) + (f" and {more} more" if more > 0 else "")
@@ -244,7 +244,6 @@ class Outage:
         self._returned_count = 0
 
     def record_returned_job(self, reason: str) -> None:
-        """Record that a job returned to its queue because of the outage."""
         with self._lock:
             self._returned_count += 1
             first = self._returned_count == 1

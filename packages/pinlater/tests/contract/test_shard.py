@@ -84,7 +84,7 @@ def test_items_due_far_ahead_are_grouped_by_time_span(server_world):
     shard, span_ms = server_world.shard, 20
     delays_ms = list(range(0, 1400, 7))
     items = [JobItem(b"%d" % delay_ms, delay_ms) for delay_ms in delays_ms]
-    now_ms = shard.age_ms()[0]
+    now_ms = shard.time_and_uptime_ms()[0]
     shard.collect("q", frame(span_ms=span_ms, max_items=25), items)
     waiting = shard.sizes("q").pending
     claimed = []

@@ -2,7 +2,7 @@ import pytest
 from kombu import Connection
 
 import pinlater  # noqa: F401  registers pinlater://
-from pinlater.brokers import ServerAddress, masked, of_socket, redis_urls, shard_urls
+from pinlater.brokers import ServerAddress, mask_password, of_socket, redis_urls, shard_urls
 from pinlater.errors import InvalidConfig
 
 
@@ -33,8 +33,8 @@ def test_broker_url_of_a_socket():
 
 
 def test_passwords_are_masked():
-    assert masked("pinlater://u:secret@h/0") == "pinlater://u:**@h/0"
-    assert masked("pinlater://h/0") == "pinlater://h/0"
+    assert mask_password("pinlater://u:secret@h/0") == "pinlater://u:**@h/0"
+    assert mask_password("pinlater://h/0") == "pinlater://h/0"
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_kombu_keeps_the_url_and_masks_its_password(url):
 
     assert connection.transport.shard_urls == shard_urls(url)
     assert connection.clone().transport.shard_urls == shard_urls(url)
-    assert connection.as_uri() == masked(url)
+    assert connection.as_uri() == mask_password(url)
 
 
 @pytest.mark.parametrize(
@@ -76,4 +76,4 @@ def test_connection_info_has_the_host_and_port_of_one_server(url, parts, redis_u
     assert connection.clone().transport.shard_urls == (redis_url,)
     whole = connection.as_uri(include_password=True)
     assert Connection(whole).transport.shard_urls == (redis_url,)
-    assert connection.as_uri() == masked(whole)
+    assert connection.as_uri() == mask_password(whole)

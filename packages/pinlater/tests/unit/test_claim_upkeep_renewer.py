@@ -74,7 +74,7 @@ def test_unreachable_shard_loses_no_claims_and_is_not_reaped(renewer, claim, cla
 def test_orphan_is_kept_while_it_runs_and_one_timeout_longer(
     renewer, claim, claims, clock, running, runs
 ):
-    claim.orphan = True
+    claim.is_orphan = True
     if runs:
         running.add(claim.tag)
     kept = []

@@ -32,7 +32,7 @@ def claims(clock, cluster, running):
     return claims
 
 
-def hold(claims, shard, queue="q"):
+def claim_key(claims, shard, queue="q"):
     shard.enqueue(queue, [NewJob(b"x")])
     [job] = shard.claim(queue, ClaimRequest(limit=1, timeout_ms=TIMEOUT_MS, worker="w")).claims
     return claims.add(shard, queue, job)
@@ -40,7 +40,7 @@ def hold(claims, shard, queue="q"):
 
 def test_claims_of_two_queues_with_equal_ids_and_tokens_are_distinct(claims, shard):
     # Regression: the ack of one queue's job finished the running job of another queue.
-    [slow, quick] = [hold(claims, shard, queue) for queue in ("b", "a")]
+    [slow, quick] = [claim_key(claims, shard, queue) for queue in ("b", "a")]
 
     claims.ack(quick)
 
@@ -49,9 +49,9 @@ def test_claims_of_two_queues_with_equal_ids_and_tokens_are_distinct(claims, sha
 
 
 def test_claim_of_a_dropped_queue_does_not_match_a_job_of_the_new_queue(claims, shard):
-    old = hold(claims, shard)
+    old = claim_key(claims, shard)
     shard.drop("q")
-    new = hold(claims, shard)
+    new = claim_key(claims, shard)
 
     claims.ack(old)
 
@@ -72,10 +72,10 @@ def test_all_jobs_of_a_dead_worker_are_returned_in_one_round(claims, shard, cloc
 
 
 def test_closing_channel_returns_unstarted_jobs_and_keeps_running_ones(claims, shard, running):
-    tags = [hold(claims, shard) for _ in ("started", "not started")]
+    tags = [claim_key(claims, shard) for _ in ("started", "not started")]
     running.add(tags[0])
 
-    claims.channel_closed(tags)
+    claims.on_channel_closed(tags)
 
     assert [tag in claims for tag in tags] == [True, False]
     assert (shard.sizes("q").running, shard.sizes("q").due) == (1, 1)
@@ -105,10 +105,10 @@ def finished(claims, tag):
 def test_job_that_ended_just_before_the_connection_was_lost_does_not_run_again(claims, shard):
     # Regression: each lost connection repeated the finished tasks of a thread pool whose acks the
     # event loop had not sent yet.
-    tag = hold(claims, shard)
+    tag = claim_key(claims, shard)
     (ack,) = finished(claims, tag)
 
-    claims.channel_closed([tag])
+    claims.on_channel_closed([tag])
     ack()
 
     assert (shard.sizes("q").succeeded, shard.sizes("q").due) == (1, 0)
@@ -116,9 +116,9 @@ def test_job_that_ended_just_before_the_connection_was_lost_does_not_run_again(c
 
 def orphaned(claims, shard, running):
     """The tag of a job that ended after its connection was lost."""
-    tag = hold(claims, shard)
+    tag = claim_key(claims, shard)
     running.add(tag)
-    claims.channel_closed([tag])
+    claims.on_channel_closed([tag])
     running.clear()
     return tag
 

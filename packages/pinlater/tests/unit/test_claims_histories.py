@@ -87,7 +87,7 @@ class Histories(RuleBasedStateMachine):
     @rule(data=st.data())
     def close_channel_of_one(self, data):
         key = self.some_claim(data)
-        self.claims.channel_closed([self.tags.pop(key)])
+        self.claims.on_channel_closed([self.tags.pop(key)])
         self.move(key, JobState.RUNNING, JobState.PENDING)
 
     @rule()

@@ -129,7 +129,7 @@ def test_jobs_are_refused_when_every_shard_is_full_or_lost(cluster, shards, cloc
 
 
 def test_full_server_is_not_taken_out_of_rotation(cluster, shards):
-    with pytest.raises(BrokerFull), cluster.watched(shards[1]):
+    with pytest.raises(BrokerFull), cluster.track(shards[1]):
         raise BrokerFull("shard 1", "its memory is full")
 
     assert cluster.is_usable(shards[1])

@@ -8,7 +8,7 @@ import flower
 from tornado.template import Template
 
 import pinlater.flower
-from pinlater.flower import Loader, with_links
+from pinlater.flower import Loader, add_links
 
 FLOWERS = Path(flower.__file__).parent / "templates"
 OURS = [Path(pinlater.flower.__file__).parent / "templates"]
@@ -22,7 +22,7 @@ def test_our_links_are_added_to_the_navigation_of_flower():
 
 
 def test_unknown_navigation_is_left_unchanged():
-    assert with_links("<nav></nav>", LINKS) == "<nav></nav>"
+    assert add_links("<nav></nav>", LINKS) == "<nav></nav>"
 
 
 def test_every_template_can_be_loaded_and_escapes_html():

@@ -20,7 +20,7 @@ def test_old_server_is_reaped_immediately_and_a_new_one_after_a_claim_timeout():
 def test_nothing_is_reaped_for_a_claim_timeout_after_an_outage():
     guard = ReapGuard(MINUTE_MS)
     guard.record_connection(10**12, 10 * MINUTE_MS, 0)
-    guard.lost()
+    guard.record_loss()
     guard.record_connection(10**12 + 5000, 10 * MINUTE_MS, 5000)
 
     assert guard.reap_before_ms(64_000) == 0

@@ -123,10 +123,10 @@ def test_other_programs_run_only_the_open_job_types(tmp_path):
     jobs.job(open_one)
     jobs.job(shut)
 
-    assert doors.task_of("d1", "open_one") == doors.task_of("d1", "") == "open_one"
+    assert doors.get_task_name("d1", "open_one") == doors.get_task_name("d1", "") == "open_one"
     for queue, job_type in (("d2", "shut"), ("d1", "celery.backend_cleanup"), ("d2", "open_one")):
         with pytest.raises(InvalidMessage, match="is not open"):
-            doors.task_of(queue, job_type)
+            doors.get_task_name(queue, job_type)
 
 
 def test_doors_are_stored_as_a_number():

@@ -6,7 +6,7 @@ from pinlater.admin import Admin
 from pinlater.cluster import Cluster
 from pinlater.flower_pages import PinLaterBroker, broker_for
 from pinlater.models import ClaimRequest, JobState, Nack, NewJob
-from pinlater.queue_rows import job_row, problems_of, queue_rows
+from pinlater.queue_rows import get_problems, job_row, queue_rows
 from pinlater.testing.manual_clock import ManualClock
 from pinlater.testing.memory_shard import MemoryShard
 
@@ -55,11 +55,11 @@ def test_healthy_queue_has_no_concerns_and_others_suggest_a_remedy():
     an_admin.pause("fetch")
     (paused,) = queue_rows(an_admin)
 
-    assert problems_of(healthy) == []
-    assert problems_of(late) == [
+    assert get_problems(healthy) == []
+    assert get_problems(late) == [
         "a job has been due for 1 h; is a worker with --queues fetch running?"
     ]
-    assert problems_of(paused) == ["is paused; `pinlater resume fetch` resumes it"]
+    assert get_problems(paused) == ["is paused; `pinlater resume fetch` resumes it"]
 
 
 def test_broker_page_lists_queues_without_a_consumer():

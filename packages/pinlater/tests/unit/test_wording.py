@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinlater.wording import at, plain, span, time_with_distance
+from pinlater.wording import format_duration, format_time, format_time_and_distance, one_line
 
 
 @pytest.mark.parametrize(
@@ -23,37 +23,37 @@ from pinlater.wording import at, plain, span, time_with_distance
     ],
 )
 def test_duration_is_shown_in_its_two_largest_units(ms, text):
-    assert span(ms) == text
+    assert format_duration(ms) == text
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_every_duration_can_be_formatted(ms):
-    assert span(ms)
+    assert format_duration(ms)
 
 
 @given(st.integers())
 def test_every_instant_can_be_formatted(ms):
-    assert at(ms)
+    assert format_time(ms)
 
 
 def test_instant_is_shown_with_its_distance_from_now():
     assert (
-        time_with_distance(1_700_000_010_000, 1_700_000_000_000)
+        format_time_and_distance(1_700_000_010_000, 1_700_000_000_000)
         == "2023-11-14 22:13:30 UTC (in 10 s)"
     )
     assert (
-        time_with_distance(1_700_000_000_000, 1_700_000_010_000)
+        format_time_and_distance(1_700_000_000_000, 1_700_000_010_000)
         == "2023-11-14 22:13:20 UTC (10 s ago)"
     )
 
 
 @given(st.text(), st.integers(1, 50))
 def test_untrusted_text_becomes_one_printable_line(text, limit):
-    cleaned = plain(text, limit)
+    cleaned = one_line(text, limit)
 
     assert len(cleaned) <= limit
     assert cleaned.isprintable()
 
 
 def test_terminal_escapes_are_removed():
-    assert plain("\x1b[31mred\x1b[0m\nnext") == " [31mred [0m next"
+    assert one_line("\x1b[31mred\x1b[0m\nnext") == " [31mred [0m next"

@@ -50,7 +50,7 @@ __all__ = [
     "read",
 ]
 
-_MODULE_OF = {
+_MODULE_BY_NAME = {
     "EXTRACTOR_VERSION": "rich_pins",
     "Document": "document",
     "Link": "links",
@@ -65,9 +65,9 @@ _MODULE_OF = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
+    if name not in _MODULE_BY_NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    value = getattr(import_module(f"{__name__}.{_MODULE_BY_NAME[name]}"), name)
     globals()[name] = value
     return value
 

@@ -19,10 +19,7 @@ _NOT_FETCHED = (
 )  # fmt: skip
 
 _ESCAPE = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|[46]0|5[B-E]|7[BCDF])"
-"""
-A percent-escape that normalization keeps. It is uppercase and does not stand for a letter, a digit
-or one of `-._~`.
-"""
+"""A percent-escape that normalization keeps: uppercase, and not for a letter, digit or `-._~`."""
 _PATH = "[A-Za-z0-9_.~!$&'*+,=@/-]*+"
 _QUERY = "[A-Za-z0-9_.~!$&*+,=@:/-]*+"
 _PLAIN_REFERENCE = re.compile(
@@ -42,9 +39,8 @@ class LinkResolver:
     Resolves a page's references.
 
     `base` is the `href` of the page's base element. It is used only if it resolves to an http(s)
-    URL against the page's own URL. `encoding` is the page's encoding: browsers use it instead of
-    UTF-8 to encode the letters in a query, and sites expect that (URL Standard, "query state").
-    Paths are always UTF-8.
+    URL. `encoding` is the page's encoding: browsers use it instead of UTF-8 for the letters in a
+    query, and sites expect that (URL Standard, "query state"). Paths are always UTF-8.
     """
 
     def __init__(self, url: str, base: str | None = None, encoding: str = "utf-8") -> None:
@@ -69,31 +65,34 @@ class LinkResolver:
         """
         Resolve a plain reference from the normalized form of an earlier one with the same prefix.
 
-        Such references differ only in their path and query. Only the path of the first reference is
-        normalized. For later ones, concatenating strings takes a tenth of the time.
+        Only the first reference with a prefix is normalized. For later ones, concatenating strings
+        takes a tenth of the time.
         """
-        plain = _PLAIN_REFERENCE.fullmatch(href)
-        if plain is None or len(href) > MAX_HREF_CHARS:
+        match = _PLAIN_REFERENCE.fullmatch(href)
+        if match is None or len(href) > MAX_HREF_CHARS:
             return self._normalize(href)
-        prefix, path, query = plain.groups()
+        prefix, path, query = match.groups()
         if "//" in path or "/." in path:
             return self._normalize(href)
-        start = self._prefixes.get(prefix)
-        url = self._resolve_first(prefix, path) if start is None else start + path
+        normalized_prefix = self._prefixes.get(prefix)
+        url = (
+            self._resolve_first(prefix, path)
+            if normalized_prefix is None
+            else normalized_prefix + path
+        )
         if url is not None and query is not None:
             url = with_query(url, query)
         return url if url is None or len(url) <= MAX_URL_CHARS else None
 
     def _resolve_first(self, prefix: str, path: str) -> str | None:
-        """Resolve the first plain reference with a prefix, and cache the prefix for later ones."""
-        start = _normalize_prefix(prefix) if prefix[:4] == "http" else None
-        if start is None:
+        normalized_prefix = _normalize_prefix(prefix) if prefix[:4] == "http" else None
+        if normalized_prefix is None:
             url = self._normalize(prefix + path)
             if url is None or not url.endswith(path):
                 return url
-            start = url.removesuffix(path)
-        self._prefixes[prefix] = start
-        return start + path
+            normalized_prefix = url.removesuffix(path)
+        self._prefixes[prefix] = normalized_prefix
+        return normalized_prefix + path
 
     def _normalize(self, href: str) -> str | None:
         stripped = href.strip(_WHITESPACE)
@@ -130,9 +129,6 @@ def encode_query(href: str, encoding: str) -> str:
 
 
 def without_fragment(href: str) -> str:
-    """
-    Return `href` without its fragment, unless white space or a control character
-    precedes `#`.
-    """
+    """Return `href` without its fragment, unless white space precedes the `#`."""
     before_fragment = href.partition("#")[0]
     return before_fragment if not before_fragment or before_fragment[-1] > " " else href

@@ -1,8 +1,7 @@
 """
 Distinguish a page's subject from list entries, such as the products in a category.
 
-Entries have the same markup as a subject, but the page is not about any of them. The page's URL and
-title are not those of an entry.
+Entries have the same markup as a subject, but the page's URL and title are not theirs.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from richpins.values.scalars import text
 _WORD = re.compile(r"\w+")
 _LIST_TYPES = frozenset({"itemlist", "listitem"})
 _MIN_ENTRIES = 3
-"""Fewer similar items are usually not a list but a subject with its variants or parts."""
+"""Fewer similar items are usually a subject with its variants or parts."""
 _MAX_EXAMINED = 200
 
 
@@ -26,12 +25,12 @@ def words(name: str) -> set[str]:
     return set(_WORD.findall(name.lower()))
 
 
-def words_of(node: Node) -> set[str]:
+def item_name_words(node: Node) -> set[str]:
     """Return the words of an item's name or headline."""
     return words(text(node.first("name", "headline")) or "")
 
 
-def addresses_of(sources: Sources) -> set[str]:
+def find_page_addresses(sources: Sources) -> set[str]:
     """Return the page's URLs, without scheme and query."""
     document = sources.document
     addresses = {_without_scheme(document.url)}
@@ -43,7 +42,7 @@ def addresses_of(sources: Sources) -> set[str]:
 
 
 def has_address(node: Node, page_addresses: set[str]) -> bool:
-    """Return True if an item declares one of the page's URLs (`addresses_of`)."""
+    """Return True if an item declares one of the page's URLs."""
     addresses = [node.id, node.first("url"), node.first("mainentityofpage")]
     return any(
         _without_scheme(address.id or "" if isinstance(address, Node) else str(address))
@@ -53,24 +52,24 @@ def has_address(node: Node, page_addresses: set[str]) -> bool:
     )
 
 
-def is_entry(sources: Sources, chosen: Node, nodes: Iterable[Node]) -> bool:
+def is_list_entry(sources: Sources, chosen: Node, nodes: Iterable[Node]) -> bool:
     """
     Return True if `chosen`, the best of `nodes`, is one of at least three list entries.
 
     An item with the page's URL is not an entry. If half of the words in an item's name are also in
-    a title of the page, the item is an entry only if it is marked as one, because categories and
-    their products have words in common.
+    a title of the page, it is an entry only if it is marked as one, because categories and their
+    products have words in common.
     """
     same_kind = [n for n in nodes if n.syntax == chosen.syntax and n.role == chosen.role][
         :_MAX_EXAMINED
     ]
-    if len({frozenset(words_of(node)) for node in same_kind}) < _MIN_ENTRIES:
+    if len({frozenset(item_name_words(node)) for node in same_kind}) < _MIN_ENTRIES:
         return False
-    if has_address(chosen, addresses_of(sources)):
+    if has_address(chosen, find_page_addresses(sources)):
         return False
     if chosen.parent is not None and chosen.parent.is_a(_LIST_TYPES):
         return True
-    name_words, document = words_of(chosen), sources.document
+    name_words, document = item_name_words(chosen), sources.document
     titles = (sources.metas.first("og:title"), document.title, *document.headings)
     return chosen.parent is None and not any(
         2 * len(name_words & words(title)) >= len(name_words) for title in titles if title

@@ -18,10 +18,7 @@ TOKEN = re.compile(
     rb"|(?i:" + RAW + rb")[\s>/][^<]*+(?:<(?!/(?i:" + RAW + rb"))[^<]*+|)*+"
     rb"|((/?[a-zA-Z][^\s/>]*+)" + _TAG_REST + rb">?))"
 )
-"""
-Matches a comment, an element that contains only text, or a tag (group 1) and its name
-(group 2).
-"""
+"""A comment, an element that contains only text, or a tag (group 1) and its name (group 2)."""
 
 MAX_TAG_BYTES = 65_536
 """Only longer tags are inspected. A tag may contain one long value, but not too many attributes."""
@@ -35,14 +32,11 @@ bytes that a smaller body has few of them and is parsed within 1.3 s.
 """
 
 _HIDDEN_END = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
-"""A quoted value that contains `>`, which may hide the length of its tag."""
+"""A quoted value with a `>`, which may hide the length of its tag."""
 
 
 def has_long_tag(body: bytes) -> bool:
-    """
-    Return True if `body` has a tag for which `has_too_many_attributes` is true. Most bodies need no
-    tag parsing.
-    """
+    """Return True if `has_too_many_attributes` is true for a tag. Fast for most bodies."""
     if not _has_long_stretch(body) and not _hides_long_tag(body):
         return False
     return any(has_too_many_attributes(tag[0]) for tag in TOKEN.findall(body))
@@ -73,11 +67,7 @@ def _has_long_stretch(body: bytes) -> bool:
 
 
 def _hides_long_tag(body: bytes) -> bool:
-    """
-    Return True if 65,536 bytes may be attributes of tags with `>` in a quoted value.
-
-    Such attributes are between that `>` and the previous one.
-    """
+    """Return True if 65,536 bytes may be attributes of tags with `>` in a quoted value."""
     if len(body) <= _LONG_BODY_BYTES or not _may_have_long_tag(body):
         return False
     ends = (match.end() for match in _HIDDEN_END.finditer(body))
@@ -88,13 +78,13 @@ def _may_have_long_tag(body: bytes) -> bool:
     """
     Return False if `body` certainly has no tag with 65,536 bytes of attributes outside of values.
 
-    The function samples one position in each KiB. After a position that is certainly outside any
-    tag, it continues at the next multiple of 8 KiB. A tag of that size covers at least 56
-    consecutive samples, apart from those in long values. A sample takes 2 µs, and all samples take
-    a fifth of the time of a search for quoted values.
+    The function samples one position in each KiB; after one that is certainly outside any tag, it
+    continues at the next multiple of 8 KiB. A tag of that size covers at least 56 consecutive
+    samples, apart from those in long values. A sample takes 2 µs, and all samples take a fifth of
+    the time of a search for quoted values.
     """
     run = run_before_value = 0
-    for may_be_in_tag, is_in_value in _sample(body):
+    for may_be_in_tag, is_in_value in _samples(body):
         previous_run = max(run_before_value, run)
         run = run + 1 if may_be_in_tag else 0
         if is_in_value:  # a sample inside a value: the tag continues after the value
@@ -106,7 +96,7 @@ def _may_have_long_tag(body: bytes) -> bool:
     return False
 
 
-def _sample(body: bytes) -> Iterator[tuple[bool, bool]]:
+def _samples(body: bytes) -> Iterator[tuple[bool, bool]]:
     """
     Yield two flags for each sample: whether it may be in a tag, and whether it may be in the same
     value as the previous sample.
@@ -116,15 +106,15 @@ def _sample(body: bytes) -> Iterator[tuple[bool, bool]]:
     """
     start = searched_to = 0
     tag = -1
-    last = dict.fromkeys(_QUOTES, -1)
+    last_quotes = dict.fromkeys(_QUOTES, -1)
     position = _STEP_BYTES
     while position < len(body):
         tag = max(tag, body.rfind(b"<", start, position))
         end = max(searched_to, body.rfind(b">", start, position))
         for quote in _QUOTES:
-            last[quote] = max(last[quote], body.rfind(quote, searched_to, end))
-        open_quotes = [quote for quote in _QUOTES if _may_open(body, last[quote])]
-        values = [quote for quote in open_quotes if last[quote] < start <= end]
+            last_quotes[quote] = max(last_quotes[quote], body.rfind(quote, searched_to, end))
+        open_quotes = [quote for quote in _QUOTES if _may_open_value(body, last_quotes[quote])]
+        values = [quote for quote in open_quotes if last_quotes[quote] < start <= end]
         values = [quote for quote in values if body.find(quote, end, position) < 0]
         may_be_in_tag, is_in_value = tag >= end or len(open_quotes) > len(values), bool(values)
         yield may_be_in_tag, is_in_value
@@ -133,10 +123,10 @@ def _sample(body: bytes) -> Iterator[tuple[bool, bool]]:
         position += step - position % step
 
 
-def _may_open(body: bytes, quote: int) -> bool:
+def _may_open_value(body: bytes, quote: int) -> bool:
     """Return True if a quote may open a value: it follows `=`, or more space than is examined."""
-    before = body[max(0, quote - _MAX_SPACE_READ) : quote].rstrip() if quote > 0 else b"-"
-    return before[-1:] in (b"=", b"")
+    preceding = body[max(0, quote - _MAX_SPACE_READ) : quote].rstrip() if quote > 0 else b"-"
+    return preceding[-1:] in (b"=", b"")
 
 
 _QUOTES = (b'"', b"'")

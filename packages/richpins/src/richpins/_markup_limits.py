@@ -4,18 +4,15 @@ Remove hostile markup that would make the parser slow or use too much memory.
 The tree builder of the HTML Standard (13.2.6) walks its stack of open elements for most tags, and
 reopens formatting elements that were not closed. Measured with lexbor: 100,000 nested `<div>` take
 13 s, 100,000 attributes 16 s, and 29 KB of unclosed `<b id=…>` before paragraphs become 1.4 GB.
-Most pages pass unchanged because these counts, made in C, are low:
 
-- tags: up to 30,000 tags are parsed within 1.5 s, however they nest;
-- formatting elements that are not closed at once: each further tag may reopen them, at most three
-  equal ones.
+Most pages pass unchanged, after a count in C: up to 30,000 tags are parsed within 1.5 s, however
+they nest, and each tag may reopen the formatting elements that are not closed at once, at most
+three equal ones. On other pages, formatting tags that are not closed at once are removed, then
+elements that nest too deep. Browsers limit the depth as well (Chrome at 512).
 
-On other pages, formatting tags that are not closed at once are removed, then elements that nest too
-deep. Browsers limit the depth as well (Chrome at 512). Tags are found almost as the standard's
-tokenizer (13.2.5) finds them. `_Stack` models the stack of open elements (13.2.4.2 and 13.2.6.4.7).
-It is conservative: an end tag closes an element only if the standard certainly closes it. In case
-of doubt the element stays open. The parser's tree is therefore never deeper than `_Stack` reports,
-except for the few elements that a table or a formatting element adds.
+`_Stack` models the stack of open elements (13.2.4.2 and 13.2.6.4.7). It closes an element only if
+the standard certainly closes it, so the parser's tree is never deeper than `_Stack` reports, except
+for the few elements that a table or a formatting element adds.
 """
 
 from __future__ import annotations
@@ -36,7 +33,7 @@ FORMATTING = (
 
 MAX_DEPTH = 512
 MAX_STEPS = 10_000_000
-"""Maximum number of stack elements examined for one page, which takes about 1 s."""
+"""Maximum number of stack elements examined for one page (about 1 s)."""
 
 
 def _tag_names(words: str) -> frozenset[bytes]:
@@ -94,7 +91,7 @@ def limit_depth(
     """
     Return `body` without tags that nest too deep or that `has_too_many_attributes` rejects.
 
-    Costs about 1 us per tag. A description of what was removed is added to `problems`.
+    Costs about 1 us per tag. Removals are described in `problems`.
     """
     parts: list[bytes] = []
     stack = _Stack()
@@ -141,7 +138,7 @@ class _Stack:
             self._in_svg = name in _SVG
         elif name == b"svg":
             self._in_svg = not tag.endswith(b"/>")
-        self._close_before(name)
+        self._close_implied(name)
         if len(self._open) >= MAX_DEPTH + (name in _CLOSE_EACH_OTHER) * _EXTRA_DEPTH:
             return False
         self._open.append(name)
@@ -166,8 +163,7 @@ class _Stack:
         else:
             self._close(name, _SCOPE if name in _SPECIAL else _SPECIAL)
 
-    def _close_before(self, name: bytes) -> None:
-        """Close the elements that a start tag closes implicitly."""
+    def _close_implied(self, name: bytes) -> None:
         if name in _BLOCKS:
             self._close(b"p", _SCOPE | {b"button"})
         innermost = self._open[-1] if self._open else b""
@@ -247,8 +243,8 @@ _CLOSED_ELEMENT = (
 """
 A formatting element that contains only text and inline elements. The tree builder never reopens it.
 """
-_CLOSED_AT_ONCE = re.compile(_CLOSED_ELEMENT)
-_CLOSED_ANY_CASE = re.compile(_CLOSED_ELEMENT, re.IGNORECASE)
+_CLOSED_ELEMENT_PATTERN = re.compile(_CLOSED_ELEMENT)
+_CLOSED_ELEMENT_ANY_CASE = re.compile(_CLOSED_ELEMENT, re.IGNORECASE)
 _ANY_FORMATTING = re.compile(
     _CLOSED_ELEMENT + rb"|</?(?:" + _NAMES + rb")(?=[\s>/])[^<>]{0,1000}>?", re.IGNORECASE
 )
@@ -259,8 +255,7 @@ def limit_markup(body: bytes, problems: list[str]) -> bytes:
     Return `body` (UTF-8) in a form that is safe to parse; add a description of each removal to
     `problems`.
 
-    Costs a tenth of the parsing time on ordinary pages. The time is bounded by the length of the
-    body.
+    Costs a tenth of the parsing time on ordinary pages, and linear time on any page.
     """
     if len(body) > MAX_BODY_BYTES:
         problems.append(f"longer than {MAX_BODY_BYTES} bytes: the rest was not read")
@@ -280,11 +275,11 @@ def _may_reopen(body: bytes, tags: int) -> bool:
         return False
     formatting = _FORMATTING_TAG.findall(body)
     count = len(formatting)
-    if min(count, _max_open(formatting)) * (tags - count) <= _MAX_REOPENED:
+    if min(count, _max_reopened(formatting)) * (tags - count) <= _MAX_REOPENED:
         return False
     return all(
         (count - len(closed.findall(body))) * tags > _MAX_REOPENED
-        for closed in (_CLOSED_AT_ONCE, _CLOSED_ANY_CASE)
+        for closed in (_CLOSED_ELEMENT_PATTERN, _CLOSED_ELEMENT_ANY_CASE)
     )
 
 
@@ -292,10 +287,10 @@ def _reopens_few(body: bytes, tags: int) -> bool:
     """
     Return True if the formatting tags of `body` certainly reopen at most `_MAX_REOPENED` elements.
 
-    Counts the same as `_may_reopen` in half the time. It assumes that a tag ends at the first `>`,
-    which is true where `_WHOLE_TAG` matches; other tags are counted individually.
+    Counts like `_may_reopen` in half the time. It assumes that a tag ends at the first `>`, which
+    is true where `_WHOLE_TAG` matches; other tags are counted individually.
     """
-    starts = _STARTS.find_matches_as_indexes(body)
+    starts = _TAG_START_AUTOMATON.find_matches_as_indexes(body)
     if starts and max(starts)[0] >= _FIRST_UPPERCASE:
         return False
     other_tags = tags - len(starts)
@@ -304,45 +299,44 @@ def _reopens_few(body: bytes, tags: int) -> bool:
     tag_counts = Counter(
         [
             body[start : body.find(b">", end, end + _MAX_FORMATTING_BYTES) + 1]
-            for number, start, end in starts
-            if number >= len(FORMATTING)
+            for index, start, end in starts
+            if index >= len(FORMATTING)
         ]
     )
-    max_open = _MAX_EQUAL_TAGS * len(FORMATTING) + sum(
+    max_reopened = _MAX_EQUAL_TAGS * len(FORMATTING) + sum(
         _MAX_EQUAL_TAGS if _WHOLE_TAG.fullmatch(tag) else count for tag, count in tag_counts.items()
     )
-    return max_open * other_tags <= _MAX_REOPENED
+    return max_reopened * other_tags <= _MAX_REOPENED
 
 
 _WHOLE_TAG = re.compile(rb"<[a-z]+" + _ATTRIBUTES + rb">")
 _MAX_FORMATTING_BYTES = 1_000
 _AFTER_NAME = (b">", b" ", b"/", b"\t", b"\n", b"\r", b"\f", b"\v")
-_SPELLINGS = [b"<" + name + end for end in _AFTER_NAME for name in FORMATTING]
+_TAG_STARTS = [b"<" + name + end for end in _AFTER_NAME for name in FORMATTING]
 """The starts of formatting tags, those without attributes first."""
-_FIRST_UPPERCASE = len(_SPELLINGS)
+_FIRST_UPPERCASE = len(_TAG_STARTS)
 """Index of the first string that ends with a capital letter. The letters after it do not matter."""
-_SPELLINGS += sorted(
+_TAG_STARTS += sorted(
     {
         b"<" + name[:place] + name[place : place + 1].upper()
         for name in FORMATTING
         for place in range(len(name))
     }
 )
-_STARTS = BytesAhoCorasick(_SPELLINGS, implementation=Implementation.DFA)
+_TAG_START_AUTOMATON = BytesAhoCorasick(_TAG_STARTS, implementation=Implementation.DFA)
 
 
-def _max_open(formatting: list[bytes]) -> int:
+def _max_reopened(formatting_tags: list[bytes]) -> int:
     """
     Return the maximum number of these tags that the tree builder reopens at once.
 
     It reopens at most three equal tags, because it drops the earliest ones (13.2.4.3, "Noah's Ark
     clause").
     """
-    whole = [tag for tag in formatting if tag.endswith(b">")]
-    return _MAX_EQUAL_TAGS * len(set(whole)) + len(formatting) - len(whole)
+    complete_tags = [tag for tag in formatting_tags if tag.endswith(b">")]
+    return _MAX_EQUAL_TAGS * len(set(complete_tags)) + len(formatting_tags) - len(complete_tags)
 
 
 def _remove_open_formatting(body: bytes, problems: list[str]) -> bytes:
-    """Replace each formatting tag that is not closed at once with a space."""
     problems.append("formatting tags omitted: too many are not closed")
     return _ANY_FORMATTING.sub(lambda m: m[0] if m[1] else b" ", body)

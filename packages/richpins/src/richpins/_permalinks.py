@@ -36,8 +36,8 @@ def is_permalink(text: str, href: str, css_class: str) -> bool:
     Return True if a link with this text, target and class is a permalink.
 
     Its target must be a fragment. In addition, either its text is a permalink mark, or it has a
-    class that permalinks use and its text is a label such as `Link to this heading` or has no
-    letters. A link to another page is never a permalink.
+    class that permalinks use and its text has no letters or is a label such as `Link to this
+    heading`.
     """
     if "#" not in href or len(text) > _MAX_CHARS:
         return False
@@ -49,11 +49,8 @@ def is_permalink(text: str, href: str, css_class: str) -> bool:
     return not any(map(str.isalnum, label)) or _LABELS.fullmatch(label) is not None
 
 
-def without_trailing_sign(text: str) -> str:
-    """
-    Return a heading's text without a trailing mark such as `¶`. A trailing `#` may be part of the
-    text (`C#`) and is kept.
-    """
+def without_trailing_mark(text: str) -> str:
+    """Return a heading's text without a trailing mark such as `¶`, but with a `#` (as in `C#`)."""
     stripped = text.rstrip(_BLANKS)
     return (stripped[:-1].rstrip(_BLANKS) if stripped[-1:] in _TRAILING_MARKS else text) or text
 
@@ -62,7 +59,7 @@ def heading_text(node: Any) -> str:
     """
     Return the text of a heading (a node of lexbor's tree) on one line, without its permalinks.
 
-    If a heading consists only of a mark, the mark is kept.
+    A mark that is the whole heading is kept.
     """
     text = block_text(node)
     for link in node.css("a[href]"):
@@ -74,4 +71,4 @@ def heading_text(node: Any) -> str:
                 text = text[: -len(mark)].rstrip()
             elif mark and text.startswith(mark):
                 text = text[len(mark) :].lstrip()
-    return without_trailing_sign(text)
+    return without_trailing_mark(text)

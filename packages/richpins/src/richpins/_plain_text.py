@@ -21,10 +21,7 @@ _ATTRIBUTES = re.compile(
 _INVISIBLE = re.compile(r"[\u00ad\u200b\u2060\ufeff]")
 """Invisible characters: hints for line breaks inside words, and the byte order mark."""
 _DOUBLE_ENCODED_SPACE = "\u00c2\u00a0"
-"""
-A no-break space whose UTF-8 bytes were read as windows-1252. No language writes `Â` before a
-no-break space.
-"""
+"""A no-break space whose UTF-8 bytes were read as windows-1252."""
 _LINE_END = re.compile(r"[\r\n\u2028]+")
 _DOUBLE_ESCAPED = re.compile(r"&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 _HIDDEN = re.compile(
@@ -41,14 +38,14 @@ A button inside a sentence. Its text is part of the sentence: `heat to <button>b
 
 _CODE_START = re.compile(r"<(script|style)\b[^<>]{0,2000}>", re.IGNORECASE)
 _CODE_END = re.compile(r"</(?:script|style)\s{0,9}>", re.IGNORECASE)
-_WITHOUT_ELEMENTS = frozenset({"script", "style", "noscript", "iframe"})
+_RAW_TEXT_TAGS = frozenset({"script", "style", "noscript", "iframe"})
 """The parser does not look for elements inside these."""
-UNSHOWN = "script,style,template,noscript"
+HIDDEN_ELEMENTS = "script,style,template,noscript"
 """CSS selector for elements whose text is not displayed."""
-_WITH_GAPS = f"{UNSHOWN},br,p,div,li,h1,h2,h3,h4,h5,h6,td"
+_GAP_ELEMENTS = f"{HIDDEN_ELEMENTS},br,p,div,li,h1,h2,h3,h4,h5,h6,td"
 
 _ADJACENT_TAGS = re.compile(r"(</\w+>)(<[a-z])", re.IGNORECASE)
-"""Text in adjacent elements is read as separate words, because style sheets often add the gap."""
+"""Words in adjacent elements are separate, because style sheets often add a gap."""
 
 MAX_TEXT_CHARS = 100_000
 MAX_LINES = 2_000
@@ -71,33 +68,33 @@ def lines(text: str) -> list[str]:
     return [line for line in result if line][:MAX_LINES]
 
 
-def shown_text(element: LexborNode) -> str:
+def displayed_text(element: LexborNode) -> str:
     """Return an element's text on one line, without its scripts, styles and templates."""
-    if element.css_first(UNSHOWN) is None:
+    if element.css_first(HIDDEN_ELEMENTS) is None:
         return " ".join(element.text().split())
     markup = _BLOCK_TAG.sub(" ", _HIDDEN.sub("", element.inner_html or ""))
     return " ".join(html.unescape(_TAG.sub("", markup)).split())
 
 
 def block_text(element: LexborNode) -> str:
-    """Like `shown_text`, with gaps between blocks."""
-    if element.css_first(_WITH_GAPS) is None:
+    """Like `displayed_text`, with gaps between blocks."""
+    if element.css_first(_GAP_ELEMENTS) is None:
         return " ".join(element.text().split())
     markup = _BLOCK_TAG.sub(" ", _HIDDEN.sub("", element.inner_html or ""))
     return " ".join(html.unescape(_TAG.sub("", markup)).split())
 
 
-def parted_text(element: LexborNode) -> str:
-    """Like `shown_text`, with a space between elements."""
-    if element.css_first(UNSHOWN) is None:
+def spaced_text(element: LexborNode) -> str:
+    """Like `displayed_text`, with a space between elements."""
+    if element.css_first(HIDDEN_ELEMENTS) is None:
         return " ".join(element.text(separator=" ").split())
     markup = _HIDDEN.sub("", element.inner_html or "")
     return " ".join(html.unescape(_TAG.sub(" ", markup)).split())
 
 
-def parted_lines(element: LexborNode) -> list[str]:
-    """Like `parted_text`, but return a list of strings instead of one line."""
-    if element.css_first(UNSHOWN) is None:
+def spaced_lines(element: LexborNode) -> list[str]:
+    """Like `spaced_text`, but return a list of lines."""
+    if element.css_first(HIDDEN_ELEMENTS) is None:
         text = element.text(separator="\n")
     else:
         text = html.unescape(_TAG.sub("\n", _HIDDEN.sub("", element.inner_html or "")))
@@ -112,9 +109,8 @@ def text_without(
 
     Other elements are separated by spaces, and each omitted element becomes `gap`. The omitted text
     is cut out of the whole text, because removing elements from a copy of the tree takes three
-    times as long. If the same text also occurs earlier, that occurrence is cut instead. The words
-    that remain are the same, but the gap is at the earlier occurrence. Text after `max_chars` may
-    be missing.
+    times as long. If the same text also occurs earlier, it is cut there, so the gap may be at the
+    wrong place. Text after `max_chars` may be missing.
     """
     text, position, parts = element.text(separator=" "), 0, []
     remaining = len(text) if max_chars is None else max_chars
@@ -136,14 +132,14 @@ def _outermost(element: LexborNode, selector: str) -> Iterator[LexborNode]:
     for node in element.css(selector):
         if nested:
             nested -= 1
-        elif node.tag in _WITHOUT_ELEMENTS:
+        elif node.tag in _RAW_TEXT_TAGS:
             yield node
         elif node.mem_id != element.mem_id:
             nested = sum(inner.mem_id != node.mem_id for inner in node.css(selector))
             yield node
 
 
-def lines_of(element: LexborNode) -> list[str]:
+def block_lines(element: LexborNode) -> list[str]:
     """Return an element's text, one line per block."""
     source = (element.inner_html or "")[: 4 * MAX_TEXT_CHARS]
     markup = _without_attributes(source)
@@ -187,5 +183,5 @@ def _unescape(text: str) -> str:
 
 
 def _without_attributes(text: str) -> str:
-    """Remove the attributes of start tags, before escapes in the attributes turn into markup."""
+    """Remove the attributes of start tags before their escapes turn into markup."""
     return _ATTRIBUTES.sub(r"<\1>", text) if "<" in text and "=" in text else text

@@ -1,8 +1,8 @@
 """
 Read the text of an element that shows a price.
 
-Pages put cents in a separate element (`<b>5</b><sup>99</sup>`), and put former prices and unit
-prices in the same element. The text alone does not show whether `5` and `99` are one number or two.
+Pages put cents in a separate element (`<b>5</b><sup>99</sup>`), so that the text alone does not
+show whether `5` and `99` are one number, and put former prices and unit prices in the same element.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MAX_CLIMB = 3
 _MAX_CLASS_CHARS = 200
 
 
-def is_former(element: LexborNode) -> bool:
+def is_former_price(element: LexborNode) -> bool:
     """Return True if the element or a parent is struck out or has a class for former prices."""
     ancestor: LexborNode | None = element
     for _ in range(_MAX_CLIMB):
@@ -60,14 +60,13 @@ def price_text(element: LexborNode) -> str:
     text = " ".join(_current_text(element).split())
     if len(text) > MAX_PRICE_CHARS:
         return text
-    cents = next(_cents_in(element), None)
+    cents = next(_find_cents(element), None)
     if cents is not None:
         text = _add_decimals(text, cents)
     return _UNIT_PRICE.sub(" ", _SPLIT_NUMBER.sub(_join_groups, text)).strip()
 
 
 def _add_decimals(text: str, cents: str) -> str:
-    """Return the text with `cents` as the decimals of the number right before them."""
     for match in _BEFORE_CENTS.finditer(text):
         if match[1] == cents:
             return f"{text[: match.start()]}.{cents}{text[match.end() :]}"
@@ -77,11 +76,8 @@ def _add_decimals(text: str, cents: str) -> str:
 _BEFORE_CENTS = re.compile(r"(?<=\d)\s?[.,]?\s(\d\d)(?!\d)")
 
 
-def _cents_in(element: LexborNode) -> Iterator[str]:
-    """
-    Yield the two-digit contents of elements that are raised, have a class for cents, or end the
-    text right after another digit.
-    """
+def _find_cents(element: LexborNode) -> Iterator[str]:
+    """Yield two digits that are raised, have a class for cents, or end the text after a digit."""
     raised = {inner.mem_id for inner in element.css(_RAISED_ELEMENTS)}
     letters = "".join((element.text() or "").split())
     for inner in element.css("*")[:_MAX_NODES]:
@@ -93,7 +89,6 @@ def _cents_in(element: LexborNode) -> Iterator[str]:
 
 
 def _current_text(element: LexborNode) -> str:
-    """Return an element's text with spaces between its parts, without former prices."""
     if element.css_first(",".join(_SKIPPED_ELEMENTS)) is None:
         return element.text(separator=" ")
     parts: list[str] = []

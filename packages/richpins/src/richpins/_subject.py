@@ -2,13 +2,11 @@
 Decide what a page is about: its type, and the items that describe its subject.
 
 A page has many items: the site, its owner, breadcrumbs, related things. The subject is chosen by
-type, position (at the top level or as a main entity), number of properties, and whether the item
-has the page's URL or title. Repetitions of the subject, and items of the same type in other
-syntaxes, are additional sources.
+type, position, number of properties, and whether the item has the page's URL or title. Repetitions
+of the subject, and items of the same type in other syntaxes, are additional sources.
 
-A page whose subject has no page type (an event, a course, a person, an organization, or the page
-itself) has the type `page`. Its title, text and image come from the item, and `types` contains the
-item's type.
+A page whose subject has no page type (an event, a person, or the page itself) has the type `page`.
+`types` contains the item's type.
 """
 
 from __future__ import annotations
@@ -16,11 +14,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from richpins._list_entries import addresses_of, has_address, is_entry, words, words_of
-from richpins.page_facts.site_names import bare
+from richpins._list_entries import (
+    find_page_addresses,
+    has_address,
+    is_list_entry,
+    item_name_words,
+    words,
+)
+from richpins.page_facts.site_names import normalize_name
 from richpins.page_types import PageType, page_types
 from richpins.structured_data.graph import Node
-from richpins.structured_data.sources import Sources, by_trust
+from richpins.structured_data.sources import Sources, sort_by_trust
 from richpins.values.scalars import text
 
 _MIN_WEIGHT = 20
@@ -30,47 +34,45 @@ _MAIN_ROLES = frozenset({"mainentity", "mainentityofpage", "about"})
 _SEPARATE_ROLES = frozenset(
     {"review", "reviews", "comment", "isrelatedto", "issimilarto", "isaccessoryorsparepartfor"}
 )
-"""Items in these roles are separate from the subject, even if no other item is around them."""
+"""Items in these roles are never the subject."""
 _MAX_SOURCES = 8
 _MAX_EXAMINED = 200
-"""Maximum number of items checked per type."""
-# Weights for choosing among several items of a type; each multiplies a score from 0 to 1, except
-# that an item's position has a score from -4.5 to 1.
-_HAS_PAGE_URL = 3.0
-_IS_COMPLETE = 2.5
-_SHARES_TITLE = 2.0
-_HAS_PROPERTIES = 1.5
-_MANY_PROPERTIES = 12
+# Weights for choosing among several items of a type. Each multiplies a score from 0 to 1. An item's
+# position adds between -4.5 and 1.
+_PAGE_URL_WEIGHT = 3.0
+_COMPLETE_WEIGHT = 2.5
+_TITLE_WEIGHT = 2.0
+_PROPERTIES_WEIGHT = 1.5
+_MAX_COUNTED_PROPERTIES = 12
 
-_PARTS = frozenset(
+_PART_TYPES = frozenset(
     "website breadcrumblist imageobject listitem itemlist sitenavigationelement wpheader wpfooter "
     "wpsidebar wpadblock webpageelement searchaction readaction contactpoint postaladdress "
     "aggregaterating rating comment speakablespecification entrypoint categorization "
     "nutritioninformation offer aggregateoffer".split()
 )
 """Types that occur on pages about any subject."""
-_PERSONS = frozenset({"person", "profilepage"})
-_ORGANIZATIONS = frozenset(
+_PERSON_TYPES = frozenset({"person", "profilepage"})
+_ORGANIZATION_TYPES = frozenset(
     "organization corporation newsmediaorganization ngo onlinebusiness onlinestore brand "
     "governmentorganization performinggroup musicgroup sportsteam sportsorganization".split()
 )
-_OWNERS = _PERSONS | _ORGANIZATIONS
-_PAGES = frozenset(
+_OWNER_TYPES = _PERSON_TYPES | _ORGANIZATION_TYPES
+_WEB_PAGE_TYPES = frozenset(
     "webpage aboutpage collectionpage contactpage faqpage itempage medicalwebpage profilepage "
     "qapage checkoutpage searchresultspage realestatelisting".split()
 )
-_COMMON = _PARTS | _OWNERS | _PAGES
-_MAIN = frozenset({"mainentity", "mainentityofpage"})
-_CREATORS = frozenset({"author", "creator", "contributor", "publisher"})
-"""Items in these roles created the page, even if the page does not say what they created."""
+_COMMON_TYPES = _PART_TYPES | _OWNER_TYPES | _WEB_PAGE_TYPES
+_MAIN_ENTITY_ROLES = frozenset({"mainentity", "mainentityofpage"})
+_CREATOR_ROLES = frozenset({"author", "creator", "contributor", "publisher"})
 
 
-def subject_of(sources: Sources) -> tuple[PageType | None, list[Node]]:
+def find_subject(sources: Sources) -> tuple[PageType | None, list[Node]]:
     """Return the type of the page and the items that describe its subject, most trusted first."""
     og_type = (sources.metas.first("og:type") or "").strip().lower()
     best: tuple[float, PageType, list[Node]] | None = None
     for page_type in page_types() if sources.graph.nodes else ():
-        nodes = [n for n in sources.graph.of_types(page_type.schema_types) if n.properties]
+        nodes = [n for n in sources.graph.find_nodes(page_type.schema_types) if n.properties]
         chosen = choose_item(sources, page_type, nodes) if nodes else None
         if chosen is None or _is_listed(sources, page_type, chosen, nodes):
             continue
@@ -79,12 +81,13 @@ def subject_of(sources: Sources) -> tuple[PageType | None, list[Node]]:
             best = (weight, page_type, _with_repeated_items(chosen, nodes))
     if best is not None and best[0] > _MIN_WEIGHT:
         return best[1], best[2]
-    declared = next((t for t in page_types() if og_type in t.og_types), None) if og_type else None
-    return declared if declared is not None else _declared_by_tags(sources, og_type), []
+    declared_type = (
+        next((t for t in page_types() if og_type in t.og_types), None) if og_type else None
+    )
+    return declared_type if declared_type is not None else _declared_by_tags(sources, og_type), []
 
 
 def _weight(sources: Sources, page_type: PageType, chosen: Node, og_type: str) -> int:
-    """Return a weight for how likely `chosen` is to be the page's subject."""
     weight = page_type.weight + _position_rank(chosen)
     if og_type in page_type.og_types:
         weight += page_type.og_weight
@@ -94,16 +97,14 @@ def _weight(sources: Sources, page_type: PageType, chosen: Node, og_type: str) -
 
 
 def _declared_by_tags(sources: Sources, og_type: str) -> PageType | None:
-    """Return the type that a page's meta elements declare most clearly, or None."""
-    declared = max(page_types(), key=lambda page_type: page_type.declared(sources, og_type))
-    return declared if declared.declared(sources, og_type) else None
+    declared_type = max(
+        page_types(), key=lambda page_type: page_type.declaration_weight(sources, og_type)
+    )
+    return declared_type if declared_type.declaration_weight(sources, og_type) else None
 
 
 def _follows_another(sources: Sources, node: Node) -> bool:
-    """
-    Return True if another item comes before this one, such as a trip before its places, a fair or a
-    course.
-    """
+    """Return True if another item comes first, such as a trip before its places."""
     other = next(_uncommon_items(sources), None)
     return (
         other is not None and other.position != node.position and not other.is_a(_page_type_names())
@@ -112,12 +113,10 @@ def _follows_another(sources: Sources, node: Node) -> bool:
 
 @cache
 def _page_type_names() -> frozenset[str]:
-    """Return all schema.org types that a page type describes."""
     return frozenset(name for page_type in page_types() for name in page_type.schema_types)
 
 
 def _position_rank(node: Node) -> int:
-    """Rank how strongly an item's position indicates that it is the page's subject."""
     if node.parent is None and node.role in _SEPARATE_ROLES:
         return -45
     if node.parent is None:
@@ -134,27 +133,29 @@ def _is_listed(sources: Sources, page_type: PageType, chosen: Node, nodes: list[
     og_type = (sources.metas.first("og:type") or "").strip().lower()
     if og_type in page_type.og_types or _declared_by_tags(sources, og_type) is page_type:
         return False
-    return not page_type.is_complete(chosen) and is_entry(sources, chosen, nodes)
+    return not page_type.is_complete(chosen) and is_list_entry(sources, chosen, nodes)
 
 
 def choose_item(sources: Sources, page_type: PageType, nodes: list[Node]) -> Node:
     """Return the item of `page_type` that the page is about. `nodes` must not be empty."""
     if len(nodes) == 1:
         return nodes[0]
-    addresses = addresses_of(sources)
+    addresses = find_page_addresses(sources)
     title = words(sources.metas.first("og:title") or sources.document.title or "")
 
     def score(node: Node) -> float:
-        name_words = words_of(node)
+        name_words = item_name_words(node)
         overlap = (
             2 * len(name_words & title) / (len(name_words) + len(title)) if name_words else 0.0
         )
         return (
-            (_HAS_PAGE_URL if has_address(node, addresses) else 0.0)
-            + _SHARES_TITLE * overlap
+            (_PAGE_URL_WEIGHT if has_address(node, addresses) else 0.0)
+            + _TITLE_WEIGHT * overlap
             + _position_rank(node) / 10
-            + _HAS_PROPERTIES * min(len(node.properties), _MANY_PROPERTIES) / _MANY_PROPERTIES
-            + (_IS_COMPLETE if page_type.is_complete(node) else 0.0)
+            + _PROPERTIES_WEIGHT
+            * min(len(node.properties), _MAX_COUNTED_PROPERTIES)
+            / _MAX_COUNTED_PROPERTIES
+            + (_COMPLETE_WEIGHT if page_type.is_complete(node) else 0.0)
         )
 
     return max(nodes[:_MAX_EXAMINED], key=score)
@@ -162,29 +163,33 @@ def choose_item(sources: Sources, page_type: PageType, nodes: list[Node]) -> Nod
 
 def _with_repeated_items(chosen: Node, nodes: list[Node]) -> list[Node]:
     """
-    Return `chosen` and its repetitions, most trusted first. They are followed by items of the same
-    type, each the only one in another syntax, whatever their names.
+    Return `chosen` and its repetitions, most trusted first, then the only items of its type in
+    other syntaxes, whatever their names.
     """
-    name = words_of(chosen)
-    repetitions, only_ones = [chosen], []
+    name = item_name_words(chosen)
+    repetitions, single_items = [chosen], []
     for node in nodes[:_MAX_EXAMINED]:
         if node is chosen:
             continue
-        other = words_of(node)
-        is_similar = not name or not other or len(name & other) * 2 > max(len(name), len(other))
+        other_words = item_name_words(node)
+        is_similar = (
+            not name
+            or not other_words
+            or len(name & other_words) * 2 > max(len(name), len(other_words))
+        )
         if is_similar and (node.parent is None or node.role in _MAIN_ROLES):
             repetitions.append(node)
         elif node.syntax != chosen.syntax and sum(n.syntax == node.syntax for n in nodes) == 1:
-            only_ones.append(node)
-    return [*by_trust(repetitions), *by_trust(only_ones)][:_MAX_SOURCES]
+            single_items.append(node)
+    return [*sort_by_trust(repetitions), *sort_by_trust(single_items)][:_MAX_SOURCES]
 
 
-def other_subject(sources: Sources) -> list[Node]:
+def find_other_subject(sources: Sources) -> list[Node]:
     """
     Return the item that the page is about, or an empty list.
 
-    The candidates are, in order: the first item of an uncommon type; the main entity of a page; a
-    person or organization after which the page is named; the page's description of itself.
+    The candidates are, in order: the first item of an uncommon type, a page's main entity, the
+    person or organization that the page is named after, and the page's description of itself.
     """
     if not sources.graph.nodes:
         return []
@@ -201,58 +206,60 @@ def other_subject(sources: Sources) -> list[Node]:
 
 
 def _uncommon_items(sources: Sources) -> Iterator[Node]:
-    """Yield one item of each uncommon type, unless the items of this type are list entries."""
+    """Yield one item of each uncommon type that is not a list entry."""
     by_types: dict[tuple[str, ...], list[Node]] = {}
     top_items = sources.graph.roots
-    for node in [node for node in top_items if _stands_alone(node)] or top_items:
-        if node.properties and node.types and node.role not in _CREATORS:
+    for node in [node for node in top_items if _is_top_level_item(node)] or top_items:
+        if node.properties and node.types and node.role not in _CREATOR_ROLES:
             by_types.setdefault(node.types, []).append(node)
-    addresses = addresses_of(sources)
+    addresses = find_page_addresses(sources)
     for nodes in by_types.values():
-        if nodes[0].is_a(_COMMON):
+        if nodes[0].is_a(_COMMON_TYPES):
             continue
         chosen = next((node for node in nodes if has_address(node, addresses)), nodes[0])
-        if not is_entry(sources, chosen, nodes):
+        if not is_list_entry(sources, chosen, nodes):
             yield chosen
 
 
-def _stands_alone(node: Node) -> bool:
+def _is_top_level_item(node: Node) -> bool:
     """
     Return False for a property of a missing item, such as a review without its product.
 
-    By the HTML Standard (5.2.3) it is not a top-level item.
+    The HTML Standard (5.2.3) does not count it as a top-level item.
     """
     return not node.role or node.role in _MAIN_ROLES
 
 
 def _main_entities(sources: Sources) -> Iterator[Node]:
-    for node in sources.graph.of_types(_PAGES):
+    for node in sources.graph.find_nodes(_WEB_PAGE_TYPES):
         for value in node.all("mainentity"):
-            if isinstance(value, Node) and value.properties and not value.is_a(_PARTS):
+            if isinstance(value, Node) and value.properties and not value.is_a(_PART_TYPES):
                 yield value
     yield from (
-        node for node in sources.graph.of_types(_OWNERS) if node.role in _MAIN and node.properties
+        node
+        for node in sources.graph.find_nodes(_OWNER_TYPES)
+        if node.role in _MAIN_ENTITY_ROLES and node.properties
     )
 
 
 def _page_owners(sources: Sources) -> Iterator[Node]:
     document = sources.document
     texts = filter(None, (document.title, document.heading, sources.metas.first("og:title")))
-    page_names = {bare(name) for name in texts}
+    page_names = {normalize_name(name) for name in texts}
     for node in sources.graph.roots:
-        if node.role in _CREATORS:
+        if node.role in _CREATOR_ROLES:
             continue
-        if node.properties and node.is_a(_OWNERS):
-            name = bare(text(node.first("name")) or "")
+        if node.properties and node.is_a(_OWNER_TYPES):
+            name = normalize_name(text(node.first("name")) or "")
             if not page_names or (name and name in page_names):
                 yield node
 
 
 def _page_items(sources: Sources) -> Iterator[Node]:
-    yield from (n for n in sources.graph.roots if n.properties and n.is_a(_PAGES))
+    yield from (n for n in sources.graph.roots if n.properties and n.is_a(_WEB_PAGE_TYPES))
     if sources.document.title is None and sources.document.heading is None:
         yield from (
             n
             for n in sources.graph.roots
-            if n.types and "name" in n.properties and n.role not in _CREATORS
+            if n.types and "name" in n.properties and n.role not in _CREATOR_ROLES
         )

@@ -19,9 +19,7 @@ from urlspelling.link_header import parse_link_header
 Headers = Iterable[tuple[str, str]]
 
 MAX_CANDIDATES = 16
-"""
-Maximum candidates of each kind. If a page has more canonical URLs than this, none of them counts.
-"""
+"""Maximum candidates of each kind. If a page has more canonical URLs, none counts."""
 MAX_ALTERNATES = 500
 
 _SPACE = "\t\n\f\r "
@@ -60,13 +58,13 @@ def collect(
             "body canonical", _link_targets(links, "canonical", in_head=False)
         ),
         og_url=targets.resolve("og:url", document.meta("og:url")),
-        meta_refresh=_refresh(document, targets),
+        meta_refresh=_find_refresh(document, targets),
         is_amp="amp" in document.html_attributes or "⚡" in document.html_attributes,
         amp_url=next(
             iter(targets.resolve_all("amphtml", _link_targets(links, "amphtml", in_head=True))),
             None,
         ),
-        hreflang=tuple(_alternates(links, targets)),
+        hreflang=tuple(_find_alternates(links, targets)),
         unparsable=tuple(targets.unparsable),
         placeholders=tuple(targets.placeholders),
     )
@@ -78,7 +76,7 @@ def page_robots(document: Document, headers: Headers = (), *, agent: str = "") -
 
     `agent` is the crawler's product token, as for `document.parse`.
     """
-    return robots.stricter(document.robots, robots.from_headers(headers, agent=agent))
+    return robots.combine(document.robots, robots.from_headers(headers, agent=agent))
 
 
 def meta_refresh(content: str) -> tuple[float, str | None] | None:
@@ -87,8 +85,7 @@ def meta_refresh(content: str) -> tuple[float, str | None] | None:
 
     The target is None if the page must be reloaded. The steps are the HTML Standard's "shared
     declarative refresh steps" (4.2.5.3): the fraction of a delay is ignored; `;`, `,` or white
-    space separates the parts; `url=` is optional; a quoted URL ends at the next quote of the same
-    kind.
+    space separates the parts; `url=` is optional; a quoted URL ends at the next such quote.
     """
     match = _REFRESH_TIME.match(content)
     if not match:
@@ -151,7 +148,7 @@ def _from_link_headers(headers: Headers, final_url: str, targets: _Targets) -> I
     )
 
 
-def _refresh(document: Document, targets: _Targets) -> tuple[float, str] | None:
+def _find_refresh(document: Document, targets: _Targets) -> tuple[float, str] | None:
     """Return the page's first refresh if its target is valid. Browsers also use the first one."""
     for attributes in document.metas:
         if (attributes.get("http-equiv") or "").lower() == "refresh":
@@ -162,7 +159,7 @@ def _refresh(document: Document, targets: _Targets) -> tuple[float, str] | None:
     return None
 
 
-def _alternates(links: Iterable[LinkElement], targets: _Targets) -> Iterable[tuple[str, str]]:
+def _find_alternates(links: Iterable[LinkElement], targets: _Targets) -> Iterable[tuple[str, str]]:
     for count, link in enumerate(x for x in links if "alternate" in x.rel):
         language = link.attributes.get("hreflang")
         url = targets.resolve("hreflang", link.href) if language else None

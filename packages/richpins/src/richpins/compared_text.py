@@ -1,10 +1,10 @@
 """
 Extract the text used to compare a page with others.
 
-It consists of the title and the words in `<main>`, or in the body if there is no `<main>`.
-Navigation, headers, footers, asides and forms are left out; a form with most of the text is kept,
-because ASP.NET wraps each page in one. Link text is included, because lists consist of links. The
-result of `main_text` is not used, because its extra may not be installed and it omits lists.
+It consists of the title and the words in `<main>`, or in the body if there is no `<main>`, without
+navigation, headers, footers, asides and forms. A form with most of the text is kept, because
+ASP.NET wraps each page in one. Link text is included, because lists consist of links. `main_text`
+omits lists, and its extra may not be installed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def compared_text(page: Document) -> str:
 
 def text_without_links(page: Document, gap: str = " ") -> str:
     """
-    Return the compared text without link text, which describes other pages.
+    Return the compared text without link text, because that describes other pages.
 
     Each omitted element becomes `gap`.
     """
@@ -49,7 +49,7 @@ def _text_without(page: Document, tags: tuple[str, ...], gap: str = " ") -> str:
     if main is None:
         return page.title or ""
     names = [*(tag[1:] for tag in NOT_MAIN if tag in page.words), *tags]
-    if FORM in names and _has_form_around(main):
+    if FORM in names and _is_mostly_a_form(main):
         names.remove(FORM)
     text = (
         text_without(main, ",".join(names), gap, max_chars=MAX_CHARS)
@@ -59,7 +59,7 @@ def _text_without(page: Document, tags: tuple[str, ...], gap: str = " ") -> str:
     return f"{page.title or ''} {text}"
 
 
-def _has_form_around(main: LexborNode) -> bool:
+def _is_mostly_a_form(main: LexborNode) -> bool:
     """True if one of the first forms has more than half of the text."""
-    whole = len(main.text())
-    return any(2 * len(form.text()) > whole for form in main.css(FORM)[:MAX_FORMS])
+    total_chars = len(main.text())
+    return any(2 * len(form.text()) > total_chars for form in main.css(FORM)[:MAX_FORMS])

@@ -17,14 +17,14 @@ from richpins import _markup_limits as markup_limits
 from richpins._link_resolver import LinkResolver
 from richpins._permalinks import heading_text
 from richpins._tree import parse_tree
-from richpins.encodings.detection import as_utf8, encoding
+from richpins.encodings.detection import encoding, to_utf8
 from richpins.robots_meta import PageRobots, from_meta
 from richpins.structured_data.words import BASE, JSON_LD, Words
 
 Attributes = dict[str, str | None]
 
 MAX_HEAD_ELEMENTS = 2_000
-"""Maximum number of meta, link, script and h1 elements that are read. Real pages have up to 300."""
+"""Maximum number of meta, link, script and h1 elements read. Real pages have up to 300."""
 
 MAX_HEADINGS = 5
 
@@ -41,10 +41,7 @@ class LinkElement(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """
-    One parsed page. It is cheap to create, but cannot be serialized because it contains the
-    parser's tree.
-    """
+    """One parsed page. It cannot be serialized, because it contains the parser's tree."""
 
     url: str
     """The page's URL, as passed to `parse`."""
@@ -67,7 +64,7 @@ class Document:
     heading: str | None
     """The text of the first h1 that is not empty."""
     headings: tuple[str, ...]
-    """The text of each h1 element that is not empty, at most MAX_HEADINGS."""
+    """The text of each h1 that is not empty, at most MAX_HEADINGS."""
     banners: frozenset[str]
     """The texts in `headings` that link to the site's start page."""
     json_ld: tuple[str, ...]
@@ -77,7 +74,7 @@ class Document:
     problems: tuple[str, ...] = ()
     """Descriptions of what was cut off or could not be read."""
     text: str | None = None
-    """The whole text of a document that is not HTML (`richpins.documents`), or None for HTML."""
+    """The whole text of a document that is not HTML, or None for HTML."""
     _first: dict[str, str] = field(default_factory=dict, repr=False)
 
     def meta(self, *names: str) -> str | None:
@@ -93,14 +90,14 @@ def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str 
     """
     Parse `body` once and read the facts in its head.
 
-    `body` must already be decoded from its content encodings. `url` is the page's URL and the base
-    for relative URLs. `content_type` is the header as sent. `agent` is the crawler's product token:
-    `<meta name=examplebot>` applies only to `examplebot`. Without one, only directives for all
-    crawlers are read.
+    `body` must already be decoded from its content encodings. `url` is the base for relative URLs.
+    `content_type` is the header as sent. `agent` is the crawler's product token: `<meta
+    name=examplebot>` applies only to `examplebot`. Without one, only directives for all crawlers
+    are read.
     """
     encoding_name = encoding(body, content_type)
     problems: list[str] = []
-    markup = markup_limits.limit_markup(as_utf8(body, encoding_name, problems), problems)
+    markup = markup_limits.limit_markup(to_utf8(body, encoding_name, problems), problems)
     head = _Head(parse_tree(markup), Words(markup))
     return _read_head(
         head, url=url, encoding_name=encoding_name, body=markup, problems=problems, agent=agent
@@ -230,9 +227,9 @@ def _first_contents(metas: list[Attributes]) -> dict[str, str]:
 
 
 def _language(html: Attributes, first: dict[str, str], metas: list[Attributes]) -> str | None:
-    declared = html.get("lang") or html.get("xml:lang")
-    if not declared:
-        declared = next(
+    declared_language = html.get("lang") or html.get("xml:lang")
+    if not declared_language:
+        declared_language = next(
             (
                 m.get("content")
                 for m in metas
@@ -240,7 +237,7 @@ def _language(html: Attributes, first: dict[str, str], metas: list[Attributes]) 
             ),
             None,
         )
-    return (declared or first.get("og:locale") or "").strip() or None
+    return (declared_language or first.get("og:locale") or "").strip() or None
 
 
 def _link_elements(head: _Head) -> tuple[LinkElement, ...]:

@@ -2,9 +2,8 @@
 Parse documents other than HTML: the title, language and text of plain text and PDF files.
 
 `parse` returns the same `Document` for every type. Documents other than HTML have no elements,
-links or structured data; their text is `Document.text`. PDF needs the extra `pdf` (pypdf, pure
-Python). A hostile PDF can use much time and memory, which the caller must limit, but it cannot
-execute code.
+links or structured data; their text is `Document.text`. PDF needs the extra `pdf` (pypdf). A
+hostile PDF can use much time and memory, which the caller must limit, but it cannot execute code.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import chardet
 
 from richpins import document
 from richpins.document import Document, normalize_space
-from richpins.encodings.detection import as_utf8, encoding
+from richpins.encodings.detection import encoding, to_utf8
 from richpins.errors import MissingExtra
 from richpins.main_text import is_html
 
@@ -36,16 +35,13 @@ MAX_CHARS = 2_000_000
 MAX_PAGES = 2_000
 """Maximum number of PDF pages. The rest is omitted."""
 MAX_CPU_S = 5.0
-"""
-CPU time after which no further PDF page is read. It is enough for about 200 pages of a report.
-"""
+"""CPU time after which no further PDF page is read; enough for about 200 pages of a report."""
 _MAX_TITLE = 200
 _MIN_WORDS, _MIN_LETTER_SHARE = 12, 0.7
 """Minimum number of words and fraction of letters for detecting a text's language."""
 _MAX_DETECTION_CHARS = 20_000
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
-# Matches only from the first space of a run. Otherwise each space would search to the end of the
-# line.
+# Matches only from the first space of a run; otherwise, each would search to the end of the line.
 _BLANKS = re.compile(r"(?<![ \t])[ \t]++\n")
 _LINES = re.compile(r"\n{3,}")
 # Default titles and authors that programs write.
@@ -57,7 +53,7 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8})*")
 
 
 @dataclass(frozen=True, slots=True)
-class _ReadText:
+class _ParsedText:
     text: str
     title: str | None = None
     language: str | None = None
@@ -77,24 +73,23 @@ def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str 
     For a body of another type, only facts from its URL are available. Problems are reported in
     `Document.problems`. An encrypted or unreadable PDF has no text.
     """
-    if read := _READERS.get(_kind(body, content_type)):
+    if read := _READERS.get(_detect_media_type(body, content_type)):
         return _to_document(read(body, content_type), url=url, agent=agent)
     markup = body if is_html(content_type) else b""
     return document.parse(markup, url=url, content_type=content_type, agent=agent)
 
 
-def _kind(body: bytes, content_type: str | None) -> str:
+def _detect_media_type(body: bytes, content_type: str | None) -> str:
     """Return the media type. A body without one is recognized as PDF by its first bytes."""
-    declared = _media_type(content_type)
-    return PDF if not declared and body.startswith(b"%PDF-") else declared
+    declared_type = _media_type(content_type)
+    return PDF if not declared_type and body.startswith(b"%PDF-") else declared_type
 
 
 def _media_type(content_type: str | None) -> str:
     return (content_type or "").partition(";")[0].strip(" \t").lower()
 
 
-def _to_document(read: _ReadText, *, url: str, agent: str) -> Document:
-    """Return a document with the title and language in its head, and no body."""
+def _to_document(read: _ParsedText, *, url: str, agent: str) -> Document:
     attribute = f' lang="{read.language}"' if read.language else ""
     title = f"<title>{html.escape(read.title)}</title>" if read.title else ""
     head = f"<!doctype html><html{attribute}><head>{title}</head><body></body></html>"
@@ -104,35 +99,35 @@ def _to_document(read: _ReadText, *, url: str, agent: str) -> Document:
     return replace(page, text=read.text, encoding=read.encoding, problems=read.problems)
 
 
-def _read_plain(body: bytes, content_type: str | None) -> _ReadText:
+def _read_plain(body: bytes, content_type: str | None) -> _ParsedText:
     problems: list[str] = []
     encoding_name = encoding(body, content_type)
-    text = _clean(as_utf8(body, encoding_name, problems).decode("utf-8", "replace"), problems)
-    return _ReadText(
+    text = _clean(to_utf8(body, encoding_name, problems).decode("utf-8", "replace"), problems)
+    return _ParsedText(
         text, _first_line(text), _detect_language(text), encoding_name, tuple(problems)
     )
 
 
-def _read_pdf(body: bytes, _content_type: str | None) -> _ReadText:
+def _read_pdf(body: bytes, _content_type: str | None) -> _ParsedText:
     try:
         import pypdf  # noqa: PLC0415 - an extra, and 0.1 s
     except ModuleNotFoundError:
-        return _ReadText("", problems=(f"PDF: {MissingExtra('pdf', 'pypdf')}",))
+        return _ParsedText("", problems=(f"PDF: {MissingExtra('pdf', 'pypdf')}",))
     # pypdf logs a line for each error in a file.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     problems: list[str] = []
     try:
         reader = pypdf.PdfReader(io.BytesIO(body))
         if reader.is_encrypted and not reader.decrypt(""):
-            return _ReadText("", problems=("PDF: it is encrypted",))
+            return _ParsedText("", problems=("PDF: it is encrypted",))
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - a damaged file may raise anything
-        return _ReadText("", problems=(_describe_problem("it cannot be read", error),))
+        return _ParsedText("", problems=(_describe_problem("it cannot be read", error),))
     text = _clean("\n\n".join(_page_texts(reader, problems)), problems)
     title = _text_or_none(lambda: _declared_title(reader)) or _first_line(text)
     language = _text_or_none(lambda: _declared_language(reader)) or _detect_language(text)
-    return _ReadText(text, title, language, problems=tuple(problems))
+    return _ParsedText(text, title, language, problems=tuple(problems))
 
 
 def _page_texts(reader: PdfReader, problems: list[str]) -> list[str]:
@@ -159,7 +154,6 @@ def _page_texts(reader: PdfReader, problems: list[str]) -> list[str]:
 
 
 def _text_or_none(read: Callable[[], Any]) -> str | None:
-    """Return the result of `read`, or None if it is not a string or `read` fails."""
     try:
         value = read()
     except MemoryError:
@@ -185,10 +179,7 @@ def _declared_language(reader: PdfReader) -> str | None:
 
 
 def _clean(text: str, problems: list[str]) -> str:
-    """
-    Return the text in NFC, without control characters, trailing spaces and runs of
-    empty lines.
-    """
+    """Return the text in NFC, without control characters and surplus white space."""
     if len(text) > MAX_CHARS:
         problems.append(f"the text ends after {MAX_CHARS} characters")
         text = text[:MAX_CHARS]
@@ -206,7 +197,6 @@ def _first_line(text: str) -> str | None:
 
 
 def _detect_language(text: str) -> str | None:
-    """Return the language that chardet detects, or None if the text is too short."""
     sample = text[:_MAX_DETECTION_CHARS]
     visible = "".join(sample.split())
     letters = sum(map(str.isalpha, visible))

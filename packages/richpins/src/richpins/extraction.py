@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from richpins._subject import choose_item, other_subject, subject_of
+from richpins._subject import choose_item, find_other_subject, find_subject
 from richpins.document import Document, parse
 from richpins.page_facts import generic
 from richpins.page_types import PageType, app, article, page_types
@@ -46,7 +46,7 @@ def extract_from(document: Document) -> RichPin:
     """Return the Rich Pin of a parsed page, without parsing it again."""
     sources = Sources(document)
     page_type, nodes, details = _read_subject(sources)
-    subject = nodes or (other_subject(sources) if page_type is None else [])
+    subject = nodes or (find_other_subject(sources) if page_type is None else [])
     facts = generic.read(
         sources,
         subject,
@@ -56,9 +56,9 @@ def extract_from(document: Document) -> RichPin:
         or not any(node.is_a(page_type.schema_types) for node in nodes),
         visible_authors=_visible_authors(sources, page_type),
         visible_dates=_visible_dates(sources, page_type),
-        visible_changes=_visible_changes(sources, page_type),
+        visible_update_dates=_visible_update_dates(sources, page_type),
         visible_pictures=_visible_pictures(sources, page_type),
-        enclosing=_enclosing_articles(sources, nodes),
+        enclosing_articles=_enclosing_articles(sources, nodes),
     )
     ledger = sources.ledger
     return RichPin(
@@ -87,8 +87,7 @@ def extract_from(document: Document) -> RichPin:
 
 
 def _read_subject(sources: Sources) -> tuple[PageType | None, list[Node], Any]:
-    """Return the page's type, the items of its subject and its record."""
-    page_type, nodes = subject_of(sources)
+    page_type, nodes = find_subject(sources)
     details = page_type.read(sources, nodes) if page_type else None
     for other in page_types():
         if other.from_text is not None and (result := other.from_text(sources, page_type)):
@@ -110,15 +109,15 @@ def _visible_authors(sources: Sources, page_type: PageType | None) -> Iterator[C
 def _visible_dates(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
     if page_type is None or page_type.credits_authors:
         yield from chain(
-            shown_days.shown_times(sources),
-            shown_days.days_after_heading(sources),
-            shown_days.shown_times(sources, elsewhere=True),
+            shown_days.visible_times(sources),
+            shown_days.dates_after_heading(sources),
+            shown_days.visible_times(sources, in_other_articles=True),
         )
 
 
-def _visible_changes(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
+def _visible_update_dates(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
     if page_type is None or page_type.credits_authors:
-        yield from shown_days.changes_after_heading(sources)
+        yield from shown_days.update_dates_after_heading(sources)
 
 
 def _visible_pictures(
@@ -132,6 +131,6 @@ def _enclosing_articles(sources: Sources, nodes: list[Node]) -> list[Node]:
     """Return the article that contains the subject, unless the article is the subject."""
     if any(node.is_a(article.TYPES) for node in nodes):
         return []
-    articles = [node for node in sources.graph.of_types(article.TYPES) if node.all("author")]
+    articles = [node for node in sources.graph.find_nodes(article.TYPES) if node.all("author")]
     chosen = choose_item(sources, article.PAGE_TYPE, articles) if articles else None
     return [chosen] if chosen is not None and chosen.parent is None else []

@@ -78,7 +78,7 @@ def type_of(hint: Any) -> FieldType:
     Return the JSON type to which `rich_pins.plain` converts a value with this annotation.
 
     Raises:
-        TypeError: `plain` does not support such values.
+        TypeError: `to_json_value` does not support such values.
     """
     if scalar := _SCALARS.get(hint):
         return scalar

@@ -90,10 +90,7 @@ class Page:
 
     @property
     def fingerprint(self) -> str:
-        """
-        64 bits in 16 hex digits, for finding near duplicates among many pages
-        (`fingerprint`).
-        """
+        """64 bits in 16 hex digits, to find near duplicates among many pages (`fingerprint`)."""
         return fingerprint_of(self.sketch)
 
     @property

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 MAX_CONFLICTS = 3
-"""Maximum number of conflicts kept for each choice of a value."""
+"""Maximum number of conflicts per choice."""
 MAX_DROPPED = 100
 _MAX_EXCERPT_CHARS = 80
 
@@ -57,7 +57,7 @@ class Dropped:
     reason: str
 
 
-class _Rest(NamedTuple):
+class _LaterCandidates(NamedTuple):
     """A field's candidates after the chosen one."""
 
     field: str
@@ -66,7 +66,7 @@ class _Rest(NamedTuple):
     expected: str
     chosen: Any
 
-    def read_rest(self, conflicts: list[Conflict], dropped: list[Dropped]) -> None:
+    def collect(self, conflicts: list[Conflict], dropped: list[Dropped]) -> None:
         conflicts_left = MAX_CONFLICTS
         for candidate in self.candidates:
             value = self.read(candidate.value)
@@ -97,7 +97,7 @@ def _invalid_candidate(field: str, candidate: Candidate, expected: str) -> Dropp
 class Alternatives:
     """The values that an extraction did not choose, computed on first access."""
 
-    def __init__(self, events: Iterable[Dropped | _Rest] = ()) -> None:
+    def __init__(self, events: Iterable[Dropped | _LaterCandidates] = ()) -> None:
         self._events = list(events)
 
     @property
@@ -118,7 +118,7 @@ class Alternatives:
             if isinstance(event, Dropped):
                 dropped.append(event)
             else:
-                event.read_rest(conflicts, dropped)
+                event.collect(conflicts, dropped)
         self._events = []  # the events keep the page in memory
         return tuple(conflicts), tuple(dropped[:MAX_DROPPED])
 
@@ -128,7 +128,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.provenance: dict[str, Provenance] = {}
-        self._events: list[Dropped | _Rest] = []
+        self._events: list[Dropped | _LaterCandidates] = []
         self._dropped_left = MAX_DROPPED
 
     def pick(
@@ -137,32 +137,31 @@ class Ledger:
         read: Callable[[Any], T | None],
         candidates: Iterable[Candidate],
         *,
-        otherwise: Iterable[Candidate] = (),
+        fallback: Iterable[Candidate] = (),
         expected: str = "a value",
     ) -> T | None:
         """
         Return the first candidate that `read` accepts. Later candidates that differ become
         conflicts.
 
-        `read` returns None for a value that is not `expected`, and that candidate is dropped.
-        `otherwise` provides candidates that are expensive to find; they are read only if no other
-        candidate is accepted. The candidates after the chosen one are read only when `Alternatives`
-        is read.
+        A value for which `read` returns None is not what is `expected`, and is dropped. The
+        `fallback` candidates are expensive to find; they are read only if no other candidate is
+        accepted. Candidates after the chosen one are read only when `Alternatives` is read.
         """
-        for group in (candidates, otherwise):
+        for group in (candidates, fallback):
             iterator = iter(group)
             for candidate in iterator:
                 value = read(candidate.value)
                 if value is not None:
                     self.provenance[field] = Provenance(candidate.syntax, candidate.where)
-                    self._events.append(_Rest(field, read, iterator, expected, value))
+                    self._events.append(_LaterCandidates(field, read, iterator, expected, value))
                     return value
                 if self._dropped_left and not _is_empty(candidate.value):
                     self._events.append(_invalid_candidate(field, candidate, expected))
                     self._dropped_left -= 1
         return None
 
-    def leave_out(self, field: str, candidate: Candidate, reason: str) -> None:
+    def drop(self, field: str, candidate: Candidate, reason: str) -> None:
         """Record a value that is valid but too uncertain to return, with the reason."""
         if self._dropped_left:
             excerpt = str(candidate.value)[:_MAX_EXCERPT_CHARS]
@@ -174,7 +173,7 @@ class Ledger:
         """
         Return the values not chosen so far, and remove them from this ledger.
 
-        The values refer to the page and keep all of it in memory.
+        They refer to the page and keep all of it in memory.
         """
         events, self._events = self._events, []
         return Alternatives(events)

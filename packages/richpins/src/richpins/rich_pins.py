@@ -18,7 +18,7 @@ from richpins.values.images import Image
 from richpins.values.yields import Yield
 
 EXTRACTOR_VERSION = 13
-"""Incremented when pages may yield different fields, because stored fields are outdated then."""
+"""Incremented when pages may yield different fields than those stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +40,7 @@ class RichPin:
     title: str | None = None
     description: str | None = None
     canonical_url: str | None = None
-    """
-    The canonical URL that the page declares, absolute. `urlspelling.canonical` decides whether to
-    trust it.
-    """
+    """The declared canonical URL, absolute. `urlspelling.canonical` decides whether to trust it."""
     site_name: str | None = None
     language: str | None = None
     authors: tuple[str, ...] = ()
@@ -60,10 +57,7 @@ class RichPin:
     app_links: Mapping[str, str] = field(default_factory=dict)
     """URLs of the site's app in app stores, with the keys `ios` and `android`."""
     details: Any = None
-    """
-    The record of the page's type, such as `page_types.recipe.Recipe`; None for the type
-    `page`.
-    """
+    """The record of the page's type, such as `page_types.recipe.Recipe`, if it has one."""
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
     """The source of each field, by field name, such as `recipe.yields`."""
     alternatives: Alternatives = field(default_factory=Alternatives, repr=False, compare=False)
@@ -133,29 +127,31 @@ def _put(fields: dict[str, bytes], name: str, value: Any) -> None:
 
 
 def _json(value: Any) -> bytes:
-    return orjson.dumps(plain(value), option=orjson.OPT_SORT_KEYS)
+    return orjson.dumps(to_json_value(value), option=orjson.OPT_SORT_KEYS)
 
 
-_PLAIN = frozenset({str, int, float, bool, type(None)})
+_JSON_TYPES = frozenset({str, int, float, bool, type(None)})
 
 
-def plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """Convert a typed value to types that JSON supports."""
-    if type(value) in _PLAIN:
+    if type(value) in _JSON_TYPES:
         return value
     if isinstance(value, Decimal):
         return f"{value:f}"
     if isinstance(value, date | PartialDate):
         return value.isoformat()
     if is_dataclass(value) and not isinstance(value, type):
-        result = {field.name: plain(getattr(value, field.name)) for field in fields_of(value)}
+        result = {
+            field.name: to_json_value(getattr(value, field.name)) for field in fields_of(value)
+        }
         if isinstance(value, Yield):
             result["text"] = str(value)
         return {name: part for name, part in result.items() if part is not None}
     if isinstance(value, Mapping):
-        return {str(name): plain(part) for name, part in value.items()}
+        return {str(name): to_json_value(part) for name, part in value.items()}
     if isinstance(value, tuple | list):
-        return [plain(part) for part in value]
+        return [to_json_value(part) for part in value]
     return value
 
 

@@ -65,7 +65,9 @@ def from_meta(metas: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
     """Parse meta elements given as (name, content); `agent` is the crawler's product token."""
     names = _AGENTS_FOR_ALL | {agent.lower()}
     contents = [content for name, content in metas if name and name.strip().lower() in names]
-    return reduce(stricter, (_read(content, "meta") for content in contents), _NO_DIRECTIVES)
+    return reduce(
+        combine, (_read_directives(content, "meta") for content in contents), _NO_DIRECTIVES
+    )
 
 
 def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
@@ -74,17 +76,14 @@ def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobot
     robots = _NO_DIRECTIVES
     for name, value in headers:
         if name.lower() == "x-robots-tag":
-            for agent_name, directives in _by_agent(value):
+            for agent_name, directives in _split_by_agent(value):
                 if agent_name in names:
-                    robots = stricter(robots, _read(directives, "x-robots-tag"))
+                    robots = combine(robots, _read_directives(directives, "x-robots-tag"))
     return robots
 
 
-def stricter(first: PageRobots, other: PageRobots) -> PageRobots:
-    """
-    Combine two sets of directives: a use is forbidden if either forbids it; the smaller limit
-    applies.
-    """
+def combine(first: PageRobots, other: PageRobots) -> PageRobots:
+    """Combine two sets of directives. What either forbids is forbidden; smaller limits apply."""
     if first is _NO_DIRECTIVES or other is _NO_DIRECTIVES:
         return other if first is _NO_DIRECTIVES else first
     return PageRobots(
@@ -107,11 +106,10 @@ def stricter(first: PageRobots, other: PageRobots) -> PageRobots:
 
 def unavailable_at_ms(text: str | None) -> int | None:
     """
-    Return the time of an `unavailable_after` date in ms since the epoch, or None if it is
-    unreadable.
+    Return the time of an `unavailable_after` date in ms since the epoch, or None if unreadable.
 
-    Google reads RFC 822, RFC 850 and ISO 8601. A date without a zone is read as UTC. A date without
-    a time means the end of that day.
+    Google reads RFC 822, RFC 850 and ISO 8601. A date without a zone is in UTC; one without a time
+    means the end of that day.
     """
     if not text:
         return None
@@ -136,7 +134,7 @@ _DATE_CHARS = len("2026-01-31")
 _WEEKDAY = re.compile(
     r"(unavailable_after\s*:\s*)(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\s*,", re.IGNORECASE
 )
-"""Matches the weekday in a date. The comma after it would otherwise end the directive."""
+"""The weekday in a date, because the comma after it would end the directive."""
 _DASHES = re.compile(r"\b(\d{1,2})-([A-Za-z]{3})-(\d{2,4})\b")
 """RFC 850 dates: `25-Jun-10`."""
 
@@ -147,13 +145,12 @@ def _earlier(first: str | None, other: str | None) -> str | None:
     return min(dates, key=lambda t: unavailable_at_ms(t) or math.inf, default=None)
 
 
-def _by_agent(value: str) -> list[tuple[str, str]]:
+def _split_by_agent(value: str) -> list[tuple[str, str]]:
     """
     Split a header's value into (agent, directives) pairs.
 
-    Colons also occur in `max-snippet: 5` and in the time of `unavailable_after`. Therefore a word
-    before a colon is an agent only if it is not a directive. An agent applies to the directives
-    that follow it.
+    Colons also occur in `max-snippet: 5` and in times, so a word before a colon is an agent only if
+    it is not a directive. An agent applies to the directives that follow it.
     """
     parts: list[tuple[str, str]] = []
     agent_name = ""
@@ -174,8 +171,7 @@ def _is_token(name: str) -> bool:
     return name == "*" or (name[:1].isalpha() and name.replace("-", "").replace("_", "").isalnum())
 
 
-def _read(directives: str, source: str) -> PageRobots:
-    """Return all directives in a string. For a repeated directive, the strictest applies."""
+def _read_directives(directives: str, source: str) -> PageRobots:
     robots = PageRobots(sources=(source,))
     for piece in _WEEKDAY.sub(r"\1", directives).split(","):
         name, _, value = piece.partition(":")
@@ -184,12 +180,11 @@ def _read(directives: str, source: str) -> PageRobots:
             if flag in _FLAGS:
                 robots = replace(robots, **{flag: True})  # type: ignore[arg-type]
         if name in _WITH_VALUE:
-            robots = stricter(robots, _parse_value(name, value))
+            robots = combine(robots, _parse_value(name, value))
     return robots
 
 
 def _parse_value(name: str, value: str) -> PageRobots:
-    """Return one directive that has a value. An unreadable value is ignored."""
     if name == "unavailable_after":
         return PageRobots(unavailable_after=value or None)
     if name == "max-image-preview":

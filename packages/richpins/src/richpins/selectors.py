@@ -38,10 +38,7 @@ class Selectable(Protocol):
     """What a rule searches: a page, or one of its elements."""
 
     def css(self, selector: str) -> list[LexborNode]:
-        """
-        Return the matching elements in document order. Raises ValueError for an invalid
-        selector.
-        """
+        """Return the elements in document order. Raises ValueError for an invalid selector."""
 
     def xpath(self, expression: str) -> Any:
         """Return an expression's value. Raises ValueError if it cannot be computed."""
@@ -57,10 +54,7 @@ class SelectedPage:
         self.document = document
 
     def css(self, selector: str) -> list[LexborNode]:
-        """
-        Return the matching elements in document order. Raises ValueError for an invalid
-        selector.
-        """
+        """Return the elements in document order. Raises ValueError for an invalid selector."""
         try:
             return self.document.tree.css(selector)
         except Exception as error:
@@ -151,11 +145,11 @@ def parse(rule: str) -> Selector:
     if match is None:
         raise ValueError("must begin with css:, css-all:, xpath: or xpath-all:")
     kind, text = match[1], match[2].strip()
-    select = _css(text) if kind.startswith("css") else _xpath(text)
+    select = _parse_css(text) if kind.startswith("css") else _parse_xpath(text)
     return Selector(rule, select, kind.endswith("-all"))
 
 
-def _css(text: str) -> Select:
+def _parse_css(text: str) -> Select:
     selector, colons, ending = text.rpartition("::")
     match = _PART.fullmatch(ending if colons else "text")
     if match is None or "::" in selector:
@@ -180,7 +174,7 @@ def _css(text: str) -> Select:
     return select
 
 
-def _xpath(expression: str) -> Select:
+def _parse_xpath(expression: str) -> Select:
     _compile(expression)
 
     def select(page: Selectable) -> Iterator[Any]:
@@ -212,10 +206,7 @@ def value_type(rule: str) -> FieldType:
 
 
 def _xpath_type(expression: str) -> FieldType:
-    """
-    Evaluate an expression on an empty page and return the type of its value. XPath 1.0 is
-    statically typed.
-    """
+    """Return the type of an expression's value on an empty page. XPath 1.0 is statically typed."""
     etree = _etree()
     try:
         value = _compile(expression)(etree.ElementTree(etree.Element("html")))

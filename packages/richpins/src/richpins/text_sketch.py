@@ -1,14 +1,14 @@
 """
 Compute an 88-character sketch of a text, for near-duplicate detection.
 
-Similarity is the Dice coefficient of two texts' word pairs. It can be estimated from two sketches,
-without the texts. To make a sketch, the pairs are hashed into 64 bins, and one byte of each bin's
-smallest hash is kept (one permutation hashing, Li, Owen and Zhang, NIPS 2012; b-bit minwise
-hashing, Li and König, WWW 2010). The standard error is 0.04 at a coefficient of 0.9.
+Similarity is the Dice coefficient of two texts' word pairs. Their sketches suffice to estimate it.
+The pairs are hashed into 64 bins, and one byte of each bin's smallest hash is kept (one permutation
+hashing, Li, Owen and Zhang, NIPS 2012; b-bit minwise hashing, Li and König, WWW 2010). The standard
+error is 0.04 at a coefficient of 0.9.
 
 Pairs whose first word begins with certain letters take precedence in their bins. A text of more
-than about 900 words has enough such pairs, so the other pairs, which would take most of the time,
-are not hashed.
+than about 900 words has enough such pairs, so the others, which would take most of the time, are
+not hashed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ MIN_WORDS = 30
 """Shorter texts have no sketch, because all pages filled by scripts contain the same few words."""
 MAX_WORDS, MAX_CHARS = 5_000, 40_000
 """
-Later text is ignored. With 1,000 words, unmarked menus made twice as many pairs of different pages
-look like near duplicates.
+Later text is ignored. With 1,000 words, menus made twice as many different pages look like near
+duplicates.
 """
 _BINS = 64
 _EMPTY = 0
@@ -36,9 +36,7 @@ _MIN_PREFERRED_PAIRS = 256
 _PREFERRED_PAIR = re.compile(
     rb" ((?:[bcdfkmpv13579]|[\xc2-\xdf][\x80-\x97]|[\xe0-\xef][^ ][\x80-\x97])[^ ]* [^ ]+)"
 )
-"""
-Selects a third of the pairs, by the first byte of a word, or the last byte of its first letter.
-"""
+"""A third of all pairs, chosen by the first byte of a word or the last byte of its first letter."""
 # In scripts without spaces between words, each letter counts as a word.
 _LETTER_OR_WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff]|\w+")
 _UNSPACED_LEADS = b"\xe0\xe1\xe3\xe4\xe5\xe6\xe7\xe8\xe9"
@@ -78,7 +76,7 @@ def _min_hash_per_bin(pairs: Iterable[bytes]) -> list[int]:
 
 
 def _words(text: str) -> list[bytes]:
-    """Return a text's words as UTF-8. Rare non-ASCII marks count as letters, which is faster."""
+    """Return a text's words as UTF-8. Rare non-ASCII marks count as letters; this is faster."""
     if not text.isascii():
         for mark in _PUNCTUATION:
             text = text.replace(mark, " ")
@@ -96,12 +94,12 @@ def _letters(word: bytes) -> list[bytes]:
 def similarity(first: str, second: str) -> float:
     """Estimate two texts' Dice coefficient (0 to 1) from their sketches; 0 if either is empty."""
     bins = zip(b64decode(first), b64decode(second), strict=False) if first and second else ()
-    used = [pair for pair in bins if pair != (_EMPTY, _EMPTY)]
-    if not used:
+    filled_bins = [pair for pair in bins if pair != (_EMPTY, _EMPTY)]
+    if not filled_bins:
         return 0.0
-    same = sum(a == b for a, b in used)
+    equal_count = sum(a == b for a, b in filled_bins)
     # Different hashes have the same byte in one bin out of 255.
-    jaccard = max(0.0, (same / len(used) - 1 / 255) / (1 - 1 / 255))
+    jaccard = max(0.0, (equal_count / len(filled_bins) - 1 / 255) / (1 - 1 / 255))
     return 2 * jaccard / (1 + jaccard)
 
 

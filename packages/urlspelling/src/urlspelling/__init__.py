@@ -55,7 +55,7 @@ __all__ = [
     "with_query",
 ]
 
-_MODULES = {
+_NAMES_BY_MODULE = {
     "_explanation": ("Step", "explain"),
     "_normalization": (
         "KEY_BYTES",
@@ -72,13 +72,13 @@ _MODULES = {
     "errors": ("InvalidSiteRules", "InvalidUrl", "UrlSpellingError"),
     "link_header": ("HeaderLink", "parse_link_header"),
 }
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+_MODULE_BY_NAME = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
+    if name not in _MODULE_BY_NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    value = getattr(import_module(f"{__name__}.{_MODULE_BY_NAME[name]}"), name)
     globals()[name] = value
     return value
 

@@ -2,8 +2,7 @@
 `explain` shows the steps by which normalization changed one URL.
 
 The parser makes several changes at once. To separate them, `explain` replaces the parts of the
-original URL with the parsed parts, one after another. The `after` of the last step is the result of
-`normalize`. `explain` is slow, and the crawler does not use it.
+original URL with the parsed parts, one after another. It is slow, and the crawler does not use it.
 """
 
 from __future__ import annotations
@@ -105,7 +104,6 @@ def _host_step(old: str, new: str) -> str:
 
 
 def _policy_steps(parsed: str) -> Iterator[tuple[str, str]]:
-    """Yield the changes made after parsing. `normalize` makes them all at once."""
     scheme, separator, rest = parsed.partition("://")
     authority, _, rest = rest.partition("/")
     rest = "/" + rest

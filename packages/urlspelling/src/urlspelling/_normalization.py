@@ -1,10 +1,9 @@
 """
-URL normalization. `normalize`, an idempotent pure function, returns the same string for equivalent
-URLs.
+URL normalization. `normalize` returns the same string for equivalent URLs; it is idempotent.
 
-The parser (`_parser`) follows the URL Standard for hosts, ports, dot segments and white space. The
-modules `_steps` and `_query` contain the further steps; the README has an example and a reason for
-each. The time is linear in the length of the URL.
+The parser (`_parser`) follows the URL Standard for hosts, ports, dot segments and white space.
+`_steps` and `_query` contain the further steps; the README has an example and a reason for each.
+The time is linear in the length of the URL.
 """
 
 from __future__ import annotations
@@ -43,10 +42,7 @@ _MAX_CACHED_CHARS = 255
 _LOOKS_NORMAL = re.compile(
     r"(https?://[^/]{1,247})(?=/)(?:/[A-Za-z0-9_~!$&'*+,:=@-][A-Za-z0-9._~!$&'*+,:=@-]*)*/?"
 )
-"""
-Matches a scheme, an authority, and a path without dot segments, session ids, escapes, and
-characters that need escapes.
-"""
+"""A scheme, an authority, and a path that no step changes."""
 
 _rules = packaged_rules()
 
@@ -71,17 +67,14 @@ def normalize(url: str, base: str | None = None) -> str:
         href = resolve(url, base)
     except ValueError:
         raise InvalidUrl(url, _why_invalid(url, base)) from None
-    normalized = _finish(href, url)
+    normalized = _apply_steps(href, url)
     if len(normalized) > MAX_URL_CHARS:
         raise InvalidUrl(url, f"longer than {MAX_URL_CHARS} characters")
     return normalized
 
 
 def _is_normal(url: str) -> bool:
-    """
-    Return True for most normalized URLs without a query, in half the time that normalizing them
-    takes.
-    """
+    """Return True for most normalized URLs without a query; faster than normalizing them."""
     match = _LOOKS_NORMAL.fullmatch(url) if len(url) <= MAX_URL_CHARS else None
     return match is not None and _is_normal_origin(match[1])
 
@@ -89,7 +82,7 @@ def _is_normal(url: str) -> bool:
 @lru_cache(_CACHED_ORIGINS)
 def _is_normal_origin(origin: str) -> bool:
     try:
-        return _finish(resolve(f"{origin}/"), origin) == f"{origin}/"
+        return _apply_steps(resolve(f"{origin}/"), origin) == f"{origin}/"
     except ValueError:
         return False
 
@@ -111,7 +104,7 @@ def current_rules() -> QueryRules:
     return _rules
 
 
-def _finish(href: str, url: str) -> str:
+def _apply_steps(href: str, url: str) -> str:
     """Apply the steps after the parser. For a normalized URL this takes only a few searches."""
     slash = href.find("/", 8)
     origin = href[:slash]
@@ -130,10 +123,10 @@ def _finish(href: str, url: str) -> str:
     if path_end < 0:
         return href
     query = href[path_end + 1 :]
-    tidied = _rules.normalize_query(query, parsed.site)
-    if tidied == query and tidied:
+    normalized_query = _rules.normalize_query(query, parsed.site)
+    if normalized_query == query and normalized_query:
         return href
-    return f"{href[:path_end]}?{tidied}" if tidied else href[:path_end]
+    return f"{href[:path_end]}?{normalized_query}" if normalized_query else href[:path_end]
 
 
 def with_query(url: str, query: str) -> str:
@@ -146,8 +139,8 @@ def with_query(url: str, query: str) -> str:
     """
     origin = url[: url.find("/", 8)]
     parsed = _cached_origin(origin) if len(origin) <= _MAX_CACHED_CHARS else _parse_origin(origin)
-    tidied = _rules.normalize_query(query, None if parsed is None else parsed.site)
-    return f"{url}?{tidied}" if tidied else url
+    normalized_query = _rules.normalize_query(query, None if parsed is None else parsed.site)
+    return f"{url}?{normalized_query}" if normalized_query else url
 
 
 class _Origin(NamedTuple):
@@ -171,14 +164,11 @@ _cached_origin = lru_cache(_CACHED_ORIGINS)(_parse_origin)
 
 
 def _normalize_escapes(href: str, slash: int, path_end: int) -> tuple[str, int]:
-    """
-    Normalize a URL's escapes and remove a session from its path. Returns the URL and the new end of
-    its path.
-    """
+    """Normalize a URL's escapes and remove a session. Returns the URL and the end of its path."""
     escaped = steps.normalize_escapes(href[slash:])
-    path, question, query = escaped.partition("?")
-    start = href[:slash] + steps.remove_session(path)
-    return start + question + query, len(start) if path_end > 0 else -1
+    path, question_mark, query = escaped.partition("?")
+    url_start = href[:slash] + steps.remove_session(path)
+    return url_start + question_mark + query, len(url_start) if path_end > 0 else -1
 
 
 def _why_invalid(url: str, base: str | None) -> str:

@@ -1,10 +1,10 @@
 """
 Resolve a URL or reference to an absolute URL, as the URL Standard (WHATWG) defines.
 
-It uses two versions of the C++ parser Ada. `ada_url` implements the current standard, including the
-2026 version of IDNA. `can_ada` is older and five times as fast. They differ only for hosts that are
-not plain ASCII. URLs with a plain host therefore use the fast parser, and URLs that it rejects are
-parsed again by the exact one.
+It uses two versions of the C++ parser Ada: `ada_url` implements the current standard, including the
+2026 version of IDNA; `can_ada` is older and five times as fast. They differ only for hosts that are
+not plain ASCII. URLs with a plain host use the fast parser, and those that it rejects are parsed
+again by the exact one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Does not use IGNORECASE, which would treat some non-ASCII letters as equal to `i
 host may contain non-ASCII letters here.
 """
 
-_fast = can_ada.parse
+_parse_fast = can_ada.parse
 
 
 def resolve(url: str, base: str | None = None) -> str:
@@ -48,7 +48,7 @@ def resolve(url: str, base: str | None = None) -> str:
     """
     try:
         if (url.isascii() and "%" not in url) or _PLAIN_HOST.match(url):
-            href: str = _fast(url).href if base is None else (_parse_base(base) + url).href
+            href: str = _parse_fast(url).href if base is None else (_parse_base(base) + url).href
             return href
     except (ValueError, TypeError, AttributeError):
         pass
@@ -86,7 +86,7 @@ def _parse_base(base: str) -> can_ada.URL:
 
 
 def _uncached_base(base: str) -> can_ada.URL:
-    return _fast(resolve(base))
+    return _parse_fast(resolve(base))
 
 
 _cached_base = lru_cache(_CACHED_BASES)(_uncached_base)

@@ -3,8 +3,7 @@ Recognize placeholders where a page should declare its canonical URL.
 
 Placeholders are templates whose variable was not filled in, missing values printed by programs
 (`undefined`), and hosts without a scheme, which a URL parser reads as a path. All pages of a site
-with the same placeholder would share one record. docs/urls.md#canonical-urls has figures from real
-pages.
+with the same placeholder would share one record. docs/urls.md#canonical-urls has figures.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ _TEMPLATE = re.compile(
     r"|\b(?:window|document)\.location\b|\blocation\.href\b|\bdocument\.URL\b"
 )
 _TEMPLATE_CHARACTERS = frozenset("{[<%$")
-"""
-Every template contains one of these characters, except templates with `location` or `document`.
-"""
+"""Every template has one of these, except those with `location` or `document`."""
 _TEMPLATE_ESCAPES = re.compile(r"%(?:7[BD]|2[34]|3[CEF]|5[BD]|25)", re.IGNORECASE)
-_VALUES = frozenset(["undefined", "null", "(null)", "none", "nil", "nan", "[object object]"])
+_MISSING_VALUES = frozenset(
+    ["undefined", "null", "(null)", "none", "nil", "nan", "[object object]"]
+)
 """What programming languages print for a missing value or an object."""
-_PLACEHOLDERS = _VALUES | {
+_PLACEHOLDERS = _MISSING_VALUES | {
     "true",
     "false",
     "0",
@@ -41,7 +40,7 @@ _PLACEHOLDERS = _VALUES | {
     "tbd",
     "example",
 }
-"""These strings are placeholders if they are the whole value."""
+"""Strings that are placeholders if they are the whole value."""
 _ENCODED_SCHEME = re.compile(r"https?%3a", re.IGNORECASE)
 _WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)|//|[\\/]")
 _COMMON_DOMAIN = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|info)(?::\d+)?/")
@@ -70,10 +69,10 @@ def why_no_page(text: str, page: str) -> str | None:
         return "a template that was not filled in"
     if _ENCODED_SCHEME.match(text):
         return "a URL that is percent-encoded as a whole"
-    missing_values = {part.lower() for part in _parts(text)} & _VALUES
-    if missing_values and not missing_values <= {part.lower() for part in _parts(page)}:
+    missing_values = {part.lower() for part in _decoded_parts(text)} & _MISSING_VALUES
+    if missing_values and not missing_values <= {part.lower() for part in _decoded_parts(page)}:
         return "a placeholder"
-    return _without_scheme(text, page)
+    return _missing_scheme_reason(text, page)
 
 
 def _is_template(text: str) -> bool:
@@ -83,12 +82,12 @@ def _is_template(text: str) -> bool:
 
 
 def _decode_template(text: str) -> str:
-    """Return the string with template characters decoded, because normalized URLs escape them."""
+    """Decode template characters, because normalized URLs escape them."""
     return _TEMPLATE_ESCAPES.sub(lambda m: unquote(m[0]), text) if "%" in text else text
 
 
-def _parts(url: str) -> Iterator[str]:
-    """Yield the host, the path segments and the query values, decoded."""
+def _decoded_parts(url: str) -> Iterator[str]:
+    """Yield the host, the path segments and the query values."""
     try:
         split = urlsplit(url)
     except ValueError:
@@ -98,7 +97,7 @@ def _parts(url: str) -> Iterator[str]:
     yield from (unquote(pair.rpartition("=")[2]) for pair in split.query.split("&") if "=" in pair)
 
 
-def _without_scheme(text: str, page: str) -> str | None:
+def _missing_scheme_reason(text: str, page: str) -> str | None:
     """Return why a path looks like a host without a scheme, or None."""
     try:
         host, reason = _bare_host(urlsplit(page).netloc), "a host without a scheme"
@@ -110,12 +109,16 @@ def _without_scheme(text: str, page: str) -> str | None:
         return None if f"/{host}" in urlsplit(page).path else reason
     if _WITH_SCHEME.match(text):
         return None
-    first = re.split(r"[/?#]", text, maxsplit=1)[0].lower()
-    if "." not in first.strip("."):
+    first_part = re.split(r"[/?#]", text, maxsplit=1)[0].lower()
+    if "." not in first_part.strip("."):
         return None
-    if first.startswith("www.") or _bare_host(first) == host or _COMMON_DOMAIN.match(text):
+    if (
+        first_part.startswith("www.")
+        or _bare_host(first_part) == host
+        or _COMMON_DOMAIN.match(text)
+    ):
         return reason
-    return reason if registered_domain(f"http://{first}/") == registered_domain(page) else None
+    return reason if registered_domain(f"http://{first_part}/") == registered_domain(page) else None
 
 
 def _bare_host(host: str) -> str:

@@ -1,8 +1,8 @@
 """
-Normalize queries: remove parameters that never select a page and sort the others.
+Normalize queries: remove parameters that never select a page, and sort the others.
 
-`query_rules.toml` lists the parameters to remove on all sites, `site_rules.toml` has the exceptions
-for individual sites. The operator's own file has the format of `site_rules.toml`.
+`query_rules.toml` lists the parameters to remove on all sites, `site_rules.toml` has exceptions for
+individual sites. The operator's own file has the format of `site_rules.toml`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ _MAX_CACHED_CHARS = 255
 """Longer names are not cached, so that hostile ones cannot fill memory."""
 
 _MAX_HOST_CHARS = 253
-"""
-The DNS limit on a host's length. Matching a longer string with many labels would take minutes.
-"""
+"""The DNS limit. Matching a longer string with many labels would take minutes."""
 _split_name: Callable[[str], tuple[str, str, str]] = methodcaller("partition", "=")
 """`sort_key` for queries without escapes."""
 _NEEDS_DECODING = re.compile(r"[%+;]")
@@ -43,7 +41,7 @@ class SiteRule:
     keep: frozenset[str] = frozenset()
     drop: frozenset[str] = frozenset()
     sort: bool = True
-    """False to keep the order of the parameters, because it matters."""
+    """False if the order of the parameters matters."""
 
 
 class QueryRules:
@@ -119,7 +117,6 @@ class QueryRules:
         return self._filter(_without_session(query).split("&"), site)[0]
 
     def _filter(self, pieces: list[str], site: SiteRule | None) -> tuple[list[str], list[str]]:
-        """Return the parameters that are kept, and their names."""
         kept, names = [], []
         for piece in pieces:
             name, _, value = piece.partition("=")
@@ -150,19 +147,16 @@ class QueryRules:
             self._kept_names.add(name)
 
     def _find_pattern(self, name: str) -> re.Pattern[str] | None:
-        """
-        Return the pattern that matches the values to remove, or None if the parameter is always
-        kept.
-        """
+        """Return the pattern of the values to remove, or None if the parameter is always kept."""
         lowercase = name.lower()
         if lowercase in self._removed or lowercase.startswith(self._prefixes):
-            return _ANY
+            return _ANY_VALUE
         if lowercase in self._patterns:
             return self._patterns[lowercase]
         return next((v for k, v in self._prefix_patterns.items() if lowercase.startswith(k)), None)
 
 
-_ANY = re.compile("")
+_ANY_VALUE = re.compile("")
 
 
 def _without_session(query: str) -> str:
@@ -195,8 +189,8 @@ def site_rules(text: str, where: str) -> list[SiteRule]:
         raise InvalidSiteRules(f"{where}: site must be tables, each under [[site]], got {tables!r}")
     problems = [
         f"{where}: {problem}"
-        for n, table in enumerate(tables)
-        for problem in _problems_of(n, table)
+        for index, table in enumerate(tables)
+        for problem in _find_problems(index, table)
     ]
     if problems:
         raise InvalidSiteRules(*problems)
@@ -211,17 +205,17 @@ def site_rules(text: str, where: str) -> list[SiteRule]:
     ]
 
 
-def _problems_of(number: int, table: dict[str, Any]) -> Iterable[str]:
-    where = f"site {number + 1}"
+def _find_problems(index: int, table: dict[str, Any]) -> Iterable[str]:
+    site = f"site {index + 1}"
     if not isinstance(table.get("host"), str) or not table["host"].isascii():
-        yield f"{where}: host must be a host name in ASCII, got {table.get('host')!r}"
+        yield f"{site}: host must be a host name in ASCII, got {table.get('host')!r}"
     for key in ("keep", "drop"):
         names = table.get(key, [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            yield f"{where}: {key} must be a list of parameter names, got {names!r}"
+            yield f"{site}: {key} must be a list of parameter names, got {names!r}"
     if not isinstance(table.get("sort", True), bool):
-        yield f"{where}: sort must be true or false, got {table['sort']!r}"
-    yield from (f"{where}: {key} is not a known key" for key in sorted(set(table) - _SITE_KEYS))
+        yield f"{site}: sort must be true or false, got {table['sort']!r}"
+    yield from (f"{site}: {key} is not a known key" for key in sorted(set(table) - _SITE_KEYS))
 
 
 def _read_packaged(name: str) -> str:

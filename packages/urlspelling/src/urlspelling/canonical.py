@@ -4,8 +4,8 @@ reasons.
 
 The evidence comes from the fetch (redirects, headers) and from the document. A wrong canonical URL
 is worse than none, because two pages would share one record. A declared URL must therefore pass
-checks that need no fetch. It is rejected if a known fact contradicts it. While facts are missing,
-the decision is provisional. docs/urls.md#canonical-urls lists the order of trust and the
+checks that need no fetch, and it is rejected if a known fact contradicts it. While facts are
+missing, the decision is provisional. docs/urls.md#canonical-urls lists the order of trust and the
 checks.
 """
 
@@ -67,7 +67,7 @@ class Evidence:
     amp_url: str | None = None
     """The AMP version of the page, from `<link rel=amphtml>`."""
     hreflang: tuple[tuple[str, str], ...] = ()
-    """(language, URL) of translations. They are recorded as other pages and never merged."""
+    """(language, URL) of translations. They are other pages and never merged."""
     unparsable: tuple[tuple[str, str], ...] = ()
     """(source, original text) of each URL that cannot be parsed."""
     placeholders: tuple[tuple[str, str, str], ...] = ()
@@ -82,7 +82,7 @@ class Decision:
 
     canonical_url: str
     provisional: bool
-    """True while no fetch has confirmed the canonical URL."""
+    """True until a fetch confirms the canonical URL."""
     rule: str
     """The source that was used: self, redirect, link_header, link_canonical, og_url, …"""
     reasons: tuple[str, ...] = ()
@@ -93,9 +93,9 @@ class Decision:
 
 
 MAX_STEPS = 10
-"""Maximum length of a chain of canonical URLs and redirects. Fetches follow that many redirects."""
+"""Maximum length of a chain of canonical URLs and redirects, as for redirects in a fetch."""
 
-_TEMPORARY_STATUS, _WITHHELD_STATUS = (408, 421, 425, 429), (401, 402, 403, 451)
+_TEMPORARY_STATUSES, _WITHHELD_STATUSES = (408, 421, 425, 429), (401, 402, 403, 451)
 _HOMEPAGE_PATH = re.compile(
     r"/(?:(?:index|default|home|main|start|welcome)(?:\.[A-Za-z0-9]{2,5})?/?"
     r"|[A-Za-z]{2}(?:[-_][A-Za-z]{2,4})?/?)?"
@@ -108,11 +108,10 @@ def is_gone(page: KnownPage) -> bool:
     """
     Return True if a fetch of the URL found no page.
 
-    5xx, 408, 421, 425 and 429 do not count, nor do 401, 402, 403 and 451, because the page may
-    exist.
+    5xx, 401, 402, 403, 408, 421, 425, 429 and 451 do not count, because the page may exist.
     """
     status = page.status or 200
-    is_missing = 400 <= status < 500 and status not in (*_TEMPORARY_STATUS, *_WITHHELD_STATUS)
+    is_missing = 400 <= status < 500 and status not in (*_TEMPORARY_STATUSES, *_WITHHELD_STATUSES)
     return page.gone or is_missing
 
 
@@ -140,7 +139,7 @@ def same_site(url: str, other: str) -> bool:
     return registered_domain(url) == registered_domain(other)
 
 
-def homepage(page: str, target: str) -> str | None:
+def reject_homepage(page: str, target: str) -> str | None:
     """Reject the homepage as another page's canonical URL, because templates often declare it."""
     target_parts = urlsplit(target)
     if (
@@ -152,7 +151,7 @@ def homepage(page: str, target: str) -> str | None:
     return "the homepage is not the canonical URL of another page"
 
 
-def other_domain(evidence: Evidence, target: str) -> str | None:
+def reject_other_domain(evidence: Evidence, target: str) -> str | None:
     """Reject another domain, unless it redirected here or the page is its AMP cache copy."""
     page, chain = evidence.final_url, {hop.url for hop in evidence.redirects}
     if same_site(target, page) or target in chain:
@@ -163,28 +162,28 @@ def other_domain(evidence: Evidence, target: str) -> str | None:
     return "another domain, without a redirect between the two"
 
 
-def redirects_here(evidence: Evidence, target: str) -> str | None:
+def reject_redirect_source(evidence: Evidence, target: str) -> str | None:
     """Reject a URL that redirects permanently to this page."""
     if any(hop.url == target and hop.permanent for hop in evidence.redirects):
         return "it redirects permanently to this page"
     return None
 
 
-def downgrade(page: str, target: str) -> str | None:
+def reject_http(page: str, target: str) -> str | None:
     """Reject the http URL of a page fetched over https, because the tag is outdated."""
     if page.startswith("https://") and target.startswith("http://") and is_respelled(target, page):
         return "the page uses https and this is its old http spelling"
     return None
 
 
-def own_amp(evidence: Evidence, target: str) -> str | None:
+def reject_amp(evidence: Evidence, target: str) -> str | None:
     """Reject the AMP version of this page."""
     if target == evidence.amp_url and not evidence.is_amp:
         return "it is the AMP version of this page"
     return None
 
 
-def other_language(evidence: Evidence, target: str) -> str | None:
+def reject_translation(evidence: Evidence, target: str) -> str | None:
     """Reject a translation if the page lists itself among its languages."""
     languages: dict[str, set[str]] = {}
     for language, url in evidence.hreflang:
@@ -196,16 +195,16 @@ def other_language(evidence: Evidence, target: str) -> str | None:
     return None
 
 
-def refusal(evidence: Evidence, target: str) -> str | None:
+def reason_to_reject(evidence: Evidence, target: str) -> str | None:
     """Return the first reason to reject `target` as the canonical URL, or None."""
     page = evidence.final_url
     return (
-        redirects_here(evidence, target)
-        or downgrade(page, target)
-        or own_amp(evidence, target)
-        or other_domain(evidence, target)
-        or other_language(evidence, target)
-        or homepage(page, target)
+        reject_redirect_source(evidence, target)
+        or reject_http(page, target)
+        or reject_amp(evidence, target)
+        or reject_other_domain(evidence, target)
+        or reject_translation(evidence, target)
+        or reject_homepage(page, target)
     )
 
 
@@ -213,8 +212,8 @@ def canonical_chain(evidence: Evidence, target: str) -> tuple[list[str], str | N
     """
     Follow the known redirects and canonical URLs from `target`.
 
-    Returns the URLs in the chain, and the reason to reject the last one (the candidate), if any.
-    A known redirect takes precedence over a known canonical URL.
+    Returns the URLs in the chain, and the reason to reject the last one, if any. Redirects take
+    precedence over canonical URLs.
     """
     fetched = {evidence.url, evidence.final_url, *(hop.url for hop in evidence.redirects)}
     chain = [target]
@@ -236,10 +235,7 @@ def canonical_chain(evidence: Evidence, target: str) -> tuple[list[str], str | N
 
 
 INSTANT_REFRESH_S = 1.0
-"""
-A meta refresh within this many seconds counts as a redirect. With a longer delay, visitors see the
-page first.
-"""
+"""A meta refresh within this counts as a redirect; after more, visitors see the page first."""
 PROVISIONAL = "provisional until "
 """The start of each reason that applies only until the canonical URL is fetched."""
 
@@ -257,7 +253,7 @@ class _Findings:
 
     reasons: list[str] = field(default_factory=list)
     rejected: list[tuple[str, str, str]] = field(default_factory=list)
-    moved: list[str] = field(default_factory=list)
+    moved_urls: list[str] = field(default_factory=list)
     """The URLs that redirect permanently."""
 
 
@@ -286,23 +282,23 @@ def decide(evidence: Evidence) -> Decision:
         findings.reasons.append(
             f"the status was {evidence.status}: tags of an error page are ignored"
         )
-        return _decision(evidence, evidence.url, "self", findings, aliases=())
+        return _make_decision(evidence, evidence.url, "self", findings, aliases=())
     if moved_to != evidence.final_url:
         return _after_temporary_redirect(evidence, moved_to, findings)
     if (chosen := _choose_declared(evidence, findings)) is not None:
         source, url = chosen
-        return _decision(evidence, url, source, findings, aliases=_fetched_urls(evidence))
+        return _make_decision(evidence, url, source, findings, aliases=_fetched_urls(evidence))
     rule = "redirect" if moved_to != evidence.url else "self"
     if rule == "self":
         findings.reasons.append("no evidence for another URL")
-    return _decision(evidence, moved_to, rule, findings, aliases=_fetched_urls(evidence))
+    return _make_decision(evidence, moved_to, rule, findings, aliases=_fetched_urls(evidence))
 
 
 def _fetched_urls(evidence: Evidence) -> tuple[str, ...]:
     return (evidence.url, *(hop.url for hop in evidence.redirects), evidence.final_url)
 
 
-def _decision(
+def _make_decision(
     evidence: Evidence, url: str, rule: str, findings: _Findings, *, aliases: tuple[str, ...]
 ) -> Decision:
     is_fetched = url in _fetched_urls(evidence) or is_confirmed(url, evidence.known.get(url))
@@ -319,29 +315,28 @@ def _decision(
 
 
 def _follow_redirects(evidence: Evidence, findings: _Findings) -> str:
-    """Follow the permanent redirects from the requested URL."""
     current = evidence.url
     for hop in evidence.redirects:
         if hop.url != current:
             break
-        if rejection := _why_not_moved(current, hop):
+        if rejection := _reason_not_to_move(current, hop):
             findings.reasons.append(f"{current} is kept: {rejection}")
             findings.rejected.append(("redirect", hop.target, rejection))
             break
         kind = "permanently" if hop.permanent else "to another spelling of itself,"
         findings.reasons.append(f"{current} redirects {kind} to {hop.target}")
-        findings.moved.append(current)
+        findings.moved_urls.append(current)
         current = hop.target
     return current
 
 
-def _why_not_moved(url: str, hop: Redirect) -> str | None:
+def _reason_not_to_move(url: str, hop: Redirect) -> str | None:
     if is_respelled(url, hop.target):
         return None
     if not hop.permanent:
         return f"its redirect to {hop.target} is temporary"
     if same_site(url, hop.target):
-        return homepage(url, hop.target)
+        return reject_homepage(url, hop.target)
     return None
 
 
@@ -349,11 +344,11 @@ def _after_temporary_redirect(evidence: Evidence, moved_to: str, findings: _Find
     """
     Decide for a page that was reached through a temporary redirect.
 
-    The tags of that page describe the redirect's target, not the requested URL. For example, many
-    URLs may redirect to one sign-in page.
+    Its tags describe the redirect's target, not the requested URL. For example, many URLs may
+    redirect to one sign-in page.
     """
     rule = "redirect" if moved_to != evidence.url else "self"
-    for source, urls in _sources(evidence):
+    for source, urls in _declared_urls(evidence):
         if urls == (moved_to,):
             findings.reasons.append(f"{_SOURCE_NAMES[source]} of the redirect target agrees")
             rule = source
@@ -363,10 +358,10 @@ def _after_temporary_redirect(evidence: Evidence, moved_to: str, findings: _Find
     findings.reasons.append(
         f"{moved_to} does not redirect permanently to {evidence.final_url}, which has the page"
     )
-    return _decision(evidence, moved_to, rule, findings, aliases=tuple(findings.moved))
+    return _make_decision(evidence, moved_to, rule, findings, aliases=tuple(findings.moved_urls))
 
 
-def _sources(evidence: Evidence) -> list[tuple[str, tuple[str, ...]]]:
+def _declared_urls(evidence: Evidence) -> list[tuple[str, tuple[str, ...]]]:
     """Return the declared URLs by source, the most trusted source first."""
     refresh = evidence.meta_refresh
     instant = (refresh[1],) if refresh and refresh[0] <= INSTANT_REFRESH_S else ()
@@ -380,18 +375,15 @@ def _sources(evidence: Evidence) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _choose_declared(evidence: Evidence, findings: _Findings) -> tuple[str, str] | None:
-    """
-    Return the first source with a single declared URL that passes all checks, and the URL to which
-    that one leads.
-    """
+    """Return the first source whose only URL passes all checks, and the URL that it leads to."""
     chosen: tuple[str, str] | None = None
-    for source, urls in _sources(evidence):
+    for source, urls in _declared_urls(evidence):
         if len(urls) > 1:
             findings.rejected += [
                 (source, url, "several different values: all are ignored") for url in urls
             ]
             continue
-        url, rejection = _check_target(evidence, urls[0], findings)
+        url, rejection = _check_declared(evidence, urls[0], findings)
         if chosen is not None:
             _compare_with_chosen(source, url, chosen, findings)
         elif rejection:
@@ -412,13 +404,13 @@ def _compare_with_chosen(
         findings.rejected.append((source, url, f"{_SOURCE_NAMES[chosen[0]]} has precedence"))
 
 
-def _check_target(evidence: Evidence, target: str, findings: _Findings) -> tuple[str, str | None]:
+def _check_declared(evidence: Evidence, target: str, findings: _Findings) -> tuple[str, str | None]:
     """Return the URL that `target` leads to, and the reason to reject it, if any."""
     if target == evidence.final_url:
         return target, None
     chain, rejection = canonical_chain(evidence, target)
     for url in chain:
-        rejection = refusal(evidence, url) or rejection
+        rejection = reason_to_reject(evidence, url) or rejection
     if rejection is None and len(chain) > 1:
         findings.reasons.append(f"{' leads on to '.join(chain)}")
     return chain[-1], rejection

@@ -81,7 +81,6 @@ def targets(values: Iterable[str]) -> Iterator[tuple[str, tuple[tuple[str, str],
 
 
 def _next_comma(value: str, position: int) -> int:
-    """Return the position of the next separator, skipping anything that is not a parameter."""
     rest = _UNTIL_COMMA.match(value, position)
     return rest.end() if rest else position
 

@@ -28,35 +28,34 @@ from zengraph._simple_edge_rows import (
     MAX_ORDER_BYTES,
     SCORE,
     EdgeKey,
-    edge_of,
-    pair_of,
-    place_in,
-    place_of,
+    listed_place,
+    read_edge,
+    read_pair,
+    read_place,
 )
 from zengraph.clock import Clock
 from zengraph.errors import InvalidArgument
 from zengraph.tables import CellTable, Deletion, Scan
 
-CLOCKS_DIFFER_MS = 10_000
+MAX_CLOCK_DIFFERENCE_MS = 10_000
 """Maximum difference between the clocks of a graph's writers."""
 _FIRST_EDGES = 2
 _CURSOR_BYTES = 24
 _MAX_CURSOR_BYTES = _CURSOR_BYTES + 2 + 2 * MAX_ORDER_BYTES
 
 
-class Seen(NamedTuple):
+class ListedEdge(NamedTuple):
     """An edge that was read from a list."""
 
     key: bytes
-    """The time of the list row."""
+    """The key of the list row."""
     pair: EdgeKey
     row: Row
     """The pair row."""
 
     @property
     def edge(self) -> Edge:
-        """The edge as returned to callers."""
-        return edge_of(read_edge_key(self.key)[4], self.row)
+        return read_edge(read_edge_key(self.key)[4], self.row)
 
 
 class ListPlace(NamedTuple):
@@ -77,7 +76,7 @@ class ListEnd(NamedTuple):
 
 
 class EdgeLists:
-    """Reads lists of edges, and deletes edges that were read."""
+    """Reads lists of simple edges, and deletes edges that were read."""
 
     def __init__(self, table: CellTable, schema: Schema, clock: Clock) -> None:
         self._clock = clock
@@ -120,7 +119,7 @@ class EdgeLists:
             most_score=most_score,
             prefix=prefix,
         )
-        items: list[Seen] = []
+        items: list[ListedEdge] = []
         edges: list[Edge] = []
         ended = False
         with closing(self._keys(start, stop, limit + 1, reverse=reverse)) as rows:
@@ -129,7 +128,7 @@ class EdgeLists:
                 wanted = min(part, limit + 1 - len(items))
                 keys = list(islice(rows, wanted))
                 ended = len(keys) < wanted
-                more = self.seen(keys)
+                more = self.read_edges(keys)
                 items += more
                 edges += [each.edge for each in more]
                 size += sum(edge.size_bytes for edge in edges[len(edges) - len(more) :])
@@ -158,7 +157,7 @@ class EdgeLists:
         base = edge_prefix(*place)
         start, stop = score_range(base, least_score, most_score)
         if prefix is not None:
-            start, stop = self._beginning(base, place.edge_type, prefix, least_score, most_score)
+            start, stop = self._order_range(base, place.edge_type, prefix, least_score, most_score)
         if cursor is not None:
             if not _CURSOR_BYTES <= len(cursor) <= _MAX_CURSOR_BYTES:
                 raise InvalidArgument("cursor: must be one that this call returned")
@@ -175,12 +174,13 @@ class EdgeLists:
             if (cursor := page.cursor) is None:
                 return
 
-    def row_and_best(
+    def read_row_and_best(
         self, row: bytes, columns: Sequence[bytes], place: ListEnd, count: int
     ) -> tuple[Row, Generator[bytes, None, None]]:
         """
-        Return a row, and a generator of the keys at one end of a list. The list is read after the
-        row. Close the generator.
+        Return a row, and a generator of the keys at one end of a list; close it.
+
+        The list is read after the row.
         """
         start, stop = score_range(edge_prefix(place.node_id, OUT, place.edge_type))
         reverse = not place.lowest
@@ -189,39 +189,41 @@ class EdgeLists:
         )
         return found, self._keys(start, stop, count, first, reverse=reverse)
 
-    def best(
+    def read_best(
         self,
         keys: Iterator[bytes],
         count: int,
         max_bytes: int,
         also: Sequence[bytes] = (),
-    ) -> tuple[list[Seen], dict[bytes, Row]]:
+    ) -> tuple[list[ListedEdge], dict[bytes, Row]]:
         """
         Return the first edges of these list rows, fewer if their properties reach `max_bytes`.
 
         The second value contains those rows of `also` that exist. They are read together with the
         pair rows of the first edges.
         """
-        found: list[Seen] = []
-        others: dict[bytes, Row] | None = None
+        found: list[ListedEdge] = []
+        extra_rows: dict[bytes, Row] | None = None
         size = 0
-        while some := list(islice(keys, count - len(found))):
-            pairs = self._pairs(some, also=also if others is None else ())
-            others = pairs if others is None else others
-            for each in _true(some, pairs):
+        while batch := list(islice(keys, count - len(found))):
+            pairs = self._pairs(batch, also=also if extra_rows is None else ())
+            extra_rows = pairs if extra_rows is None else extra_rows
+            for each in _match_pairs(batch, pairs):
                 size += each.edge.size_bytes
                 if size > max_bytes and found:
-                    return found, others
+                    return found, extra_rows
                 found.append(each)
-        if others is None:
-            others = self._pairs((), also=also) if also else {}
-        return found, others
+        if extra_rows is None:
+            extra_rows = self._pairs((), also=also) if also else {}
+        return found, extra_rows
 
-    def seen(self, keys: Sequence[bytes], columns: Sequence[bytes] | None = None) -> list[Seen]:
+    def read_edges(
+        self, keys: Sequence[bytes], columns: Sequence[bytes] | None = None
+    ) -> list[ListedEdge]:
         """Return the edges of these list rows, without outdated rows."""
-        return _true(keys, self._pairs(keys, columns))
+        return _match_pairs(keys, self._pairs(keys, columns))
 
-    def deletions(self, edges: Sequence[Seen]) -> tuple[list[Deletion], list[Deletion]]:
+    def deletions(self, edges: Sequence[ListedEdge]) -> tuple[list[Deletion], list[Deletion]]:
         """
         Return deletions of these edges as they were read; edges written since then are kept.
 
@@ -234,18 +236,18 @@ class EdgeLists:
         lists: list[Deletion] = [
             (key, None, at_ms(each.row[SCORE].at_ms))
             for each in edges
-            for key in each.pair.list_keys(place_of(each.row))
+            for key in each.pair.list_keys(read_place(each.row))
         ]
         return pairs, lists
 
-    def delete(self, edges: Sequence[Seen]) -> None:
+    def delete(self, edges: Sequence[ListedEdge]) -> None:
         """
         Delete edges as they were read. Counts do not change.
 
         Pair rows are deleted first, so that every remaining edge is in a list.
         """
-        for some in self.deletions(edges):
-            self._table.delete_many(some)
+        for batch in self.deletions(edges):
+            self._table.delete_many(batch)
 
     def _pairs(
         self,
@@ -254,7 +256,7 @@ class EdgeLists:
         also: Sequence[bytes] = (),
     ) -> dict[bytes, Row]:
         """Return the existing pair rows for these list rows and `also`."""
-        return self._table.get_many([*(pair_of(key).key for key in keys), *also], columns)
+        return self._table.get_many([*(read_pair(key).key for key in keys), *also], columns)
 
     def _keys(
         self, start: bytes, stop: bytes, wanted: int, first: Scan | None = None, *, reverse: bool
@@ -278,21 +280,26 @@ class EdgeLists:
             if count < wanted:
                 return
 
-    def _delete_times(self, edges: Sequence[Seen]) -> Callable[[int], int]:
+    def _delete_times(self, edges: Sequence[ListedEdge]) -> Callable[[int], int]:
         """
-        Return a function that maps a row's cell time to its deletion time. All old rows share one
-        deletion time.
+        Return a function that maps a row's time to the time of its deletion.
 
-        HBase needs one call per deletion time. A deletion time later than the row's own time would
-        hide concurrent writes, unless the row is older than the maximum clock difference.
+        All old rows share one deletion time, because HBase needs one call for each. A deletion
+        later than its row would hide concurrent writes, unless the row is older than
+        `MAX_CLOCK_DIFFERENCE_MS`.
         """
-        settled_ms = self._clock.now_ms() - CLOCKS_DIFFER_MS
+        settled_ms = self._clock.now_ms() - MAX_CLOCK_DIFFERENCE_MS
         times = (cell.at_ms for each in edges for cell in each.row.values())
         common_ms = max((at_ms for at_ms in times if at_ms <= settled_ms), default=0)
         return lambda at_ms: max(at_ms, common_ms)
 
-    def _beginning(
-        self, base: bytes, edge_type: int, prefix: bytes, least: int | None, most: int | None
+    def _order_range(
+        self,
+        base: bytes,
+        edge_type: int,
+        prefix: bytes,
+        min_score: int | None,
+        max_score: int | None,
     ) -> tuple[bytes, bytes]:
         """
         Return the key range (start, stop) of edges that have this score and an order that begins
@@ -303,19 +310,19 @@ class EdgeLists:
                 f"prefix: edges of type {edge_type} have no order; "
                 f"add it to {self._remedies.ordered}"
             )
-        score = least or 0
-        if most not in (None, score):
-            raise InvalidArgument(f"prefix: needs one score, got those from {score} to {most}")
+        score = min_score or 0
+        if max_score not in (None, score):
+            raise InvalidArgument(f"prefix: needs one score, got those from {score} to {max_score}")
         start = base + score_bytes(score) + order_bytes(prefix)
         # The prefix has a successor, because the byte after a node's id is a letter.
         return start, after(start) or b""
 
 
-def _true(keys: Sequence[bytes], pairs: Mapping[bytes, Row]) -> list[Seen]:
+def _match_pairs(keys: Sequence[bytes], pairs: Mapping[bytes, Row]) -> list[ListedEdge]:
     """Return the edges whose list rows match their pair rows."""
-    found = [(key, pair_of(key)) for key in keys]
+    found = [(key, read_pair(key)) for key in keys]
     return [
-        Seen(key, pair, row)
+        ListedEdge(key, pair, row)
         for key, pair in found
-        if SCORE in (row := pairs.get(pair.key, {})) and place_of(row) == place_in(key)
+        if SCORE in (row := pairs.get(pair.key, {})) and read_place(row) == listed_place(key)
     ]

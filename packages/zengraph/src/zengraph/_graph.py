@@ -44,7 +44,7 @@ class RepairedGraph(NamedTuple):
 
 
 class _Closed:
-    """Replaces the components of a closed graph. Otherwise an engine might reopen its files."""
+    """Replaces the parts of a closed graph, because an engine might reopen its files."""
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -84,7 +84,7 @@ class Graph:
         schema: the graph's indexed properties and counted types.
         clock: the system clock if None.
         max_removed: maximum number of edges that one call of `remove_node` removes.
-        max_counted: maximum number of edges of an uncounted type that `count_edges` reads.
+        max_counted: how many edges `count_edges` reads at most, if the type has no stored count.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Graph:
     def lookup(
         self, name: str, value: bytes, limit: int = 100, cursor: bytes | None = None
     ) -> tuple[list[bytes], bytes | None]:
-        """Return nodes that have this value of an indexed property; see `MultiGraph.lookup`."""
+        """Return the nodes with this value of an indexed property; see `MultiGraph.lookup`."""
         return self._base.lookup(name, value, limit, cursor)
 
     def lookup_prefix(
@@ -177,8 +177,8 @@ class Graph:
         order: bytes = b"",
     ) -> None:
         """Put one edge; see `put_edges`."""
-        pair = EdgeKey(source, edge_type, target)
-        self.put_edges([NewEdge(pair, score, properties or {}, order)])
+        key = EdgeKey(source, edge_type, target)
+        self.put_edges([NewEdge(key, score, properties or {}, order)])
 
     def put_edges(self, edges: Sequence[NewEdge]) -> None:
         """
@@ -202,13 +202,12 @@ class Graph:
             return
         self._edges.check(edges)
         self._packed.put(packed)
-        if rest := [edge for edge in edges if edge.pair.edge_type not in self._packed]:
-            self._edges.put(rest)
+        if others := [edge for edge in edges if edge.pair.edge_type not in self._packed]:
+            self._edges.put(others)
 
     def get_edge(self, source: bytes, edge_type: int, target: bytes) -> Edge | None:
-        """Return the edge, or None."""
-        pair = EdgeKey(source, edge_type, target)
-        return self._packed.get(pair) if edge_type in self._packed else self._edges.get(pair)
+        key = EdgeKey(source, edge_type, target)
+        return self._packed.get(key) if edge_type in self._packed else self._edges.get(key)
 
     def edges(
         self,
@@ -248,8 +247,7 @@ class Graph:
 
     def count_edges(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """
-        Return the number of edges, from the stored count if the type is counted, else by reading
-        them.
+        Return the number of edges: the stored count if the type has one, else by reading them.
 
         Raises:
             InvalidArgument: the type is not counted and there are more than `max_counted` edges,
@@ -344,17 +342,17 @@ class Graph:
             keys = [key for key, _ in islice(rows, limit + 1)]
         wanted = keys[:limit]
         items: list[tuple[bytes, dict[str, bytes]]] = []
-        at, size, part = 0, 0, _FIRST_NODES
+        at, size, part_size = 0, 0, _FIRST_NODES
         while at < len(wanted) and size < PAGE_BYTES:
-            found = self._base.get_nodes(some := wanted[at : at + part], names)
-            for key in some:
+            found = self._base.get_nodes(part_of_page := wanted[at : at + part_size], names)
+            for key in part_of_page:
                 at += 1
                 if key in found:
                     items.append((key, found[key]))
                     size += sum(map(len, found[key].values()))
                 if size >= PAGE_BYTES:
                     break
-            part = max(1, min(8 * part, PAGE_BYTES * at // max(size, 1)))
+            part_size = max(1, min(8 * part_size, PAGE_BYTES * at // max(size, 1)))
         return items, wanted[at - 1] if at < len(keys) else None
 
     def repair(self) -> RepairedGraph:
@@ -365,13 +363,13 @@ class Graph:
         """
         entries = taken = 0
         for key, row in self._base.nodes.walk():
-            added, refused = self._base.index(key, row)
-            entries, taken = entries + added, taken + refused
+            added, conflicts = self._base.index(key, row)
+            entries, taken = entries + added, taken + conflicts
         moves = PackedMoves(self._tables, self.schema, self._edges, self._packed)
         rows = self._takes.repair() + moves.repair() + self._edges.repair()
         counted = set(self.schema.counted)
         wrong = [
-            self._edges.recount(*place) for place in self._edges.counts() if place[2] in counted
+            self._edges.recount(*place) for place in self._edges.walk_lists() if place[2] in counted
         ]
         return RepairedGraph(entries, taken, rows, sum(map(bool, wrong)))
 

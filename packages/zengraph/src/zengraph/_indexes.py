@@ -2,13 +2,13 @@
 Property indexes find nodes by value. Every write of an indexed property updates them.
 
 An index row is written before its property and removed after it, and every hit is verified against
-its node. So a writer that crashes leaves only rows that lookups ignore; lookups and repairs delete
-them.
+its node. So a crashed writer leaves behind only rows that lookups ignore; lookups and repairs
+delete them.
 
-The owner of a unique value is recorded in a lease (`_leases`). The lease is acquired before the
-property is written, and ended afterward. If two writers both see that a value is free, only one of
-them acquires it. If a writer is suspended for longer than its lease, another writer can acquire the
-value; then the first writer notices this at the end, and removes its property again. An ended lease
+A lease (`_leases`) records the owner of a unique value. It is acquired before the property is
+written, and ended afterward. If two writers both see that a value is free, only one of them
+acquires it. If a writer is suspended for longer than its lease, another writer can acquire the
+value; then the first one notices this at the end, and removes its property again. An ended lease
 contains the owner's id as long as that node has the value.
 """
 
@@ -47,10 +47,10 @@ PAGE_BYTES = 4_194_304
 MAX_SORTED_BYTES = 500
 """`lookup_prefix` finds and sorts values by at most this many of their first bytes."""
 
-_ACQUIRED_MS = 10_000
-"""How long (ms) an acquired value may wait for its property to be set."""
-_YOUNG_MS = 600_000
-"""A row is written before its property, so a row younger than this (ms) may still become valid."""
+_MAX_ACQUIRED_MS = 10_000
+"""How long an acquired value may wait for its property to be set."""
+_MAX_PENDING_MS = 600_000
+"""An index row younger than this may still become valid, because it precedes its property."""
 ID_COLUMN = b"i:id"
 OWNER_COLUMN = b"i:owner"
 
@@ -93,17 +93,14 @@ class Schema:
     """The names of commands and settings in error messages."""
 
     def column_of(self, name: str) -> bytes:
-        """Return the column that stores a property."""
         return self.columns.get(name) or b"m:" + name.encode()
 
     @property
-    def tracked(self) -> tuple[str, ...]:
-        """The properties with an index."""
+    def with_index(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self.unique, *self.indexed, *self.sorted)))
 
     @property
     def searchable(self) -> tuple[str, ...]:
-        """The properties that `lookup` accepts."""
         return (*self.unique, *self.indexed)
 
 
@@ -124,16 +121,15 @@ class PropertyIndexes:
         self._nodes = tables["n"]
         self._rows = tables["i"]
         self._clock = clock
-        self._owners = CellLeases(tables["u"], OWNER_COLUMN, _ACQUIRED_MS, clock)
+        self._owners = CellLeases(tables["u"], OWNER_COLUMN, _MAX_ACQUIRED_MS, clock)
         self._unique = frozenset(schema.unique)
         self._searchable = frozenset(schema.searchable)
         self._indexed = frozenset(schema.indexed)
         self._sorted = frozenset(schema.sorted)
         self._column_of = schema.column_of
-        self._names = {schema.column_of(name): name for name in schema.tracked}
+        self._names = {schema.column_of(name): name for name in schema.with_index}
 
     def __bool__(self) -> bool:
-        """Return True if the schema has an indexed property."""
         return bool(self._names)
 
     def move(self, puts: Sequence[Put], source: bytes) -> None:
@@ -172,8 +168,7 @@ class PropertyIndexes:
         self, name: str, value: bytes, limit: int, cursor: bytes | None
     ) -> tuple[list[bytes], bytes | None]:
         """
-        Implement `lookup` with two reads for a unique property, otherwise one range scan per
-        bucket.
+        See `MultiGraph.lookup`.
 
         Raises:
             InvalidArgument: the schema does not index the property.
@@ -182,28 +177,28 @@ class PropertyIndexes:
             raise InvalidArgument(f"property {name!r}: is not indexed by the schema")
         if name in self._unique:
             owner = self._owners.read(unique_key(name, value))
-            holders = [owner.holder] if owner and self._has(owner.holder, name, value) else []
+            holders = [owner.holder] if owner and self._has_value(owner.holder, name, value) else []
             return holders, None
         result: list[bytes] = []
         last = cursor or b""
-        with closing(self._listed(name, value, last)) as rows:
+        with closing(self._scan_value(name, value, last)) as rows:
             for key, row in rows:
                 if len(result) == min(limit, MAX_LIMIT):
                     return result, last
                 last = key
-                if self._has(row[ID_COLUMN].value, name, value):
+                if self._has_value(row[ID_COLUMN].value, name, value):
                     result.append(row[ID_COLUMN].value)
                 else:
-                    self._delete_old(key, row)
+                    self._delete_stale(key, row)
         return result, None
 
-    def _listed(
-        self, name: str, value: bytes, beyond: bytes
+    def _scan_value(
+        self, name: str, value: bytes, start_after: bytes
     ) -> Generator[tuple[bytes, Row], None, None]:
         """Yield a value's rows after a key, bucket by bucket. Close it if you stop early."""
-        for bucket in range(beyond[0] if beyond else 0, BUCKETS):
+        for bucket in range(start_after[0] if start_after else 0, BUCKETS):
             prefix = index_prefix(bucket, name, value)
-            start = beyond + b"\0" if beyond.startswith(prefix) else prefix
+            start = start_after + b"\0" if start_after.startswith(prefix) else prefix
             with closing(self._rows.scan(start, after(prefix))) as rows:
                 yield from rows
 
@@ -219,13 +214,15 @@ class PropertyIndexes:
         scans = [self._sorted_keys(bucket, name, prefix, last) for bucket in range(BUCKETS)]
         try:
             keys = merge(*scans)
-            while len(result) <= wanted and (some := list(islice(keys, wanted + 1 - len(result)))):
-                ids = [key[-ID_BYTES:] for key in some]
+            while len(result) <= wanted and (batch := list(islice(keys, wanted + 1 - len(result)))):
+                ids = [key[-ID_BYTES:] for key in batch]
                 rows = self._nodes.get_many(ids, [column])
-                for key, node_id in zip(some, ids, strict=True):
+                for key, node_id in zip(batch, ids, strict=True):
                     cell = rows.get(node_id, {}).get(column)
-                    true = cell and sorted_key(node_id, name, cell.value[:MAX_SORTED_BYTES])[1:]
-                    if cell is None or true != key:
+                    expected_key = (
+                        cell and sorted_key(node_id, name, cell.value[:MAX_SORTED_BYTES])[1:]
+                    )
+                    if cell is None or expected_key != key:
                         continue
                     if len(result) == wanted:
                         return result, last
@@ -237,11 +234,11 @@ class PropertyIndexes:
         return result, None
 
     def _sorted_keys(
-        self, bucket: int, name: str, prefix: bytes, beyond: bytes
+        self, bucket: int, name: str, prefix: bytes, start_after: bytes
     ) -> Generator[bytes, None, None]:
         """Yield a bucket's keys, without the bucket byte, for values that begin with `prefix`."""
         start = sorted_prefix(bucket, name, prefix[:MAX_SORTED_BYTES])
-        first = max(start, bytes([bucket]) + beyond + b"\0") if beyond else start
+        first = max(start, bytes([bucket]) + start_after + b"\0") if start_after else start
         with closing(self._rows.scan(first, after(start))) as rows:
             for key, _ in rows:
                 yield key[1:]
@@ -253,22 +250,22 @@ class PropertyIndexes:
         Returns how many values were added, and how many unique values belong to another node. This
         node keeps them, but lookups return the other node.
         """
-        entered = taken = 0
+        added = taken = 0
         for change in self._values(node_id, row):
             for entry in self._entries([change]):
                 if not self._rows.get(entry[1]):
                     self._tables.write([entry])
-                    entered += 1
+                    added += 1
             if change.name not in self._unique:
                 continue
             owner = self._owners.read(unique_key(change.name, change.value))
             if owner is None or owner.holder != node_id:
                 try:
                     self._acquire(change)
-                    entered += 1
+                    added += 1
                 except NotUnique:
                     taken += 1
-        return entered, taken
+        return added, taken
 
     def forget(self, node_id: bytes, row: Row) -> None:
         """Remove the index entries of a deleted node, given its row from before the deletion."""
@@ -286,19 +283,15 @@ class PropertyIndexes:
             if column in row:
                 yield _IndexedValue(node_id, name, *row[column])
 
-    def _shared(self, node_id: bytes, name: str, value: bytes) -> list[bytes]:
-        """
-        Return the keys of the current value if `value` is long, because long values that start with
-        the same bytes share keys.
-        """
+    def _shared_keys(self, node_id: bytes, name: str, value: bytes) -> list[bytes]:
+        """Return the current value's keys if `value` is so long that both may share a key."""
         if name not in self._sorted or len(value) < MAX_SORTED_BYTES:
             return []
         column = self._column_of(name)
-        kept = self._nodes.get(node_id, [column]).get(column)
-        return [] if kept is None else self._keys(node_id, name, kept.value)
+        current = self._nodes.get(node_id, [column]).get(column)
+        return [] if current is None else self._keys(node_id, name, current.value)
 
     def _entries(self, changes: Iterable[_IndexedValue]) -> list[Put]:
-        """Return the rows of values that several nodes may have."""
         return [
             ("i", key, {ID_COLUMN: change.node_id}, change.at_ms)
             for change in changes
@@ -315,14 +308,14 @@ class PropertyIndexes:
             keys.append(sorted_key(node_id, name, value[:MAX_SORTED_BYTES]))
         return keys
 
-    def _has(self, node_id: bytes, name: str, value: bytes) -> bool:
+    def _has_value(self, node_id: bytes, name: str, value: bytes) -> bool:
         column = self._column_of(name)
         cell = self._nodes.get(node_id, [column]).get(column)
         return cell is not None and cell.value == value
 
-    def _delete_old(self, key: bytes, row: Row) -> None:
+    def _delete_stale(self, key: bytes, row: Row) -> None:
         """Delete an invalid row, unless its property may still be written."""
-        if newest_ms(row) < self._clock.now_ms() - _YOUNG_MS:
+        if newest_ms(row) < self._clock.now_ms() - _MAX_PENDING_MS:
             self._rows.delete(key, at_ms=newest_ms(row))
 
     def _acquire_all(
@@ -340,8 +333,8 @@ class PropertyIndexes:
             except NotUnique:
                 if source is not None:
                     continue
-                for mine, _ in owned:
-                    self._remove(mine.node_id, mine.name, mine.value)
+                for acquired, _ in owned:
+                    self._remove(acquired.node_id, acquired.name, acquired.value)
                 raise
         return owned
 
@@ -356,8 +349,8 @@ class PropertyIndexes:
         for _ in range(3):
             owner = self._owners.read(key)
             if owner is not None and owner.holder not in (change.node_id, source):
-                lives = owner.is_live(self._clock.now_ms())
-                if lives or self._has(owner.holder, change.name, change.value):
+                is_live = owner.is_live(self._clock.now_ms())
+                if is_live or self._has_value(owner.holder, change.name, change.value):
                     raise NotUnique(change.name, owner.holder.hex())
             if lease := self._owners.take(key, owner, change.node_id):
                 return lease
@@ -377,13 +370,13 @@ class PropertyIndexes:
     def _remove(self, node_id: bytes, name: str, value: bytes) -> None:
         """Remove the index entries of a value that the node no longer has."""
         for key in self._keys(node_id, name, value):
-            if key not in self._shared(node_id, name, value) and (row := self._rows.get(key)):
+            if key not in self._shared_keys(node_id, name, value) and (row := self._rows.get(key)):
                 self._rows.delete(key, at_ms=newest_ms(row))
         if name not in self._unique:
             return
         key = unique_key(name, value)
         row = self._tables["u"].get(key, [OWNER_COLUMN])
         owner = Lease.of(row, OWNER_COLUMN)
-        if owner and owner.holder == node_id and not self._has(node_id, name, value):
+        if owner and owner.holder == node_id and not self._has_value(node_id, name, value):
             # If another node acquires it in the same millisecond, that node's confirmation fails.
             self._tables["u"].delete(key, at_ms=newest_ms(row))

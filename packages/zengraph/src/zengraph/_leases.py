@@ -21,7 +21,7 @@ _EXPIRY_BYTES = 8
 
 
 class Lease(NamedTuple):
-    """A stored lease."""
+    """A lease as it is stored."""
 
     cell: bytes
     """The expiration time in ms since the epoch (8 bytes), then the holder."""
@@ -34,7 +34,6 @@ class Lease(NamedTuple):
 
     @classmethod
     def until(cls, until_ms: int, holder: bytes) -> Self:
-        """Return a lease for this holder that expires at that time."""
         return cls(until_ms.to_bytes(_EXPIRY_BYTES) + holder)
 
     @property
@@ -43,7 +42,6 @@ class Lease(NamedTuple):
         return self.cell[_EXPIRY_BYTES:]
 
     def is_live(self, now_ms: int) -> bool:
-        """Return True until it expires."""
         return int.from_bytes(self.cell[:_EXPIRY_BYTES]) > now_ms
 
 
@@ -89,9 +87,9 @@ class CellLeases:
 
     def end(self, row: bytes, lease: Lease) -> Lease | None:
         """Expire the lease now, but keep its holder's name. Returns None if it was taken over."""
-        ended = Lease.until(0, lease.holder)
-        done = self._table.check_and_put(row, self._column, lease.cell, ended.cell)
-        return ended if done else None
+        ended_lease = Lease.until(0, lease.holder)
+        done = self._table.check_and_put(row, self._column, lease.cell, ended_lease.cell)
+        return ended_lease if done else None
 
     def release(self, row: bytes, lease: Lease) -> bool:
         """Release the lease. If it was taken over, change nothing and return False."""

@@ -17,22 +17,21 @@ class TimeLog(Bucketed):
     name = "f"
 
     def open_bucket(self, bucket: int) -> int:
-        """Return the first writable bucket from `bucket` on."""
         return open_bucket(self._tables, bucket, BUCKETS)
 
     def between(
         self, bucket: int, low: bytes, high: bytes
     ) -> Generator[tuple[bytes, Row], None, None]:
         """
-        Yield (position, entry) in a bucket. A position consists of time and nonce. Close the
-        generator if you stop early.
+        Yield (position, entry) in a bucket; close the generator if you stop early.
+
+        A position is a time and a nonce.
         """
         with closing(self._table.scan(bytes([bucket]) + low, bytes([bucket]) + high)) as rows:
             for key, row in rows:
                 yield key[1:], row
 
     def all(self, bucket: int) -> Generator[tuple[bytes, Row], None, None]:
-        """Yield all entries of the bucket."""
         with closing(self._table.scan(bytes([bucket]), bytes([bucket + 1]))) as rows:
             for key, row in rows:
                 yield key[1:], row
@@ -40,7 +39,6 @@ class TimeLog(Bucketed):
     def replace(
         self, bucket: int, position: bytes, entry: Mapping[bytes, bytes], at_ms: int
     ) -> None:
-        """Replace the entry at a position."""
         self._table.put(bytes([bucket]) + position, entry, at_ms=at_ms)
 
     def delete_many(self, bucket: int, items: Sequence[tuple[bytes, int]]) -> None:

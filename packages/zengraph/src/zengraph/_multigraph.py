@@ -6,8 +6,8 @@ Nodes are found by property values, and by ordering keys that the caller defines
 
 It works on cell tables without transactions. An edge's outgoing row is written last and is
 authoritative. An index row is written before its property and removed after it, and every hit is
-verified against the node. So a writer that crashes leaves only rows that reads ignore, and
-repeating its call completes them. Each edge is a separate row, so the edges of a node with very
+verified against the node. So a crashed writer leaves behind only rows that readers ignore, and
+repeating the call finishes the write. Each edge is a separate row, so the edges of a node with very
 many edges can be split at any point. A list continues from a cursor, never from an offset.
 """
 
@@ -107,8 +107,7 @@ class MultiGraph(ParallelEdges):
 
     def move(self, puts: Sequence[Put], source: bytes) -> None:
         """
-        Write properties that move here from the node `source`. The ownership of their values moves,
-        too.
+        Write properties that move here from the node `source`, with the ownership of their values.
 
         A value that a third node owns is written as well, but lookups still return its owner.
         """
@@ -156,7 +155,7 @@ class MultiGraph(ParallelEdges):
         """Add missing index entries of a node; see `PropertyIndexes.complete`."""
         return self._indexes.complete(node_id, row)
 
-    def unindex(self, node_id: bytes, row: Row) -> None:
+    def remove_from_indexes(self, node_id: bytes, row: Row) -> None:
         """Remove a deleted node from the indexes, given its row from before the deletion."""
         self._indexes.forget(node_id, row)
 
@@ -208,9 +207,9 @@ class MultiGraph(ParallelEdges):
         `Schema.columns` are omitted.
         """
         limit = min(limit, MAX_LIMIT)
-        beyond = b"" if cursor is None else b"m:" + cursor.encode()
+        start_after = b"" if cursor is None else b"m:" + cursor.encode()
         # Two more: the next property, and the column that every node has.
-        row = self.nodes.get_prefix(node_id, b"m:" + prefix.encode(), limit + 2, beyond)
+        row = self.nodes.get_prefix(node_id, b"m:" + prefix.encode(), limit + 2, start_after)
         found = list(_properties(row, b"m:").items())
         more = len(found) > limit
         return dict(found[:limit]), found[limit - 1][0] if more and limit > 0 else None
@@ -236,7 +235,7 @@ class MultiGraph(ParallelEdges):
             if column.startswith((b"m:", COUNTS))
         ]
         self.tables["n"].delete_many(mine)
-        self.unindex(node_id, row)
+        self.remove_from_indexes(node_id, row)
 
     def lookup(
         self, name: str, value: bytes, limit: int = 100, cursor: bytes | None = None
@@ -291,9 +290,8 @@ class MultiGraph(ParallelEdges):
 
 
 def _properties(row: Row, family: bytes) -> dict[str, bytes]:
-    hidden = (_SENTINEL,)
     return {
         column[len(family) :].decode(): cell.value
         for column, cell in row.items()
-        if column.startswith(family) and column not in hidden
+        if column.startswith(family) and column != _SENTINEL
     }

@@ -79,7 +79,6 @@ class Naming:
         return self.group_hash(name) + sha256(name).digest()[GROUP_BYTES:_ID_BYTES]
 
     def group_hash(self, name: bytes) -> bytes:
-        """Return 4 bytes of a name's group hash."""
         return self._prefix(name if self._group_of is None else self._group_of(name))
 
     def by_group(self, texts: Mapping[bytes, bytes]) -> Mapping[bytes, Mapping[bytes, bytes]]:

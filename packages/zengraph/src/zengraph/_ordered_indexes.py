@@ -38,24 +38,20 @@ class OrderIndex:
     def __init__(self, tables: Tables) -> None:
         self._table = tables["h"]
 
-    def has(self, of: bytes, order: bytes) -> bool:
-        """Return True if a node has an entry under that key."""
-        return bool(self._table.get(ordering_key(of, order)))
+    def has(self, node_id: bytes, order: bytes) -> bool:
+        return bool(self._table.get(ordering_key(node_id, order)))
 
-    def delete(self, of: bytes, order: bytes, *, at_ms: int) -> None:
-        """Delete the entry of a node under that key."""
-        self._table.delete(ordering_key(of, order), at_ms=at_ms)
+    def delete(self, node_id: bytes, order: bytes, *, at_ms: int) -> None:
+        self._table.delete(ordering_key(node_id, order), at_ms=at_ms)
 
     def delete_at(self, position: bytes, *, at_ms: int) -> None:
-        """Delete the entry at a position."""
         self._table.delete(position, at_ms=at_ms)
 
     def walk(self) -> Generator[tuple[bytes, Row], None, None]:
-        """Yield (position, stored values) of every entry."""
         return self._table.scan(b"", None)
 
     def rows(
-        self, prefixes: Sequence[bytes], beyond: bytes = b""
+        self, prefixes: Sequence[bytes], start_after: bytes = b""
     ) -> Generator[tuple[bytes, Row], None, None]:
         """
         Yield (position, stored values) of entries that have one of the prefixes, after a position.
@@ -64,41 +60,40 @@ class OrderIndex:
         """
         for bucket in range(BUCKETS):
             for prefix in prefixes:
-                yield from self._beginning_with(bytes([bucket]) + prefix, beyond)
+                yield from self._scan_prefix(bytes([bucket]) + prefix, start_after)
 
-    def _beginning_with(
-        self, prefix: bytes, beyond: bytes
+    def _scan_prefix(
+        self, prefix: bytes, start_after: bytes
     ) -> Generator[tuple[bytes, Row], None, None]:
         stop = after(prefix)
-        if stop is not None and beyond >= stop:
+        if stop is not None and start_after >= stop:
             return
-        first = max(prefix, beyond + b"\0") if beyond else prefix
+        first = max(prefix, start_after + b"\0") if start_after else prefix
         with closing(self._table.scan(first, stop)) as rows:
             yield from rows
 
     def sample(self, prefix: bytes, start: bytes, count: int) -> list[bytes]:
         """
-        Return the ids of up to `count` nodes under a prefix, about the same number from each
-        bucket.
+        Return the ids of up to `count` nodes under a prefix, about as many from each bucket.
 
         It starts at the first key that is not below `start`, and wraps around at the end.
         """
         ids: list[bytes] = []
-        share = -(-count // BUCKETS)
+        bucket_count = -(-count // BUCKETS)
         for bucket in range(BUCKETS):
             first = bytes([bucket]) + prefix
             ranges = (first + start, after(first)), (first, first + start)
-            left = share
+            remaining = bucket_count
             for low, high in ranges:
-                with closing(self._table.scan(low, high, limit=left)) as rows:
-                    found = [key[-ID_BYTES:] for key, _ in rows] if left else []
+                with closing(self._table.scan(low, high, limit=remaining)) as rows:
+                    found = [key[-ID_BYTES:] for key, _ in rows] if remaining else []
                 ids += found
-                left -= len(found)
+                remaining -= len(found)
         return ids
 
-    def labels(self, beyond: str = "") -> LabelWalk:
+    def labels(self, start_after: str = "") -> LabelWalk:
         """Walk over the labels that sort after a string."""
-        return LabelWalk(self._table, beyond)
+        return LabelWalk(self._table, start_after)
 
 
 class LabelWalk:
@@ -109,18 +104,18 @@ class LabelWalk:
     are.
     """
 
-    _AHEAD = 20
+    _READ_AHEAD_ROWS = 20
 
-    def __init__(self, table: CellTable, beyond: str) -> None:
+    def __init__(self, table: CellTable, start_after: str) -> None:
         self._table = table
-        self._ahead: dict[int, list[bytes]] = {bucket: [] for bucket in range(BUCKETS)}
+        self._next_keys: dict[int, list[bytes]] = {bucket: [] for bucket in range(BUCKETS)}
         self._ended: set[int] = set()
-        self.skip_to(beyond)
+        self.skip_to(start_after)
 
-    def skip_to(self, beyond: str) -> None:
+    def skip_to(self, start_after: str) -> None:
         """Continue with the first label that sorts after a string."""
-        label = beyond.encode()
-        for bucket, ahead in self._ahead.items():
+        label = start_after.encode()
+        for bucket, ahead in self._next_keys.items():
             start = bytes([bucket]) + label
             while ahead and ahead[-1] < start:
                 ahead.pop()
@@ -129,15 +124,15 @@ class LabelWalk:
 
     def _read(self, bucket: int, start: bytes) -> None:
         stop = bytes([bucket]) + NO_LABEL
-        with closing(self._table.scan(start, stop, limit=self._AHEAD)) as rows:
+        with closing(self._table.scan(start, stop, limit=self._READ_AHEAD_ROWS)) as rows:
             keys = [key for key, _ in rows]
-        self._ahead[bucket][:] = reversed(keys)
-        if len(keys) < self._AHEAD:
+        self._next_keys[bucket][:] = reversed(keys)
+        if len(keys) < self._READ_AHEAD_ROWS:
             self._ended.add(bucket)
 
     def first(self) -> str | None:
         """Return the next label, or None at the end."""
-        heads = [ahead[-1] for ahead in self._ahead.values() if ahead]
+        heads = [ahead[-1] for ahead in self._next_keys.values() if ahead]
         if not heads:
             return None
         return min(head[1:].partition(b"\0")[0] for head in heads).decode()
@@ -184,37 +179,29 @@ class NumberIndex(Bucketed):
 
     name = "d"
 
-    def has(self, of: bytes, number: int) -> bool:
-        """Return True if the node has an entry with that number."""
-        return bool(self._table.get(number_key(of, number)))
+    def has(self, node_id: bytes, number: int) -> bool:
+        return bool(self._table.get(number_key(node_id, number)))
 
     def until(self, bucket: int, end: int) -> Generator[NumberEntry, None, None]:
-        """
-        Yield entries with numbers below `end`, lowest first. Close the generator if you
-        stop early.
-        """
+        """Yield entries with numbers below `end`, lowest first. Close it if you stop early."""
         stop = bytes([bucket]) + end.to_bytes(8)
         with closing(self._table.scan(bytes([bucket]), stop)) as rows:
             for key, row in rows:
-                number, of = read_number_key(key)
-                yield NumberEntry(number, of, row, Lease.of(row, _CLAIM))
+                number, node_id = read_number_key(key)
+                yield NumberEntry(number, node_id, row, Lease.of(row, _CLAIM))
 
     def walk(self) -> Generator[NumberEntry, None, None]:
-        """Yield every entry."""
         for key, row in self._table.scan(b"", None):
-            number, of = read_number_key(key)
-            yield NumberEntry(number, of, row, Lease.of(row, _CLAIM))
+            number, node_id = read_number_key(key)
+            yield NumberEntry(number, node_id, row, Lease.of(row, _CLAIM))
 
     def delete_many(self, items: Sequence[tuple[bytes, int, int]]) -> None:
         """Delete the entries (node id, number, at_ms), if they are not newer than `at_ms`."""
         self._table.delete_many(
-            [(number_key(of, number), None, at_ms) for of, number, at_ms in items]
+            [(number_key(node_id, number), None, at_ms) for node_id, number, at_ms in items]
         )
 
     def claim(self, entries: Sequence[NumberEntry], lease: Lease) -> list[bool]:
-        """
-        Claim entries as they were read. Returns False for those that another caller has
-        claimed.
-        """
+        """Claim entries as they were read; False for those that another caller has claimed."""
         rows = [(number_key(entry.node_id, entry.number), entry.lease) for entry in entries]
         return take_many(self._table, _CLAIM, rows, lease)

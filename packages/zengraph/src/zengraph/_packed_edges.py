@@ -3,9 +3,9 @@ Packed edges: a node's outgoing edges of a type are in one cell. They suit a poo
 processes take from.
 
 Each change reads the cell and replaces it by check-and-put, so it is atomic: a killed process has
-made its whole change or none of it. If two writers read the same version of a list, one write
-succeeds, and the other writer reads the list again. A take, which removes a node's best edges and
-returns them, is one read and one such write, however many edges it takes.
+made its whole change or none of it. If two writers read the same version of a list, one of them
+succeeds, and the other reads the list again. A take removes a node's best edges and returns them.
+It is one read and one such write, however many edges it takes.
 
 Packed edges have no rows at their targets; they are listed only at their source. The cell is in the
 row of the list's state (`_take_rows.py`), and the receipts of takes (rows that say which edges were
@@ -28,17 +28,17 @@ from zengraph._packed_lists import (
     PACKED,
     PackedEdge,
     PackedList,
-    Taken,
-    key_of,
-    packed_key,
-    target_of,
+    Take,
+    encode_key,
+    read_key,
+    read_target,
 )
 from zengraph._parallel_edges import Edge, Edges
 from zengraph._properties import newest_ms
 from zengraph._row_limits import RowLimits
 from zengraph._simple_edge_rows import PROPERTY, EdgeKey, NewEdge
-from zengraph._take_rows import is_state, receipt_key, request_of, state_key, takes_prefix
-from zengraph._taking import RECEIPTS_MS, checked_count
+from zengraph._take_rows import hash_request_id, is_state, receipt_key, state_key, takes_prefix
+from zengraph._taking import RECEIPTS_MS, check_count
 from zengraph.clock import Clock
 from zengraph.errors import InvalidArgument, SizeExceeded, Unfinished
 from zengraph.tables import CellSize, Tables
@@ -49,11 +49,10 @@ MAX_LIST_BYTES = 1_048_576
 _MAX_TAKES = 8
 _MAX_TAKES_BYTES = 65_536
 """
-When a list contains this many takes with an id, or this many bytes of them, their receipts are
-written.
+A list with this many takes with an id, or this many bytes of them, gets their receipts written.
 """
-_SWEPT_AT_ONCE = 200
-_TRIES = 50
+_MAX_SWEPT_RECEIPTS = 200
+_MAX_TRIES = 50
 _PAUSE_S = 0.002
 
 
@@ -73,14 +72,13 @@ class PackedEdges:
         self._lists = lists
         self._clock = clock
         self._limits = RowLimits(self._table, PROPERTY, b"", schema.limits, schema.remedies)
-        if both := self._types.intersection(schema.counted):
+        if types_in_both := self._types.intersection(schema.counted):
             raise InvalidArgument(
-                f"edge type {min(both)} is in {self._remedies.packed} and in "
+                f"edge type {min(types_in_both)} is in {self._remedies.packed} and in "
                 f"{self._remedies.counted}; packed edges need no separate count"
             )
 
     def __contains__(self, edge_type: int) -> bool:
-        """Return True if edges of the type are packed."""
         return edge_type in self._types
 
     def put(self, edges: Sequence[NewEdge], *, missing: bool = False) -> None:
@@ -100,13 +98,13 @@ class PackedEdges:
         for edge in edges:
             key = state_key(edge.pair.source, edge.pair.edge_type)
             wanted.setdefault(key, {})[edge.pair.target] = edge
-        self._change(
-            list(wanted), lambda key, found: self._added(found, wanted[key], missing=missing)
+        self._change_lists(
+            list(wanted), lambda key, found: self._add_edges(found, wanted[key], missing=missing)
         )
 
     def get(self, pair: EdgeKey) -> Edge | None:
-        """Return the edge, or None. Reads the whole list."""
-        found = self._list(pair.source, OUT, pair.edge_type).found(pair.target)
+        """Return the edge, or None; reads the whole list."""
+        found = self._read_list(pair.source, OUT, pair.edge_type).find(pair.target)
         return found and found.edge
 
     def edges(
@@ -131,7 +129,7 @@ class PackedEdges:
             place, cursor, reverse=reverse,
             least_score=least_score, most_score=most_score, prefix=prefix,
         )  # fmt: skip
-        keyed = [(base + key_of(each), each) for each in self._list(*place).data]
+        keyed = [(base + read_key(each), each) for each in self._read_list(*place).data]
         inside = [(key, each) for key, each in keyed if start <= key < stop]
         limit = min(limit, MAX_LIMIT)
         page = (inside[::-1] if reverse else inside)[:limit]
@@ -143,34 +141,38 @@ class PackedEdges:
 
     def walk(self, place: ListPlace) -> Iterator[Edge]:
         """Yield all edges of a list, as they were at one moment."""
-        for each in self._list(*place).data:
+        for each in self._read_list(*place).data:
             yield PackedEdge.read(each).edge
 
     def count(self, place: ListPlace) -> int:
         """Return the number of edges. Reads the whole list."""
-        return len(self._list(*place).data)
+        return len(self._read_list(*place).data)
 
     def remove(self, pairs: Iterable[EdgeKey]) -> None:
         """Remove edges, atomically for each list. Missing edges are ignored."""
-        going: dict[bytes, set[bytes]] = {}
+        targets_by_list: dict[bytes, set[bytes]] = {}
         for pair in pairs:
-            going.setdefault(state_key(pair.source, pair.edge_type), set()).add(pair.target)
-        self._change(list(going), lambda key, found: found.without(frozenset(going[key])))
+            targets_by_list.setdefault(state_key(pair.source, pair.edge_type), set()).add(
+                pair.target
+            )
+        self._change_lists(
+            list(targets_by_list), lambda key, found: found.without(frozenset(targets_by_list[key]))
+        )
 
     def trim(self, place: ListPlace, keep: int, *, lowest: bool = False) -> int:
         """
         Remove all edges of a list except the `keep` best, atomically. Returns how many were
         removed.
         """
-        self._refuse_targets(place.direction, place.edge_type)
+        self._check_direction(place.direction, place.edge_type)
         removed = 0
 
-        def kept(_: bytes, found: PackedList) -> PackedList:
+        def trim_list(_: bytes, found: PackedList) -> PackedList:
             nonlocal removed
             removed = max(len(found.data) - keep, 0)
             return found.split(removed, lowest=not lowest)[1]
 
-        self._change([state_key(place.node_id, place.edge_type)], kept)
+        self._change_lists([state_key(place.node_id, place.edge_type)], trim_list)
         return removed
 
     def take(
@@ -188,41 +190,45 @@ class PackedEdges:
         Costs one read and one write of the list. With a request id, the same read includes the
         receipt, and every eighth take also writes the receipts of the most recent takes.
         """
-        checked_count(count)
+        check_count(count)
         place = ListPlace(node_id, OUT, edge_type)
         for _ in _attempts():
-            edges = self._tried(place, count, lowest=lowest, request_id=request_id)
+            edges = self._try_take(place, count, lowest=lowest, request_id=request_id)
             if edges is not None:
                 return edges
-        raise _others_write()
+        raise _too_many_conflicts()
 
-    def _tried(
+    def _try_take(
         self, place: ListPlace, count: int, *, lowest: bool, request_id: str | None
     ) -> list[Edge] | None:
-        """Make one attempt. Returns None if another writer changed the list first."""
-        key, mark = state_key(place.node_id, place.edge_type), request_of(request_id)
-        own = [] if request_id is None else [receipt_key(place.node_id, place.edge_type, mark)]
+        """Return None if another writer changed the list first."""
+        key, request = state_key(place.node_id, place.edge_type), hash_request_id(request_id)
+        receipt_keys = (
+            [] if request_id is None else [receipt_key(place.node_id, place.edge_type, request)]
+        )
         # Read the receipt after the list. The list keeps a take until its receipt is written, so
         # the take is found in one of the two.
-        rows = self._table.get_each([key, *own], [PACKED])
+        rows = self._table.get_each([key, *receipt_keys], [PACKED])
         before = rows[0].get(PACKED)
         found = PackedList.read(key, before and before.value)
         now_ms = self._clock.now_ms()
-        if own:
+        if receipt_keys:
             receipt = rows[1].get(PACKED)
-            given = found.taken_by(mark) or (receipt and Taken.of_receipt(own[0], receipt.value))
-            if given and given.at_ms >= now_ms - RECEIPTS_MS:
-                return given.edges
+            earlier_take = found.find_take(request) or (
+                receipt and Take.read_receipt(receipt_keys[0], receipt.value)
+            )
+            if earlier_take and earlier_take.at_ms >= now_ms - RECEIPTS_MS:
+                return earlier_take.edges
         if not found.data or before is None:
             return []
         taken, rest = found.split(count, lowest=lowest)
-        if own:
-            rest = self._noted(key, rest, Taken(mark, now_ms, taken))
+        if receipt_keys:
+            rest = self._note_take(key, rest, Take(request, now_ms, taken))
         if not self._table.check_and_put(key, PACKED, before.value, rest.cell):
             return None
         return [PackedEdge.read(each).edge for each in taken]
 
-    def _noted(self, key: bytes, rest: PackedList, take: Taken) -> PackedList:
+    def _note_take(self, key: bytes, rest: PackedList, take: Take) -> PackedList:
         """
         Add a take to the list.
 
@@ -247,41 +253,41 @@ class PackedEdges:
         with closing(self._table.scan(prefix, after(prefix), columns=[PACKED])) as rows:
             keys = [key for key, _ in rows if is_state(key)]
         # Keep an empty list, because deleting its cell could hide a concurrent writer's put.
-        self._change(keys, lambda _, found: PackedList() if any(found) else found)
+        self._change_lists(keys, lambda _, found: PackedList() if any(found) else found)
         self._delete_receipts(prefix, None)
 
     def reorder(self, key: bytes) -> int:
         """Correct the order of a list's edges after a change to `Schema.ordered`."""
         moved: list[PackedEdge] = []
 
-        def reordered(key: bytes, found: PackedList) -> PackedList:
+        def reorder_list(key: bytes, found: PackedList) -> PackedList:
             nonlocal moved
-            edges = [(PackedEdge.read(each), target_of(each)) for each in found.data]
+            edges = [(PackedEdge.read(each), read_target(each)) for each in found.data]
             in_order = int.from_bytes(key[17:19]) in self._ordered
             moved = [
                 new
                 for old, target in edges
-                if (new := old.placed(target, in_order=in_order)) != old
+                if (new := old.with_order(target, in_order=in_order)) != old
             ]
             return found.with_edges(moved)
 
-        self._change([key], reordered)
+        self._change_lists([key], reorder_list)
         return len(moved)
 
-    def _added(
+    def _add_edges(
         self, found: PackedList, wanted: Mapping[bytes, NewEdge], *, missing: bool
     ) -> PackedList:
-        """Return a copy of the list with these edges added. They are given by target."""
+        """Return a copy of the list with these edges, which are keyed by target."""
         now_ms = self._clock.now_ms()
-        old_of = {
+        old_edges = {
             target: PackedEdge.read(each)
             for each in found.data
-            if (target := target_of(each)) in wanted
+            if (target := read_target(each)) in wanted
         }
         new = [
-            self._merged(old_of.get(target), edge, now_ms)
+            self._merge_edge(old_edges.get(target), edge, now_ms)
             for target, edge in wanted.items()
-            if not (missing and target in old_of)
+            if not (missing and target in old_edges)
         ]
         after = found.with_edges(new)
         if after.size_bytes > max(MAX_LIST_BYTES, found.size_bytes):
@@ -291,7 +297,7 @@ class PackedEdges:
             )
         return after
 
-    def _merged(self, old: PackedEdge | None, edge: NewEdge, now_ms: int) -> PackedEdge:
+    def _merge_edge(self, old: PackedEdge | None, edge: NewEdge, now_ms: int) -> PackedEdge:
         """Return the edge after the write; it keeps properties that are not given."""
         before = {} if old is None else old.properties
         if edge.properties:
@@ -299,37 +305,39 @@ class PackedEdges:
             cells = {PROPERTY + n.encode(): v for n, v in edge.properties.items()}
             self._limits.check(sizes, cells)
         at_ms = now_ms if old is None else max(now_ms, old.at_ms)
-        key = packed_key(edge.place(self._ordered), edge.pair.target)
+        key = encode_key(edge.place(self._ordered), edge.pair.target)
         return PackedEdge(key, at_ms, {**before, **edge.properties})
 
-    def _change(
-        self, keys: Sequence[bytes], changed: Callable[[bytes, PackedList], PackedList]
+    def _change_lists(
+        self, keys: Sequence[bytes], change: Callable[[bytes, PackedList], PackedList]
     ) -> None:
-        """Replace each list with the result of `changed`; retry lists that others have changed."""
-        left = list(keys)
-        if not left:
+        """Replace each list with the result of `change`; try again if another writer was first."""
+        pending = list(keys)
+        if not pending:
             return
         for _ in _attempts():
-            rows = self._table.get_many(left, [PACKED])
+            rows = self._table.get_many(pending, [PACKED])
             writes: list[tuple[bytes, bytes, bytes | None, bytes]] = []
-            for key in left:
+            for key in pending:
                 before = rows[key][PACKED].value if key in rows else None
                 found = PackedList.read(key, before)
-                if (after := changed(key, found)) != found:
+                if (after := change(key, found)) != found:
                     writes.append((key, PACKED, before, after.cell))
             done = self._table.check_and_put_many(writes) if writes else []
-            left = [key for (key, *_), made in zip(writes, done, strict=True) if not made]
-            if not left:
+            pending = [
+                key for (key, *_), was_written in zip(writes, done, strict=True) if not was_written
+            ]
+            if not pending:
                 return
-        raise _others_write()
+        raise _too_many_conflicts()
 
-    def _list(self, node_id: bytes, direction: bytes, edge_type: int) -> PackedList:
-        self._refuse_targets(direction, edge_type)
+    def _read_list(self, node_id: bytes, direction: bytes, edge_type: int) -> PackedList:
+        self._check_direction(direction, edge_type)
         key = state_key(node_id, edge_type)
         cell = self._table.get(key, [PACKED]).get(PACKED)
         return PackedList.read(key, cell and cell.value)
 
-    def _refuse_targets(self, direction: bytes, edge_type: int) -> None:
+    def _check_direction(self, direction: bytes, edge_type: int) -> None:
         if direction != OUT:
             raise InvalidArgument(
                 f"direction: edges of type {edge_type} are packed ({self._remedies.packed}) and "
@@ -339,10 +347,10 @@ class PackedEdges:
     def _delete_receipts(self, prefix: bytes, before_ms: int | None) -> None:
         """Delete all receipts, or some of those older than a given time."""
         with closing(self._table.scan(prefix, after(prefix), columns=[PACKED])) as rows:
-            some = rows if before_ms is None else islice(rows, _SWEPT_AT_ONCE)
+            batch = rows if before_ms is None else islice(rows, _MAX_SWEPT_RECEIPTS)
             old = [
                 (key, [PACKED], newest_ms(row))
-                for key, row in some
+                for key, row in batch
                 if not is_state(key) and (before_ms is None or newest_ms(row) < before_ms)
             ]
         if old:
@@ -351,11 +359,11 @@ class PackedEdges:
 
 def _attempts() -> Iterator[int]:
     """Count the attempts of a change, with increasing pauses between them."""
-    for attempt in range(_TRIES):
+    for attempt in range(_MAX_TRIES):
         if attempt:  # even a pause of 0 s is a system call of about 60 µs
             time.sleep(random.uniform(0, _PAUSE_S * min(attempt, 10)))
         yield attempt
 
 
-def _others_write() -> Unfinished:
+def _too_many_conflicts() -> Unfinished:
     return Unfinished("graph", "other writers kept changing this packed list; try again")

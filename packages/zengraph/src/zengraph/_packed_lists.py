@@ -26,7 +26,7 @@ from typing import NamedTuple, Self
 from zengraph._codec import ID_BYTES, OUT, edge_prefix, read_edge_key, read_order
 from zengraph._parallel_edges import Edge
 from zengraph._simple_edge_rows import Place
-from zengraph._take_rows import packed_parts, unpacked_parts
+from zengraph._take_rows import pack_parts, unpack_parts
 from zengraph.errors import CorruptRow
 
 PACKED = b"p:k"
@@ -50,52 +50,49 @@ class PackedEdge(NamedTuple):
 
     @property
     def edge(self) -> Edge:
-        """The edge as returned to callers."""
         _, _, _, score, other = read_edge_key(_NO_LIST + self.key)
         order = read_order(_NO_LIST + self.key) or b""
         return Edge(other, score, dict(self.properties), self.at_ms, order)
 
     @property
     def data(self) -> bytes:
-        """The edge in its stored form."""
         parts = (part for name, value in self.properties.items() for part in (name.encode(), value))
         at = self.at_ms.to_bytes(_TIME_BYTES)
-        return _KEY_LENGTH.pack(len(self.key)) + self.key + at + packed_parts(parts)
+        return _KEY_LENGTH.pack(len(self.key)) + self.key + at + pack_parts(parts)
 
-    def placed(self, target: bytes, *, in_order: bool) -> Self:
+    def with_order(self, target: bytes, *, in_order: bool) -> Self:
         """Return a copy whose key has an order if its type requires one, and no order otherwise."""
         edge = self.edge
         place = Place(edge.score, edge.order if in_order else None)
-        return self._replace(key=packed_key(place, target))
+        return self._replace(key=encode_key(place, target))
 
     @classmethod
     def read(cls, data: bytes) -> Self:
-        """Decode a stored edge."""
-        key, at = key_of(data), _KEY_LENGTH.size + _KEY_LENGTH.unpack_from(data)[0]
-        parts = unpacked_parts(data[at + _TIME_BYTES :])
+        key, at = read_key(data), _KEY_LENGTH.size + _KEY_LENGTH.unpack_from(data)[0]
+        parts = unpack_parts(data[at + _TIME_BYTES :])
         properties = {
             name.decode(): value for name, value in zip(parts[::2], parts[1::2], strict=True)
         }
         return cls(key, int.from_bytes(data[at : at + _TIME_BYTES]), properties)
 
 
-def packed_key(place: Place, target: bytes) -> bytes:
+def encode_key(place: Place, target: bytes) -> bytes:
     """Return the key of an edge in its list."""
     return place.key(bytes(ID_BYTES), OUT, 0, target)[len(_NO_LIST) :]
 
 
-def key_of(data: bytes) -> bytes:
+def read_key(data: bytes) -> bytes:
     """Return the key of a stored edge."""
     return data[_KEY_LENGTH.size : _KEY_LENGTH.size + _KEY_LENGTH.unpack_from(data)[0]]
 
 
-def target_of(data: bytes) -> bytes:
+def read_target(data: bytes) -> bytes:
     """Return the target of a stored edge."""
     end = _KEY_LENGTH.size + int(_KEY_LENGTH.unpack_from(data)[0])
     return data[end - ID_BYTES : end]
 
 
-class Taken(NamedTuple):
+class Take(NamedTuple):
     """A take with an id."""
 
     request: bytes
@@ -111,24 +108,21 @@ class Taken(NamedTuple):
 
     @property
     def packed(self) -> bytes:
-        """The take in its stored form within a list."""
-        return self.request + self.at_ms.to_bytes(_TIME_BYTES) + packed_parts(self.data)
+        return self.request + self.at_ms.to_bytes(_TIME_BYTES) + pack_parts(self.data)
 
     @property
     def receipt(self) -> bytes:
-        """The cell of the take's receipt."""
         return _VERSION + self.packed
 
     @classmethod
     def read(cls, packed: bytes) -> Self:
-        """Decode a take stored in a list."""
         at_ms, data = packed[ID_BYTES : ID_BYTES + _TIME_BYTES], packed[ID_BYTES + _TIME_BYTES :]
-        return cls(packed[:ID_BYTES], int.from_bytes(at_ms), unpacked_parts(data))
+        return cls(packed[:ID_BYTES], int.from_bytes(at_ms), unpack_parts(data))
 
     @classmethod
-    def of_receipt(cls, key: bytes, cell: bytes) -> Self:
+    def read_receipt(cls, key: bytes, cell: bytes) -> Self:
         """Decode a receipt; raises CorruptRow if a later version of the program wrote it."""
-        return cls.read(_checked(key, cell)[len(_VERSION) :])
+        return cls.read(_check_version(key, cell)[len(_VERSION) :])
 
 
 class PackedList(NamedTuple):
@@ -136,7 +130,7 @@ class PackedList(NamedTuple):
 
     data: Sequence[bytes] = ()
     """The edges in their stored form, so that unchanged ones need not be decoded."""
-    takes: Sequence[Taken] = ()
+    takes: Sequence[Take] = ()
     """The latest takes with an id, oldest first."""
 
     @classmethod
@@ -150,39 +144,36 @@ class PackedList(NamedTuple):
         if cell is None:
             return cls([], [])
         at = _HEAD_BYTES
-        takes, at = _part(_checked(key, cell), at)
+        takes, at = _part(_check_version(key, cell), at)
         lengths, at = _part(cell, at)
         ends = accumulate((length for (length,) in _LENGTH.iter_unpack(lengths)), initial=at)
         data = [cell[start:end] for start, end in pairwise(ends)]
-        return cls(data, [Taken.read(each) for each in unpacked_parts(takes)])
+        return cls(data, [Take.read(each) for each in unpack_parts(takes)])
 
     @property
     def cell(self) -> bytes:
         """Encode the list as a new cell that differs from all others."""
-        takes = packed_parts(each.packed for each in self.takes)
+        takes = pack_parts(each.packed for each in self.takes)
         lengths = b"".join(_LENGTH.pack(len(each)) for each in self.data)
-        return b"".join([_VERSION, os.urandom(8), packed_parts([takes, lengths]), *self.data])
+        return b"".join([_VERSION, os.urandom(8), pack_parts([takes, lengths]), *self.data])
 
     @property
     def size_bytes(self) -> int:
-        """The size of all edges, in bytes."""
         return sum(map(len, self.data))
 
-    def found(self, target: bytes) -> PackedEdge | None:
-        """Return the edge to that node, or None."""
+    def find(self, target: bytes) -> PackedEdge | None:
         return next(
-            (PackedEdge.read(each) for each in self.data if target_of(each) == target), None
+            (PackedEdge.read(each) for each in self.data if read_target(each) == target), None
         )
 
     def with_edges(self, edges: Iterable[PackedEdge]) -> Self:
         """Return a copy with these edges. They replace edges to the same nodes."""
         new = {edge.key[-ID_BYTES:]: edge.data for edge in edges}
-        kept = [each for each in self.data if target_of(each) not in new]
-        return self._replace(data=sorted([*kept, *new.values()], key=key_of))
+        unchanged = [each for each in self.data if read_target(each) not in new]
+        return self._replace(data=sorted([*unchanged, *new.values()], key=read_key))
 
     def without(self, targets: frozenset[bytes]) -> Self:
-        """Return a copy without the edges to these nodes."""
-        return self._replace(data=[each for each in self.data if target_of(each) not in targets])
+        return self._replace(data=[each for each in self.data if read_target(each) not in targets])
 
     def split(self, count: int, *, lowest: bool) -> tuple[list[bytes], Self]:
         """Return the `count` best edges, the best first, and the list without them."""
@@ -191,7 +182,7 @@ class PackedList(NamedTuple):
         at = max(len(self.data) - count, 0)
         return list(self.data[at:])[::-1], self._replace(data=self.data[:at])
 
-    def taken_by(self, request: bytes) -> Taken | None:
+    def find_take(self, request: bytes) -> Take | None:
         """Return the latest take of a request in this list, or None."""
         return next((each for each in reversed(self.takes) if each.request == request), None)
 
@@ -203,7 +194,7 @@ def _part(cell: bytes, at: int) -> tuple[bytes, int]:
     return cell[start:end], end
 
 
-def _checked(key: bytes, cell: bytes) -> bytes:
+def _check_version(key: bytes, cell: bytes) -> bytes:
     if not cell.startswith(_VERSION):
         raise CorruptRow("e", key.hex(), f"version {cell[:1].hex()} of packed edges is not known")
     return cell

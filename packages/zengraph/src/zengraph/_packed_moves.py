@@ -21,7 +21,7 @@ from zengraph._simple_edges import SimpleEdges
 from zengraph._take_rows import is_state
 from zengraph.tables import Tables
 
-_AT_ONCE = 500
+_BATCH_SIZE = 500
 
 
 class PackedMoves:
@@ -45,37 +45,37 @@ class PackedMoves:
         """
         moved = 0
         with closing(self._table.scan(b"", None, columns=[SCORE, PACKED])) as rows:
-            while some := list(islice(rows, _AT_ONCE)):
+            while batch := list(islice(rows, _BATCH_SIZE)):
                 pairs = [
                     EdgeKey(key[:16], edge_type, key[19:])
-                    for key, row in some
+                    for key, row in batch
                     if SCORE in row
                     and key[16:17] == PAIR_KIND
                     and (edge_type := int.from_bytes(key[17:19])) in self._packed
                 ]
-                lists = [key for key, row in some if PACKED in row and is_state(key)]
-                moved += self._pack(pairs) + sum(map(self._ordered_or_unpacked, lists))
+                lists = [key for key, row in batch if PACKED in row and is_state(key)]
+                moved += self._pack(pairs) + sum(map(self._reorder_or_unpack, lists))
         return moved
 
     def _pack(self, pairs: list[EdgeKey]) -> int:
         found = [(pair, edge) for pair in pairs if (edge := self._simple.get(pair)) is not None]
-        self._packed.put([self._moving(pair, edge) for pair, edge in found], missing=True)
+        self._packed.put([self._make_new_edge(pair, edge) for pair, edge in found], missing=True)
         self._simple.remove(pairs)
         return len(found)
 
-    def _ordered_or_unpacked(self, key: bytes) -> int:
+    def _reorder_or_unpack(self, key: bytes) -> int:
         """Move a packed list's edges if their type is no longer packed, or is now ordered."""
         source, edge_type = key[:16], int.from_bytes(key[17:19])
         if edge_type in self._packed:
             return self._packed.reorder(key)
         edges = [
-            self._moving(EdgeKey(source, edge_type, edge.other), edge)
+            self._make_new_edge(EdgeKey(source, edge_type, edge.other), edge)
             for edge in self._packed.walk(ListPlace(source, OUT, edge_type))
         ]
         self._simple.put([edge for edge in edges if self._simple.get(edge.pair) is None])
         self._packed.remove(edge.pair for edge in edges)
         return len(edges)
 
-    def _moving(self, pair: EdgeKey, edge: Edge) -> NewEdge:
+    def _make_new_edge(self, pair: EdgeKey, edge: Edge) -> NewEdge:
         order = edge.order if pair.edge_type in self._ordered else b""
         return NewEdge(pair, edge.score, edge.properties, order)

@@ -22,7 +22,7 @@ from zengraph.clock import Clock
 from zengraph.errors import InvalidArgument
 from zengraph.tables import Put, Tables
 
-_EDGE = b"p:_"
+_MARKER = b"p:_"
 COUNTS = b"c:"
 """The column family of counts."""
 
@@ -41,7 +41,6 @@ class Edge(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """The size of its properties."""
         return sum(map(len, self.properties.values()))
 
 
@@ -59,7 +58,7 @@ class ParallelEdges:
         self._tables = tables
         self._table = tables["e"]
         self._schema = schema
-        self._limits = RowLimits(self._table, b"p:", _EDGE, schema.limits, schema.remedies)
+        self._limits = RowLimits(self._table, b"p:", _MARKER, schema.limits, schema.remedies)
         self._clock = clock
 
     def edge_rows(
@@ -79,12 +78,12 @@ class ParallelEdges:
         a row only at its target.
         """
         cells = {b"p:" + name.encode(): value for name, value in properties.items()}
-        into = edge_key(target, IN, edge_type, score, source)
+        in_key = edge_key(target, IN, edge_type, score, source)
         if edge_type in self._schema.one_ended:
-            return [("e", into, cells, at_ms)]
-        cells[_EDGE] = b"1"
-        out = edge_key(source, OUT, edge_type, score, target)
-        return [("e", into, cells, at_ms), ("e", out, cells, at_ms)]
+            return [("e", in_key, cells, at_ms)]
+        cells[_MARKER] = b"1"
+        out_key = edge_key(source, OUT, edge_type, score, target)
+        return [("e", in_key, cells, at_ms), ("e", out_key, cells, at_ms)]
 
     def put_edge(
         self,
@@ -123,20 +122,19 @@ class ParallelEdges:
     def get_edge(
         self, source: bytes, edge_type: int, target: bytes, *, score: int = 0
     ) -> Edge | None:
-        """Return the edge, or None."""
-        row = self._table.get(self._true_key(source, edge_type, target, score))
+        row = self._table.get(self._main_key(source, edge_type, target, score))
         return _edge(target, score, row) if row else None
 
     def remove_edge(self, source: bytes, edge_type: int, target: bytes, *, score: int = 0) -> None:
         """Remove an edge. Does nothing if it does not exist."""
-        out = edge_key(source, OUT, edge_type, score, target)
-        into = edge_key(target, IN, edge_type, score, source)
-        rows = self._table.get_many([out, into])
-        for key in (out, into):
+        out_key = edge_key(source, OUT, edge_type, score, target)
+        in_key = edge_key(target, IN, edge_type, score, source)
+        rows = self._table.get_many([out_key, in_key])
+        for key in (out_key, in_key):
             if key in rows:
                 self._table.delete(key, at_ms=newest_ms(rows[key]))
-        is_true = self._true_key(source, edge_type, target, score) in rows
-        if is_true and edge_type in self._schema.counted:
+        existed = self._main_key(source, edge_type, target, score) in rows
+        if existed and edge_type in self._schema.counted:
             self._count_both(source, edge_type, target, -1)
 
     def remove_edges(self, node_id: bytes) -> None:
@@ -146,8 +144,8 @@ class ParallelEdges:
             with closing(self._table.scan(prefix, after(prefix))) as rows:
                 for key, _ in rows:
                     _, _, edge_type, score, other = read_edge_key(key)
-                    ends = (node_id, other) if direction == OUT else (other, node_id)
-                    self.remove_edge(ends[0], edge_type, ends[1], score=score)
+                    source, target = (node_id, other) if direction == OUT else (other, node_id)
+                    self.remove_edge(source, edge_type, target, score=score)
 
     def purge_edges(self, target: bytes, edge_type: int, *, at_ms: int) -> None:
         """Delete all edges of a one-ended type to a node, including those newer than `at_ms`."""
@@ -226,10 +224,10 @@ class ParallelEdges:
         column = count_column(direction, edge_type)
         cell = self._tables["n"].get(node_id, [column]).get(column)
         stored = int.from_bytes(cell.value, signed=True) if cell else 0
-        true = sum(1 for _ in self.walk_edges(node_id, direction, edge_type))
-        if true != stored:
-            self._tables["n"].incr(node_id, column, true - stored)
-        return stored - true
+        actual = sum(1 for _ in self.walk_edges(node_id, direction, edge_type))
+        if actual != stored:
+            self._tables["n"].incr(node_id, column, actual - stored)
+        return stored - actual
 
     def _scan(
         self,
@@ -247,18 +245,17 @@ class ParallelEdges:
             start, stop = (
                 (start, min(stop, cursor)) if reverse else (max(start, cursor + b"\0"), stop)
             )
-        checked = direction == IN and edge_type not in self._schema.one_ended
+        must_check = direction == IN and edge_type not in self._schema.one_ended
         with closing(self._table.scan(start, stop, reverse=reverse)) as rows:
             for key, row in rows:
                 _, _, _, score, other = read_edge_key(key)
-                if checked and not self._table.get(
-                    edge_key(other, OUT, edge_type, score, node_id), [_EDGE]
+                if must_check and not self._table.get(
+                    edge_key(other, OUT, edge_type, score, node_id), [_MARKER]
                 ):
                     continue
                 yield key, _edge(other, score, row)
 
-    def _true_key(self, source: bytes, edge_type: int, target: bytes, score: int) -> bytes:
-        """Return the key of an edge's authoritative row."""
+    def _main_key(self, source: bytes, edge_type: int, target: bytes, score: int) -> bytes:
         if edge_type in self._schema.one_ended:
             return edge_key(target, IN, edge_type, score, source)
         return edge_key(source, OUT, edge_type, score, target)
@@ -275,6 +272,6 @@ def count_column(direction: bytes, edge_type: int) -> bytes:
 
 def _edge(other: bytes, score: int, row: Row) -> Edge:
     properties = {
-        column[2:].decode(): cell.value for column, cell in row.items() if column != _EDGE
+        column[2:].decode(): cell.value for column, cell in row.items() if column != _MARKER
     }
     return Edge(other, score, properties, newest_ms(row))

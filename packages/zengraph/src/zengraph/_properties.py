@@ -43,15 +43,13 @@ class NodeStore:
         return self._table.values_many(node_ids, names)
 
     def sizes_many(self, node_ids: Sequence[bytes]) -> dict[bytes, RowSizes]:
-        """Return the size and time of each property of the existing nodes."""
         return self._table.sizes_many(node_ids)
 
-    def get_prefix(self, node_id: bytes, prefix: bytes, limit: int, beyond: bytes = b"") -> Row:
-        """
-        Return up to `limit` properties that begin with `prefix`, in order, after the
-        name `beyond`.
-        """
-        return self._table.get_prefix(node_id, prefix, limit, beyond)
+    def get_prefix(
+        self, node_id: bytes, prefix: bytes, limit: int, start_after: bytes = b""
+    ) -> Row:
+        """Return up to `limit` properties whose names begin with `prefix`, in order of name."""
+        return self._table.get_prefix(node_id, prefix, limit, start_after)
 
     def put(self, node_id: bytes, properties: Mapping[bytes, bytes], *, at_ms: int) -> None:
         """Set properties as of `at_ms`, atomically. Newer values are kept."""
@@ -81,7 +79,6 @@ class NodeStore:
         return self._table.scan(start, stop, columns=names, limit=limit)
 
     def walk(self) -> Generator[tuple[bytes, Row], None, None]:
-        """Yield every node. Close the generator if you stop early."""
         return self.scan()
 
     def leases(self, name: bytes, lease_ms: int, clock: Clock) -> CellLeases:

@@ -38,7 +38,6 @@ class Registry:
         return self._table.incr(name, column, delta)
 
     def put(self, name: bytes, values: Mapping[bytes, bytes], *, at_ms: int) -> None:
-        """Set values of a record."""
         self._table.put(name, values, at_ms=at_ms)
 
     def put_many(self, items: Sequence[tuple[bytes, Mapping[bytes, bytes], int]]) -> None:
@@ -59,15 +58,14 @@ class Registry:
             return list(rows)
 
     def walk(
-        self, prefix: bytes, limit: int | None = None, beyond: bytes = b""
+        self, prefix: bytes, limit: int | None = None, start_after: bytes = b""
     ) -> Generator[tuple[bytes, Row], None, None]:
         """
-        Yield records whose names begin with a prefix, in order, at most `limit`. Close it if you
-        stop early.
+        Yield up to `limit` records whose names begin with a prefix, in order of name.
 
-        If `beyond` is given, yields only records whose names sort after it.
+        With `start_after`, only names that sort after it. Close it if you stop early.
         """
-        first = beyond + b"\0" if beyond else prefix
+        first = start_after + b"\0" if start_after else prefix
         return self._table.scan(first, after(prefix), limit=limit)
 
     def buckets(self) -> list[int]:

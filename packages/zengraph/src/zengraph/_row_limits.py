@@ -74,18 +74,20 @@ class RowLimits:
         if not puts:
             yield
             return
-        cells_of: dict[bytes, dict[bytes, bytes]] = {}
+        new_cells: dict[bytes, dict[bytes, bytes]] = {}
         for row, cells in puts:
-            cells_of.setdefault(row, {}).update(cells)
-        locks = [self._lock_of(row) for row in sorted(cells_of)]
+            new_cells.setdefault(row, {}).update(cells)
+        locks = [self._get_lock(row) for row in sorted(new_cells)]
         with ExitStack() as held:
             for each in locks:
                 held.enter_context(each.lock)
-            extents = self._table.extents_many(list(cells_of))
-            near = [row for row in cells_of if self._may_exceed(extents.get(row), cells_of[row])]
-            stored = self._table.sizes_many(near) if near else {}
-            for row in near:
-                self.check(stored.get(row, {}), cells_of[row], to_delete)
+            extents = self._table.extents_many(list(new_cells))
+            rows_to_check = [
+                row for row in new_cells if self._may_exceed(extents.get(row), new_cells[row])
+            ]
+            stored = self._table.sizes_many(rows_to_check) if rows_to_check else {}
+            for row in rows_to_check:
+                self.check(stored.get(row, {}), new_cells[row], to_delete)
             yield
 
     def _may_exceed(self, stored: RowExtent | None, cells: Mapping[bytes, bytes]) -> bool:
@@ -117,10 +119,10 @@ class RowLimits:
             )
 
     def _properties(self, columns: Collection[bytes]) -> int:
-        own = sum(column.startswith(self._family) for column in columns)
-        return own - (self._hidden in columns)
+        count = sum(column.startswith(self._family) for column in columns)
+        return count - (self._hidden in columns)
 
-    def _lock_of(self, row: bytes) -> _RowLock:
+    def _get_lock(self, row: bytes) -> _RowLock:
         with self._mutex:
             lock = self._locks.get(row)
             if lock is None:

@@ -30,7 +30,7 @@ TAKES_KIND = b"t"
 SCORE = b"p:s"
 PROPERTY = b"p:p"
 _SCORE_BYTES = 8
-_TYPES = 1 << 16
+_MAX_TYPES = 1 << 16
 _SCORES = range(-(1 << 63), 1 << 63)
 _ORDERED = b"\0"
 MAX_ORDER_BYTES = 500
@@ -51,12 +51,11 @@ class Place(NamedTuple):
         return score if self.order is None else score + _ORDERED + self.order
 
     @classmethod
-    def of(cls, cell: bytes) -> Self:
-        """Decode a stored place."""
-        ordered = len(cell) > _SCORE_BYTES
+    def decode(cls, cell: bytes) -> Self:
+        has_order = len(cell) > _SCORE_BYTES
         return cls(
             int.from_bytes(cell[:_SCORE_BYTES], signed=True),
-            cell[_SCORE_BYTES + len(_ORDERED) :] if ordered else None,
+            cell[_SCORE_BYTES + len(_ORDERED) :] if has_order else None,
         )
 
     def key(self, node_id: bytes, direction: bytes, edge_type: int, other: bytes) -> bytes:
@@ -79,7 +78,6 @@ class EdgeKey(NamedTuple):
         return edge_prefix(self.source, PAIR_KIND, self.edge_type) + self.target
 
     def list_keys(self, place: Place) -> tuple[bytes, bytes]:
-        """Return the keys of its rows in the lists of both nodes."""
         return (
             place.key(self.target, IN, self.edge_type, self.source),
             place.key(self.source, OUT, self.edge_type, self.target),
@@ -119,8 +117,8 @@ def check_edge(edge: NewEdge, ordered: Collection[int], remedy: str) -> None:
     source, edge_type, target = edge.pair
     check_id(source)
     check_id(target)
-    if not 0 <= edge_type < _TYPES:
-        raise InvalidArgument(f"type of an edge: must be 0 to {_TYPES - 1}, got {edge_type!r}")
+    if not 0 <= edge_type < _MAX_TYPES:
+        raise InvalidArgument(f"type of an edge: must be 0 to {_MAX_TYPES - 1}, got {edge_type!r}")
     if not _is_score(edge.score):
         raise InvalidArgument(f"score: must be an integer of 64 bits, got {edge.score!r}")
     if len(edge.order) > MAX_ORDER_BYTES:
@@ -138,43 +136,43 @@ def _is_score(score: int) -> bool:
         return False
 
 
-def pair_of(list_key: bytes) -> EdgeKey:
+def read_pair(list_key: bytes) -> EdgeKey:
     """Return the edge that a list row refers to."""
     node_id, direction, edge_type, _, other = read_edge_key(list_key)
     source, target = (node_id, other) if direction == OUT else (other, node_id)
     return EdgeKey(source, edge_type, target)
 
 
-def place_in(list_key: bytes) -> Place:
+def listed_place(list_key: bytes) -> Place:
     """Return the place of a list row's edge."""
     return Place(read_edge_key(list_key)[3], read_order(list_key))
 
 
-def count_of(value: bytes | None) -> int:
+def decode_count(value: bytes | None) -> int:
     return 0 if value is None else int.from_bytes(value, signed=True)
 
 
-def count_cell(count: int) -> bytes:
+def encode_count(count: int) -> bytes:
     return count.to_bytes(_SCORE_BYTES, signed=True)
 
 
-def cells_of(edge: NewEdge, place: Place) -> dict[bytes, bytes]:
+def pair_cells(edge: NewEdge, place: Place) -> dict[bytes, bytes]:
     """Return the cells of the edge's pair row."""
-    named = {PROPERTY + name.encode(): value for name, value in edge.properties.items()}
-    return {SCORE: place.cell, **named}
+    properties = {PROPERTY + name.encode(): value for name, value in edge.properties.items()}
+    return {SCORE: place.cell, **properties}
 
 
-def place_of(row: Row) -> Place:
+def read_place(row: Row) -> Place:
     """Return the place that an edge's pair row contains."""
-    return Place.of(row[SCORE].value)
+    return Place.decode(row[SCORE].value)
 
 
-def edge_of(other: bytes, row: Row) -> Edge:
+def read_edge(other: bytes, row: Row) -> Edge:
     """Return the edge in a pair row, as seen from the node opposite `other`."""
-    named = {
+    properties = {
         column.removeprefix(PROPERTY).decode(): cell.value
         for column, cell in row.items()
         if column.startswith(PROPERTY)
     }
-    place = place_of(row)
-    return Edge(other, place.score, named, row[SCORE].at_ms, place.order or b"")
+    place = read_place(row)
+    return Edge(other, place.score, properties, row[SCORE].at_ms, place.order or b"")

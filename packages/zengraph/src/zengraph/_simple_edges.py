@@ -4,8 +4,8 @@ Simple edges: at most one per source, type and target, with a score that can cha
 An edge has three rows. The pair row contains its score and properties, and is authoritative. At
 each node, a list row lists the edge by score. List rows are written before the pair row. List rows
 with an earlier score are deleted after the pair row is written. Every listed edge is verified
-against its pair row, so a writer that crashes leaves only rows that reads ignore; repeating its
-call completes them.
+against its pair row, so a crashed writer leaves behind only rows that readers ignore. Repeating the
+call finishes the write.
 """
 
 from __future__ import annotations
@@ -29,29 +29,30 @@ from zengraph._simple_edge_rows import (
     TAKES_KIND,
     EdgeKey,
     NewEdge,
-    cells_of,
     check_edge,
-    edge_of,
-    pair_of,
-    place_of,
+    pair_cells,
+    read_edge,
+    read_pair,
+    read_place,
 )
 from zengraph.clock import Clock
 from zengraph.errors import InvalidArgument
 from zengraph.tables import CellTable, Tables
 
 MAX_COUNTED = 10_000
-"""Maximum number of edges of an uncounted type that `count_edges` reads."""
+"""How many edges `count_edges` reads at most, if the type has no stored count."""
 
-_LISTED = b"p:_"
-_AT_ONCE = 500
+_LIST_MARKER = b"p:_"
+_BATCH_SIZE = 500
 
 
 class SimpleEdges:
     """
     Writes and reads edges.
 
-    Counts of counted types change after the edge. If a writer is killed in between, or two writers
-    put or remove the same edge at the same time, the counts are wrong until `recount`.
+    For types with stored counts, the count is updated after the edge is written. If a writer is
+    killed in between, or two writers put or remove the same edge at the same time, the counts are
+    wrong until `recount`.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class SimpleEdges:
         self._max_counted = max_counted
         self._table: CellTable = tables["e"]
         self.lists = EdgeLists(self._table, schema, clock)
-        self.counted = EdgeCounts(tables["n"], schema.counted)
+        self.edge_counts = EdgeCounts(tables["n"], schema.counted)
         self._ordered = frozenset(schema.ordered)
         self._limits = RowLimits(self._table, PROPERTY, b"", schema.limits, schema.remedies)
         self._remedies = schema.remedies
@@ -84,13 +85,12 @@ class SimpleEdges:
             self._put(wanted)
             return
         cells = [
-            (pair.key, cells_of(edge, edge.place(self._ordered))) for pair, edge in wanted.items()
+            (pair.key, pair_cells(edge, edge.place(self._ordered))) for pair, edge in wanted.items()
         ]
         with self._limits.check_write(cells):
             self._put(wanted)
 
     def check(self, edges: Iterable[NewEdge]) -> None:
-        """Raise InvalidArgument for an edge that cannot be stored."""
         for edge in edges:
             check_edge(edge, self._ordered, self._remedies.ordered)
 
@@ -105,23 +105,22 @@ class SimpleEdges:
             old_ms = old[SCORE].at_ms if old else 0
             at_ms = max(now_ms, old_ms)
             place = edge.place(self._ordered)
-            if old is not None and (old_place := place_of(old)) != place:
-                # The puts must be later than the deletions, which would otherwise hide a score that
-                # is set again.
+            if old is not None and (old_place := read_place(old)) != place:
+                # Puts need a later timestamp than the deletions, or the deletions would hide a
+                # score that is set back to an old value.
                 at_ms = max(now_ms, old_ms + 1)
                 stale += [(key, None, old_ms) for key in pair.list_keys(old_place)]
-            lists += [(key, {_LISTED: b"1"}, at_ms) for key in pair.list_keys(place)]
-            pairs.append((pair.key, cells_of(edge, place), at_ms))
+            lists += [(key, {_LIST_MARKER: b"1"}, at_ms) for key in pair.list_keys(place)]
+            pairs.append((pair.key, pair_cells(edge, place), at_ms))
         self._table.put_many(lists)
         self._table.put_many(pairs)
         if stale:
             self._table.delete_many(stale)
-        self.counted.change([pair for pair in wanted if pair not in before], 1)
+        self.edge_counts.change([pair for pair in wanted if pair not in before], 1)
 
     def get(self, pair: EdgeKey) -> Edge | None:
-        """Return the edge, or None."""
         row = self._table.get(pair.key)
-        return edge_of(pair.target, row) if SCORE in row else None
+        return read_edge(pair.target, row) if SCORE in row else None
 
     def remove(self, pairs: Iterable[EdgeKey]) -> None:
         """Remove edges. Missing edges are ignored. Takes two round trips and a read."""
@@ -133,36 +132,37 @@ class SimpleEdges:
             [
                 (key, None, row[SCORE].at_ms)
                 for pair, row in found.items()
-                for key in pair.list_keys(place_of(row))
+                for key in pair.list_keys(read_place(row))
             ]
         )
-        self.counted.change(found, -1)
+        self.edge_counts.change(found, -1)
 
     def count(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """
-        Return the number of edges, from the stored count if the type is counted, else by reading
-        them.
+        Return the number of edges: the stored count if the type has one, else by reading them.
 
         Raises:
             InvalidArgument: the type is not counted, and there are more than `max_counted` edges.
         """
-        if edge_type in self.counted:
-            return self.counted.stored(node_id, direction, edge_type)
-        found = self._counted_one_by_one(node_id, direction, edge_type)
-        if found > self._max_counted:
+        if edge_type in self.edge_counts:
+            return self.edge_counts.read_count(node_id, direction, edge_type)
+        count = self._count_by_scanning(node_id, direction, edge_type)
+        if count > self._max_counted:
             raise InvalidArgument(
                 f"type: the node has more than {self._max_counted} edges of type {edge_type}; "
                 f"add the type to {self._remedies.counted}"
             )
-        return found
+        return count
 
-    def _counted_one_by_one(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
-        """Count edges up to one more than the limit. Properties are not read."""
+    def _count_by_scanning(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
+        """Count up to `_max_counted` + 1 edges, without reading their properties."""
         start, stop = score_range(edge_prefix(node_id, direction, edge_type))
         found = 0
         with closing(self._table.scan(start, stop)) as rows:
-            while found <= self._max_counted and (keys := [k for k, _ in islice(rows, _AT_ONCE)]):
-                found += len(self.lists.seen(keys, [SCORE]))
+            while found <= self._max_counted and (
+                keys := [k for k, _ in islice(rows, _BATCH_SIZE)]
+            ):
+                found += len(self.lists.read_edges(keys, [SCORE]))
         return min(found, self._max_counted + 1)
 
     def recount(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
@@ -171,8 +171,8 @@ class SimpleEdges:
 
         Concurrent writes of the same edges can make it wrong.
         """
-        true = sum(1 for _ in self.lists.walk(ListPlace(node_id, direction, edge_type)))
-        return self.counted.correct(node_id, direction, edge_type, true)
+        actual = sum(1 for _ in self.lists.walk(ListPlace(node_id, direction, edge_type)))
+        return self.edge_counts.correct(node_id, direction, edge_type, actual)
 
     def trim(
         self,
@@ -180,102 +180,103 @@ class SimpleEdges:
         direction: bytes,
         edge_type: int,
         keep: int,
-        most: int,
+        max_removals: int,
         *,
         lowest: bool = False,
     ) -> tuple[int, bool]:
         """
-        Remove up to `most` edges of a node, except its `keep` best ones.
+        Remove up to `max_removals` edges of a node, except its `keep` best ones.
 
         The best edges have the highest scores, or the lowest if `lowest`. Takes one range scan over
         all of them and, if there are more than `keep`, one multi-get per 500. It keeps `keep` keys
-        in memory. An edge whose score changes meanwhile stays. Safe to repeat, and safe with
-        concurrent writers.
+        in memory. An edge whose score changes in the meantime is kept. Safe to repeat, and safe
+        with concurrent writers.
 
-        Returns (how many were removed, whether none is left to remove).
+        Returns (how many were removed, whether that was all).
         """
         start, stop = score_range(edge_prefix(node_id, direction, edge_type))
         best: deque[bytes] = deque()
         removed, checked = 0, False
         # Scan forward even for the highest scores: HBase is several times slower backward.
         with closing(self._table.scan(start, stop)) as rows:
-            while keys := [key for key, _ in islice(rows, _AT_ONCE)]:
-                best += self._true_keys(keys) if checked else keys
+            while keys := [key for key, _ in islice(rows, _BATCH_SIZE)]:
+                best += self._find_live_keys(keys) if checked else keys
                 if not checked and len(best) > keep:
-                    # With up to `keep` rows, outdated ones did no harm. Now drop them.
-                    best, checked = deque(self._true_keys(list(best))), True
+                    # As long as there were at most `keep` rows, stale ones did not matter.
+                    best, checked = deque(self._find_live_keys(list(best))), True
                 drop = best.pop if lowest else best.popleft
                 rest = [drop() for _ in range(len(best) - keep)]
-                going = self.lists.seen(rest[: most - removed]) if rest else []
-                if going:
-                    self.lists.delete(going)
-                    self.counted.change([each.pair for each in going], -1)
-                removed += len(going)
-                if len(rest) > most - removed + len(going):
+                to_remove = self.lists.read_edges(rest[: max_removals - removed]) if rest else []
+                if to_remove:
+                    self.lists.delete(to_remove)
+                    self.edge_counts.change([each.pair for each in to_remove], -1)
+                removed += len(to_remove)
+                if len(rest) > max_removals - removed + len(to_remove):
                     return removed, False
         return removed, True
 
-    def _true_keys(self, keys: Sequence[bytes]) -> list[bytes]:
-        """Return the list rows whose edge exists."""
+    def _find_live_keys(self, keys: Sequence[bytes]) -> list[bytes]:
         return [
             each.key
-            for at in range(0, len(keys), _AT_ONCE)
-            for each in self.lists.seen(keys[at : at + _AT_ONCE], [SCORE])
+            for at in range(0, len(keys), _BATCH_SIZE)
+            for each in self.lists.read_edges(keys[at : at + _BATCH_SIZE], [SCORE])
         ]
 
-    def remove_all(self, node_id: bytes, most: int) -> bool:
-        """Remove up to `most` edges of a node, in both directions. Returns False if it has more."""
-        left = most
+    def remove_all(self, node_id: bytes, max_removals: int) -> bool:
+        """
+        Remove up to `max_removals` edges of a node, in both directions. Returns False if it has
+        more.
+        """
+        remaining = max_removals
         for direction in (OUT, IN):
             prefix = edge_prefix(node_id, direction)
-            while keys := self._first_keys(prefix, min(left + 1, _AT_ONCE)):
-                if left <= 0:
+            while keys := self._first_keys(prefix, min(remaining + 1, _BATCH_SIZE)):
+                if remaining <= 0:
                     return False
-                self.remove(map(pair_of, keys[:left]))
-                # A writer that crashed left this row: its edge has another score, or no longer
-                # exists.
-                rows = self._table.get_many(keys[:left])
+                self.remove(map(read_pair, keys[:remaining]))
+                # Rows that are still there were left by a crashed writer.
+                rows = self._table.get_many(keys[:remaining])
                 self._table.delete_many([(key, None, newest_ms(rows[key])) for key in rows])
-                left -= len(keys[:left])
+                remaining -= len(keys[:remaining])
         return True
 
     def repair(self) -> int:
         """
-        Walk all rows, delete outdated ones, and write missing ones.
+        Delete outdated rows and write missing ones, in a scan of all rows.
 
         Returns how many rows were wrong. `recount` corrects the counts.
         """
         wrong = 0
         with closing(self._table.scan(b"", None)) as rows:
             for key, row in rows:
-                wrong += self._repaired(key, row)
+                wrong += self._repair_row(key, row)
         return wrong
 
-    def counts(self) -> Iterator[tuple[bytes, bytes, int]]:
+    def walk_lists(self) -> Iterator[tuple[bytes, bytes, int]]:
         """Yield (node, direction, type) of every list, without duplicates."""
         last = None
-        with closing(self._table.scan(b"", None, columns=[_LISTED])) as rows:
+        with closing(self._table.scan(b"", None, columns=[_LIST_MARKER])) as rows:
             for key, _ in rows:
                 if key[:19] != last:
                     last = key[:19]
                     node_id, direction, edge_type, _, _ = read_edge_key(key)
                     yield node_id, direction, edge_type
 
-    def _repaired(self, key: bytes, row: Row) -> int:
+    def _repair_row(self, key: bytes, row: Row) -> int:
         if key[16:17] == TAKES_KIND:
             return 0
         if key[16:17] != PAIR_KIND:
-            if self.lists.seen([key], [SCORE]):
+            if self.lists.read_edges([key], [SCORE]):
                 return 0
-            # Read again: the pair row may have been written after the list rows were read.
-            if newest_ms(row) > self._clock.now_ms() - YOUNG_MS:
+            # The pair row of a young list row may not be written yet.
+            if newest_ms(row) > self._clock.now_ms() - MAX_PENDING_MS:
                 return 0
             self._table.delete(key, at_ms=newest_ms(row))
             return 1
         if SCORE not in row:
             return 0
         pair = EdgeKey(key[:16], int.from_bytes(key[17:19]), key[19:])
-        place = place_of(row)
+        place = read_place(row)
         if (place.order is not None) != (pair.edge_type in self._ordered):
             # The schema has changed, so move the edge to its new place.
             order = (place.order or b"") if pair.edge_type in self._ordered else b""
@@ -283,7 +284,9 @@ class SimpleEdges:
             return 1
         keys = pair.list_keys(place)
         missing = [each for each in keys if not self._table.get(each)]
-        self._table.put_many([(each, {_LISTED: b"1"}, row[SCORE].at_ms + 1) for each in missing])
+        self._table.put_many(
+            [(each, {_LIST_MARKER: b"1"}, row[SCORE].at_ms + 1) for each in missing]
+        )
         return len(missing)
 
     def _first_keys(self, prefix: bytes, limit: int) -> list[bytes]:
@@ -292,11 +295,10 @@ class SimpleEdges:
             return [key for key, _ in rows]
 
     def _pairs(self, pairs: Iterable[EdgeKey]) -> dict[EdgeKey, Row]:
-        """Return the pair rows of existing edges."""
         keys = {pair: pair.key for pair in pairs}
         rows = self._table.get_many(list(keys.values()))
         return {pair: row for pair, key in keys.items() if SCORE in (row := rows.get(key, {}))}
 
 
-YOUNG_MS = 600_000
+MAX_PENDING_MS = 600_000
 """A list row younger than this may still become valid, because its pair row is written later."""

@@ -15,9 +15,9 @@ from hashlib import sha256
 from typing import NamedTuple, Self
 
 from zengraph._codec import OUT, edge_prefix
-from zengraph._edge_lists import Seen
+from zengraph._edge_lists import ListedEdge
 from zengraph._properties import Row
-from zengraph._simple_edge_rows import PAIR_KIND, SCORE, TAKES_KIND, EdgeKey, place_of
+from zengraph._simple_edge_rows import PAIR_KIND, SCORE, TAKES_KIND, EdgeKey, read_place
 from zengraph.errors import CorruptRow
 from zengraph.tables import Cell
 
@@ -50,7 +50,7 @@ def is_state(key: bytes) -> bool:
     return key.endswith(NO_REQUEST)
 
 
-def request_of(request_id: str | None) -> bytes:
+def hash_request_id(request_id: str | None) -> bytes:
     """Return the 16 bytes for a request id; zeros if there is no id."""
     return NO_REQUEST if request_id is None else sha256(request_id.encode()).digest()[:16]
 
@@ -72,15 +72,15 @@ class TakeState(NamedTuple):
     """The packed edges. Their rows may still exist. Empty if the take is finished."""
 
     @classmethod
-    def of(cls, before: TakeState | None, request: bytes, edges: Sequence[Seen]) -> Self:
+    def after(cls, before: TakeState | None, request: bytes, edges: Sequence[ListedEdge]) -> Self:
         """Return the state after a take of these edges, which were read after `before`."""
         number = 1 if before is None else before.number + 1
-        whole = request != NO_REQUEST
+        with_values = request != NO_REQUEST
         return cls(
             number,
             os.urandom(8),
             request,
-            packed_parts(_edge_part(each, whole=whole) for each in edges),
+            pack_parts(_pack_edge(each, with_values=with_values) for each in edges),
         )
 
     @classmethod
@@ -100,12 +100,10 @@ class TakeState(NamedTuple):
 
     @property
     def cell(self) -> bytes:
-        """The state in its stored form."""
         return _VERSION + self.number.to_bytes(8) + self.nonce + self.request + self.parts
 
     @property
     def size_bytes(self) -> int:
-        """The size of the packed edges, in bytes."""
         return len(self.parts)
 
     @property
@@ -113,36 +111,30 @@ class TakeState(NamedTuple):
         """True if the take's edges are also in a receipt."""
         return self.request != NO_REQUEST
 
-    def finished(self) -> TakeState:
+    def without_edges(self) -> TakeState:
         """Return the state after all rows of the taken edges have been deleted."""
         return self._replace(parts=b"")
 
     def scores(self, key: bytes) -> dict[bytes, Cell]:
-        """
-        For each edge, return the key of its pair row, and the cell with its score when it was
-        taken.
-        """
-        prefix, found = edge_prefix(key[:16], PAIR_KIND) + key[17:19], {}
-        for part in unpacked_parts(self.parts):
-            target, *cells = unpacked_parts(part)
+        """Return each edge's score cell when it was taken, by the key of its pair row."""
+        prefix, cells_by_pair = edge_prefix(key[:16], PAIR_KIND) + key[17:19], {}
+        for part in unpack_parts(self.parts):
+            target, *cells = unpack_parts(part)
             at = 3 * cells[::3].index(SCORE)
-            found[prefix + target] = Cell(cells[at + 2], int.from_bytes(cells[at + 1]))
-        return found
+            cells_by_pair[prefix + target] = Cell(cells[at + 2], int.from_bytes(cells[at + 1]))
+        return cells_by_pair
 
-    def edges(self, key: bytes) -> list[Seen]:
-        """
-        Return the taken edges. `key` is the row key of this state or receipt, and identifies the
-        list.
-        """
+    def edges(self, key: bytes) -> list[ListedEdge]:
+        """Return the taken edges; `key` is the row key of this state or receipt."""
         source, edge_type = key[:16], int.from_bytes(key[17:19])
-        return [_edge_of(part, source, edge_type) for part in unpacked_parts(self.parts)]
+        return [_unpack_edge(part, source, edge_type) for part in unpack_parts(self.parts)]
 
 
-def _edge_part(edge: Seen, *, whole: bool) -> bytes:
+def _pack_edge(edge: ListedEdge, *, with_values: bool) -> bytes:
     """
     Pack the other node's id, then each cell of the pair's row: column, time, value.
 
-    If `whole` is False, packs only what deleting the edge needs, without the values of properties.
+    Deleting the edge needs no values of properties, so they are left out unless `with_values`.
     """
     cells = [
         part
@@ -150,27 +142,27 @@ def _edge_part(edge: Seen, *, whole: bool) -> bytes:
         for part in (
             column,
             cell.at_ms.to_bytes(_TIME_BYTES),
-            cell.value if whole or column == SCORE else b"",
+            cell.value if with_values or column == SCORE else b"",
         )
     ]
-    return packed_parts([edge.pair.target, *cells])
+    return pack_parts([edge.pair.target, *cells])
 
 
-def _edge_of(part: bytes, source: bytes, edge_type: int) -> Seen:
-    target, *cells = unpacked_parts(part)
+def _unpack_edge(part: bytes, source: bytes, edge_type: int) -> ListedEdge:
+    target, *cells = unpack_parts(part)
     triples = zip(cells[::3], cells[1::3], cells[2::3], strict=True)
     row = {column: Cell(value, int.from_bytes(at_ms)) for column, at_ms, value in triples}
     pair = EdgeKey(source, edge_type, target)
-    return Seen(place_of(row).key(source, OUT, edge_type, target), pair, row)
+    return ListedEdge(read_place(row).key(source, OUT, edge_type, target), pair, row)
 
 
-def packed_parts(parts: Iterable[bytes]) -> bytes:
+def pack_parts(parts: Iterable[bytes]) -> bytes:
     """Join parts, each preceded by its length in 4 bytes."""
     return b"".join(len(part).to_bytes(_LENGTH_BYTES) + part for part in parts)
 
 
-def unpacked_parts(data: bytes) -> list[bytes]:
-    """Split the output of `packed_parts`."""
+def unpack_parts(data: bytes) -> list[bytes]:
+    """Split the output of `pack_parts`."""
     parts, at = [], 0
     while at < len(data):
         start = at + _LENGTH_BYTES

@@ -2,15 +2,14 @@
 Taking edges: remove the best edges of a node's list, and give each of them to one caller.
 
 A take is decided by one check-and-put of the list's state. The state is read before the list, so if
-two takes read the same edges, only one of them succeeds, and the other starts again. So no edge is
-ever in two takes. No clock or lease is needed.
+two takes read the same edges, only one of them succeeds, and the other starts again. Therefore no
+edge is ever in two takes, and no clock or lease is needed.
 
 After the decision, one call deletes the rows of the edges and writes the receipt. The state
-contains these edges until the next take. Together with its own edges, the next take reads whether
-those rows are deleted and the receipt is written. If not, the earlier process was killed or is
-slow, and the next take finishes that work before its own decision. It is safe to do this work
-twice, concurrently or late: rows are deleted only as they were read, so an edge that was put again
-since then is kept.
+contains these edges until the next take. While the next take reads its own edges, it also reads
+whether those rows are deleted and the receipt is written. If not, the earlier process was killed or
+is slow, and the next take finishes that work first. This work may be done twice, concurrently or
+late: rows are deleted only as they were read, so an edge that was put again since then is kept.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 
 from zengraph._codec import after
-from zengraph._edge_lists import ListEnd, Seen
+from zengraph._edge_lists import ListedEdge, ListEnd
 from zengraph._parallel_edges import Edge
 from zengraph._properties import Row, newest_ms
 from zengraph._simple_edge_rows import SCORE
@@ -30,9 +29,9 @@ from zengraph._take_rows import (
     NO_REQUEST,
     STATE,
     TakeState,
+    hash_request_id,
     is_state,
     receipt_key,
-    request_of,
     state_key,
     takes_prefix,
 )
@@ -45,19 +44,16 @@ MAX_TAKEN = 1000
 MAX_TAKEN_BYTES = 1_048_576
 """A take ends before `count` edges if their properties reach this many bytes."""
 RECEIPTS_MS = 86_400_000
-"""How long (ms) a repeated take with the same id returns the same edges."""
+"""How long a repeated take with the same id returns the same edges."""
 
 _MAX_EDGE_BYTES = 4_194_304
-_MAX_NAMED_BYTES = 65_536
-"""
-Maximum size, in bytes, of the edges that stay in a state after their take. The edges of a larger
-take are removed from the state.
-"""
-_TRIES = 50
+_MAX_KEPT_BYTES = 65_536
+"""The edges of a take stay in the state until the next take, unless they are larger than this."""
+_MAX_TRIES = 50
 _PAUSE_S = 0.002
-_SWEPT_EACH = 16
-"""Old receipts of a list are deleted after this many takes with an id."""
-_SWEPT_AT_ONCE = 200
+_TAKES_PER_SWEEP = 16
+"""How many takes with an id are made before old receipts are deleted."""
+_MAX_SWEPT_RECEIPTS = 200
 
 
 class Takes:
@@ -66,7 +62,7 @@ class Takes:
     def __init__(self, tables: Tables, edges: SimpleEdges, clock: Clock) -> None:
         self._table = tables["e"]
         self._lists = edges.lists
-        self._counts = edges.counted
+        self._counts = edges.edge_counts
         self._clock = clock
 
     def take(
@@ -98,32 +94,40 @@ class Takes:
             SizeExceeded: the best edge's properties are larger than 4 MiB.
             Unfinished: other callers kept taking from the list; nothing was taken.
         """
-        checked_count(count)
+        check_count(count)
         end = ListEnd(node_id, edge_type, lowest)
-        for attempt in range(_TRIES):
+        for attempt in range(_MAX_TRIES):
             if attempt:  # a pause of 0 s is a system call of about 60 µs
                 time.sleep(random.uniform(0, _PAUSE_S * min(attempt, 10)))
-            if (edges := self._tried(end, count, request_id)) is not None:
+            if (edges := self._try_take(end, count, request_id)) is not None:
                 return edges
         raise Unfinished("graph", "other callers kept taking from this list; try again")
 
-    def _tried(self, end: ListEnd, count: int, request_id: str | None) -> list[Edge] | None:
+    def _try_take(self, end: ListEnd, count: int, request_id: str | None) -> list[Edge] | None:
         """Make one attempt. Returns None if another take interfered; then try again."""
-        key, mark = state_key(end.node_id, end.edge_type), request_of(request_id)
-        row, keys = self._lists.row_and_best(key, [STATE], end, count)
+        key, request = state_key(end.node_id, end.edge_type), hash_request_id(request_id)
+        row, keys = self._lists.read_row_and_best(key, [STATE], end, count)
         before = TakeState.read(row, key)
         with closing(keys):
-            if before is not None and before.parts and self._is_first(before, end.edge_type, mark):
+            if (
+                before is not None
+                and before.parts
+                and self._must_finish_first(before, end.edge_type, request)
+            ):
                 self._finish(key, before)
                 return None
-            # After the state, read the edges, and the rows that show whether the last take is
-            # finished.
-            own = [] if request_id is None else [receipt_key(end.node_id, end.edge_type, mark)]
-            traces = _Traces(key, before)
-            also = [*own, *traces.rows]
-            best, others = self._lists.best(keys, count, MAX_TAKEN_BYTES, also)
-        if own and (given := TakeState.read(others.get(own[0], {}), key)) is not None:
-            return [each.edge for each in given.edges(key)]
+            # Read the edges after the state, and the rows that show whether the last take is done.
+            receipt_keys = (
+                [] if request_id is None else [receipt_key(end.node_id, end.edge_type, request)]
+            )
+            traces = _TakeTraces(key, before)
+            also = [*receipt_keys, *traces.rows]
+            best, others = self._lists.read_best(keys, count, MAX_TAKEN_BYTES, also)
+        if (
+            receipt_keys
+            and (earlier_take := TakeState.read(others.get(receipt_keys[0], {}), key)) is not None
+        ):
+            return [each.edge for each in earlier_take.edges(key)]
         if not best:
             return []
         if before is not None and not traces.are_finished(others):
@@ -134,10 +138,10 @@ class Takes:
                 f"the properties of a taken edge may have {_MAX_EDGE_BYTES:,} bytes, those "
                 f"of the one to node {best[0].pair.target.hex()} have more"
             )
-        taken = TakeState.of(before, mark, best)
+        taken = TakeState.after(before, request, best)
         if not self._table.check_and_put(key, STATE, before and before.cell, taken.cell):
             return None
-        self._end(key, taken, best)
+        self._complete(key, taken, best)
         return [each.edge for each in best]
 
     def forget(self, node_id: bytes) -> None:
@@ -155,35 +159,34 @@ class Takes:
         Finish takes whose callers were killed, and delete old receipts. Returns the number of
         finished takes.
         """
-        found = 0
+        finished = 0
         for key, state in self._rows(b""):
             if not is_state(key):
                 self._delete_old(key)
             elif state.parts and not self._is_finished(key, state):
-                found += 1
+                finished += 1
                 self._finish(key, state)
-        return found
+        return finished
 
     def _is_finished(self, key: bytes, state: TakeState) -> bool:
         """Return True if the take in a state needs no further work."""
-        traces = _Traces(key, state)
-        return _type_of(key) not in self._counts and traces.are_finished(
+        traces = _TakeTraces(key, state)
+        return _read_edge_type(key) not in self._counts and traces.are_finished(
             self._table.get_many(traces.rows)
         )
 
-    def _is_first(self, state: TakeState, edge_type: int, mark: bytes) -> bool:
-        """Return True if a take must be finished before anything else is read."""
+    def _must_finish_first(self, state: TakeState, edge_type: int, request: bytes) -> bool:
         # Counts must change exactly once per take, so the check-and-put of its state decides who
         # changes them.
-        return edge_type in self._counts or (state.has_request and state.request == mark)
+        return edge_type in self._counts or (state.has_request and state.request == request)
 
-    def _end(self, key: bytes, state: TakeState, edges: Sequence[Seen]) -> None:
-        """Finish a take after its decision, or leave the rest of the work to the next take."""
-        if _type_of(key) in self._counts or state.size_bytes > _MAX_NAMED_BYTES:
+    def _complete(self, key: bytes, state: TakeState, edges: Sequence[ListedEdge]) -> None:
+        """Do the work that follows a decision; the next take may record that it is done."""
+        if _read_edge_type(key) in self._counts or state.size_bytes > _MAX_KEPT_BYTES:
             self._finish(key, state)
         else:
-            self._leave(key, state, edges)
-        if state.has_request and state.number % _SWEPT_EACH == 0:
+            self._write_result(key, state, edges)
+        if state.has_request and state.number % _TAKES_PER_SWEEP == 0:
             self._sweep(key)
 
     def _finish(self, key: bytes, state: TakeState) -> None:
@@ -193,22 +196,21 @@ class Takes:
         Safe to repeat at any time. If several processes do it at once, only one changes the counts.
         """
         edges = state.edges(key)
-        self._leave(key, state, edges)
-        if self._table.check_and_put(key, STATE, state.cell, state.finished().cell):
+        self._write_result(key, state, edges)
+        if self._table.check_and_put(key, STATE, state.cell, state.without_edges().cell):
             self._counts.change([each.pair for each in edges], -1)
 
-    def _leave(self, key: bytes, state: TakeState, edges: Sequence[Seen]) -> None:
+    def _write_result(self, key: bytes, state: TakeState, edges: Sequence[ListedEdge]) -> None:
         """Delete the rows of a take's edges, and write its receipt. Safe to repeat."""
         receipt = (key[:-16] + state.request, {STATE: state.cell}, self._clock.now_ms())
         pairs, lists = self._lists.deletions(edges)
-        # Delete the pair rows last: if the engine keeps the order, a missing pair row has no list
-        # rows.
+        # Delete the pair rows last. If the engine keeps the order, an edge without a pair row then
+        # has no list rows either.
         self._table.put_and_delete_many([receipt] if state.has_request else [], [*lists, *pairs])
 
     def _sweep(self, key: bytes) -> None:
-        """Delete old receipts of a list."""
         for number, (each, _) in enumerate(self._rows(key[:-16])):
-            if number > _SWEPT_AT_ONCE:
+            if number > _MAX_SWEPT_RECEIPTS:
                 return
             if not is_state(each):
                 self._delete_old(each)
@@ -233,31 +235,29 @@ class Takes:
                     yield key, state
 
 
-def checked_count(count: int) -> int:
+def check_count(count: int) -> int:
     """Return the count of a take; raises InvalidArgument unless it is between 1 and `MAX_TAKEN`."""
     if not 0 < count <= MAX_TAKEN:
         raise InvalidArgument(f"count: must be from 1 to {MAX_TAKEN}, got {count}")
     return count
 
 
-def _type_of(key: bytes) -> int:
-    """Return the edge type of a state."""
+def _read_edge_type(key: bytes) -> int:
     return int.from_bytes(key[17:19])
 
 
-class _Traces:
+class _TakeTraces:
     """The rows that show whether a take is finished: its receipt and its edges' pair rows."""
 
     def __init__(self, key: bytes, state: TakeState | None) -> None:
-        named = state is not None and bool(state.parts)
-        self._scores = state.scores(key) if state is not None and named else {}
+        has_edges = state is not None and bool(state.parts)
+        self._scores = state.scores(key) if state is not None and has_edges else {}
         self._receipts = (
-            [key[:-16] + state.request] if state and named and state.has_request else []
+            [key[:-16] + state.request] if state and has_edges and state.has_request else []
         )
 
     @property
     def rows(self) -> list[bytes]:
-        """The keys of these rows."""
         return [*self._receipts, *self._scores]
 
     def are_finished(self, rows: Mapping[bytes, Row]) -> bool:

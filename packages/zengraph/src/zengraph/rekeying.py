@@ -16,7 +16,7 @@ from zengraph.tables import Cell, Row
 _EXPIRY_BYTES = 8
 
 
-def ids_in(table: str, key: bytes, row: Row) -> tuple[bytes, ...]:
+def find_ids(table: str, key: bytes, row: Row) -> tuple[bytes, ...]:
     """Return the node ids in a row's key, or the id of its owner if it is a unique value's row."""
     if table in ("n", "o"):
         return (key,)
@@ -28,21 +28,23 @@ def ids_in(table: str, key: bytes, row: Row) -> tuple[bytes, ...]:
     return (owner.holder,) if owner else ()
 
 
-def rekeyed(table: str, key: bytes, row: Row, new_of: Mapping[bytes, bytes]) -> tuple[bytes, Row]:
-    """Return a row with old ids replaced by new ones. Ids that are not in `new_of` stay."""
-    ids = [new_of.get(old, old) for old in ids_in(table, key, row)]
+def rekey_row(
+    table: str, key: bytes, row: Row, new_ids: Mapping[bytes, bytes]
+) -> tuple[bytes, Row]:
+    """Return a row with old ids replaced by new ones. Ids that are not in `new_ids` stay."""
+    ids = [new_ids.get(old, old) for old in find_ids(table, key, row)]
     if table in ("n", "o"):
         return ids[0], row
     if table == "e":
         return ids[0] + key[ID_BYTES:-ID_BYTES] + ids[1], row
     if table in ("d", "h", "i"):
         moved = bytes([bucket_of(ids[0])]) + key[1:-ID_BYTES] + ids[0]
-        return moved, _with(row, ID_COLUMN, ids[0]) if ID_COLUMN in row else row
+        return moved, _replace_value(row, ID_COLUMN, ids[0]) if ID_COLUMN in row else row
     if ids:
         expiry = row[OWNER_COLUMN].value[:_EXPIRY_BYTES]
-        return key, _with(row, OWNER_COLUMN, expiry + ids[0])
+        return key, _replace_value(row, OWNER_COLUMN, expiry + ids[0])
     return key, row
 
 
-def _with(row: Row, column: bytes, value: bytes) -> Row:
+def _replace_value(row: Row, column: bytes, value: bytes) -> Row:
     return {**row, column: Cell(value, row[column].at_ms)}

@@ -103,7 +103,7 @@ def test_repair_deletes_invalid_rows_restores_missing_ones_and_recounts(graph, t
     missing = EdgeKey(A, FOLLOWS, B).list_keys(Place(1))[0]
     tables["e"].delete(missing, at_ms=clock.now_ms())
     tables["n"].incr(A, count_column(OUT, FOLLOWS), 5)
-    clock.advance_ms(pair_edges.YOUNG_MS + 1)
+    clock.advance_ms(pair_edges.MAX_PENDING_MS + 1)
 
     first, second = graph.repair(), graph.repair()
 

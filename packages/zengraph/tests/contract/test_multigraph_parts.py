@@ -121,8 +121,8 @@ def test_registry_records_are_walked_from_a_name_and_deleted_in_batches(zen):
     names = [b"\0x\0a", b"\0x\0b", b"\0x\0c"]
     zen.mutate([put_record(name, {b"i:v": name}, NOW_MS) for name in names])
 
-    assert [name for name, _ in zen.registry.walk(b"\0x\0", beyond=names[0])] == names[1:]
-    assert [name for name, _ in zen.registry.walk(b"\0x\0", 1, beyond=names[0])] == names[1:2]
+    assert [name for name, _ in zen.registry.walk(b"\0x\0", start_after=names[0])] == names[1:]
+    assert [name for name, _ in zen.registry.walk(b"\0x\0", 1, start_after=names[0])] == names[1:2]
     zen.registry.delete_many([(names[0], NOW_MS), (names[1], NOW_MS - 1)])
     assert [name for name, _ in zen.registry.walk(b"\0x\0")] == names[1:]
 

@@ -40,8 +40,8 @@ class KeySpace(CellTable):
         stored = self._table.get_many([self._prefix + row for row in rows], columns)
         return {row[len(self._prefix) :]: self._shown(cells) for row, cells in stored.items()}
 
-    def get_prefix(self, row: bytes, prefix: bytes, limit: int, beyond: bytes = b"") -> Row:
-        return self._shown(self._table.get_prefix(self._prefix + row, prefix, limit, beyond))
+    def get_prefix(self, row: bytes, prefix: bytes, limit: int, start_after: bytes = b"") -> Row:
+        return self._shown(self._table.get_prefix(self._prefix + row, prefix, limit, start_after))
 
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
         self._table.put(self._prefix + row, cells, at_ms=at_ms + self._shift_ms)

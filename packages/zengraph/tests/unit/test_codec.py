@@ -17,7 +17,7 @@ from zengraph._codec import (
     score_bytes,
 )
 from zengraph.tables import Cell
-from zengraph.tables._packed import merged, pack, unpack, updated, without
+from zengraph.tables._packed import merge_row, pack, unpack, update_packed, without
 
 IDS = st.binary(min_size=16, max_size=16)
 SCORES = st.integers(-(2**63), 2**63 - 1)
@@ -103,9 +103,9 @@ def test_packed_row_round_trips_completely_and_in_part(row, more):
 
 @given(ROWS, st.dictionaries(st.binary(max_size=2), st.binary(max_size=3)), st.integers(0, 9))
 def test_merging_is_idempotent(row, cells, at_ms):
-    once = merged(row, [(cells, at_ms)])
+    once = merge_row(row, [(cells, at_ms)])
 
-    assert merged(once, [(cells, at_ms)]) == once
+    assert merge_row(once, [(cells, at_ms)]) == once
     assert without(once, list(cells), at_ms).keys() <= once.keys()
 
 
@@ -119,14 +119,14 @@ PUTS = st.lists(
     st.dictionaries(st.binary(max_size=1), st.builds(Cell, st.binary(), st.integers(0, 9))), PUTS
 )
 def test_updating_a_packed_row_equals_merging_its_cells(row, puts):
-    assert updated(pack(row), puts) == pack(merged(row, puts))
+    assert update_packed(pack(row), puts) == pack(merge_row(row, puts))
 
 
 def test_put_into_a_packed_row_keeps_newer_cells():
     row = {b"a": Cell(b"old", 5), b"b": Cell(b"kept", 5)}
 
     after_puts = unpack(
-        updated(pack(row), [({b"a": b"new", b"b": b"late"}, 4), ({b"a": b"new"}, 6)])
+        update_packed(pack(row), [({b"a": b"new", b"b": b"late"}, 4), ({b"a": b"new"}, 6)])
     )
 
     assert after_puts == {b"a": Cell(b"new", 6), b"b": Cell(b"kept", 5)}

@@ -25,8 +25,8 @@ from pinlater.masking import without_login
 from pinlater.postgres.wire import Argument, decoder
 
 CONNECT_TIMEOUT_S = 2
-"""In seconds. This is libpq's minimum."""
-MAX_IDLE = 2
+"""libpq's minimum."""
+MAX_IDLE_LINKS = 2
 """
 How many unused connections are kept open: one for a worker's event loop and one for its thread.
 """
@@ -122,7 +122,7 @@ class PostgresLink:
                 result = self.pgconn.get_result()
                 if result is None:
                     break
-                rows = rows_of(result)
+                rows = read_rows(result)
                 refused = rows if isinstance(rows, SqlRefused) else refused
         except psycopg.Error as error:
             self.close()
@@ -156,7 +156,7 @@ class PostgresLink:
                 continue
             if result.status == pq.ExecStatus.PIPELINE_SYNC:
                 return received
-            received = rows_of(result)
+            received = read_rows(result)
 
     def _wait(self, deadline_s: float) -> None:
         """Wait until a result can be read, and send the rest of the statements in the meantime."""
@@ -175,7 +175,7 @@ class PostgresLink:
         self.connection.close()
 
 
-def rows_of(result: pq.abc.PGresult) -> list[Row] | SqlRefused:
+def read_rows(result: pq.abc.PGresult) -> list[Row] | SqlRefused:
     """Return the rows of a result, or its error."""
     if result.status not in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
         state = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
@@ -225,7 +225,6 @@ class PostgresLinks:
         return link
 
     def open_unchecked(self) -> PostgresLink:
-        """Return a new connection without calling `check`."""
         return PostgresLink(self.dsn, self._timeout_s)
 
     def run_all(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
@@ -233,7 +232,7 @@ class PostgresLinks:
         link = self._pop()
         if link is not None:
             try:
-                with self._returned_to_pool(link):
+                with self._return_to_pool(link):
                     return link.run_all(statements)
             except TimeoutError:
                 raise
@@ -241,11 +240,11 @@ class PostgresLinks:
                 # The server restarted, so the idle connections are lost as well.
                 self.close()
         link = self.open()
-        with self._returned_to_pool(link):
+        with self._return_to_pool(link):
             return link.run_all(statements)
 
     @contextmanager
-    def _returned_to_pool(self, link: PostgresLink) -> Iterator[None]:
+    def _return_to_pool(self, link: PostgresLink) -> Iterator[None]:
         try:
             yield
         except SqlRefused:
@@ -265,7 +264,7 @@ class PostgresLinks:
 
     def _push(self, link: PostgresLink) -> None:
         with self._lock:
-            if len(self._idle) < MAX_IDLE:
+            if len(self._idle) < MAX_IDLE_LINKS:
                 self._idle.append(link)
                 return
         link.close()

@@ -1,7 +1,7 @@
 """
 Wake a worker when PostgreSQL has new jobs. Workers register, and a new job notifies one of them.
 
-PostgreSQL sends a notification to every listening connection, and ten workers that all look for one
+PostgreSQL notifies every connection that listens on a channel, and ten workers that look for one
 job cost more than the job itself. So each worker listens on its own channel, and `pinlater.wake`
 notifies one of the registered workers. A worker registers first and then looks for jobs, in a
 second transaction, so that it misses no job.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import psycopg
 from psycopg import pq
 
-from pinlater.postgres.link import PostgresLink, SqlCall, SqlRefused, call, rows_of
+from pinlater.postgres.link import PostgresLink, SqlCall, SqlRefused, call, read_rows
 from pinlater.postgres.wire import text, texts
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class PostgresPoller:
         """When it last registered; None while it is not waiting."""
         self.check_every_s = CHECK_EVERY_S
         self._channel = f"pinlater_{uuid.uuid4().hex[:16]}"
-        self._pooled: bool | None = None
+        self._is_pooled: bool | None = None
         self._replies_due = 0
         self._registered: Sequence[str] | None = None
 
@@ -49,8 +49,7 @@ class PostgresPoller:
         return None if self.connection is None else self.connection.pgconn.socket
 
     def must_send(self, now_s: float) -> bool:
-        """Return whether `send` must be called before the poller can report more jobs."""
-        if self._pooled or self._replies_due:
+        if self._is_pooled or self._replies_due:
             return False
         return (
             self.waiting_since_s is None
@@ -59,7 +58,6 @@ class PostgresPoller:
         )
 
     def is_overdue(self, now_s: float) -> bool:
-        """Return whether the server has not answered for too long."""
         return bool(self._replies_due) and now_s - (self.waiting_since_s or 0.0) > OVERDUE_S
 
     def send(self, queues: Sequence[str], now_s: float) -> None:
@@ -69,7 +67,7 @@ class PostgresPoller:
         Raises:
             OSError: the server cannot be reached.
         """
-        link = None if self._pooled else self.connection or self._connect()
+        link = None if self._is_pooled else self.connection or self._connect()
         if link is None:
             return
         names = texts(self.shard.prefix + queue for queue in queues)
@@ -83,8 +81,8 @@ class PostgresPoller:
         """Listen on a new connection; returns None behind a connection pooler."""
         self.shard.ping()  # creates the schema
         link = self.shard.links.open()
-        self._pooled = link.is_pooled
-        if self._pooled:
+        self._is_pooled = link.is_pooled
+        if self._is_pooled:
             self.check_every_s = POLL_EVERY_S
             link.close()
             return None
@@ -119,7 +117,7 @@ class PostgresPoller:
             if result.status == pq.ExecStatus.PIPELINE_SYNC:
                 self._replies_due -= 1
                 continue
-            rows = rows_of(result)
+            rows = read_rows(result)
             if isinstance(rows, SqlRefused):
                 raise rows
             if self._replies_due == 1:
@@ -133,8 +131,7 @@ class PostgresPoller:
         return [name[prefix_length:] for name in dict.fromkeys(names)]
 
     def drop(self) -> None:
-        """Close the connection; the next `send` opens a new one."""
         link, self.connection, self.waiting_since_s = self.connection, None, None
-        self._replies_due, self._registered, self._pooled = 0, None, None
+        self._replies_due, self._registered, self._is_pooled = 0, None, None
         if link is not None:
             link.close()

@@ -2,7 +2,7 @@
 Create the schema `pinlater` in a database at first use, check it, and upgrade it.
 
 The tables have a version (the layout), and the functions have another (the code). When a program
-connects, it replaces older functions; newer functions stay, because a function keeps its arguments
+connects, it replace older functions; newer functions stay, because a function keeps its arguments
 and results within a layout. Only `upgrade`, which an operator runs, changes tables; workers may
 keep running during that. A program that finds an unknown layout raises an error and changes
 nothing.
@@ -17,7 +17,6 @@ from importlib import resources
 from pinlater.postgres.link import PostgresLink, PostgresLinks, SqlCall, SqlRefused
 
 LAYOUT = 2
-"""The version of the tables."""
 CODE = 5
 """The version of the functions; increase it with every change to their source."""
 UPGRADES: Mapping[int, str] = {
@@ -43,7 +42,7 @@ _LOCK = "SELECT pg_advisory_xact_lock(hashtext('pinlater')::bigint)"
 _VERSIONS = "SELECT layout, code FROM pinlater.meta"
 
 
-class OtherLayout(ConnectionError):
+class LayoutMismatch(ConnectionError):
     """The tables have a version that this program cannot use; the message says what to do."""
 
 
@@ -70,7 +69,7 @@ class QueueSchema:
         statement fails and the schema is then created.
 
         Raises:
-            OtherLayout: the tables have another version.
+            LayoutMismatch: the tables have another version.
             SqlRefused: the role may not replace the functions.
             OSError: the connection is lost.
         """
@@ -81,18 +80,18 @@ class QueueSchema:
                 raise
             return
         for layout, code in rows:
-            self._require(layout)
+            self._check_layout(layout)
             if code < self.code:
                 self._install(link)
 
-    def _require(self, layout: int) -> None:
+    def _check_layout(self, layout: int) -> None:
         if layout > self.layout:
-            raise OtherLayout(
+            raise LayoutMismatch(
                 f"the schema pinlater has version {layout}, and this program knows versions up to "
                 f"{self.layout}: install the program that upgraded it; you cannot downgrade it"
             )
         if layout < self.layout:
-            raise OtherLayout(
+            raise LayoutMismatch(
                 f"the schema pinlater has version {layout}, and this program needs {self.layout}: "
                 "run `pinlater upgrade` (or your program's command for it) while workers run"
             )
@@ -102,19 +101,19 @@ class QueueSchema:
         Create the schema, or functions that are missing; safe to run at any time.
 
         Raises:
-            OtherLayout: the tables have another version.
+            LayoutMismatch: the tables have another version.
             SqlRefused: the role may not create it.
             OSError: the server cannot be reached, or the connection is lost.
         """
         with closing(links.open()) as link:
-            self._install(link, replaces=True)
+            self._install(link, replace=True)
 
     def upgrade(self, links: PostgresLinks, report: Callable[[str], None]) -> int:
         """
         Upgrade the tables to this program's version, in one transaction; returns the version.
 
         Raises:
-            OtherLayout: a newer program has upgraded them.
+            LayoutMismatch: a newer program has upgraded them.
             SqlRefused: the role may not change them.
             OSError: the server cannot be reached, or the connection is lost.
         """
@@ -126,7 +125,7 @@ class QueueSchema:
         self,
         link: PostgresLink,
         *,
-        replaces: bool = False,
+        replace: bool = False,
         report: Callable[[str], None] | None = None,
     ) -> None:
         """
@@ -135,7 +134,7 @@ class QueueSchema:
 
         Args:
             link: a connection.
-            replaces: whether to write functions of the same version again.
+            replace: whether to replace functions of the same version.
             report: called before each step of an upgrade; None means not to upgrade.
         """
         # This is a transaction-level lock, because behind a pooler, a session-level lock would pass
@@ -144,13 +143,13 @@ class QueueSchema:
         [[exists]] = link.run(SqlCall("SELECT to_regclass('pinlater.meta') IS NOT NULL"))
         [[layout, code]] = link.run(SqlCall(_VERSIONS)) if exists else [(self.layout, -1)]
         if report is None or layout > self.layout:
-            self._require(layout)
+            self._check_layout(layout)
         for version in range(layout, self.layout):
             if report:
                 report(f"from version {version} to {version + 1}")
             link.execute(self._upgrades[version], timeout_s=STEP_TIMEOUT_S)
         files = [] if exists else ["tables.sql"]
-        if code < self.code or (replaces and code == self.code):
+        if code < self.code or (replace and code == self.code):
             files += FUNCTIONS
         script = "\n".join(map(_read_file, files))
         link.execute(
@@ -170,5 +169,5 @@ class QueueSchema:
         )
 
 
-def _read_file(part: str) -> str:
-    return (resources.files(__package__) / part).read_text(encoding="utf-8")
+def _read_file(file: str) -> str:
+    return (resources.files(__package__) / file).read_text(encoding="utf-8")

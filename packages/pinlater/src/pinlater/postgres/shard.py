@@ -32,16 +32,13 @@ from pinlater.postgres.wire import (
     text,
     texts,
 )  # fmt: skip
-from pinlater.shard import MAX_BATCH, Hold
+from pinlater.shard import MAX_BATCH, ClaimKey
 
 logger = logging.getLogger(__name__)
 WAKE_WITHIN_MS = 1000
-MAX_JOBS = 2000
-"""
-Maximum number of new jobs in one statement. More jobs are sent as several statements in one round
-trip.
-"""
-DROP_STEP = 5000
+MAX_STATEMENT_JOBS = 2000
+"""More new jobs are sent as several statements in one round trip."""
+MAX_DROPPED_JOBS = 5000
 _MISSING_STATES = ("3F000", "42P01", "42883")
 _RETRIABLE_STATES = ("40001", "40P01")
 _MAX_TRIES = 5
@@ -96,7 +93,7 @@ class PostgresShard:
 
     def run_all(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
         """Run statements in one round trip; raises the errors of `Shard`."""
-        with self._translated_errors():
+        with self._translate_errors():
             return self._run_with_retries(statements)
 
     def upgrade(self, report: Callable[[str], None]) -> int:
@@ -110,11 +107,11 @@ class PostgresShard:
             BrokerUnavailable: a newer program has upgraded them, the role may not change them, or
                 the server does not answer.
         """
-        with self._translated_errors():
+        with self._translate_errors():
             return self.schema.upgrade(self.links, report)
 
     @contextmanager
-    def _translated_errors(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         where = f"shard {self.name}"
         try:
             yield
@@ -127,11 +124,7 @@ class PostgresShard:
             raise BrokerUnavailable(where, str(error) or type(error).__name__) from error
 
     def _run_with_retries(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
-        """
-        Run statements.
-
-        Retry after a deadlock or conflict, or after creating a missing schema.
-        """
+        """Retry after a deadlock or conflict, or after creating a missing schema."""
         for retries_left in reversed(range(_MAX_TRIES)):
             try:
                 return self.links.run_all(statements)
@@ -143,32 +136,36 @@ class PostgresShard:
         raise AssertionError
 
     def enqueue(self, queue: str, jobs: Sequence[models.NewJob]) -> list[models.Enqueued]:
-        batches = [jobs[start : start + MAX_JOBS] for start in range(0, len(jobs), MAX_JOBS)]
-        statements = [
-            call("enqueue", self._queue_name(queue), *_new_jobs(batch)) for batch in batches
+        batches = [
+            jobs[start : start + MAX_STATEMENT_JOBS]
+            for start in range(0, len(jobs), MAX_STATEMENT_JOBS)
         ]
-        soon = any(job.delay_ms <= WAKE_WITHIN_MS for job in jobs)
-        results = self.run_all(statements + self._wake_calls(queue, soon=soon))
+        statements = [
+            call("enqueue", self._queue_name(queue), *_new_job_arguments(batch))
+            for batch in batches
+        ]
+        is_due_soon = any(job.delay_ms <= WAKE_WITHIN_MS for job in jobs)
+        results = self.run_all(statements + self._wake_calls(queue, is_due_soon=is_due_soon))
         return [
-            models.Enqueued(job_id_of(number), existing)
+            models.Enqueued(format_job_id(number), existing)
             for rows in results[: len(batches)]
             for number, existing in rows
         ]
 
-    def _wake_calls(self, queue: str, *, soon: bool) -> list[SqlCall]:
-        return [call("wake_one", self._queue_name(queue))] if soon else []
+    def _wake_calls(self, queue: str, *, is_due_soon: bool) -> list[SqlCall]:
+        return [call("wake_one", self._queue_name(queue))] if is_due_soon else []
 
     def collect(self, queue: str, frame: models.JobFrame, items: Sequence[models.JobItem]) -> None:
         escape = job_codec.escape
         delays_ms = [max(0, int(item.delay_ms)) for item in items]
-        collected = call(
+        statement = call(
             "collect", self._queue_name(queue), int4(frame.priority), int4(frame.max_attempts),
             blob(f"{escape(frame.name)}|{escape(frame.key)}|".encode()),
             blob(escape(frame.group).encode()), int8(frame.span_ms), int4(frame.max_items),
             blob(frame.prefix), blob(frame.suffix), int8s(delays_ms), blobs(i.data for i in items),
         )  # fmt: skip
-        soon = any(delay_ms <= WAKE_WITHIN_MS for delay_ms in delays_ms)
-        self.run_all([collected, *self._wake_calls(queue, soon=soon)])
+        is_due_soon = any(delay_ms <= WAKE_WITHIN_MS for delay_ms in delays_ms)
+        self.run_all([statement, *self._wake_calls(queue, is_due_soon=is_due_soon)])
 
     def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimResult:
         rows = self._run(
@@ -182,43 +179,52 @@ class PostgresShard:
             next_due_ms=next_due_ms if next_due_ms >= 0 else None,
             more=bool(more),
             claims=tuple(
-                models.Claimed(job_id_of(number), token, attempt, record, now_ms)
+                models.Claimed(format_job_id(number), token, attempt, record, now_ms)
                 for number, token, attempt, record in rows
             ),
         )
 
-    def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
-        rows = self._run("ack", self._queue_name(queue), *_claims(holds)) if holds else []
+    def ack(self, queue: str, claim_keys: Sequence[ClaimKey]) -> list[bool]:
+        rows = (
+            self._run("ack", self._queue_name(queue), *_claim_arguments(claim_keys))
+            if claim_keys
+            else []
+        )
         accepted = {position for (position,) in rows}
-        return [position in accepted for position in range(1, len(holds) + 1)]
+        return [position in accepted for position in range(1, len(claim_keys) + 1)]
 
     def nack(self, queue: str, nacks: Sequence[models.Nack]) -> list[models.JobState | None]:
+        claims = [(n.job_id, n.token) for n in nacks]
         rows = self._run(
-            "nack", self._queue_name(queue), *_claims([(n.job_id, n.token) for n in nacks]),
+            "nack", self._queue_name(queue), *_claim_arguments(claims),
             texts(n.step for n in nacks), int8s(n.delay_ms for n in nacks),
             blobs(job_codec.shorten_problem(n.problem).encode() for n in nacks),
         )  # fmt: skip
         return [models.JobState(state) if state else None for (state,) in rows]
 
-    def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
-        rows = self._run("extend", self._queue_name(queue), *_claims(holds), int8(timeout_ms))
+    def extend(self, queue: str, claim_keys: Sequence[ClaimKey], *, timeout_ms: int) -> list[bool]:
+        rows = self._run(
+            "extend", self._queue_name(queue), *_claim_arguments(claim_keys), int8(timeout_ms)
+        )
         accepted = {position for (position,) in rows}
-        return [position in accepted for position in range(1, len(holds) + 1)]
+        return [position in accepted for position in range(1, len(claim_keys) + 1)]
 
-    def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> models.Swept:
+    def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> models.SweepResult:
         [[swept]] = self._run("sweep", self._queue_name(queue), int8(reap_before_ms), int4(limit))
-        return models.Swept(*swept)
+        return models.SweepResult(*swept)
 
     def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
         worker_prefix = blob(job_codec.escape(worker).encode())
-        [[released]] = self._run("release", self._queue_name(queue), worker_prefix, _numbers(ids))
+        [[released]] = self._run(
+            "release", self._queue_name(queue), worker_prefix, _job_numbers(ids)
+        )
         return int(released)
 
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
         if not ids and limit <= 0:
             return 0
         max_jobs = int4(min(limit, MAX_BATCH))
-        [[retried]] = self._run("retry", self._queue_name(queue), _numbers(ids), max_jobs)
+        [[retried]] = self._run("retry", self._queue_name(queue), _job_numbers(ids), max_jobs)
         return int(retried)
 
     def delete(
@@ -230,7 +236,7 @@ class PostgresShard:
             "delete",
             self._queue_name(queue),
             text(state),
-            _numbers(ids),
+            _job_numbers(ids),
             int4(min(limit, MAX_BATCH)),
         )
         return int(deleted)
@@ -247,15 +253,17 @@ class PostgresShard:
         self, queue: str, state: models.JobState, *, limit: int, offset: int = 0
     ) -> list[models.JobInfo]:
         rows = self._run("jobs", self._queue_name(queue), text(state), int4(limit), int4(offset))
-        return [_info(queue, JobState(state), row) for row in rows]
+        return [_job_info(queue, JobState(state), row) for row in rows]
 
-    def named(self, queue: str, state: models.JobState, ids: Sequence[str]) -> list[models.JobInfo]:
-        rows = self._run("named", self._queue_name(queue), text(state), _numbers(ids))
-        return [_info(queue, JobState(state), row) for row in rows]
+    def jobs_by_id(
+        self, queue: str, state: models.JobState, ids: Sequence[str]
+    ) -> list[models.JobInfo]:
+        rows = self._run("named", self._queue_name(queue), text(state), _job_numbers(ids))
+        return [_job_info(queue, JobState(state), row) for row in rows]
 
-    def later(self, queue: str, *, limit: int) -> list[models.JobInfo]:
+    def delayed_jobs(self, queue: str, *, limit: int) -> list[models.JobInfo]:
         rows = self._run("later", self._queue_name(queue), int4(limit))
-        return [_info(queue, JobState.PENDING, row) for row in rows]
+        return [_job_info(queue, JobState.PENDING, row) for row in rows]
 
     def settings(self, queue: str) -> dict[str, float]:
         statement = SqlCall(
@@ -265,12 +273,12 @@ class PostgresShard:
         return {name: float(value) for [row] in rows for name, value in json.loads(row).items()}
 
     def configure(self, queue: str, changes: Mapping[str, float | None]) -> None:
-        document = {n: None if value is None else float(value) for n, value in changes.items()}
+        values = {name: None if value is None else float(value) for name, value in changes.items()}
         self.run_all(
             [
                 SqlCall(
                     "SELECT pinlater.configure($1, $2::text::jsonb)",
-                    [self._queue_name(queue), text(json.dumps(document))],
+                    [self._queue_name(queue), text(json.dumps(values))],
                 )
             ]
         )
@@ -289,15 +297,12 @@ class PostgresShard:
         return {name[prefix_length:] for (name,) in rows if name.startswith(self.prefix)}
 
     def wake(self, queue: str) -> None:
-        """Wake one waiting worker to check the queue."""
         self._run("wake_one", self._queue_name(queue))
 
     def poller(self) -> PostgresPoller:
-        """Return a new poller, which waits for notifications; see `shard.ShardPoller`."""
         return PostgresPoller(self)
 
-    def age_ms(self) -> tuple[int, int]:
-        """Return the server's time and its uptime."""
+    def time_and_uptime_ms(self) -> tuple[int, int]:
         sql = (
             "SELECT pinlater.now_ms(), "
             "(extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()) * 1000)::bigint"
@@ -305,20 +310,21 @@ class PostgresShard:
         [[(now_ms, uptime_ms)]] = self.run_all([SqlCall(sql)])
         return now_ms, max(0, uptime_ms)
 
-    def remarks(self) -> list[str]:
-        """Return the server's configuration problems, with remedies; empty if there are none."""
+    def config_warnings(self) -> list[str]:
         names = "autovacuum", "fsync", "full_page_writes"
         columns = ", ".join(f"current_setting('{name}')" for name in names)
         [[values]] = self.run_all([SqlCall(f"SELECT {columns}")])
-        return [_REMARKS[name] for name, value in zip(names, values, strict=True) if value == "off"]
+        return [
+            _WARNINGS[name] for name, value in zip(names, values, strict=True) if value == "off"
+        ]
 
     def drop(self, queue: str) -> None:
-        """Delete a queue, in steps of `DROP_STEP` jobs."""
-        while not self._run("drop", self._queue_name(queue), int4(DROP_STEP))[0][0]:
-            logger.debug("%d jobs of %s were dropped", DROP_STEP, queue)
+        """Delete a queue, in steps of `MAX_DROPPED_JOBS` jobs."""
+        while not self._run("drop", self._queue_name(queue), int4(MAX_DROPPED_JOBS))[0][0]:
+            logger.debug("%d jobs of %s were dropped", MAX_DROPPED_JOBS, queue)
 
 
-_REMARKS = {
+_WARNINGS = {
     "autovacuum": (
         "never vacuums (autovacuum off): dead rows of ended jobs stay, and claims become slow; set "
         "autovacuum to on"
@@ -330,12 +336,12 @@ _REMARKS = {
 }
 
 
-def job_id_of(number: int) -> str:
+def format_job_id(number: int) -> str:
     """Return a job's id: its number in hexadecimal, so that ids sort by age."""
     return f"{number:016x}"
 
 
-def _number(job_id: str) -> int:
+def _parse_job_id(job_id: str) -> int:
     """Return the number in a job id. If the id is not a number, return 0, which no job has."""
     try:
         number = int(job_id, 16)
@@ -344,15 +350,17 @@ def _number(job_id: str) -> int:
     return number if 0 < number <= MAX_INT8 else 0
 
 
-def _numbers(ids: Sequence[str]) -> tuple[int, bytes | None]:
-    return int8s(map(_number, ids))
+def _job_numbers(ids: Sequence[str]) -> tuple[int, bytes | None]:
+    return int8s(map(_parse_job_id, ids))
 
 
-def _claims(holds: Sequence[Hold]) -> tuple[tuple[int, bytes | None], ...]:
-    return _numbers([job_id for job_id, _ in holds]), int8s(token for _, token in holds)
+def _claim_arguments(claim_keys: Sequence[ClaimKey]) -> tuple[tuple[int, bytes | None], ...]:
+    return _job_numbers([job_id for job_id, _ in claim_keys]), int8s(
+        token for _, token in claim_keys
+    )
 
 
-def _new_jobs(jobs: Sequence[models.NewJob]) -> tuple[tuple[int, bytes | None], ...]:
+def _new_job_arguments(jobs: Sequence[models.NewJob]) -> tuple[tuple[int, bytes | None], ...]:
     escape, version = job_codec.escape, job_codec.VERSION
     keys = [escape(job.unique_key).encode() for job in jobs]
     return (
@@ -369,9 +377,9 @@ def _new_jobs(jobs: Sequence[models.NewJob]) -> tuple[tuple[int, bytes | None], 
     )
 
 
-def _info(queue: str, state: models.JobState, row: Row) -> models.JobInfo:
+def _job_info(queue: str, state: models.JobState, row: Row) -> models.JobInfo:
     number, at_ms, record, entry = row
-    position = job_codec.JobPosition(queue, job_id_of(number), state, at_ms)
+    position = job_codec.JobPosition(queue, format_job_id(number), state, at_ms)
     if state in (JobState.SUCCEEDED, JobState.FAILED):
         return job_codec.ended_job(position, record, entry)
     return job_codec.unfinished_job(position, record, entry)

@@ -76,7 +76,6 @@ class ReadyClient(redis.Redis):
     """redis-py's client, using connections that its `ReadyPool` keeps ready."""
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
-        """Send one command and return its response; see `redis.Redis.execute_command`."""
         pool = self.connection_pool
         if self.connection is not None or not isinstance(pool, ReadyPool):
             return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
@@ -99,7 +98,6 @@ class ReadyClient(redis.Redis):
             pool.release(connection)
 
     def pipeline(self, transaction: bool = True, shard_hint: Any = None) -> Pipeline:
-        """Return a pipeline; see `redis.Redis.pipeline`."""
         return ReadyPipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
 
 
@@ -107,7 +105,6 @@ class ReadyPipeline(Pipeline):
     """redis-py's pipeline without its telemetry; returns its connection to the `ReadyPool`."""
 
     def execute(self, raise_on_error: bool = True) -> list[Any]:
-        """Send the commands and return their responses; see `redis.client.Pipeline.execute`."""
         if self.scripts or self.watching or self.explicit_transaction:
             return super().execute(raise_on_error)
         commands = self.command_stack

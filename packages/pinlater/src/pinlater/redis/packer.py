@@ -48,7 +48,6 @@ class Packer:
 
 
 def _encode(value: Any) -> bytes:
-    """Return an argument as the bytes that Redis receives."""
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, bytes | bytearray | memoryview):

@@ -12,7 +12,7 @@ from pinlater.models import PRIORITIES, JobState
 
 LAYOUT = "pl1"
 PARTS = ("seq", "run", "body", "claim", "ok", "bad", "end", "uniq", "cfg", "stat", "wake")
-"""The keys of a queue, in the order of lua/prelude.lua; `p0` to `p9` follow."""
+"""The last parts of the keys, in the order of lua/prelude.lua; `p0` to `p9` follow."""
 
 
 class QueueKeys(NamedTuple):
@@ -22,8 +22,8 @@ class QueueKeys(NamedTuple):
     running: str
     bodies: str
     claims: str
-    ok: str
-    bad: str
+    succeeded: str
+    failed: str
     ended: str
     unique: str
     config: str
@@ -42,20 +42,19 @@ class QueueKeys(NamedTuple):
 
     @property
     def priorities(self) -> tuple[str, ...]:
-        """Return the sorted sets of PENDING jobs, the most urgent first."""
+        """Return the keys of the sorted sets of PENDING jobs, the most urgent first."""
         return self[-len(PRIORITIES) :]
 
     def for_state(self, state: JobState) -> tuple[str, ...]:
-        """Return the sorted sets of the jobs in a state."""
         match state:
             case JobState.PENDING:
                 return self.priorities
             case JobState.RUNNING:
                 return (self.running,)
             case JobState.SUCCEEDED:
-                return (self.ok,)
+                return (self.succeeded,)
             case JobState.FAILED:
-                return (self.bad,)
+                return (self.failed,)
 
 
 def queue_keys(prefix: str, queue: str) -> QueueKeys:

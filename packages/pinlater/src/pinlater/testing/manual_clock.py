@@ -19,5 +19,4 @@ class ManualClock:
         self._ms += max(0.0, seconds) * 1000
 
     def advance_ms(self, ms: float) -> None:
-        """Advance the time by `ms`."""
         self._ms += ms

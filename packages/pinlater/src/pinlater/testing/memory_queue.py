@@ -38,14 +38,14 @@ class StoredJob:
     token: int = 0
     """The token of its current or last claim; 0 if it was not claimed since it became PENDING."""
     attempts: int = 0
-    since_ms: int = 0
+    claimed_at_ms: int = 0
     """When it was last claimed; 0 if never."""
     worker: str = ""
     problem: str = ""
 
 
 @dataclass(slots=True)
-class Collected:
+class CollectedJob:
     """A job that collects items."""
 
     job: StoredJob
@@ -76,28 +76,27 @@ class MemoryQueue:
     tokens: float | None = None
     """The tokens in the rate limit's bucket; None if the bucket was never used."""
     filled_at_ms: int = 0
-    collecting: dict[tuple[int, str, int], Collected] = field(default_factory=dict)
+    collecting: dict[tuple[int, str, int], CollectedJob] = field(default_factory=dict)
     """The job that collects new items of each priority, group and span."""
 
     def jobs_in(self, state: JobState) -> list[StoredJob]:
         """Return the jobs of a state, soonest first."""
         jobs = [j for j in self.jobs.values() if j.state is state]
-        priority = state is JobState.PENDING
-        return sorted(jobs, key=lambda j: (j.job.priority * priority, j.at_ms, j.job_id))
+        by_priority = state is JobState.PENDING
+        return sorted(jobs, key=lambda j: (j.job.priority * by_priority, j.at_ms, j.job_id))
 
-    def named(self, state: JobState, ids: Sequence[str], limit: int) -> list[StoredJob]:
+    def select_jobs(self, state: JobState, ids: Sequence[str], limit: int) -> list[StoredJob]:
         """Return the jobs of a state with these ids, or the first `limit` if there are no ids."""
         jobs = self.jobs_in(state)
         return [j for j in jobs if j.job_id in ids] if ids else jobs[: min(limit, MAX_BATCH)]
 
     def find_by_unique_key(self, unique_key: str) -> StoredJob | None:
-        """Return the waiting or running job with this unique key."""
         unfinished = (
             j for j in self.jobs.values() if j.state in (JobState.PENDING, JobState.RUNNING)
         )
         return next((j for j in unfinished if unique_key and j.job.unique_key == unique_key), None)
 
-    def claimed(self, job_id: str, token: int, *, stale: int = 1) -> StoredJob | None:
+    def find_claimed(self, job_id: str, token: int, *, stale: int = 1) -> StoredJob | None:
         """Return the job of a valid claim; otherwise count `stale` and return None."""
         job = self.jobs.get(job_id)
         if job and job.state is JobState.RUNNING and job.token == token:
@@ -117,7 +116,6 @@ class MemoryQueue:
         self.stats["enqueued"] += 1
 
     def fill_bucket(self, rate: float, share: float, now_ms: int) -> float:
-        """Refill the bucket, and return how many tokens it has."""
         burst = max(1.0, self.settings["burst"] * share if "burst" in self.settings else rate / 4)
         previous = burst if self.tokens is None else self.tokens
         elapsed_ms = max(0, now_ms - self.filled_at_ms)
@@ -125,7 +123,6 @@ class MemoryQueue:
         return self.tokens
 
     def finish(self, job: StoredJob, state: JobState, problem: str, now_ms: int) -> None:
-        """End a job as SUCCEEDED or FAILED."""
         job.state, job.at_ms, job.problem = state, now_ms, problem
         self.stats[state.lower()] += 1
 
@@ -136,8 +133,8 @@ class MemoryQueue:
         """Make a job PENDING again or FAILED, as its retry policy says; returns its state."""
         policy = RetryPolicy.of(self.settings, job.job.name)
         age_ms = now_ms + delay_ms - job_codec.decode(job.record).created_at_ms
-        is_old = counts and 0 < policy.max_age_ms < age_ms
-        if fail or is_old or job.attempts >= (job.job.max_attempts or policy.max_attempts):
+        is_too_old = counts and 0 < policy.max_age_ms < age_ms
+        if fail or is_too_old or job.attempts >= (job.job.max_attempts or policy.max_attempts):
             self.finish(job, JobState.FAILED, job_codec.shorten_problem(problem), now_ms)
         else:
             job.state, job.at_ms = JobState.PENDING, now_ms + delay_ms

@@ -25,10 +25,10 @@ from pinlater.models import (
     Nack,
     NewJob,
     Sizes,
-    Swept,
+    SweepResult,
 )
-from pinlater.shard import Hold
-from pinlater.testing.memory_queue import Collected, MemoryQueue, MemoryQueues, StoredJob
+from pinlater.shard import ClaimKey
+from pinlater.testing.memory_queue import CollectedJob, MemoryQueue, MemoryQueues, StoredJob
 
 
 class MemoryShard:
@@ -52,7 +52,7 @@ class MemoryShard:
         return Enqueued(job_id, already_there=False)
 
     def collect(self, queue: str, frame: JobFrame, items: Sequence[JobItem]) -> None:
-        # The larger jobs for items due much later are left out, because they only save memory.
+        # No larger jobs for items due much later, because those only save memory.
         for item in items:
             self._collect(self._queues[queue], frame, item)
 
@@ -65,7 +65,7 @@ class MemoryShard:
             new = NewJob(b"", frame.priority, item.delay_ms, frame.max_attempts)
             job = StoredJob(f"{q.next_number():016x}", new, b"", due_ms)
             q.add(job)
-            collected = q.collecting[span] = Collected(job, frame, now_ms)
+            collected = q.collecting[span] = CollectedJob(job, frame, now_ms)
         collected.add(due_ms, item.data)
 
     def claim(self, queue: str, request: ClaimRequest) -> ClaimResult:
@@ -85,7 +85,7 @@ class MemoryShard:
             )
             job.state, job.at_ms = JobState.RUNNING, now_ms + request.timeout_ms
             job.token = q.next_number()
-            job.attempts, job.since_ms, job.worker = job.attempts + 1, now_ms, request.worker
+            job.attempts, job.claimed_at_ms, job.worker = job.attempts + 1, now_ms, request.worker
         q.stats["claimed"] += len(due)
         next_due_ms = min(
             (j.at_ms for j in candidates if j.state is JobState.PENDING), default=None
@@ -100,12 +100,12 @@ class MemoryShard:
         claims = tuple(Claimed(j.job_id, j.token, j.attempts, j.record, now_ms) for j in due)
         return ClaimResult(now_ms, next_due_ms, more, claims)
 
-    def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
+    def ack(self, queue: str, claim_keys: Sequence[ClaimKey]) -> list[bool]:
         q, accepted = self._queues[queue], []
-        if not holds:
+        if not claim_keys:
             return []
-        for job_id, token in holds:
-            job = q.claimed(job_id, token)
+        for job_id, token in claim_keys:
+            job = q.find_claimed(job_id, token)
             if job:
                 q.finish(job, JobState.SUCCEEDED, "", self._clock.now_ms())
             accepted.append(job is not None)
@@ -117,7 +117,7 @@ class MemoryShard:
         q = self._queues[queue]
         states: list[JobState | None] = []
         for nack in nacks:
-            job = q.claimed(nack.job_id, nack.token)
+            job = q.find_claimed(nack.job_id, nack.token)
             if job is None:
                 states.append(None)
                 continue
@@ -136,16 +136,16 @@ class MemoryShard:
             states.append(state)
         return states
 
-    def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
+    def extend(self, queue: str, claim_keys: Sequence[ClaimKey], *, timeout_ms: int) -> list[bool]:
         q, extended = self._queues[queue], []
-        for job_id, token in holds:
-            job = q.claimed(job_id, token, stale=0)
+        for job_id, token in claim_keys:
+            job = q.find_claimed(job_id, token, stale=0)
             if job:
                 job.at_ms = self._clock.now_ms() + timeout_ms
             extended.append(job is not None)
         return extended
 
-    def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> Swept:
+    def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> SweepResult:
         q, now_ms = self._queues[queue], self._clock.now_ms()
         expired = [
             j for j in q.jobs_in(JobState.RUNNING) if j.at_ms <= min(now_ms, reap_before_ms)
@@ -154,7 +154,8 @@ class MemoryShard:
         q.stats["expired"] += len(states)
         deleted = q.delete_old(JobState.SUCCEEDED, limit, now_ms)
         deleted += q.delete_old(JobState.FAILED, limit, now_ms)
-        return Swept(now_ms, states.count(JobState.PENDING), states.count(JobState.FAILED), deleted)
+        returned, failed = states.count(JobState.PENDING), states.count(JobState.FAILED)
+        return SweepResult(now_ms, returned, failed, deleted)
 
     def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
         q = self._queues[queue]
@@ -170,7 +171,7 @@ class MemoryShard:
 
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
         q = self._queues[queue]
-        jobs = q.named(JobState.FAILED, ids, limit)
+        jobs = q.select_jobs(JobState.FAILED, ids, limit)
         jobs = [job for job in jobs if self._retry(q, job)]
         return len(jobs)
 
@@ -185,7 +186,7 @@ class MemoryShard:
         self, queue: str, state: JobState, *, ids: Sequence[str] = (), limit: int = 0
     ) -> int:
         q = self._queues[queue]
-        jobs = [] if state is JobState.RUNNING else q.named(state, ids, limit)
+        jobs = [] if state is JobState.RUNNING else q.select_jobs(state, ids, limit)
         for job in jobs:
             del q.jobs[job.job_id]
         q.stats["deleted"] += len(jobs)
@@ -197,11 +198,11 @@ class MemoryShard:
             jobs.reverse()
         return [self._info(queue, job) for job in jobs[offset : offset + limit]]
 
-    def named(self, queue: str, state: JobState, ids: Sequence[str]) -> list[JobInfo]:
+    def jobs_by_id(self, queue: str, state: JobState, ids: Sequence[str]) -> list[JobInfo]:
         jobs = self._queues[queue].jobs_in(state)
         return [replace(self._info(queue, job), at_ms=0) for job in jobs if job.job_id in ids]
 
-    def later(self, queue: str, *, limit: int) -> list[JobInfo]:
+    def delayed_jobs(self, queue: str, *, limit: int) -> list[JobInfo]:
         now_ms = self._clock.now_ms()
         jobs = [job for job in self._queues[queue].jobs_in(JobState.PENDING) if job.at_ms > now_ms]
         jobs.sort(key=lambda job: job.at_ms)
@@ -210,7 +211,7 @@ class MemoryShard:
     @staticmethod
     def _info(queue: str, job: StoredJob) -> JobInfo:
         position = job_codec.JobPosition(queue, job.job_id, job.state, job.at_ms)
-        entry = f"{job.token}|{job.attempts}|{job.since_ms}|{job_codec.escape(job.worker)}|"
+        entry = f"{job.token}|{job.attempts}|{job.claimed_at_ms}|{job_codec.escape(job.worker)}|"
         info = job_codec.unfinished_job(position, job.record, (entry + job.problem).encode())
         if job.state is JobState.SUCCEEDED:
             match = job_codec.HEADER.match(job.record)
@@ -247,7 +248,6 @@ class MemoryShard:
         self._queues.drop(queue)
 
 
-def _can_collect(q: MemoryQueue, collected: Collected, frame: JobFrame) -> bool:
-    """Return whether the job still exists, was never claimed, and is not full."""
+def _can_collect(q: MemoryQueue, collected: CollectedJob, frame: JobFrame) -> bool:
     job = collected.job
-    return job.job_id in q.jobs and not job.since_ms and len(collected.items) < frame.max_items
+    return job.job_id in q.jobs and not job.claimed_at_ms and len(collected.items) < frame.max_items

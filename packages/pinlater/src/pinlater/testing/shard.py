@@ -19,7 +19,7 @@ from pinlater.testing.shard_world import (
     ShardWorld,
     bodies,
     claim,
-    holds,
+    claim_keys,
     put,
 )
 
@@ -34,7 +34,6 @@ class ShardContract(CollectingContract):
 
     @pytest.fixture
     def shard(self, world: ShardWorld) -> Shard:
-        """Return the shard of the world."""
         return world.shard
 
     def test_jobs_come_in_the_order_they_were_put(self, shard: Shard) -> None:
@@ -104,7 +103,7 @@ class ShardContract(CollectingContract):
     def test_an_acknowledged_job_has_succeeded_and_its_body_is_gone(self, shard: Shard) -> None:
         put(shard, b"a", name="task", key="id|1")
 
-        assert shard.ack("q", holds(claim(shard))) == [True]
+        assert shard.ack("q", claim_keys(claim(shard))) == [True]
         [job] = shard.jobs("q", JobState.SUCCEEDED, limit=9)
         assert (job.name, job.key, job.attempts, job.worker, job.body) == (
             "task",
@@ -118,10 +117,10 @@ class ShardContract(CollectingContract):
     def test_a_slow_worker_cannot_finish_what_was_given_to_another(self, world: ShardWorld) -> None:
         shard = world.shard
         put(shard, b"a")
-        slow = holds(claim(shard, timeout_ms=1000))
+        slow = claim_keys(claim(shard, timeout_ms=1000))
         world.pass_ms(2000)
         shard.sweep("q", reap_before_ms=FOREVER_MS)
-        current = holds(claim(shard))
+        current = claim_keys(claim(shard))
 
         assert shard.ack("q", slow) == [False]
         assert shard.nack("q", [Nack(*slow[0])]) == [None]
@@ -131,13 +130,13 @@ class ShardContract(CollectingContract):
     def test_a_claim_that_is_extended_does_not_run_out(self, world: ShardWorld) -> None:
         shard = world.shard
         put(shard, b"a")
-        hold_list = holds(claim(shard, timeout_ms=1000))
+        keys = claim_keys(claim(shard, timeout_ms=1000))
 
-        assert shard.extend("q", hold_list, timeout_ms=HOUR_MS) == [True]
+        assert shard.extend("q", keys, timeout_ms=HOUR_MS) == [True]
         world.pass_ms(2000)
 
         assert shard.sweep("q", reap_before_ms=FOREVER_MS).returned == 0
-        assert shard.ack("q", hold_list) == [True]
+        assert shard.ack("q", keys) == [True]
 
     def test_what_a_dead_worker_held_runs_again_and_the_attempt_counts(
         self, world: ShardWorld
@@ -180,7 +179,7 @@ class ShardContract(CollectingContract):
     ) -> None:
         shard = world.shard
         put(shard, b"a", b"b", max_attempts=5)
-        first, second = holds(claim(shard))
+        first, second = claim_keys(claim(shard))
 
         states = shard.nack("q", [Nack(*first, delay_ms=HOUR_MS), Nack(*second, step="release")])
 
@@ -195,8 +194,8 @@ class ShardContract(CollectingContract):
         shard.configure("q", {"max_attempts": 2})
         put(shard, b"a")
         for state in (JobState.PENDING, JobState.FAILED):
-            [hold] = holds(claim(shard))
-            assert shard.nack("q", [Nack(*hold, problem="no\nluck")]) == [state]
+            [claim_key] = claim_keys(claim(shard))
+            assert shard.nack("q", [Nack(*claim_key, problem="no\nluck")]) == [state]
         [failed] = shard.jobs("q", JobState.FAILED, limit=9)
 
         assert (failed.problem, failed.body, failed.attempts) == ("no luck", b"a", 2)
@@ -256,7 +255,7 @@ class ShardContract(CollectingContract):
         self, shard: Shard
     ) -> None:
         put(shard, b"a", b"b")
-        first, second = holds(claim(shard))
+        first, second = claim_keys(claim(shard))
 
         states = shard.nack(
             "q", [Nack(*first, step="fail", problem="name \udcff"), Nack(*second, step="release")]
@@ -270,9 +269,9 @@ class ShardContract(CollectingContract):
         [first] = put(shard, b"a", unique_key="k")
 
         assert shard.enqueue("q", [NewJob(b"b", unique_key="k")]) == [(first, True)]
-        hold_list = holds(claim(shard))
+        keys = claim_keys(claim(shard))
         assert shard.enqueue("q", [NewJob(b"b", unique_key="k")]) == [(first, True)]
-        shard.ack("q", hold_list)
+        shard.ack("q", keys)
         [third] = shard.enqueue("q", [NewJob(b"b", unique_key="k")])
         assert not third.already_there
 
@@ -304,7 +303,7 @@ class ShardContract(CollectingContract):
         shard = world.shard
         shard.configure("q", {"keep_succeeded_max": 2, "keep_failed_ms": HOUR_MS})
         put(shard, *[b"x"] * 5)
-        *done, failed = holds(claim(shard))
+        *done, failed = claim_keys(claim(shard))
         shard.ack("q", done)
         shard.nack("q", [Nack(*failed, step="fail")])
 
@@ -351,12 +350,12 @@ class ShardContract(CollectingContract):
         put(shard, b"second", delay_ms=3 * HOUR_MS, priority=5)
         world.pass_ms(HOUR_MS)
 
-        later = shard.later("q", limit=9)
+        later = shard.delayed_jobs("q", limit=9)
 
         assert [job.body for job in later] == [b"first", b"second", b"third"]
         assert {job.state for job in later} == {JobState.PENDING}
-        assert shard.later("q", limit=2) == later[:2]
-        assert shard.later("nobody", limit=2) == []
+        assert shard.delayed_jobs("q", limit=2) == later[:2]
+        assert shard.delayed_jobs("nobody", limit=2) == []
 
     def test_deleting_takes_waiting_and_ended_jobs_and_frees_their_key(self, shard: Shard) -> None:
         ids = put(shard, b"a", b"b", b"c", priority=3)

@@ -9,8 +9,8 @@ from pinlater.testing.shard_world import (
     ShardWorld,
     bodies,
     claim,
+    claim_keys,
     frame,
-    holds,
     items,
 )
 
@@ -48,9 +48,9 @@ class CollectingContract:
 
     def test_a_claimed_job_collects_no_more_even_when_it_waits_again(self, shard: Shard) -> None:
         shard.collect("q", frame(), items(b"1"))
-        [hold] = holds(claim(shard))
+        [claim_key] = claim_keys(claim(shard))
         shard.collect("q", frame(), items(b"2"))
-        shard.nack("q", [Nack(*hold)])
+        shard.nack("q", [Nack(*claim_key)])
         shard.collect("q", frame(), items(b"3"))
 
         assert sorted(bodies(claim(shard))) == [b"[1]", b"[2,3]"]
@@ -58,7 +58,7 @@ class CollectingContract:
     def test_a_job_that_collected_ends_like_any_other(self, shard: Shard) -> None:
         shard.collect("q", frame(max_attempts=1), items(b"1"))
         shard.collect("q", frame(span_ms=HOUR_MS), items(b"2"))
-        first, second = holds(claim(shard))
+        first, second = claim_keys(claim(shard))
         shard.ack("q", [second])
         shard.nack("q", [Nack(*first)])
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from pinlater.models import JobItem, JobState, Nack, NewJob, Step
-from pinlater.shard import Hold, Shard
+from pinlater.shard import ClaimKey, Shard
 from pinlater.testing import examples
 from pinlater.testing.shard_world import FOREVER_MS, HOUR_MS, MemoryWorld, ShardWorld, claim, frame
 
@@ -53,11 +53,11 @@ class _Histories(RuleBasedStateMachine):
         super().__init__()
         self.world.empty()
         self.twin = MemoryWorld()
-        self.holds: list[Hold] = [("0000000000000001", 1)]
+        self.claim_keys: list[ClaimKey] = [("0000000000000001", 1)]
         self.ids: list[str] = []
 
-    def both(self, operation: Callable[[Shard], T]) -> T:
-        """Run `operation` on both shards, at least 1 ms after the last one; compare the results."""
+    def run_on_both(self, operation: Callable[[Shard], T]) -> T:
+        """Run `operation` at least 1 ms after the last one, and compare the results."""
         started_ms = _now_ms(self.world.shard)
         while _now_ms(self.world.shard) == started_ms:
             pass
@@ -76,7 +76,7 @@ class _Histories(RuleBasedStateMachine):
     )
     def enqueue(self, priority: int, hours: int, max_attempts: int, key: str, count: int) -> None:
         job = NewJob(b"b", priority, hours * HOUR_MS, max_attempts, key, "n", "k")
-        self.ids += [a.job_id for a in self.both(lambda s: s.enqueue("q", [job] * count))]
+        self.ids += [a.job_id for a in self.run_on_both(lambda s: s.enqueue("q", [job] * count))]
 
     @rule(
         priority=st.sampled_from([0, 3]),
@@ -86,7 +86,7 @@ class _Histories(RuleBasedStateMachine):
     def collect(self, priority: int, hours: list[int], max_attempts: int) -> None:
         items = [JobItem(b"i", h * HOUR_MS) for h in hours]
         job_frame = frame(priority=priority, max_attempts=max_attempts)
-        self.both(lambda s: s.collect("q", job_frame, items))
+        self.run_on_both(lambda s: s.collect("q", job_frame, items))
 
     @rule(limit=st.integers(1, 4), hours=st.sampled_from([1, 2]))
     def claim(self, limit: int, hours: int) -> None:
@@ -96,16 +96,16 @@ class _Histories(RuleBasedStateMachine):
             wait_hours = wait_ms and round(wait_ms / HOUR_MS)
             return [(c.job_id, c.token, c.attempt) for c in result.claims], result.more, wait_hours
 
-        self.holds += [(job_id, token) for job_id, token, _ in self.both(operation)[0]]
+        self.claim_keys += [(job_id, token) for job_id, token, _ in self.run_on_both(operation)[0]]
 
-    def some_holds(self, data: st.DataObject) -> list[Hold]:
-        chosen: list[Hold] = data.draw(st.lists(st.sampled_from(self.holds), max_size=3))
+    def draw_claim_keys(self, data: st.DataObject) -> list[ClaimKey]:
+        chosen: list[ClaimKey] = data.draw(st.lists(st.sampled_from(self.claim_keys), max_size=3))
         return chosen
 
     @rule(data=st.data())
     def ack(self, data: st.DataObject) -> None:
-        some_holds = self.some_holds(data)
-        self.both(lambda s: s.ack("q", some_holds))
+        claim_keys = self.draw_claim_keys(data)
+        self.run_on_both(lambda s: s.ack("q", claim_keys))
 
     @rule(
         data=st.data(),
@@ -113,13 +113,13 @@ class _Histories(RuleBasedStateMachine):
         hours=st.sampled_from([0, 1]),
     )
     def nack(self, data: st.DataObject, step: Step, hours: int) -> None:
-        nacks = [Nack(*h, step=step, delay_ms=hours * HOUR_MS) for h in self.some_holds(data)]
-        self.both(lambda s: s.nack("q", nacks))
+        nacks = [Nack(*h, step=step, delay_ms=hours * HOUR_MS) for h in self.draw_claim_keys(data)]
+        self.run_on_both(lambda s: s.nack("q", nacks))
 
     @rule(data=st.data(), hours=st.sampled_from([1, 3]))
     def extend(self, data: st.DataObject, hours: int) -> None:
-        some_holds = self.some_holds(data)
-        self.both(lambda s: s.extend("q", some_holds, timeout_ms=hours * HOUR_MS))
+        claim_keys = self.draw_claim_keys(data)
+        self.run_on_both(lambda s: s.extend("q", claim_keys, timeout_ms=hours * HOUR_MS))
 
     @rule(reap=st.sampled_from([0, FOREVER_MS]), limit=st.integers(1, 3))
     def sweep(self, reap: int, limit: int) -> None:
@@ -127,7 +127,7 @@ class _Histories(RuleBasedStateMachine):
             swept = shard.sweep("q", reap_before_ms=reap, limit=limit)
             return swept.returned, swept.failed, swept.deleted
 
-        self.both(operation)
+        self.run_on_both(operation)
 
     @rule(hours=st.sampled_from([1, 2, 200]))
     def time_passes(self, hours: int) -> None:
@@ -141,7 +141,7 @@ class _Histories(RuleBasedStateMachine):
             if self.ids
             else []
         )
-        self.both(lambda s: s.retry("q", ids=ids, limit=limit))
+        self.run_on_both(lambda s: s.retry("q", ids=ids, limit=limit))
 
     @rule(
         data=st.data(),
@@ -153,7 +153,7 @@ class _Histories(RuleBasedStateMachine):
             if self.ids
             else []
         )
-        self.both(lambda s: s.delete("q", state, ids=ids, limit=1))
+        self.run_on_both(lambda s: s.delete("q", state, ids=ids, limit=1))
 
     @rule(
         change=st.sampled_from(
@@ -161,10 +161,10 @@ class _Histories(RuleBasedStateMachine):
         )
     )
     def configure(self, change: dict[str, float | None]) -> None:
-        self.both(lambda s: s.configure("q", change))
+        self.run_on_both(lambda s: s.configure("q", change))
 
     @rule(state=st.sampled_from(JobState), offset=st.sampled_from([0, 0, 1]))
-    def look(self, state: JobState, offset: int) -> None:
+    def list_jobs(self, state: JobState, offset: int) -> None:
         def operation(shard: Shard) -> Any:
             jobs = shard.jobs("q", state, limit=5, offset=offset)
             sizes = shard.sizes("q")
@@ -189,7 +189,9 @@ class _Histories(RuleBasedStateMachine):
                 sizes.by_priority,
             )
 
-        self.both(operation)
+        self.run_on_both(operation)
 
     def teardown(self) -> None:
-        self.both(lambda s: {k: n for k, n in s.stats("q").items() if not k.startswith("late")})
+        self.run_on_both(
+            lambda s: {k: n for k, n in s.stats("q").items() if not k.startswith("late")}
+        )

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from pinlater import job_codec
 from pinlater.models import ClaimRequest, ClaimResult, JobFrame, JobItem, NewJob
-from pinlater.shard import Hold, Shard
+from pinlater.shard import ClaimKey, Shard
 from pinlater.testing.manual_clock import ManualClock
 from pinlater.testing.memory_shard import MemoryShard
 
@@ -52,7 +52,7 @@ def claim(shard: Shard, limit: int = 10, timeout_ms: int = HOUR_MS, **options: A
     return shard.claim("q", ClaimRequest(limit=limit, timeout_ms=timeout_ms, worker="w", **options))
 
 
-def holds(result: ClaimResult) -> list[Hold]:
+def claim_keys(result: ClaimResult) -> list[ClaimKey]:
     """Return id and token of each claim."""
     return [(c.job_id, c.token) for c in result.claims]
 

@@ -1,12 +1,12 @@
 """
-A Celery consumer that keeps messages that it cannot turn into tasks.
+A Celery consumer that loses no message that it cannot turn into a task.
 
 Plain Celery acknowledges or rejects such a message and logs it, so the message is lost. Here its
-job is FAILED with the reason, or waits for a worker that knows its task (`UNKNOWN_TASK_DELAY`). On
-other brokers the message becomes a dead letter.
+job is marked FAILED, with the reason, or it waits for a worker that knows its task
+(`UNKNOWN_TASK_DELAY`). On other brokers the message becomes a dead letter.
 
-Task events are sent in batches. Plain Celery sends the events of each loop iteration at once, and
-this took a quarter of a busy worker's CPU while a monitor was running.
+Task events are sent in batches. Plain Celery sends them in each iteration of its loop, which took a
+quarter of a busy worker's CPU while a monitor was running.
 
 When the connection is lost, jobs that have not started return to their queue. Celery's thread pool
 would still run them, so this consumer removes them from the pool.
@@ -27,12 +27,12 @@ from pinlater.clock import SystemClock
 from pinlater.models import Step
 
 EVENTS_EVERY_S = 0.25
-"""How long task events are collected (s). The first event after a pause is sent immediately."""
+"""How long task events are collected. The first event after a pause is sent immediately."""
 UNKNOWN_TASK_DELAY = "pinlater_unknown_task_delay_s"
 """
-Key in the app's configuration: how many seconds the job of an unknown task waits for a worker that
-knows the task. It waits again as often as needed, and the attempts do not count. If this is None,
-the job is FAILED.
+Key in the app's configuration. The value is how many seconds the job of an unknown task waits for a
+worker that knows the task. It waits again as often as needed, and the attempts do not count. With
+None, the job is marked FAILED.
 """
 MAX_EVENTS = 500
 """When this many events are collected, they are sent immediately; each takes about 500 bytes."""
@@ -40,11 +40,10 @@ NEVER_S = float("-inf")
 _clock = SystemClock()
 
 
-class KeepingConsumer(Consumer):  # type: ignore[misc]
+class LosslessConsumer(Consumer):  # type: ignore[misc]
     """The consumer that `pinlater.worker.follow` installs."""
 
     _events_due_s = NEVER_S
-    """When a timer sends the collected events."""
     _events_sent_s = NEVER_S
 
     def on_decode_error(self, message: Any, exc: BaseException) -> None:
@@ -58,7 +57,7 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
     def on_unknown_task(self, body: Any, message: Any, exc: BaseException) -> None:
         problem = "refused: the worker does not know this task"
         delay_s = self.app.conf.get(UNKNOWN_TASK_DELAY)
-        if delay_s is None or not self._dispose(message, "release", problem, delay_s):
+        if delay_s is None or not self._settle(message, "release", problem, delay_s):
             self._fail_or_store(message, problem)
         super().on_unknown_task(body, message, exc)
 
@@ -100,11 +99,11 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
             self.event_dispatcher.flush()
 
     def _fail_or_store(self, message: Any, problem: str) -> None:
-        if not self._dispose(message, "fail", problem):
+        if not self._settle(message, "fail", problem):
             dead_letters.store(self.app, message, problem)
 
-    def _dispose(self, message: Any, step: Step, problem: str, delay_s: float = 0.0) -> bool:
-        """End a message's job in this state; returns False if it is not a pinlater job."""
+    def _settle(self, message: Any, step: Step, problem: str, delay_s: float = 0.0) -> bool:
+        """End the claim on a message's job this way; return False if it is not a pinlater job."""
         claims = getattr(message.channel, "claims", None)
         if claims is None or message.delivery_tag not in claims:
             return False
@@ -116,8 +115,7 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
 def _cancel_unstarted(executor: Any) -> None:
     """Cancel the tasks that a thread pool has not started; other pools do so themselves."""
     if isinstance(executor, ThreadPoolExecutor):
-        # This is what `shutdown(cancel_futures=True)` does; the executor has no other method for
-        # it.
+        # As in `shutdown(cancel_futures=True)`; the executor has no other method that does this.
         work_queue: Any = executor._work_queue
         with suppress(Empty):
             while True:

@@ -33,15 +33,18 @@ from pinlater.transport import connections, subscriptions
 from pinlater.transport.publishing import JobBatch
 from pinlater.transport.qos import QoS, is_job_tag
 from pinlater.transport.queues import QueueChannel
-from pinlater.transport.revocations import Revocations, revoked_by
+from pinlater.transport.revocations import Revocations, get_revoked_ids
 
 logger = logging.getLogger(__name__)
 
 MAX_POSTPONE_S = 0.02
-"""Maximum time that a claim waits for more room."""
+"""
+How long a claim waits at most until the worker has room for more jobs, so that one claim takes
+several.
+"""
 
 REPEATED_LOSS_S = 0.1
-"""If two connections break within this many seconds, the server is considered broken."""
+"""If two connections break within this time, the server is considered broken."""
 
 CONNECTION_LOST = (ConnectionError, RedisConnectionError, RedisTimeoutError)
 
@@ -63,7 +66,7 @@ class HeartbeatNotSent(Exception):
 
 
 class Channel(QueueChannel):
-    """A channel whose task messages are jobs."""
+    """A kombu channel whose task messages are jobs."""
 
     QoS = QoS
     # kombu's own channel waits forever for a server that hangs.
@@ -82,7 +85,7 @@ class Channel(QueueChannel):
         super().__init__(*args, **kwargs)
         self._revocations = Revocations(self.global_keyprefix)
         # The first server has just answered a PING, unless it is optional.
-        self.cluster.channel_opened(first_answered=not self._first_is_optional)
+        self.cluster.record_channel_open(first_answered=not self._is_first_optional)
 
     # Publishing
 
@@ -107,7 +110,7 @@ class Channel(QueueChannel):
             publish_receipts.add(self.cluster.enqueue(queue, [job])[0])
 
     def _put_fanout(self, exchange: str, message: Any, routing_key: str, **kwargs: Any) -> None:
-        if ids := revoked_by(exchange, message):
+        if ids := get_revoked_ids(exchange, message):
             # Store them before the broadcast. A worker that is starting now reads them, and running
             # workers get the broadcast.
             with self.conn_or_acquire() as client:
@@ -138,19 +141,18 @@ class Channel(QueueChannel):
     def consumer(self) -> JobConsumer:
         if self._consumer is None:
             self._consumer = JobConsumer(self.claims, self._deliver_job)
-            self._warn()
+            self._log_config_warnings()
         return self._consumer
 
-    def _warn(self) -> None:
-        """Log problems with the servers' configuration; the worker starts anyway."""
-        for shard in self._available_shards():
+    def _log_config_warnings(self) -> None:
+        """Log the servers' configuration problems; the worker starts anyway."""
+        for shard in self._usable_shards():
             with suppress(BrokerUnavailable):
-                for remark in shard.remarks():
-                    logger.warning("shard %s %s", shard.name, remark)
+                for warning in shard.config_warnings():
+                    logger.warning("shard %s %s", shard.name, warning)
 
     @property
     def pollers(self) -> list[ShardPoller]:
-        """Return the pollers of this channel's consumer."""
         return self._consumer.pollers if self._consumer else []
 
     def basic_consume(self, queue: str, no_ack: bool, *args: Any, **kwargs: Any) -> Any:
@@ -168,7 +170,7 @@ class Channel(QueueChannel):
             if subscriber.connection is None:
                 subscriber.connection = subscriber.connection_pool.get_connection()
             self._subscribe()
-            subscriptions.confirm(self, self.socket_timeout)
+            subscriptions.wait_until_confirmed(self, self.socket_timeout)
         return tag
 
     def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:
@@ -225,8 +227,8 @@ class Channel(QueueChannel):
             self.connection._deliver(payload, queue)
         except self.connection_errors:
             raise
-        # A message that kombu or Celery cannot process must not stop this worker, and then every
-        # other worker that receives it.
+        # A message that kombu or Celery cannot process must not stop this worker, and then each
+        # worker that receives it next.
         except Exception as error:
             logger.exception("job %s of %s cannot be delivered", job.job_id, queue)
             self.claims.fail(tag, f"cannot be delivered: {type(error).__name__}: {error}")
@@ -237,7 +239,7 @@ class Channel(QueueChannel):
             self.claims.ack(tag)
 
     def _record_revocation(self, payload: dict[str, Any]) -> None:
-        """Tell Celery that a task was revoked, perhaps before this process started."""
+        """Tell Celery if the task was revoked, perhaps before this process started."""
         task_id = payload.get("headers", {}).get("id")
         if task_id in self._revocations and "celery.worker.state" in sys.modules:
             sys.modules["celery.worker.state"].revoked.add(task_id)
@@ -249,7 +251,7 @@ class Channel(QueueChannel):
             record = job_codec.decode(job.record)
             if job_body.is_plain(record.body):
                 plain = envelope.PlainJob(
-                    doors.task_of(queue, record.name),
+                    doors.get_task_name(queue, record.name),
                     record.key or tag.removeprefix(TAG),
                     queue, record.priority, tag, job.attempt,
                 )  # fmt: skip
@@ -270,7 +272,7 @@ class Channel(QueueChannel):
         self.consumer.consume(self.job_queues)
         if not self.consumer.queues:
             return 0
-        if self._revocations.are_due:
+        if self._revocations.must_read:
             with self.conn_or_acquire() as client:
                 self._revocations.read(client)
         room, delivered = self.qos.room(at_most=MAX_BATCH), 0
@@ -293,7 +295,6 @@ class Channel(QueueChannel):
 
     @property
     def next_work_s(self) -> float:
-        """Return when `work` must be called again at the latest."""
         if not self._consumer or not self._consumer.queues or not self.qos.can_consume():
             return float("inf")
         next_check_s = self._consumer.next_check_s

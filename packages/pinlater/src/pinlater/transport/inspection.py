@@ -35,7 +35,10 @@ _celery_query_task = Panel.data["query_task"]
 @inspect_command(alias="dump_schedule")  # type: ignore[untyped-decorator]
 def scheduled(state: Any, **kwargs: Any) -> list[dict[str, Any]]:
     """List of currently scheduled ETA/countdown tasks."""
-    return [*_celery_scheduled(state, **kwargs), *map(_entry, waiting_requests(state.consumer))]
+    return [
+        *_celery_scheduled(state, **kwargs),
+        *map(_schedule_entry, waiting_requests(state.consumer)),
+    ]
 
 
 @inspect_command(  # type: ignore[untyped-decorator]
@@ -54,7 +57,7 @@ def query_task(state: Any, ids: Any, **kwargs: Any) -> dict[str, Any]:
     return tasks
 
 
-def _entry(request: Request) -> dict[str, Any]:
+def _schedule_entry(request: Request) -> dict[str, Any]:
     return {
         "eta": request.eta.isoformat(),
         "priority": ETA_PRIORITY,
@@ -73,25 +76,25 @@ def waiting_requests(consumer: Any) -> Iterator[Request]:
     )
     for job in jobs[:MAX_WAITING_TASKS]:
         try:
-            yield _request(consumer, job)
-        # A sender may put anything into the body, so skip such a job and list the others.
+            yield _make_request(consumer, job)
+        # A sender may put anything into the body, so skip a malformed job and list the others.
         except Exception as error:  # noqa: BLE001
             logger.debug("waiting job %s cannot be shown: %s", job.job_id, error)
 
 
 def _scheduled_jobs(cluster: Cluster, queues: Iterable[str]) -> Iterator[JobInfo]:
-    for shard in cluster.healthy():
+    for shard in cluster.healthy_shards():
         for queue in queues:
             try:
-                with cluster.watched(shard):
-                    yield from shard.later(queue, limit=MAX_WAITING_TASKS)
+                with cluster.track(shard):
+                    yield from shard.delayed_jobs(queue, limit=MAX_WAITING_TASKS)
             except BrokerUnavailable:
                 logger.warning(
                     "the waiting jobs of %s do not include those of shard %s", queue, shard.name
                 )
 
 
-def _request(consumer: Any, job: JobInfo) -> Request:
+def _make_request(consumer: Any, job: JobInfo) -> Request:
     tasks = consumer.task_consumer
     payload = envelope.from_job(job.body, tag=job.job_id, attempt=job.attempts + 1)
     headers = payload["headers"]

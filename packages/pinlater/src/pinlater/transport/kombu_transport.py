@@ -1,16 +1,15 @@
 """
 The kombu transport `pinlater://`.
 
-To use it with Celery, change the broker URL; see `pinlater.brokers` for its forms. Only this
-module, `channel` and `poller` use kombu's internal API. Because of them, kombu is pinned to one
-minor version.
+To use it with Celery, change the broker URL; see `pinlater.brokers` for its forms. Kombu is pinned
+to one minor version, because this module, `channel` and `poller` use its internal API.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from kombu.transport import redis as stock
+from kombu.transport import redis as kombu_redis
 from redis import exceptions
 
 from pinlater import brokers
@@ -19,15 +18,15 @@ from pinlater.transport.channel import Channel
 from pinlater.transport.poller import Poller
 
 
-class Transport(stock.Transport):
-    """The kombu transport `pinlater://`; see `pinlater.brokers` for its URLs."""
+class Transport(kombu_redis.Transport):
+    """The transport that kombu creates for `pinlater://` URLs."""
 
     Channel = Channel
     can_parse_url = True
     supports_batch_publish = True
     # A temporary refusal (a full server, or a replica during a failover) must not end a worker.
     connection_errors = (
-        *stock.Transport.connection_errors,
+        *kombu_redis.Transport.connection_errors,
         exceptions.OutOfMemoryError,
         exceptions.ReadOnlyError,
         BrokerUnavailable,
@@ -53,7 +52,6 @@ class Transport(stock.Transport):
 
     @property
     def shard_urls(self) -> tuple[str, ...]:
-        """Return the URLs of the servers that store the jobs."""
         return brokers.shard_urls(self._full_url)
 
     @property
@@ -74,13 +72,12 @@ class Transport(stock.Transport):
         return control
 
     def _url(self) -> str:
-        """Return the broker URL built from the connection's parts."""
-        c = self.client
-        scheme = "pinlaters" if c.transport_cls == "pinlaters" else "pinlater"
-        password = c.password() if callable(c.password) else c.password
+        client = self.client
+        scheme = "pinlaters" if client.transport_cls == "pinlaters" else "pinlater"
+        password = client.password() if callable(client.password) else client.password
         server = brokers.ServerAddress(
-            c.hostname or "localhost", c.port or brokers.DEFAULT_PORT, c.userid, password,
-            str(c.virtual_host or "/"),
+            client.hostname or "localhost", client.port or brokers.DEFAULT_PORT, client.userid,
+            password, str(client.virtual_host or "/"),
         )  # fmt: skip
         return brokers.broker_url(scheme, server)
 
@@ -89,7 +86,7 @@ class Transport(stock.Transport):
             uri = self._url()
         elif uri.partition("://")[0] in brokers.KOMBU_SCHEMES:
             uri = f"pinlater+{uri}"
-        return uri if include_password else brokers.masked(uri, mask)
+        return uri if include_password else brokers.mask_password(uri, mask)
 
     def register_with_event_loop(self, connection: Any, loop: Any) -> None:
         super().register_with_event_loop(connection, loop)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from kombu.transport import redis as stock
+from kombu.transport import redis as kombu_redis
 
 from pinlater.clock import SystemClock
 from pinlater.consumer import JobConsumer
@@ -31,7 +31,7 @@ class WakeSocket(NamedTuple):
     connection: Any
 
 
-class Poller(stock.MultiChannelPoller):
+class Poller(kombu_redis.MultiChannelPoller):
     """Polls all channels of one transport."""
 
     def __init__(self) -> None:
@@ -43,11 +43,11 @@ class Poller(stock.MultiChannelPoller):
         self._wake_pair: tuple[socket.socket, socket.socket] | None = None
 
     def attach(self, hub: Any) -> None:
-        """Run in Celery's event loop from now on."""
+        """Run in this event loop of Celery from now on."""
         self.hub = hub
         self._wake_pair = socket.socketpair()
-        for end in self._wake_pair:
-            end.setblocking(False)
+        for sock in self._wake_pair:
+            sock.setblocking(False)
         hub.add_reader(self._wake_pair[0].fileno(), self._on_wake)
 
     def _on_wake(self) -> None:
@@ -60,20 +60,19 @@ class Poller(stock.MultiChannelPoller):
         Run one iteration for all channels.
 
         A prefork pool passes jobs to its processes in its own callback, and callbacks run in any
-        order. If the pool's callback ran first, the job would wait for the next event, up to 1 s,
-        so after taking jobs this method ends the loop's next wait.
+        order. If the pool's callback has already run, new jobs would wait for the next event, up to
+        1 s. So after taking jobs, this method ends the loop's next wait.
         """
         delivered = 0
         for channel in list(self._channels):
             if channel.active_queues:
                 delivered += channel.work(at_most=MAX_BATCH)
-        self._watch()
+        self._watch_sockets()
         self._set_timer()
         if delivered:
             self.wake_loop()
 
-    def _watch(self) -> None:
-        """Watch the sockets of the pollers."""
+    def _watch_sockets(self) -> None:
         current: dict[int, WakeSocket] = {}
         for channel in self._channels:
             for poller in channel.pollers:
@@ -109,7 +108,6 @@ class Poller(stock.MultiChannelPoller):
                 self._unwatch(fd)
 
     def on_wake_socket(self, fd: int) -> None:
-        """Handle the readable socket of a job poller."""
         wake_socket = self._wake_sockets.get(fd)
         if wake_socket is not None and wake_socket.poller.waiting_since_s is not None:
             channel = wake_socket.channel
@@ -118,7 +116,6 @@ class Poller(stock.MultiChannelPoller):
             )
 
     def _set_timer(self) -> None:
-        """Set a timer for the next iteration."""
         now_s = _clock.monotonic_s()
         at_s = min((c.next_work_s for c in self._channels), default=float("inf"))
         if self._timer is not None and not now_s < self._timer_at_s <= at_s:
@@ -130,11 +127,7 @@ class Poller(stock.MultiChannelPoller):
             self.wake_loop()
 
     def _clear_timer(self) -> None:
-        """
-        Clear the timer.
-
-        The loop runs an iteration after each timer, so nothing else is needed.
-        """
+        # The loop runs an iteration after each timer, so nothing else is needed.
         self._timer = None
 
     def wake_loop(self) -> None:
@@ -148,7 +141,7 @@ class Poller(stock.MultiChannelPoller):
         for channel in list(self._channels):
             if channel.active_queues and channel.work(at_most=1):
                 return
-        self._watch()
+        self._watch_sockets()
         at_s = min((c.next_work_s for c in self._channels), default=float("inf"))
         wait_s = max(0.0, at_s - _clock.monotonic_s())
         super().get(callback, wait_s if timeout is None else min(timeout, wait_s))
@@ -167,6 +160,6 @@ class Poller(stock.MultiChannelPoller):
         if self._wake_pair:
             if self.hub is not None:
                 self.hub.remove(self._wake_pair[0].fileno())
-            for end in self._wake_pair:
-                end.close()
+            for sock in self._wake_pair:
+                sock.close()
             self._wake_pair = None

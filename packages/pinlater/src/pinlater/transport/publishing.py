@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kombu.exceptions import BatchPublishError
-from kombu.transport import redis as stock
+from kombu.transport import redis as kombu_redis
 
 from pinlater import publish_receipts
 from pinlater.clock import SystemClock
@@ -17,7 +17,7 @@ from pinlater.models import JobFrame, JobItem, NewJob
 _clock = SystemClock()
 
 
-class JobBatch(stock.PublishBatch):
+class JobBatch(kombu_redis.PublishBatch):
     """
     Collects jobs until the batch ends or is full; other messages use kombu's own batch.
 
@@ -32,12 +32,10 @@ class JobBatch(stock.PublishBatch):
         self._count = 0
 
     def collect(self, queue: str, frame: JobFrame, items: list[JobItem]) -> None:
-        """Add items that share jobs; see `Shard.collect`."""
         self._collected.append((queue, frame, items, _clock.monotonic_s()))
         self._count += len(items)
 
     def put(self, queue: str, job: NewJob) -> None:
-        """Add a job to the batch."""
         self._jobs[queue].append((job, _clock.monotonic_s()))
         self._count += 1
 

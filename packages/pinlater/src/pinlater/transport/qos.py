@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from kombu.transport import redis as stock
+from kombu.transport import redis as kombu_redis
 from kombu.transport import virtual
 
 from pinlater.claims import TAG
@@ -18,7 +18,7 @@ def is_job_tag(tag: str) -> bool:
     return tag.startswith(TAG)
 
 
-class QoS(stock.QoS):
+class QoS(kombu_redis.QoS):
     """Unacknowledged deliveries of a channel; jobs are also in the claim registry."""
 
     def append(self, message: Any, delivery_tag: str) -> None:
@@ -53,7 +53,7 @@ class QoS(stock.QoS):
         self._flush()
         tags = list(self._delivered)
         jobs = [tag for tag in tags if is_job_tag(tag)]
-        self.channel.claims.channel_closed(jobs)
+        self.channel.claims.on_channel_closed(jobs)
         for tag in jobs:
             self._delivered.pop(tag, None)
         if self._delivered and self.channel.connection is not None:
@@ -80,8 +80,7 @@ class QoS(stock.QoS):
     @property
     def min_room(self) -> int:
         """
-        Return the minimum room for a claim; with less room, the channel postpones the claim
-        briefly.
+        Return for how many jobs there must be room, or the channel briefly postpones its claim.
 
         A prefork pool frees room one job at a time. If nothing is unacknowledged, no more room can
         become free.

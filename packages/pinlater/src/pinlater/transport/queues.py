@@ -1,9 +1,9 @@
 """
 A channel's queues. Each has jobs on every shard, and kombu's own list on the first server.
 
-Sizes, bindings, purges and deletions cover both. In kombu, the process that declares a list also
-sets its expiry. Workers write replies without declaring their lists, so the reply lists of dead
-callers would stay forever. Therefore the sender of a reply sets the expiry.
+Sizes, purges and deletions cover both. In kombu, the process that declares a list also sets its
+expiry. Workers write replies without declaring their lists, so the reply lists of dead callers
+would stay forever. Therefore the sender of a reply sets the expiry.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def reply_ttl_ms(queue: str) -> int | None:
 
 
 class QueueChannel(SingleClientChannel):
-    """A channel that knows its shards and their queues."""
+    """A channel whose queues have jobs on every shard."""
 
     shards: Sequence[str] = ()
     claim_timeout_s = 60.0
@@ -72,17 +72,23 @@ class QueueChannel(SingleClientChannel):
         self.before_delete = symbol_by_name(self.before_delete)
 
     @property
-    def _first_is_optional(self) -> bool:
-        return self.publishes_only and bool(self.cluster.first) and len(self.cluster.shards) > 1
+    def _is_first_optional(self) -> bool:
+        return (
+            self.publishes_only and bool(self.cluster.first_shard) and len(self.cluster.shards) > 1
+        )
 
     @property
-    def _first_is_down(self) -> bool:
-        first = self.cluster.first
-        return self._first_is_optional and first is not None and not self.cluster.is_usable(first)
+    def _is_first_down(self) -> bool:
+        first_shard = self.cluster.first_shard
+        return (
+            self._is_first_optional
+            and first_shard is not None
+            and not self.cluster.is_usable(first_shard)
+        )
 
     def _create_client(self, asynchronous: bool = False) -> Any:
         client = super()._create_client(asynchronous)
-        if self._first_is_optional:
+        if self._is_first_optional:
             client.ping = self.cluster.ping  # kombu opens a channel with a PING
         return client
 
@@ -107,8 +113,8 @@ class QueueChannel(SingleClientChannel):
     def cluster(self) -> Cluster:
         return self.claims.cluster
 
-    def _available_shards(self) -> Iterator[ServerShard]:
-        """Yield the available shards; a lost shard must not prevent a declaration."""
+    def _usable_shards(self) -> Iterator[ServerShard]:
+        """Yield the usable shards, because a lost shard must not prevent a declaration."""
         for shard in self.cluster.shards:
             if isinstance(shard, ServerShard) and (
                 len(self.cluster.shards) == 1 or self.cluster.is_usable(shard)
@@ -135,18 +141,18 @@ class QueueChannel(SingleClientChannel):
 
     def _size(self, queue: str) -> int:
         sizes = Sizes()
-        for shard in self._available_shards():
+        for shard in self._usable_shards():
             try:
-                with self.cluster.watched(shard):
+                with self.cluster.track(shard):
                     sizes += shard.sizes(queue)
             except BrokerUnavailable:
                 level = logging.DEBUG if queue in self.auto_delete_queues else logging.WARNING
                 logger.log(level, "the size of %s does not include shard %s", queue, shard.name)
-        return sizes.pending + self._count_listed(queue)
+        return sizes.pending + self._count_list_messages(queue)
 
-    def _count_listed(self, queue: str) -> int:
+    def _count_list_messages(self, queue: str) -> int:
         """Count kombu's messages, without a transaction, which a full server would refuse."""
-        if self._first_is_down:
+        if self._is_first_down:
             return 0
         with self.conn_or_acquire() as client, client.pipeline(transaction=False) as pipe:
             for step in self.priority_steps:
@@ -154,7 +160,7 @@ class QueueChannel(SingleClientChannel):
             return int(sum(pipe.execute()))
 
     def _queue_bind(self, exchange: str, *args: Any) -> None:
-        if self._first_is_down:
+        if self._is_first_down:
             return  # tasks are published directly to their queue; a worker also binds it
         with redis_errors(f"broker, binding of {exchange}"):
             try:
@@ -171,12 +177,12 @@ class QueueChannel(SingleClientChannel):
 
     def _has_queue(self, queue: str, **kwargs: Any) -> bool:
         return bool(super()._has_queue(queue, **kwargs)) or any(
-            queue in shard.queues() for shard in self._available_shards()
+            queue in shard.queues() for shard in self._usable_shards()
         )
 
     def _purge(self, queue: str) -> int:
         purged = 0
-        for shard in self._available_shards():
+        for shard in self._usable_shards():
             purged += self._delete_jobs(shard, queue, JobState.PENDING)
         return purged + int(super()._purge(queue))
 
@@ -187,7 +193,7 @@ class QueueChannel(SingleClientChannel):
         return deleted
 
     def _delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
-        for shard in self._available_shards():
+        for shard in self._usable_shards():
             try:
                 self._drop(shard, queue)
             except BrokerUnavailable:

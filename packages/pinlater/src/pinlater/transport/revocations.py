@@ -31,11 +31,11 @@ BROADCAST_SUFFIX = ".pidbox"
 _clock = SystemClock()
 
 
-def revoked_by(exchange: str, message: Mapping[str, Any]) -> list[str]:
+def get_revoked_ids(exchange: str, message: Mapping[str, Any]) -> list[str]:
     """
     Return the ids of the tasks that a broadcast revokes; empty for other messages.
 
-    A revocation for some workers only (`destination`) is not stored, because others may run the
+    A revocation for only some workers (`destination`) is not stored, because others may run the
     task.
     """
     if not exchange.endswith(BROADCAST_SUFFIX) or message.get("content-type") != "application/json":
@@ -71,8 +71,7 @@ class Revocations:
             script.call(client, [self._key], [ID_TTL_MS, MAX_IDS, *ids])
 
     @property
-    def are_due(self) -> bool:
-        """Return whether it is time to `read` again."""
+    def must_read(self) -> bool:
         return _clock.monotonic_s() - self._read_at_s >= READ_EVERY_S
 
     def read(self, client: redis.Redis) -> None:
@@ -81,9 +80,9 @@ class Revocations:
             self._ids.clear()
             self._newest_ms = 0.0
         with redis_errors("broker, revoked tasks"):
-            new: Any = client.zrangebyscore(self._key, self._newest_ms, "+inf", withscores=True)
+            new_ids: Any = client.zrangebyscore(self._key, self._newest_ms, "+inf", withscores=True)
         self._read_at_s = _clock.monotonic_s()
-        for task_id, at_ms in new:
+        for task_id, at_ms in new_ids:
             self._ids.add(task_id.decode())
             self._newest_ms = max(self._newest_ms, at_ms)
 

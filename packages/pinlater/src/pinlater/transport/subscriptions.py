@@ -12,10 +12,10 @@ from typing import Any
 
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-CONFIRMED = (b"psubscribe", "psubscribe")
+_CONFIRMATIONS = (b"psubscribe", "psubscribe")
 
 
-def confirm(channel: Any, timeout_s: float) -> None:
+def wait_until_confirmed(channel: Any, timeout_s: float) -> None:
     """
     Wait until the server has confirmed the topics that a channel has just subscribed to.
 
@@ -35,14 +35,14 @@ def confirm(channel: Any, timeout_s: float) -> None:
         if not listener.connection.can_read(timeout=timeout_s):
             raise RedisTimeoutError(f"a subscription was not confirmed within {timeout_s:g} s")
         response = listener.parse_response()
-        if response[0] in CONFIRMED:
+        if response[0] in _CONFIRMATIONS:
             unconfirmed -= 1
         else:
             channel._receive_one(_ReplayingListener(listener, response))
 
 
 class _ReplayingListener:
-    """A listener that returns a response that was already read."""
+    """A listener that returns the response that `wait_until_confirmed` has already read."""
 
     def __init__(self, listener: Any, response: Any) -> None:
         self.handle_message = listener.handle_message

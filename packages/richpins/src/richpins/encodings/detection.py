@@ -37,17 +37,14 @@ def encoding(body: bytes, content_type: str | None) -> str:
     """
     Return the WHATWG name, in lower case, of the encoding of `body`, such as `windows-1252`.
 
-    A byte order mark takes precedence over the Content-Type header, which takes precedence over the
-    page's own declaration. Without any declaration, the encoding is UTF-8 if nearly all characters
-    outside ASCII are valid UTF-8, else chardet's result if it is confident enough, else
-    windows-1252. Pure ASCII without a declaration is windows-1252, as the standard requires.
+    A byte order mark takes precedence over the Content-Type header, then comes the page's own
+    declaration. Without any, the encoding is UTF-8 if nearly all characters outside ASCII are valid
+    UTF-8, else chardet's result if it is confident enough, else windows-1252, as the standard
+    requires for ASCII.
 
-    UTF-16 without a byte order mark is recognized by the null bytes of its ASCII characters, as in
-    Chrome, whatever encoding is declared.
-
-    If a page declares a legacy encoding but at least 49 of 50 characters are valid UTF-8, the
-    result is UTF-8, although browsers would show mojibake. Only very short text in a legacy
-    encoding is valid UTF-8 by chance.
+    UTF-16 without a byte order mark is recognized by its null bytes, as in Chrome, whatever is
+    declared. If a page declares a legacy encoding but at least 49 of 50 characters are valid UTF-8,
+    the result is UTF-8, although browsers would show mojibake.
     """
     for mark, name in _BOMS:
         if body.startswith(mark):
@@ -58,12 +55,11 @@ def encoding(body: bytes, content_type: str | None) -> str:
         prescan.from_header(content_type) or prescan.from_bytes(body) or _late_declaration(body)
     )
     if declared is None:
-        return _detect(body)
+        return _detect_undeclared(body)
     return "utf-8" if is_surely_utf8(body, declared) else declared
 
 
 def _utf16_without_mark(body: bytes) -> str | None:
-    """Return the UTF-16 variant if the body begins with markup in UTF-16, or None."""
     start = body[:_WIDE_BYTES]
     if b"\0" not in start[:4]:
         return None
@@ -80,7 +76,7 @@ _WIDE_BYTES = 400
 _WIDE_MARKUP = re.compile(rb"\s{0,20}<[!?a-zA-Z]")
 
 
-def as_utf8(body: bytes, name: str, problems: list[str]) -> bytes:
+def to_utf8(body: bytes, name: str, problems: list[str]) -> bytes:
     """
     Convert `body` from the encoding `name` to UTF-8; add descriptions of unreadable bytes to
     `problems`.
@@ -126,7 +122,7 @@ def _late_declaration(body: bytes) -> str | None:
 
 def _meta_encoding(attributes: dict[str, Any]) -> str | None:
     if attributes.get("charset") is not None:
-        return labels.name_of(attributes["charset"])
+        return labels.find_encoding(attributes["charset"])
     if (attributes.get("http-equiv") or "").lower() == "content-type":
         return prescan.from_meta_content(attributes.get("content") or "")
     return None
@@ -144,7 +140,7 @@ _DETECTED_NAMES = {
 }  # fmt: skip
 
 
-def _detect(body: bytes) -> str:
+def _detect_undeclared(body: bytes) -> str:
     if body.isascii() and b"\x1b" not in body and b"\0" not in body:
         return labels.FALLBACK
     if _is_utf8(body, max_broken=_MAX_BROKEN):
@@ -159,7 +155,7 @@ def _detect(body: bytes) -> str:
     result = (guess["encoding"] or "").lower()
     if (guess["confidence"] or 0.0) < _DETECTION_CONFIDENCE:
         return labels.FALLBACK
-    return _DETECTED_NAMES.get(result) or labels.name_of(result) or labels.FALLBACK
+    return _DETECTED_NAMES.get(result) or labels.find_encoding(result) or labels.FALLBACK
 
 
 _NEVER_UTF8 = frozenset(
@@ -226,8 +222,8 @@ def _is_utf8(body: bytes, *, max_broken: float) -> bool:
     sample = body[start : start + _SAMPLE_BYTES]
     # Drop a character that was cut at the end of the sample.
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(sample)
-    broken = text.count("\ufffd") - sample.count("\ufffd".encode())
-    valid = len(text) - len(sample.translate(None, _HIGH_BYTES)) - broken
-    if broken == 1 and max_broken == _MAX_BROKEN:
-        return valid >= _MIN_VALID_PER_BROKEN
-    return broken <= max_broken * valid
+    broken_count = text.count("\ufffd") - sample.count("\ufffd".encode())
+    valid_count = len(text) - len(sample.translate(None, _HIGH_BYTES)) - broken_count
+    if broken_count == 1 and max_broken == _MAX_BROKEN:
+        return valid_count >= _MIN_VALID_PER_BROKEN
+    return broken_count <= max_broken * valid_count

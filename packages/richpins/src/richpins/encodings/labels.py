@@ -2,8 +2,7 @@
 Map charset labels to encoding names with the table of the WHATWG Encoding Standard, section 4.2.
 
 A label is what a page or server writes (`latin1`, `x-sjis`). A name is the standard's own name in
-lower case (`windows-1252`, `shift_jis`). Some Python codecs support fewer characters than the
-standard's encoding, so each encoding uses the largest compatible codec.
+lower case (`windows-1252`, `shift_jis`). Each encoding uses Python's largest compatible codec.
 """
 
 from __future__ import annotations
@@ -39,15 +38,15 @@ def _read_table() -> dict[str, str]:
     table = {}
     text = resources.files(__package__).joinpath("labels.txt").read_text("ascii")
     for entry in text.replace("\n  ", " ").splitlines():
-        name, _, others = entry.partition(":")
-        table.update(dict.fromkeys([name, *others.split()], name))
+        name, _, labels = entry.partition(":")
+        table.update(dict.fromkeys([name, *labels.split()], name))
     return table
 
 
 _NAMES = _read_table()
 
 
-def name_of(label: str) -> str | None:
+def find_encoding(label: str) -> str | None:
     """Return the standard's name for `label`, in lower case, or None if the label is unknown."""
     return _NAMES.get(label.strip(_ASCII_WHITESPACE).lower())
 
@@ -58,10 +57,7 @@ def codec_of(name: str) -> str:
 
 
 def _to_c1_control(error: UnicodeError) -> tuple[str, int]:
-    """
-    Replace one undecodable byte with the C1 control character of the same code, as the standard
-    does.
-    """
+    """Replace an undecodable byte with its C1 control character, as the standard does."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     byte = error.object[error.start]
@@ -72,10 +68,7 @@ codecs.register_error("richpins.keep_c1", _to_c1_control)
 
 
 def _character_reference(error: UnicodeError) -> tuple[str | bytes, int]:
-    """
-    Replace a character missing from the encoding with a reference, as browsers do in URLs and
-    forms.
-    """
+    """Replace a character that the encoding lacks with a reference, as browsers do in URLs."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     code, end = ord(error.object[error.start]), error.start + 1
@@ -85,7 +78,7 @@ def _character_reference(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def _c1_or_reference(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Encode a C1 control character as the byte of the same code, which `decode` converts back."""
+    """Encode a C1 control character as the byte of the same code, the reverse of `decode`."""
     if isinstance(error, UnicodeEncodeError) and 0x80 <= ord(error.object[error.start]) < 0xA0:
         return error.object[error.start].encode("latin-1"), error.start + 1
     return _character_reference(error)
@@ -114,8 +107,8 @@ def decode(body: bytes, name: str) -> str:
     """
     Decode `body` to text. Bytes that cannot be decoded become U+FFFD.
 
-    `replacement` is the standard's name for encodings that browsers reject because they can hide
-    markup. A body in such an encoding is not decoded.
+    `replacement` is the standard's name for encodings that can hide markup. Such a body is not
+    decoded.
     """
     if name == "replacement":
         return "�" if body else ""

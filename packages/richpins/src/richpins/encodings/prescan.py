@@ -2,8 +2,8 @@
 Find the charset that a page declares in its first bytes, before decoding and parsing.
 
 The steps are those of the HTML Standard, 13.2.3.2: "prescan a byte stream to determine its
-encoding", its attribute parser, and "get an XML encoding". They do not parse the page: as the
-standard intends, they also find a `<meta>` inside a script.
+encoding", its attribute parser, and "get an XML encoding". As the standard intends, they also find
+a `<meta>` inside a script.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def from_header(content_type: str | None) -> str | None:
         if match := _CHARSET_PART.match(part):
             label = (_QUOTED_PAIR.sub(r"\1", match[1] or "") or match[2] or "").strip("'")
             if label:
-                return labels.name_of(label)
+                return labels.find_encoding(label)
     return None
 
 
@@ -75,8 +75,8 @@ def from_meta_content(content: str) -> str | None:
         value = content[match.end() :].lstrip("\t\n\f\r ")
         if value[:1] in {'"', "'"}:
             end = value.find(value[0], 1)
-            return None if end < 0 else labels.name_of(value[1:end])
-        return labels.name_of(re.split(r"[\t\n\f\r ;]", value, maxsplit=1)[0])
+            return None if end < 0 else labels.find_encoding(value[1:end])
+        return labels.find_encoding(re.split(r"[\t\n\f\r ;]", value, maxsplit=1)[0])
     return None
 
 
@@ -84,7 +84,7 @@ def effective_encoding(name: str | None) -> str | None:
     """
     Return the encoding to decode with, given the declared one, as the standard defines it.
 
-    UTF-16 becomes UTF-8: if the declaration is readable as ASCII, the page is not UTF-16. The
+    UTF-16 becomes UTF-8, because a declaration that is readable as ASCII is not in UTF-16. The
     label `x-user-defined` becomes windows-1252.
     """
     if name in {"utf-16le", "utf-16be"}:
@@ -137,7 +137,6 @@ def _skip_tag(head: bytes, position: int) -> int:
 
 
 def _read_meta(head: bytes, position: int) -> tuple[str | None, int]:
-    """Return the encoding that a meta element declares, and the position after the element."""
     seen: set[bytes] = set()
     got_pragma, need_pragma = False, None
     charset: str | None = None
@@ -155,7 +154,7 @@ def _read_meta(head: bytes, position: int) -> tuple[str | None, int]:
             charset = from_meta_content(value.decode("latin-1"))
             need_pragma = True if charset else None
         elif name == b"charset":
-            charset = labels.name_of(value.decode("latin-1"))
+            charset = labels.find_encoding(value.decode("latin-1"))
             need_pragma = False
     if need_pragma is None or (need_pragma and not got_pragma):
         return None, position
@@ -170,9 +169,9 @@ def _read_attribute(head: bytes, position: int) -> tuple[tuple[bytes, bytes] | N
     start = position
     while not (head[position] == 0x3D and position > start):
         if head[position] in _SPACE:
-            after = _skip(head, position, _SPACE)
-            if head[after] != 0x3D:
-                return (head[start:position].lower(), b""), after
+            next_position = _skip(head, position, _SPACE)
+            if head[next_position] != 0x3D:
+                return (head[start:position].lower(), b""), next_position
             break
         if head[position] in b"/>":
             return (head[start:position].lower(), b""), position
@@ -213,12 +212,9 @@ def _advance(head: bytes, position: int) -> int:
 
 
 def from_xml_declaration(head: bytes) -> str | None:
-    """
-    Return the encoding in the XML declaration at the start of `head`, or None if missing or
-    unknown.
-    """
+    """Return the encoding in the XML declaration at the start of `head`, or None."""
     if not head.startswith(b"<?xml"):
         return None
     end = head.find(b">")
     match = _XML_ENCODING.match(head[: max(end, 0)])
-    return effective_encoding(labels.name_of(match[2].decode("latin-1"))) if match else None
+    return effective_encoding(labels.find_encoding(match[2].decode("latin-1"))) if match else None

@@ -11,13 +11,13 @@ from selectolax.lexbor import LexborNode
 
 from richpins.document import Document, normalize_space
 from richpins.guesses import _names
-from richpins.guesses._fields import GuessedField, type_of
+from richpins.guesses._fields import GuessedField, guess_type
 from richpins.guesses._lists import is_site_frame
 
 MAX_FIELDS = 15
 MAX_LABELS = 12
 MAX_CHARS = 300
-"""Maximum characters of a value. A description may be longer."""
+"""Maximum characters of a value, except for a description."""
 MAX_NODES = 5_000
 _FIELD_ORDER = (
     "title",
@@ -32,19 +32,19 @@ _FIELD_ORDER = (
 )
 _MAY_BE_CONSTANT = ("availability", "brand", "currency", "category")
 _COMMON_FIELDS = ("url", "tags", "location")
-"""Field names that match many elements of a page. Most of these elements are not about its item."""
+"""Field names that match many elements of a page, most of them not about its item."""
 _NOT_CONTENT = re.compile(
     r"cookie|consent|dialog|modal|popup|menu|cart|basket|newsletter|signup|login|skip"
 )
 _QUOTES = "'\""
 
 
-def details_of(documents: Sequence[Document]) -> list[GuessedField]:
+def guess_details(documents: Sequence[Document]) -> list[GuessedField]:
     """
     Return the fields that each page has exactly once.
 
-    For several pages, these are fields with different values, or with known names. For one page,
-    only fields with known names are returned.
+    For several pages, these are fields with different values or with known names; for one page,
+    only those with known names.
     """
     fields: dict[str, GuessedField] = {}
     for selector, ending, name in sorted(_candidates(documents), key=_is_doubtful):
@@ -83,7 +83,7 @@ def _field(name: str, rule: str, ending: str, values: Sequence[str | None]) -> G
     # A value that is the same on all pages belongs to the site, unless it is, say, a currency.
     if (is_same and name not in _MAY_BE_CONSTANT) or (len(values) == 1 and not is_known):
         return None
-    kind, clean = type_of(present, ending)
+    kind, clean = guess_type(present, ending)
     field_rule: Mapping[str, Any] | str = rule
     if kind != "text":
         field_rule = {"select": rule, "type": kind, **({"clean": list(clean)} if clean else {})}
@@ -142,12 +142,13 @@ def _name(texts: Sequence[str], tag: str) -> str:
     known = _names.known_field(texts)
     if known:
         return known
-    plain = [text for text in texts if not _names.is_layout(text)]
-    return _names.as_name(plain[0]) if plain else _names.known_field([], tag) or ""
+    descriptive = [text for text in texts if not _names.is_layout(text)]
+    return (
+        _names.to_field_name(descriptive[0]) if descriptive else _names.known_field([], tag) or ""
+    )
 
 
 def _ending(node: LexborNode) -> str | None:
-    """Return the ending of a rule that reads an element's short text or URL, or None."""
     attributes = node.attributes
     if node.tag == "img":
         return "::link" if attributes.get("src") else None
@@ -189,7 +190,7 @@ def _labeled(documents: Sequence[Document]) -> Iterator[tuple[str, str, list[str
     pages = [dict(_rows(document)) for document in documents]
     shared = [label for label in pages[0] if all(label in page for page in pages)]
     for tag, label in shared[:MAX_LABELS]:
-        name = _names.as_name(label)
+        name = _names.to_field_name(label)
         if not name or any(quote in label for quote in _QUOTES):
             continue
         value = "td" if tag == "th" else "dd"
@@ -200,8 +201,8 @@ def _labeled(documents: Sequence[Document]) -> Iterator[tuple[str, str, list[str
 def _rows(document: Document) -> Iterator[tuple[tuple[str, str], str]]:
     for tag, value in (("th", "td"), ("dt", "dd")):
         for node in document.tree.css(tag):
-            label, after = normalize_space(node.text()), node.next
-            while after is not None and (after.tag or "-").startswith("-"):
-                after = after.next
-            if label and len(label) <= 40 and after is not None and after.tag == value:
-                yield (tag, label), normalize_space(after.text())[:MAX_CHARS]
+            label, next_cell = normalize_space(node.text()), node.next
+            while next_cell is not None and (next_cell.tag or "-").startswith("-"):
+                next_cell = next_cell.next
+            if label and len(label) <= 40 and next_cell is not None and next_cell.tag == value:
+                yield (tag, label), normalize_space(next_cell.text())[:MAX_CHARS]

@@ -16,9 +16,9 @@ from richpins.values.numbers import decimal
 
 MAX_FIELDS = 12
 MAX_SAMPLES = 30
-"""Maximum elements whose values are compared."""
+"""Maximum number of elements whose values are compared."""
 MAX_SEARCHED_ELEMENTS = 5
-"""Candidates are collected from at most this many elements."""
+"""Maximum number of elements from which selectors are collected."""
 MAX_PARTS = 300
 MAX_TEXT_CHARS = 2_000
 MIN_SHARE = 0.6
@@ -57,15 +57,13 @@ class GuessedField:
     """The rule, as written in the settings."""
     share: float
     """The fraction of elements that have the field."""
-    differing: int
-    """The number of different values."""
+    distinct_count: int
     is_known: bool
     """True if the name suggests a known field."""
     kind: str
-    """The type of its values."""
 
 
-def fields_of(elements: Sequence[tuple[Document, LexborNode]]) -> list[GuessedField]:
+def guess_fields(elements: Sequence[tuple[Document, LexborNode]]) -> list[GuessedField]:
     """Return the fields that most elements have and whose values differ, most certain first."""
     sampled = elements[:MAX_SAMPLES]
     by_values: dict[tuple[str | None, ...], Part] = {}
@@ -82,7 +80,7 @@ def fields_of(elements: Sequence[tuple[Document, LexborNode]]) -> list[GuessedFi
 
 
 def _rank(field: GuessedField) -> tuple[bool, float, int]:
-    return (not field.is_known, -field.share, -field.differing)
+    return (not field.is_known, -field.share, -field.distinct_count)
 
 
 def _cost(part: Part) -> tuple[int, int, int]:
@@ -93,7 +91,6 @@ def _cost(part: Part) -> tuple[int, int, int]:
 
 
 def _parts(nodes: Sequence[LexborNode]) -> Iterator[Part]:
-    """Yield parts that a class, an attribute or a tag identifies, each once."""
     seen: set[tuple[str, str]] = set()
     for node in nodes:
         for number, (inner, part) in enumerate(_element_parts(node)):
@@ -105,9 +102,8 @@ def _parts(nodes: Sequence[LexborNode]) -> Iterator[Part]:
 
 
 def _is_single(node: LexborNode, inner: LexborNode, part: Part) -> bool:
-    """Return True if the selector's first match is the element that it was made for."""
-    first = node.css_first(part.selector)
-    return first is not None and first.mem_id == inner.mem_id
+    first_match = node.css_first(part.selector)
+    return first_match is not None and first_match.mem_id == inner.mem_id
 
 
 def _element_parts(node: LexborNode) -> Iterator[tuple[LexborNode, Part]]:
@@ -124,12 +120,12 @@ def _element_parts(node: LexborNode) -> Iterator[tuple[LexborNode, Part]]:
 
 def _plain_name(words: Sequence[str]) -> str:
     return next(
-        (n for text in words if not _names.is_layout(text) and (n := _names.as_name(text))), ""
+        (n for text in words if not _names.is_layout(text) and (n := _names.to_field_name(text))),
+        "",
     )
 
 
 def _selectors(node: LexborNode, root: LexborNode) -> Iterator[tuple[str, list[str]]]:
-    """Yield selectors of an element, each with the words that describe it."""
     tag = node.tag or ""
     if itemprop := _names.itemprop(node):
         yield f'[itemprop="{itemprop}"]', [itemprop]
@@ -146,10 +142,7 @@ def _selectors(node: LexborNode, root: LexborNode) -> Iterator[tuple[str, list[s
 
 
 def _endings(node: LexborNode) -> Iterator[tuple[str, bool]]:
-    """
-    Yield the endings that rules for an element may have, each with a flag: True if the element has
-    that value.
-    """
+    """Yield the possible ends of an element's rules, and whether the element has that value."""
     attributes = node.attributes
     if node.tag == "a":
         yield "::link", bool(attributes.get("href"))
@@ -169,7 +162,6 @@ def _endings(node: LexborNode) -> Iterator[tuple[str, bool]]:
 
 
 def _is_text(node: LexborNode) -> bool:
-    """Return True if an element has its own text, not only its children."""
     own_text = normalize_space(node.text(deep=False))
     if own_text:
         return True
@@ -191,7 +183,7 @@ def _value(part: Part, document: Document, node: LexborNode) -> str | None:
 
 def _field(part: Part, values: Sequence[str | None]) -> GuessedField:
     present = [value for value in values if value]
-    kind, clean = type_of(present, part.ending)
+    kind, clean = guess_type(present, part.ending)
     name = part.name or ("price" if kind == "decimal" and clean else "text")
     if kind == "url" and name not in ("image", "url"):
         name = f"{name}_url"
@@ -202,7 +194,7 @@ def _field(part: Part, values: Sequence[str | None]) -> GuessedField:
     return GuessedField(name, rule, share, len(set(present)), name in _names.FIELDS, kind)
 
 
-def type_of(values: Sequence[str], ending: str = "") -> tuple[str, tuple[str, ...]]:
+def guess_type(values: Sequence[str], ending: str = "") -> tuple[str, tuple[str, ...]]:
     """Return the type of all values, and the cleaning steps that it needs."""
     if ending == "::link":
         return "url", ()
@@ -220,9 +212,8 @@ def _is_money(value: str) -> bool:
 
 
 def _without_duplicate_names(fields: Sequence[GuessedField]) -> list[GuessedField]:
-    """Return the fields, except those that have the same name as a more certain field."""
-    kept: dict[str, GuessedField] = {}
+    fields_by_name: dict[str, GuessedField] = {}
     for field in fields:
-        if field.name not in kept:
-            kept[field.name] = field
-    return list(kept.values())
+        if field.name not in fields_by_name:
+            fields_by_name[field.name] = field
+    return list(fields_by_name.values())

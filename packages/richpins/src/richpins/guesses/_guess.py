@@ -11,14 +11,14 @@ from richpins import extraction
 from richpins.document import Document
 from richpins.errors import InvalidKind
 from richpins.guesses import _names
-from richpins.guesses._details import details_of
+from richpins.guesses._details import guess_details
 from richpins.guesses._fields import GuessedField
-from richpins.guesses._lists import GuessedList, follow_of, lists_of
+from richpins.guesses._lists import GuessedList, find_next_link, guess_lists
 from richpins.items import find, kind_of
 from richpins.rich_pins import to_fields
 
 MAX_KINDS = 2
-"""Maximum kinds for pages that look the same."""
+"""Maximum number of kinds for pages that look the same."""
 LIST_SHARE = 0.3
 """A page is a list if its repeated elements contain at least this fraction of its words."""
 SAME_KIND = 0.5
@@ -34,7 +34,7 @@ class GuessedKind:
     table: Mapping[str, Any]
     """The input for `richpins.items.kind_of`."""
     items: int
-    """The number of items that the table finds on the examples."""
+    """The number of items that the table finds on the example pages."""
     is_page: bool
     """True if each page is one item, such as a product page."""
 
@@ -60,15 +60,14 @@ def guess_rules(documents: Sequence[Document]) -> Guess:
     kinds: list[GuessedKind] = []
     groups = _groups(documents)
     for group in groups:
-        others = [page for other in groups if other is not group for page in other]
+        other_pages = [page for other in groups if other is not group for page in other]
         kinds += _kinds(
-            group, pages_of([page.url for page in group], [page.url for page in others])
+            group, url_pattern([page.url for page in group], [page.url for page in other_pages])
         )
-    return Guess(tuple(_with_own_names(kinds)), _embedded(documents))
+    return Guess(tuple(_with_unique_names(kinds)), _embedded(documents))
 
 
 def _groups(documents: Sequence[Document]) -> list[list[Document]]:
-    """Group the pages by kind. Pages of a kind have most of their classes and ids in common."""
     groups: list[tuple[set[str], list[Document]]] = []
     for document in documents:
         outline = _outline(document)
@@ -88,7 +87,7 @@ def _outline(document: Document) -> set[str]:
 
 
 def _kinds(pages: Sequence[Document], pattern: str) -> list[GuessedKind]:
-    lists = lists_of(pages)
+    lists = guess_lists(pages)
     is_list = bool(lists) and lists[0].words >= LIST_SHARE * sum(map(_words, pages))
     if not is_list and (kind := _detail_kind(pages, pattern)):
         return [kind]
@@ -104,7 +103,7 @@ def _words(document: Document) -> int:
 def _list_kind(
     guessed_list: GuessedList, pages: Sequence[Document], pattern: str
 ) -> GuessedKind | None:
-    follow = next((rule for page in pages if (rule := follow_of(page))), None)
+    follow = next((rule for page in pages if (rule := find_next_link(page))), None)
     table: dict[str, Any] = {"pages": pattern, "each": f"css:{guessed_list.each}"}
     table["fields"] = {field.name: field.rule for field in guessed_list.fields}
     table |= _required(guessed_list.fields)
@@ -114,7 +113,7 @@ def _list_kind(
 
 
 def _detail_kind(pages: Sequence[Document], pattern: str) -> GuessedKind | None:
-    fields = details_of(pages)
+    fields = guess_details(pages)
     if len(fields) < 2:
         return None
     table = {"pages": pattern, "fields": {field.name: field.rule for field in fields}}
@@ -137,25 +136,24 @@ def _required(fields: Sequence[GuessedField]) -> dict[str, Any]:
 def _tested_kind(
     name: str, table: dict[str, Any], pages: Sequence[Document], *, is_page: bool
 ) -> GuessedKind | None:
-    """
-    Return the kind, or None if its table finds no items. Fields with unreadable values lose their
-    type.
-    """
+    """Return the kind, or None if it finds no items. Fields with unreadable values become text."""
     while table["fields"]:
         try:
             kind = kind_of(name, table)
         except InvalidKind:
             return None
         results = [find(kind, page) for page in pages]
-        wrong = {
+        problem_fields = {
             text.partition(":")[0]
             for result in results
             for text in (*result.unreadable, *result.dropped)
         }
-        bad = [name for name in wrong if _is_typed(table["fields"].get(name))]
-        for name_of_field in bad:
-            table["fields"][name_of_field] = table["fields"][name_of_field]["select"]
-        if not bad:
+        unreadable_fields = [
+            name for name in problem_fields if _is_typed(table["fields"].get(name))
+        ]
+        for field_name in unreadable_fields:
+            table["fields"][field_name] = table["fields"][field_name]["select"]
+        if not unreadable_fields:
             count = sum(len(result.items) for result in results)
             return GuessedKind(name, table, count, is_page) if count else None
     return None
@@ -165,7 +163,7 @@ def _is_typed(rule: Any) -> bool:
     return isinstance(rule, Mapping) and rule.get("type") != "url"
 
 
-def _with_own_names(kinds: Sequence[GuessedKind]) -> Iterator[GuessedKind]:
+def _with_unique_names(kinds: Sequence[GuessedKind]) -> Iterator[GuessedKind]:
     seen: dict[str, int] = {}
     for kind in kinds:
         seen[kind.name] = seen.get(kind.name, 0) + 1
@@ -173,7 +171,7 @@ def _with_own_names(kinds: Sequence[GuessedKind]) -> Iterator[GuessedKind]:
         yield GuessedKind(name, kind.table, kind.items, kind.is_page)
 
 
-def pages_of(urls: Sequence[str], others: Sequence[str]) -> str:
+def url_pattern(urls: Sequence[str], others: Sequence[str]) -> str:
     """
     Return a pattern for a kind's URLs, with `*` for the parts that differ.
 
@@ -195,7 +193,6 @@ def pages_of(urls: Sequence[str], others: Sequence[str]) -> str:
 
 
 def _embedded(documents: Sequence[Document]) -> dict[str, str]:
-    """Return the fields of typed metadata, with the syntax that declares them."""
     syntaxes: dict[str, str] = {}
     for document in documents:
         for name, source in to_fields(extraction.extract_from(document))[1].items():

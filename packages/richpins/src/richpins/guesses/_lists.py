@@ -11,10 +11,10 @@ from selectolax.lexbor import LexborNode
 
 from richpins.document import Document, normalize_space
 from richpins.guesses import _names
-from richpins.guesses._fields import GuessedField, fields_of
+from richpins.guesses._fields import GuessedField, guess_fields
 
 MIN_ELEMENTS = 3
-"""The minimum number of similar elements in a list."""
+"""Minimum number of similar elements in a list."""
 MAX_ELEMENTS = 200
 MAX_CANDIDATES = 40
 MIN_SCORE = 3.0
@@ -47,14 +47,13 @@ class GuessedList:
     """A CSS selector."""
     name: str
     count: int
-    """The number of elements on all examples."""
+    """The number of elements on all example pages."""
     fields: tuple[GuessedField, ...]
     score: float
     words: int
-    """The number of words in the elements."""
 
 
-def lists_of(documents: Sequence[Document]) -> list[GuessedList]:
+def guess_lists(documents: Sequence[Document]) -> list[GuessedList]:
     """Return the lists on pages of one kind, the most valuable first."""
     counts: Counter[str] = Counter()
     for document in documents:
@@ -68,7 +67,6 @@ def lists_of(documents: Sequence[Document]) -> list[GuessedList]:
 
 
 def _selectors_to_try(counts: Counter[str]) -> list[tuple[str, int]]:
-    """Return the selectors to try, descriptive and frequent ones first."""
     repeated = [(s, n) for s, n in counts.items() if n >= MIN_ELEMENTS]
     ordered = sorted(
         repeated, key=lambda entry: (*_vagueness(entry[0]), -min(entry[1], 50), entry[0])
@@ -83,7 +81,7 @@ def _vagueness(selector: str) -> tuple[bool, int]:
 
 
 def _candidates(document: Document) -> Iterator[str]:
-    """Yield a selector for each element of a page, so one selector may occur several times."""
+    """Yield a selector for each element, so one selector may occur several times."""
     body = document.tree.body
     if body is None:
         return
@@ -95,12 +93,11 @@ def _candidates(document: Document) -> Iterator[str]:
             yield f".{name}"
         if itemtype := _names.itemtype(node):
             yield f'[itemtype$="{itemtype}"]'
-        if not names and (outer := _parent_selector(node)):
-            yield f"{outer} > {node.tag}"
+        if not names and (parent_selector := _parent_selector(node)):
+            yield f"{parent_selector} > {node.tag}"
 
 
 def _parent_selector(node: LexborNode) -> str:
-    """Return a selector for an element's parent by its id or class, or an empty string."""
     parent = node.parent
     if parent is None:
         return ""
@@ -108,17 +105,14 @@ def _parent_selector(node: LexborNode) -> str:
     if _names.is_authored(element_id) and parent.tag != "body":
         return f"#{element_id}"
     if parent.tag == "tbody" and parent.parent is not None:
-        outer = _names.classes(parent.parent)
-        return f".{outer[0]} > tbody" if outer else ""
+        table_classes = _names.classes(parent.parent)
+        return f".{table_classes[0]} > tbody" if table_classes else ""
     class_names = _names.classes(parent)
     return f".{class_names[0]}" if class_names else ""
 
 
 def is_site_frame(node: LexborNode) -> bool:
-    """
-    Return True for an element in a menu, or in the header or footer of the site (not of an
-    article).
-    """
+    """Return True for an element in a menu, or in the header or footer of the site."""
     ancestor: LexborNode | None = node
     is_in_part = False
     while ancestor is not None:
@@ -145,14 +139,14 @@ def _list(selector: str, documents: Sequence[Document]) -> GuessedList | None:
     texts = [normalize_space(node.text()) for _, node in elements[:50]]
     if len(set(texts)) < MIN_ELEMENTS:
         return None
-    fields = tuple(fields_of(elements))
+    fields = tuple(guess_fields(elements))
     score = sum(_FIELD_SCORES.get(field.name, 0.5) * field.share for field in fields)
     median = sorted(map(len, texts))[len(texts) // 2]
     if score < MIN_SCORE and not (score >= 1.5 and median >= 60):
         return None
     words = sum(len(node.text().split()) for _, node in elements)
     count = len(elements)
-    name = _name_of(selector, elements[0][1])
+    name = _list_name(selector, elements[0][1])
     return GuessedList(selector, name, count, fields, score * log2(1 + min(count, 60)), words)
 
 
@@ -165,13 +159,15 @@ def _has_parent_in(node: LexborNode, ids: set[int]) -> bool:
     return False
 
 
-def _name_of(selector: str, node: LexborNode) -> str:
+def _list_name(selector: str, node: LexborNode) -> str:
     texts = [_names.itemtype(node), *_names.classes(node), selector.partition(" ")[0].strip(".#")]
     parts = [list(_names.words(text)) for text in texts if text and not _names.is_layout(text)]
-    return next((name for words in parts if (name := _names.as_name("_".join(words)))), "item")
+    return next(
+        (name for words in parts if (name := _names.to_field_name("_".join(words)))), "item"
+    )
 
 
-def follow_of(document: Document) -> str | None:
+def find_next_link(document: Document) -> str | None:
     """Return the selector of the link to a list's next page, or None if there is none."""
     for node in document.tree.css("a[href]"):
         if "next" in (node.attributes.get("rel") or "").split():
@@ -186,7 +182,6 @@ def follow_of(document: Document) -> str | None:
 
 
 def _next_selector(node: LexborNode) -> str | None:
-    """Return a selector that describes a next-page link."""
     for name in _names.classes(node):
         if "next" in _names.words(name):
             return f"a.{name}"

@@ -54,7 +54,7 @@ FIELDS = {
     "currency": ("currency", "pricecurrency"),
 }  # fmt: skip
 """The words in classes and attributes that suggest each field."""
-_FIELD_OF = {word: field for field, words in FIELDS.items() for word in words}
+_FIELD_BY_WORD = {word: field for field, words in FIELDS.items() for word in words}
 _TAGS = {
     "h1": "title", "h2": "title", "h3": "title", "h4": "title", "time": "date", "img": "image",
     "address": "location",
@@ -120,16 +120,13 @@ def classes(node: LexborNode) -> list[str]:
 
 
 def itemprop(node: LexborNode) -> str:
-    """Return an element's first microdata property, or an empty string."""
+    """Return an element's first microdata property, or ""."""
     names = (node.attributes.get("itemprop") or "").split()
     return names[0] if names and _CSS_NAME.fullmatch(names[0]) else ""
 
 
 def itemtype(node: LexborNode) -> str:
-    """
-    Return the last part of an element's microdata type, such as `Product`, or an empty
-    string.
-    """
+    """Return the last part of an element's microdata type, such as `Product`, or ""."""
     name = (node.attributes.get("itemtype") or "").rstrip("/").rpartition("/")[2]
     return name if _CSS_NAME.fullmatch(name) else ""
 
@@ -144,16 +141,16 @@ def words(text: str) -> Iterator[str]:
 def known_field(texts: Iterable[str], tag: str = "") -> str | None:
     """Return the field that one of the classes or attributes suggests, or else the tag."""
     for text in texts:
-        joined = text.replace("-", "").replace("_", "").lower()
-        if joined in _FIELD_OF:
-            return _FIELD_OF[joined]
+        compact = text.replace("-", "").replace("_", "").lower()
+        if compact in _FIELD_BY_WORD:
+            return _FIELD_BY_WORD[compact]
         for word in reversed(list(words(text))):
-            if word in _FIELD_OF:
-                return _FIELD_OF[word]
+            if word in _FIELD_BY_WORD:
+                return _FIELD_BY_WORD[word]
     return _TAGS.get(tag)
 
 
-def as_name(text: str) -> str:
-    """Turn text into a field name (lowercase letters, digits, underscores), which may be empty."""
+def to_field_name(text: str) -> str:
+    """Turn text into a field name (lowercase letters, digits, underscores). It may be empty."""
     name = "_".join(re.findall(r"[a-z0-9]+", text.lower()))[:MAX_CHARS].strip("_")
     return name if name[:1].isalpha() else ""

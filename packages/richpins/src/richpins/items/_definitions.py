@@ -65,7 +65,7 @@ def item(**options: Any) -> Callable[[C], C]:
     return decorate
 
 
-def table_of(cls: type) -> dict[str, Any]:
+def table_from_class(cls: type) -> dict[str, Any]:
     """
     Return the table that a class defines.
 

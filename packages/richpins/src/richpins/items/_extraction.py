@@ -15,24 +15,24 @@ from selectolax.lexbor import LexborNode
 
 from richpins.document import Document
 from richpins.items._kinds import FIELD_NAME, RESERVED, ItemField, ItemKind
-from richpins.items._values import cleaned, convert
+from richpins.items._values import apply_steps, convert
 from richpins.selectors import Selectable, SelectedPage, evaluate
 
 MAX_ITEMS = 1_000
-"""Maximum items of one kind per page. Later ones are dropped."""
+"""Maximum number of items of one kind per page. Later ones are dropped."""
 MAX_BYTES_PER_ITEM = 16 * 1024
-"""Maximum size of an item's values in JSON. A larger item is dropped."""
+"""Maximum size of an item's values as JSON. A larger item is dropped."""
 MAX_BYTES_PER_PAGE = 512 * 1024
 """Maximum total size of a page's items of one kind. Later ones are dropped."""
 MAX_FOLLOWED = 100
-"""Maximum number of follow-up URLs of a page."""
+"""Maximum number of follow-up URLs per page."""
 MAX_KEY_CHARS = 500
 NOTHING_FOUND = "nothing found"
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item."""
+    """One item of a page."""
 
     values: Mapping[str, Any]
     """Field values as JSON. Decimals and dates are strings; a field without a value is None."""
@@ -48,9 +48,9 @@ class FoundItems:
     dropped: Mapping[str, int] = field(default_factory=dict)
     """The number of dropped items, by reason."""
     unreadable: Mapping[str, int] = field(default_factory=dict)
-    """The number of optional values that had the wrong type, by field and type."""
+    """The number of optional values with the wrong type, by field and type."""
     follow: tuple[str, ...] = ()
-    """Normalized URLs of pages with more items, such as the next page of a list."""
+    """Normalized URLs of pages with more items, such as a list's next page."""
 
     def __bool__(self) -> bool:
         """Return True if the page has items, dropped items or follow-up URLs of this kind."""
@@ -74,7 +74,7 @@ def find(kind: ItemKind, document: Document, page: Any = None) -> FoundItems:
     if not kind.is_on(document.url):
         return FoundItems()
     selected_page = SelectedPage(document)
-    collected = _Collected(kind)
+    collected = _ItemCollector(kind)
     if kind.function is None:
         collected.add_all(_values_by_rules(kind, selected_page, collected))
     else:
@@ -87,7 +87,7 @@ def find(kind: ItemKind, document: Document, page: Any = None) -> FoundItems:
     )
 
 
-class _Collected:
+class _ItemCollector:
     """The items found so far, checked against the kind's rules and the limits."""
 
     def __init__(self, kind: ItemKind) -> None:
@@ -121,7 +121,6 @@ class _Collected:
         self.items.append(Item(values, key))
 
     def _key(self, values: Mapping[str, Any]) -> str | None:
-        """Return the key of an item, or None if it is missing or too long."""
         parts = [values.get(name) for name in self._kind.key]
         if any(part is None for part in parts):
             return None
@@ -162,17 +161,19 @@ class _Element:
 
 
 def _values_by_rules(
-    kind: ItemKind, page: SelectedPage, collected: _Collected
+    kind: ItemKind, page: SelectedPage, collected: _ItemCollector
 ) -> Iterator[dict[str, Any]]:
-    """Yield each element's values, but skip elements whose required or key fields have problems."""
+    """Yield each element's values, except if required or key fields have problems."""
     fields = [field_rule for field_rule in kind.fields if field_rule.parent is None]
     needed = {*kind.required, *kind.key}
     page_values = {
-        field_rule.name: _read(field_rule, page) for field_rule in fields if field_rule.of_page
+        field_rule.name: _read_field(field_rule, page)
+        for field_rule in fields
+        if field_rule.of_page
     }
     for element in _elements(kind, page):
         results = {
-            field_rule.name: page_values.get(field_rule.name) or _read(field_rule, element)
+            field_rule.name: page_values.get(field_rule.name) or _read_field(field_rule, element)
             for field_rule in fields
         }
         problems = {
@@ -203,10 +204,10 @@ class _FieldValue(NamedTuple):
     problem: str = ""
 
 
-def _read(rule: ItemField, scope: Selectable) -> _FieldValue:
+def _read_field(rule: ItemField, scope: Selectable) -> _FieldValue:
     result = rule.selector.value(scope) if rule.selector else None
     as_list = result if isinstance(result, list) else [result]
-    texts = (cleaned(value, rule.steps) for value in as_list)
+    texts = (apply_steps(value, rule.steps) for value in as_list)
     try:
         values = [convert(text, rule.type, scope.link) for text in texts if text is not None]
     except ValueError as error:
@@ -214,7 +215,7 @@ def _read(rule: ItemField, scope: Selectable) -> _FieldValue:
     if values:
         return _FieldValue(values if as_list is result else values[0])
     is_flag = rule.type == "bool" and rule.default is None
-    return _FieldValue(False if is_flag else _plain(rule.default))
+    return _FieldValue(False if is_flag else _to_json(rule.default))
 
 
 def _follow_urls(kind: ItemKind, page: SelectedPage) -> tuple[str, ...]:
@@ -242,19 +243,18 @@ def _from_function(result: Any) -> dict[str, Any]:
     for name in result:
         if not isinstance(name, str) or not FIELD_NAME.fullmatch(name) or name in RESERVED:
             raise ValueError(f"{name!r} cannot be the name of a field of an item")
-    values = {name: _plain(value) for name, value in result.items()}
+    values = {name: _to_json(value) for name, value in result.items()}
     orjson.dumps(values)
     return values
 
 
-def _plain(value: Any) -> Any:
-    """Convert a Python value to JSON types."""
+def _to_json(value: Any) -> Any:
     if isinstance(value, Decimal):
         return format(value, "f")
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [_to_json(part) for part in value]
     if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in value.items()}
+        return {str(name): _to_json(part) for name, part in value.items()}
     return value

@@ -10,8 +10,8 @@ from typing import Any
 
 from richpins.errors import InvalidKind
 from richpins.field_types import FieldType
-from richpins.items._definitions import table_of
-from richpins.items._values import TYPES, Clean, cleaning_of
+from richpins.items._definitions import table_from_class
+from richpins.items._values import TYPES, Clean, parse_step
 from richpins.selectors import Selector, parse
 
 FIELD_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -20,7 +20,7 @@ MAX_FIELDS = 100
 MAX_PATTERNS = 50
 MAX_PATTERN_CHARS = 500
 RESERVED = ("kind", "page_url", "fetched_at_ms")
-"""Names that every item has, so fields cannot use them."""
+"""Names that every item has."""
 
 _TABLE = ("pages", "each", "fields", "required", "key", "follow", "link", "files")
 _FIELD = ("select", "type", "clean", "of", "default", "from_parent")
@@ -43,18 +43,20 @@ class ItemField:
     """True if the rule searches the whole page, not only the item's element."""
     default: Any = None
     parent: tuple[str, str] | None = None
-    """The parent item's kind and field, if the value is copied from the parent item."""
+    """The parent item's kind and field from which the value is copied, if any."""
 
     @property
     def field_type(self) -> FieldType:
         """The JSON type of the field's value."""
-        one = TYPES[self.type]
-        return FieldType("list", one) if self.selector and self.selector.every else one
+        value_type = TYPES[self.type]
+        return (
+            FieldType("list", value_type) if self.selector and self.selector.every else value_type
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemKind:
-    """The definition of an item kind: which items a page has, and where they are."""
+    """Defines which pages have items of a kind, and how to read them."""
 
     name: str
     pages: tuple[str, ...] = ("*",)
@@ -69,9 +71,9 @@ class ItemKind:
     """The field with the URL of the item's own page."""
     follow: tuple[Selector, ...] = ()
     files: tuple[str, ...] = ()
-    """Fields with URLs of files that belong to the item, such as its images."""
+    """Fields with URLs of the item's files, such as its images."""
     function: Function | None = None
-    """A function that returns the items; used in place of rules."""
+    """Returns the items, instead of rules."""
 
     def is_on(self, url: str) -> bool:
         """Return True if the page at this URL has items of this kind."""
@@ -84,7 +86,7 @@ class ItemKind:
 
     @property
     def parents(self) -> dict[str, tuple[str, str]]:
-        """Maps each field that is copied from the parent item to the parent's kind and field."""
+        """Map each field that is copied from the parent item to the parent's kind and field."""
         return {field.name: field.parent for field in self.fields if field.parent}
 
 
@@ -120,7 +122,7 @@ class _TableReader:
 
     def _class_table(self, source: type) -> dict[str, Any]:
         try:
-            return table_of(source)
+            return table_from_class(source)
         except (TypeError, ValueError, NameError) as error:
             self.problems.append(str(error))
             return {}
@@ -140,8 +142,8 @@ class _TableReader:
             pages=self._pages(),
             each=each,
             fields=fields,
-            required=self._names("required", names),
-            key=self._names("key", names),
+            required=self._field_names("required", names),
+            key=self._field_names("key", names),
             link=self._link(fields),
             follow=self._follow(),
             files=self._files(fields, names),
@@ -158,8 +160,7 @@ class _TableReader:
                 hint = f"; did you mean {close[0]}?" if close else f"; it can be {', '.join(known)}"
                 self.problems.append(f"{path}{key}: is not known{hint}")
 
-    def _texts(self, key: str, value: Any) -> tuple[str, ...]:
-        """Return the value as a tuple of strings; it may be one string or a list."""
+    def _strings(self, key: str, value: Any) -> tuple[str, ...]:
         texts = [value] if isinstance(value, str) else value
         if not isinstance(texts, list | tuple) or not all(isinstance(t, str) and t for t in texts):
             self.problems.append(f"{key}: must be a string or a list of strings, got {value!r}")
@@ -167,7 +168,7 @@ class _TableReader:
         return tuple(texts)
 
     def _pages(self) -> tuple[str, ...]:
-        patterns = self._texts("pages", self._table.get("pages", "*"))
+        patterns = self._strings("pages", self._table.get("pages", "*"))
         if len(patterns) > MAX_PATTERNS or any(len(p) > MAX_PATTERN_CHARS for p in patterns):
             self.problems.append(
                 f"pages: at most {MAX_PATTERNS} patterns of up to {MAX_PATTERN_CHARS} characters"
@@ -255,9 +256,9 @@ class _TableReader:
 
     def _steps(self, path: str, value: Any) -> tuple[Clean, ...]:
         steps = []
-        for step in self._texts(path, list(value) if isinstance(value, tuple) else value):
+        for step in self._strings(path, list(value) if isinstance(value, tuple) else value):
             try:
-                steps.append(cleaning_of(step))
+                steps.append(parse_step(step))
             except ValueError as error:
                 self.problems.append(f"{path}: {error}")
         return tuple(steps)
@@ -273,20 +274,19 @@ class _TableReader:
                     )
 
     def _page_fields(self, fields: Sequence[ItemField]) -> set[str] | None:
-        """Return the names of fields read from the page; None if a function defines them."""
         if self._function is not None:
             return None
         value = self._table.get("fields")
-        declared = set(value) if isinstance(value, Mapping) else set()
-        return declared - {field.name for field in fields if field.parent}
+        declared_names = set(value) if isinstance(value, Mapping) else set()
+        return declared_names - {field.name for field in fields if field.parent}
 
-    def _names(self, key: str, names: set[str] | None) -> tuple[str, ...]:
-        chosen = self._texts(key, self._table.get(key, ()))
-        for name in chosen:
+    def _field_names(self, key: str, names: set[str] | None) -> tuple[str, ...]:
+        field_names = self._strings(key, self._table.get(key, ()))
+        for name in field_names:
             if names is not None and name not in names:
                 reason = "of the page itself" if name in self._table.get("fields", {}) else ""
                 self.problems.append(f"{key}: {name!r} is not a field {reason}".rstrip())
-        return chosen
+        return field_names
 
     def _link(self, fields: Sequence[ItemField]) -> str | None:
         name = self._table.get("link")
@@ -299,7 +299,7 @@ class _TableReader:
         return str(name)
 
     def _files(self, fields: Sequence[ItemField], names: set[str] | None) -> tuple[str, ...]:
-        files = self._names("files", names)
+        files = self._field_names("files", names)
         urls = {field.name for field in fields if field.type == "url"}
         for name in files:
             if names is not None and name in names and name not in urls:
@@ -307,7 +307,7 @@ class _TableReader:
         return files
 
     def _follow(self) -> tuple[Selector, ...]:
-        rules = self._texts("follow", self._table.get("follow", ()))
+        rules = self._strings("follow", self._table.get("follow", ()))
         return tuple(
             selector
             for rule in rules

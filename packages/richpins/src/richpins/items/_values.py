@@ -34,7 +34,7 @@ _MAX_CHARS = 64 * 1024
 _REGEX = "regex:"
 
 
-def cleaning_of(step: str) -> Clean:
+def parse_step(step: str) -> Clean:
     """
     Return a cleaning step: `strip`, `number` or `regex:PATTERN`.
 
@@ -71,8 +71,8 @@ def _regex_step(pattern: str) -> Clean:
     return clean
 
 
-def cleaned(value: Any, steps: Sequence[Clean]) -> Any:
-    """Apply all steps to a value if it is text, and return it, or None if nothing is left."""
+def apply_steps(value: Any, steps: Sequence[Clean]) -> Any:
+    """Apply all cleaning steps to a string. Returns None if nothing is left."""
     for step in steps:
         if isinstance(value, str):
             value = step(value)

@@ -10,26 +10,25 @@ from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
 from richpins.values import numbers, scalars
 
-_LISTS = frozenset({"breadcrumblist"})
+_BREADCRUMB_TYPES = frozenset({"breadcrumblist"})
 _MAX_CRUMBS = 20
 
 
 def categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
     """
-    For each trail, yield the last part that is not the site's start page or the page itself.
+    For each trail, yield the last part that is not the start page or the page itself.
 
-    `name` is the name of the page's subject. The last part of a trail is a category if it does not
-    contain that name. A trail with only one part contains just the start page.
+    `name` is the name of the page's subject. A last part that contains it is not a category.
     """
-    for trail in sources.graph.of_types(_LISTS):
-        names = _names(trail)
-        if len(names) > 1 and is_named(names[-1], name):
+    for trail in sources.graph.find_nodes(_BREADCRUMB_TYPES):
+        names = _crumb_names(trail)
+        if len(names) > 1 and is_page_name(names[-1], name):
             names.pop()
         if len(names) > 1:
             yield Candidate(names[-1], trail.syntax, f"{trail.position}.itemlistelement")
 
 
-def _names(trail: Node) -> list[str]:
+def _crumb_names(trail: Node) -> list[str]:
     crumbs = [e for e in trail.all("itemlistelement")[:_MAX_CRUMBS] if isinstance(e, Node)]
     positions = [numbers.count(crumb.first("position")) for crumb in crumbs]
     if None not in positions and len(set(positions)) == len(positions):
@@ -42,13 +41,10 @@ def _position(crumb: tuple[int | None, Node]) -> int:
     return crumb[0] or 0
 
 
-def is_named(crumb: str, name: str | None) -> bool:
-    """
-    Return True if a part of a trail has most words of the page's name, or is a truncated form of
-    it.
-    """
-    start = crumb.rstrip(".… ")
-    if start != crumb and (name or "").startswith(start):
+def is_page_name(crumb: str, name: str | None) -> bool:
+    """Return True if a crumb is the page's name, truncated or with most of its words."""
+    stem = crumb.rstrip(".… ")
+    if stem != crumb and (name or "").startswith(stem):
         return True
-    both = words(crumb), words(name or "")
-    return 2 * len(both[0] & both[1]) > max(map(len, both))
+    word_sets = words(crumb), words(name or "")
+    return 2 * len(word_sets[0] & word_sets[1]) > max(map(len, word_sets))

@@ -8,8 +8,8 @@ from itertools import chain, islice
 from typing import Any
 
 from richpins.page_facts import publication
-from richpins.page_facts.site_names import site_name_of
-from richpins.page_facts.titles import title_of
+from richpins.page_facts.site_names import find_site_name
+from richpins.page_facts.titles import find_title
 from richpins.provenance import Candidate
 from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
@@ -18,7 +18,7 @@ from richpins.values.dates import AnyDate, Moment
 from richpins.values.images import Image
 from urlspelling import why_no_page
 
-_PAGE_TYPES = frozenset(
+_WEB_PAGE_TYPES = frozenset(
     {"webpage", "itempage", "articlepage", "aboutpage", "collectionpage", "faqpage", "recipepage"}
 )
 
@@ -50,41 +50,38 @@ def read(
     prefers_shared_image: bool,
     visible_authors: Iterable[Candidate],
     visible_dates: Iterable[Candidate],
-    visible_changes: Iterable[Candidate],
+    visible_update_dates: Iterable[Candidate],
     visible_pictures: Iterable[tuple[Image, Candidate]],
-    enclosing: list[Node],
+    enclosing_articles: list[Node],
 ) -> GenericPage:
     """
-    Return the common values of a page about `nodes` (most trusted first; empty for a page without
-    markup).
+    Return the common values of a page about `nodes`, most trusted first.
 
-    `enclosing` are the articles that contain the subject. `name_properties` are the properties with
-    the subject's name, best first. With `prefers_shared_image`, the image for sharing takes
-    precedence over larger images in the markup. Those images often show an author or come later in
-    the page. `visible_authors`, `visible_dates` and `visible_changes` are authors, publication
-    dates and change dates in the visible text, used if the markup has none. `visible_pictures` are
-    the visible pictures, used if the page offers no image.
+    `name_properties` are the properties with the subject's name, best first. `enclosing_articles`
+    contain the subject. With `prefers_shared_image`, the image for sharing takes precedence over
+    larger images in the markup, because those often show an author or come later in the page. The
+    `visible_*` values are from the visible text and are used if the markup has none.
     """
-    pages = list(sources.graph.of_types(_PAGE_TYPES))
-    site_name = site_name_of(sources, nodes)
+    pages = list(sources.graph.find_nodes(_WEB_PAGE_TYPES))
+    site_name = find_site_name(sources, nodes)
     image, candidates = _images(sources, nodes, pages, shared_first=prefers_shared_image)
     if image is None:
-        image, candidates = _best_of(sources, iter(visible_pictures))
+        image, candidates = _choose_image(sources, iter(visible_pictures))
     if image is None:
-        _record_tiles(sources)
+        _record_site_icon(sources)
     return GenericPage(
-        title=title_of(sources, nodes, name_properties, site_name),
+        title=find_title(sources, nodes, name_properties, site_name),
         description=_description(sources, nodes, pages),
         canonical_url=_canonical_url(sources, nodes),
         site_name=site_name,
         language=_language(sources, nodes),
-        authors=publication.authors_of(
-            sources, nodes, [*pages, *enclosing], site_name, visible=visible_authors
+        authors=publication.find_authors(
+            sources, nodes, [*pages, *enclosing_articles], site_name, visible=visible_authors
         ),
         image=image,
         images=candidates,
         published_at=publication.published_at(sources, nodes, pages, visible=visible_dates),
-        modified_at=publication.modified_at(sources, nodes, pages, visible=visible_changes),
+        modified_at=publication.modified_at(sources, nodes, pages, visible=visible_update_dates),
         keywords=_keywords(sources, nodes),
         icon_url=_icon(sources),
         oembed_url=_oembed(sources),
@@ -120,7 +117,6 @@ def _canonical_url(sources: Sources, nodes: list[Node]) -> str | None:
 
 
 def _page_url(sources: Sources, raw: Any) -> str | None:
-    """Return the URL, or None if it is a placeholder."""
     if isinstance(raw, str) and why_no_page(raw, sources.document.url):
         return None
     return _url(sources, raw)
@@ -152,7 +148,7 @@ def _language(sources: Sources, nodes: list[Node]) -> str | None:
 def _images(
     sources: Sources, nodes: list[Node], pages: list[Node], *, shared_first: bool
 ) -> tuple[Image | None, tuple[Image, ...]]:
-    image, candidates = _best_of(sources, _item_images(sources, nodes))
+    image, candidates = _choose_image(sources, _item_images(sources, nodes))
     shared = [image for image, _ in images.from_open_graph(sources)] if shared_first else []
     shared_image = images.best(shared)
     if (
@@ -163,11 +159,11 @@ def _images(
         image = shared_image
         sources.ledger.note("page.image", Candidate(shared_image.url, "opengraph", "og:image"))
     if image is None:
-        image, candidates = _best_of(sources, _page_images(sources, pages))
+        image, candidates = _choose_image(sources, _page_images(sources, pages))
     if image is None or images.is_icon(image):
-        visible, visible_images = _best_of(sources, images.shown(sources))
-        if visible is not None:
-            image, candidates = visible, (*visible_images, *candidates)
+        visible_image, visible_images = _choose_image(sources, images.visible_images(sources))
+        if visible_image is not None:
+            image, candidates = visible_image, (*visible_images, *candidates)
     return image, candidates
 
 
@@ -190,34 +186,34 @@ def _page_images(sources: Sources, pages: list[Node]) -> Iterator[tuple[Image, C
         yield from ((image, candidate) for image in images.read(candidate.value, sources))
 
 
-def _record_tiles(sources: Sources) -> None:
-    """Record the site icons that some pages declare instead of an image."""
+def _record_site_icon(sources: Sources) -> None:
+    """Record the site's icon as dropped. Some pages declare it instead of an image."""
     icons = (
         Candidate(link.href, "html", "link[rel=apple-touch-icon]")
         for link in sources.document.link_elements
         if "apple-touch-icon" in link.rel
     )
-    for tile in islice(chain(sources.meta("msapplication-tileimage"), icons), 1):
-        sources.ledger.leave_out("page.image", tile, "doubtful: the site's icon")
+    for icon in islice(chain(sources.meta("msapplication-tileimage"), icons), 1):
+        sources.ledger.drop("page.image", icon, "doubtful: the site's icon")
 
 
-def _best_of(
+def _choose_image(
     sources: Sources, candidates: Iterator[tuple[Image, Candidate]]
 ) -> tuple[Image | None, tuple[Image, ...]]:
-    found: dict[str, tuple[Image, Candidate]] = {}
+    images_by_url: dict[str, tuple[Image, Candidate]] = {}
     for image, result in candidates:
-        entry = found.get(image.url)
+        entry = images_by_url.get(image.url)
         if entry is None:
-            found[image.url] = (image, result)
+            images_by_url[image.url] = (image, result)
         elif not entry[0].pixels and image.pixels:
-            found[image.url] = (image, entry[1])
-    chosen = images.best(image for image, _ in found.values())
+            images_by_url[image.url] = (image, entry[1])
+    chosen = images.best(image for image, _ in images_by_url.values())
     if chosen is not None:
-        sources.ledger.note("page.image", found[chosen.url][1])
-    return chosen, tuple(image for image, _ in found.values())[: images.MAX_IMAGES]
+        sources.ledger.note("page.image", images_by_url[chosen.url][1])
+    return chosen, tuple(image for image, _ in images_by_url.values())[: images.MAX_IMAGES]
 
 
-def _metas_as_lists(sources: Sources, *names: str) -> Iterator[Candidate]:
+def _meta_lists(sources: Sources, *names: str) -> Iterator[Candidate]:
     for name in names:
         contents = [candidate.value for candidate in sources.meta(name)]
         if contents:
@@ -227,9 +223,7 @@ def _metas_as_lists(sources: Sources, *names: str) -> Iterator[Candidate]:
 def _keywords(sources: Sources, nodes: list[Node]) -> tuple[str, ...]:
     def candidates() -> Iterator[Candidate]:
         yield from sources.lists(nodes, "keywords")
-        yield from _metas_as_lists(
-            sources, "article:tag", "news_keywords", "parsely-tags", "keywords"
-        )
+        yield from _meta_lists(sources, "article:tag", "news_keywords", "parsely-tags", "keywords")
 
     return sources.ledger.pick("page.keywords", scalars.words, candidates()) or ()
 

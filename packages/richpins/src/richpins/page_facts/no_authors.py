@@ -1,9 +1,8 @@
 """
 Recognize strings that appear in place of an author's name: `View Full Bio`, `著者一覧`.
 
-They are links to an author's page or to all authors, headings above a name, and signatures with a
-place (`Ann Lee, Fargo, North Dakota`). Such signatures belong to letters and to people who are
-quoted.
+They are links to authors' pages, headings above a name, and signatures with a place (`Ann Lee,
+Fargo, North Dakota`), which belong to letters and to people who are quoted.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import re
 
 from richpins.values.placeholders import is_user_name
 
-_LINKS = re.compile(
+_NOT_AUTHORS = re.compile(
     r"(?:(?:view|see|read|show|browse|visit|more|meet|follow|about|contact|learn)\s+(?:(?:the|our|my|all|full|"
     r"more|this|his|her|their|about|by|from)\s+)*(?:bio(?:graphy)?|profile|posts?|articles?|stories|"
     r"authors?|writers?|team|contributors?|us|me|page|info|details|archives?)\b.{0,60}"
@@ -69,15 +68,13 @@ _PLACE_NAMES = frozenset(
     Manitoba; New Brunswick; Nova Scotia; Ontario; Quebec; Saskatchewan
     """.split(";")
 )
-"""
-Countries and North American states, except those that are also given names (`Chad`, `Georgia`).
-"""
+"""Countries and North American states that are not given names (unlike `Chad`, `Georgia`)."""
 _MIN_SIGNATURE_PARTS = 3
 
 
-def is_no_author(text: str) -> bool:
+def is_not_author(text: str) -> bool:
     """Return True for a link, heading or account name, or a name with a place."""
-    if _LINKS.fullmatch(text) or is_user_name(text):
+    if _NOT_AUTHORS.fullmatch(text) or is_user_name(text):
         return True
     parts = [part.strip(" .").lower() for part in text.split(",")]
     last = text.rpartition(",")[2].strip().lower()

@@ -14,8 +14,8 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from richpins.page_facts.no_authors import is_no_author
-from richpins.page_facts.site_names import bare, own_names
+from richpins.page_facts.no_authors import is_not_author
+from richpins.page_facts.site_names import host_names, normalize_name
 from richpins.provenance import Candidate
 from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
@@ -28,14 +28,14 @@ _AUTHOR_METAS = (
     "article:author", "parsely-author", "sailthru.author", "byl", "citation_author", "dc.creator",
     "dcterms.creator", "article:author_name", "og:article:author", "book:author", "author",
 )  # fmt: skip
-"""`author` comes last, because templates often fill it with the publisher's name."""
+"""`author` is last, because templates often fill it with the publisher's name."""
 _AUTHOR_ENDINGS = ("_author", "_authors", "-author", "-authors", ":author", ".author")
 """Suffixes of meta names that only one site uses, such as `lrt_authors`."""
 _PUBLISHED_METAS = (
     "article:published_time", "og:article:published_time", "article:published",
     "og:published_time", "article:published:time",
 )  # fmt: skip
-_LOOSE_PUBLISHED_METAS = (
+_OTHER_PUBLISHED_METAS = (
     "date", "pubdate", "publishdate", "publish_date", "publish-date", "parsely-pub-date",
     "sailthru.date", "dc.date.issued", "dc.date", "dcterms.created", "dcterms.date",
     "dcterms.issued", "dc.date.created", "citation_publication_date", "citation_date",
@@ -49,7 +49,7 @@ _MODIFIED_METAS = (
 )  # fmt: skip
 
 
-def authors_of(
+def find_authors(
     sources: Sources,
     nodes: list[Node],
     pages: list[Node],
@@ -61,35 +61,43 @@ def authors_of(
     Return the names of the page's authors.
 
     `visible` are names in the visible text, used if the markup has no author. A name found in
-    several sources comes before a name found in only one. The name of the site or its publisher is
-    used only if neither the markup nor the text has a person's name.
+    several sources comes first. The name of the site or its publisher is used only if there is no
+    person's name.
     """
-    declared = list(_declared_authors(sources, nodes, pages))
+    declared_candidates = list(_declared_authors(sources, nodes, pages))
     organizations = _organizations(sources, nodes, site_name)
-    names_by_candidate = [person_names(candidate.value) or () for candidate in declared]
-    votes = Counter(name for names in names_by_candidate for name in set(map(bare, names)))
+    names_by_candidate = [person_names(candidate.value) or () for candidate in declared_candidates]
+    votes = Counter(
+        name for names in names_by_candidate for name in set(map(normalize_name, names))
+    )
     persons: list[tuple[int, Candidate]] = []
-    others: list[Candidate] = []
-    for names, candidate in zip(names_by_candidate, declared, strict=True):
+    organization_candidates: list[Candidate] = []
+    for names, candidate in zip(names_by_candidate, declared_candidates, strict=True):
         if names and (
-            all(bare(name) in organizations for name in names) or _are_companies(candidate.value)
+            all(normalize_name(name) in organizations for name in names)
+            or _are_companies(candidate.value)
         ):
-            others.append(candidate)
+            organization_candidates.append(candidate)
         else:
-            persons.append((max((votes[bare(name)] for name in names), default=0), candidate))
+            persons.append(
+                (max((votes[normalize_name(name)] for name in names), default=0), candidate)
+            )
     persons.sort(key=lambda entry: -entry[0])
     authors = sources.ledger.pick(
         "page.authors",
         person_names,
-        _fullest_first([person for _, person in persons]),
-        otherwise=chain(_fullest_visible_first(visible), others, _profiles(sources)),
+        _longest_list_first([person for _, person in persons]),
+        fallback=chain(
+            _longest_visible_list_first(visible),
+            organization_candidates,
+            _names_in_profile_urls(sources),
+        ),
         expected="a name",
     )
     return _without_organizations(authors or (), organizations)
 
 
 def _are_companies(value: Any) -> bool:
-    """Return True if all of an author's items have organization types."""
     items = value if isinstance(value, list) else [value]
     return bool(items) and all(
         isinstance(item, Node) and item.is_a(_COMPANIES) and not item.is_a(_PERSONS)
@@ -101,26 +109,26 @@ _COMPANIES = frozenset({"organization", "newsmediaorganization", "corporation", 
 _PERSONS = frozenset({"person"})
 
 
-def _fullest_first(candidates: list[Candidate]) -> list[Candidate]:
+def _longest_list_first(candidates: list[Candidate]) -> list[Candidate]:
     """Move a longer list with all of the first candidate's persons to the front: `A, B and C`."""
     if len(candidates) < 2:
         return candidates
     names = [
-        {bare(name) for name in person_names(candidate.value) or ()} for candidate in candidates
+        {normalize_name(name) for name in person_names(candidate.value) or ()}
+        for candidate in candidates
     ]
-    fuller = [n for n, others in enumerate(names) if names[0] and names[0] < others]
-    best = max(fuller, key=lambda n: len(names[n]), default=0)
-    return [candidates[best], *candidates[:best], *candidates[best + 1 :]]
+    longer = [n for n, others in enumerate(names) if names[0] and names[0] < others]
+    chosen = max(longer, key=lambda n: len(names[n]), default=0)
+    return [candidates[chosen], *candidates[:chosen], *candidates[chosen + 1 :]]
 
 
-def _fullest_visible_first(visible: Iterable[Candidate]) -> Iterator[Candidate]:
+def _longest_visible_list_first(visible: Iterable[Candidate]) -> Iterator[Candidate]:
     """Search the text only when the first candidate is requested."""
-    yield from _fullest_first(list(visible))
+    yield from _longest_list_first(list(visible))
 
 
 def _without_organizations(names: tuple[str, ...], organizations: set[str]) -> tuple[str, ...]:
-    """Remove the site and its publisher from a list that also contains persons."""
-    persons = tuple(name for name in names if bare(name) not in organizations)
+    persons = tuple(name for name in names if normalize_name(name) not in organizations)
     return persons or names
 
 
@@ -129,25 +137,27 @@ def _declared_authors(
 ) -> Iterator[Candidate]:
     yield from sources.lists(nodes, "author", "creator", "contributor")
     names: tuple[str, ...] = _AUTHOR_METAS
-    if (sources.metas.first("twitter:label1") or "").strip().lower() in _LABELS:
+    if (sources.metas.first("twitter:label1") or "").strip().lower() in _AUTHOR_LABELS:
         names = (*names, "twitter:data1")
-    for name in () if sources.metas.lack(names) else names:
+    for name in () if sources.metas.has_none_of(names) else names:
         contents = [candidate.value for candidate in sources.meta(name)]
         if contents:
             yield next(sources.meta(name))._replace(value=contents)
     yield from sources.lists(pages, "author", "creator")
-    yield from sources.lists(sources.graph.of_types(_CLAIM_REVIEWS), "author")
-    loose = [node for node in sources.graph.roots if node.role in {"author", "creator"}]
-    if loose:
+    yield from sources.lists(sources.graph.find_nodes(_CLAIM_REVIEWS), "author")
+    ownerless = [node for node in sources.graph.roots if node.role in {"author", "creator"}]
+    if ownerless:
         yield Candidate(
-            loose[:_MAX_LOOSE_AUTHORS], loose[0].syntax, f"{loose[0].position} and others"
+            ownerless[:_MAX_OWNERLESS_AUTHORS],
+            ownerless[0].syntax,
+            f"{ownerless[0].position} and others",
         )
     for name, content in sources.metas.order:
         if name.endswith(_AUTHOR_ENDINGS) and name not in names and "//" not in content:
             yield from sources.meta(name)
 
 
-def _profiles(sources: Sources) -> Iterator[Candidate]:
+def _names_in_profile_urls(sources: Sources) -> Iterator[Candidate]:
     """Yield the name in the URL of an author's page on this site, such as `/authors/ann-lee`."""
     site = registered_domain(sources.document.url)
     for candidate in sources.meta("article:author"):
@@ -161,24 +171,27 @@ _PROFILE = re.compile(
     r"editors?|writers?|reporters?|contributors?|staff|journalists?|people|by|profiles?)/([a-z]{2,20}-[a-z]{2,20}(?:-[a-z]{2,20})?)/?\Z"
 )
 
-_MAX_LOOSE_AUTHORS = 20
-_LABELS = frozenset({"written by", "author", "by"})
+_MAX_OWNERLESS_AUTHORS = 20
+_AUTHOR_LABELS = frozenset({"written by", "author", "by"})
 
 
 def _organizations(sources: Sources, nodes: list[Node], site_name: str | None) -> set[str]:
-    """Return the normalized names of the site and its publishers."""
-    names = {*filter(None, [site_name, sources.metas.first("og:site_name")]), *own_names(sources)}
+    names = {*filter(None, [site_name, sources.metas.first("og:site_name")]), *host_names(sources)}
     for node in nodes:
         names.update(filter(None, map(scalars.name, node.all("publisher")[:5])))
-    return {bare(name) for name in names}
+    return {normalize_name(name) for name in names}
 
 
 def person_names(raw: Any) -> tuple[str, ...] | None:
     """Return the names of persons. A string with several names is split."""
-    names = [name for name in scalars.names(raw) or () if not is_no_author(name)]
-    separate = (name for text in names for name in _split_names(_ADDITIONS.sub("", text).strip()))
+    names = [name for name in scalars.names(raw) or () if not is_not_author(name)]
+    split_names = (
+        name for text in names for name in _split_names(_ADDITIONS.sub("", text).strip())
+    )
     return (
-        tuple(dict.fromkeys(n for n in separate if len(n) <= MAX_NAME_CHARS and _LETTER.search(n)))
+        tuple(
+            dict.fromkeys(n for n in split_names if len(n) <= MAX_NAME_CHARS and _LETTER.search(n))
+        )
         or None
     )
 
@@ -210,39 +223,39 @@ def published_at(
     Return when the page was published.
 
     `visible` are dates in the visible text, used if the markup has none. If sources differ, the
-    date found in most of them (including the page's URL) is returned, or else the first.
+    date in most of them (including the page's URL) is returned, or else the first.
     """
 
     def candidates() -> Iterator[Candidate]:
         yield from sources.scalars(nodes, "datepublished", "datecreated", "uploaddate")
-        loose = _loose_dates(sources)
-        yield from sources.meta(*_PUBLISHED_METAS, *loose, *_LOOSE_PUBLISHED_METAS)
+        published_name = _published_meta_name(sources)
+        yield from sources.meta(*_PUBLISHED_METAS, *published_name, *_OTHER_PUBLISHED_METAS)
         yield from sources.scalars(pages, "datepublished")
-        yield from sources.scalars(sources.graph.of_types(_CLAIM_REVIEWS), "datepublished")
+        yield from sources.scalars(sources.graph.find_nodes(_CLAIM_REVIEWS), "datepublished")
 
     url_date = date_in_url(sources.document.url)
     language = sources.document.language
-    candidates_by_votes = _by_votes(list(candidates()), url_date, language)
+    candidates_by_votes = _sort_by_votes(list(candidates()), url_date, language)
     from_url = [] if url_date is None else [Candidate(url_date.isoformat(), "html", "url")]
     return dates.pick(
         sources.ledger,
         "page.published_at",
         candidates_by_votes,
-        otherwise=chain(visible, from_url),
+        fallback=chain(visible, from_url),
         language=language,
     )
 
 
 _CLAIM_REVIEWS = frozenset({"claimreview"})
-"""Item types that a fact-checking page may have instead of an article."""
+"""Item types of fact-checking pages without an article."""
 
 
-def _by_votes(
+def _sort_by_votes(
     candidates: list[Candidate], url_date: date | None, language: str | None
 ) -> list[Candidate]:
-    days = [_day(candidate.value, language) for candidate in candidates]
-    different = {day for day in days if day is not None}
-    if len(different) < 2:
+    days = [_parse_day(candidate.value, language) for candidate in candidates]
+    distinct_days = {day for day in days if day is not None}
+    if len(distinct_days) < 2:
         return candidates
     votes = Counter(day for day in days if day is not None)
     if url_date is not None and url_date in votes:
@@ -253,7 +266,7 @@ def _by_votes(
     return [candidate for _, candidate in ranked]
 
 
-def _day(value: Any, language: str | None) -> date | None:
+def _parse_day(value: Any, language: str | None) -> date | None:
     instant = dates.moment(value, language)
     return instant.date() if isinstance(instant, datetime) else instant
 
@@ -270,7 +283,7 @@ def date_in_url(url: str) -> date | None:
         return None
 
 
-def _loose_dates(sources: Sources) -> tuple[str, ...]:
+def _published_meta_name(sources: Sources) -> tuple[str, ...]:
     """Return `datePublished` as a meta name, unless an item has a property with that name."""
     name = "datepublished"
     if name not in sources.metas:
@@ -291,5 +304,5 @@ def modified_at(
 
     parse = partial(dates.moment, language=sources.document.language)
     return sources.ledger.pick(
-        "page.modified_at", parse, candidates(), otherwise=visible, expected="a date"
+        "page.modified_at", parse, candidates(), fallback=visible, expected="a date"
     )

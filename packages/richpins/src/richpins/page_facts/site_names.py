@@ -1,7 +1,7 @@
 """
 Find a page's site name in its markup, its meta elements, its title or its logo.
 
-The name that the site declares is preferred. The host name decides between spellings.
+The name that the site declares is preferred. The host name decides between different forms.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from richpins.values import scalars
 from urlspelling import InvalidUrl
 from urlspelling.domain import registered_domain
 
-_WORKS = app.TYPES | book.TYPES | movie.TYPES
-"""Types whose publishers are rarely the publisher of the site."""
+_WORK_TYPES = app.TYPES | book.TYPES | movie.TYPES
+"""The publishers of such items are rarely the publisher of the site."""
 _SITE_TYPES = frozenset({"website"})
-TITLE_CUTS = re.compile(
+TITLE_SEPARATORS = re.compile(
     r"\s[|\-–—·•:»│›~]\s{1,9}|\s?[|│｜ㅣ]\s?|(?<=[^\x00-\x7f])_|_(?=[^\x00-\x7f])"
 )
-"""Separators in a title. In scripts without spaces, they have no spaces around them."""
+"""Separators in a title, without spaces around them in scripts without spaces."""
 _NOT_LETTERS = re.compile(r"[\W_]+")
 
 
-def own_names(sources: Sources) -> tuple[str, ...]:
+def host_names(sources: Sources) -> tuple[str, ...]:
     """Return the two forms of the host that may be the site's name: `example`, `example.com`."""
-    return _own_names(sources.document.url)
+    return _names_in_host(sources.document.url)
 
 
 @lru_cache(4)
-def _own_names(url: str) -> tuple[str, ...]:
-    """Return the names in a URL. Cached, because a page's own URL is needed five times."""
+def _names_in_host(url: str) -> tuple[str, ...]:
+    """Cached, because a page's own URL is needed five times."""
     try:
         domain = registered_domain(url)
     except InvalidUrl:
@@ -45,29 +45,29 @@ def _own_names(url: str) -> tuple[str, ...]:
     return domain.partition(".")[0], domain
 
 
-def bare(text: str) -> str:
-    """Normalize a name to the form of host names, in lower case without spaces and punctuation."""
-    return _bare_of_short(text) if len(text) <= _MAX_CACHED_CHARS else _bare(text)
+def normalize_name(text: str) -> str:
+    """Return a name as in host names: in lower case, without spaces and punctuation."""
+    return _normalize_short_name(text) if len(text) <= _MAX_CACHED_CHARS else _normalize_name(text)
 
 
-def _bare(text: str) -> str:
+def _normalize_name(text: str) -> str:
     return _NOT_LETTERS.sub("", text.lower().replace("&", "and"))
 
 
 _MAX_CACHED_CHARS = 300
-_bare_of_short = lru_cache(256)(_bare)
+_normalize_short_name = lru_cache(256)(_normalize_name)
 """Cached, because a page's few names are compared repeatedly."""
 
 
-def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
+def find_site_name(sources: Sources, nodes: list[Node]) -> str | None:
     """Return the site's name, preferably the one that the site declares."""
 
     def candidates() -> Iterator[Candidate]:
-        sites = [n for n in sources.graph.of_types(_SITE_TYPES) if n.role in {"", "ispartof"}]
+        sites = [n for n in sources.graph.find_nodes(_SITE_TYPES) if n.role in {"", "ispartof"}]
         yield from sources.scalars(sites, "name", "alternatename")
         yield from sources.meta("og:site_name")
         yield from sources.meta("application-name", "apple-mobile-web-app-title")
-        yield from sources.scalars([n for n in nodes if not n.is_a(_WORKS)], "publisher")
+        yield from sources.scalars([n for n in nodes if not n.is_a(_WORK_TYPES)], "publisher")
         yield from sources.meta("dc.publisher", "dcterms.publisher", "publisher")
         yield from sources.meta("al:ios:app_name", "al:android:app_name", "twitter:app:name:iphone")
         yield from _title_part_like_host(sources)
@@ -78,25 +78,26 @@ def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
         "page.site_name",
         scalars.name,
         ranked,
-        otherwise=_text_like_host(sources),
+        fallback=_text_like_host(sources),
         expected="a name",
     )
     if name and len(name) > _MAX_SITE_NAME_CHARS:
-        return _without_slogan(sources, name)
-    return _with_spaces(sources, name)
+        return _remove_slogan(sources, name)
+    return _prefer_form_with_spaces(sources, name)
 
 
-def _with_spaces(sources: Sources, name: str | None) -> str | None:
-    """
-    Return `Headbanger's Kitchen` for `Headbangerskitchen`, if the page's tags contain that
-    spelling.
-    """
+def _prefer_form_with_spaces(sources: Sources, name: str | None) -> str | None:
+    """Return `Headbanger's Kitchen` for `Headbangerskitchen`, if `og:site_name` has that form."""
     if name and " " not in name:
         for candidate in sources.meta("og:site_name"):
-            other = scalars.name(candidate.value)
-            if other and " " in other and bare(other) == bare(name):
+            spaced_name = scalars.name(candidate.value)
+            if (
+                spaced_name
+                and " " in spaced_name
+                and normalize_name(spaced_name) == normalize_name(name)
+            ):
                 sources.ledger.note("page.site_name", candidate)
-                return other
+                return spaced_name
     return name
 
 
@@ -111,30 +112,30 @@ def _is_address(value: object) -> bool:
 
 def _title_part_like_host(sources: Sources) -> Iterator[Candidate]:
     """Yield the part of a title that matches the host name: `Bong Eats` for bongeats.com."""
-    own = {bare(name) for name in own_names(sources)}
+    normalized_names = {normalize_name(name) for name in host_names(sources)}
     for where, text in (
         ("title", sources.document.title),
         ("og:title", sources.metas.first("og:title")),
     ):
-        for part in TITLE_CUTS.split(text or ""):
-            if bare(part) in own:
+        for part in TITLE_SEPARATORS.split(text or ""):
+            if normalize_name(part) in normalized_names:
                 yield Candidate(part.strip(), "html", where)
 
 
 def _text_like_host(sources: Sources) -> Iterator[Candidate]:
     """
-    Yield the most frequent standalone text, in a logo or a link, that matches the host name.
+    Yield the most frequent text of a logo or link that matches the host name.
 
     It must contain a capital letter or a space. This is the last resort, because it searches the
     start and the end of the page.
     """
-    letters = next(iter(own_names(sources)), "")
+    letters = next(iter(host_names(sources)), "")
     if not _MIN_HOST_CHARS <= len(letters) <= _MAX_HOST_CHARS or not letters.isalnum():
         return
     lowercase = _start_and_end(sources.words.lowered)
     spans = [
         (start, end)
-        for start, end in islice(_occurrences(lowercase, letters), _MAX_OCCURRENCES)
+        for start, end in islice(_find_spellings(lowercase, letters), _MAX_OCCURRENCES)
         if _is_whole_text(lowercase, start, end)
     ]
     if spans:
@@ -145,12 +146,12 @@ def _text_like_host(sources: Sources) -> Iterator[Candidate]:
             yield Candidate(name, "html", "logo or link")
 
 
-def _occurrences(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
+def _find_spellings(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
     """
     Yield where `letters` occur, with up to three spaces and marks between two letters.
 
-    The search starts with the rarest letter. Starting with a frequent letter would take three
-    times as long.
+    The search starts with the rarest letter, because with a frequent one it takes three times as
+    long.
     """
     up_to_rarest, from_rarest = _spelling_patterns(letters)
     max_bytes = len(up_to_rarest.pattern)
@@ -164,18 +165,17 @@ def _occurrences(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
 @lru_cache(256)
 def _spelling_patterns(letters: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     """Return a pattern for the letters before the rarest one, and one for the rest."""
-    rarest = max(range(len(letters)), key=lambda index: _BY_FREQUENCY.find(letters[index]))
+    rarest = max(range(len(letters)), key=lambda index: _LETTERS_BY_FREQUENCY.find(letters[index]))
     characters = [re.escape(char.encode()) for char in letters]
     prefix = b"".join(char + _GAP for char in characters[:rarest])
     return re.compile(prefix + rb"\Z"), re.compile(_GAP.join(characters[rarest:]))
 
 
 _GAP = rb"[ '.&-]{0,3}"
-_BY_FREQUENCY = "etaoinsrlcdhumpfgby1203wv4k5x67j8q9z"
+_LETTERS_BY_FREQUENCY = "etaoinsrlcdhumpfgby1203wv4k5x67j8q9z"
 
 
 def _is_whole_text(body: bytes, start: int, end: int) -> bool:
-    """Return True for the whole text between tags, or a whole attribute value."""
     before = body[max(0, start - _MAX_SPACES) : start].rstrip()[-1:]
     after = body[end : end + _MAX_SPACES].lstrip()[:1]
     return before != b"" and after != b"" and before in b">\"'" and after in b"<\"'"
@@ -195,8 +195,11 @@ _MIN_HOST_CHARS = 5
 _MAX_HOST_CHARS = 40
 
 
-def _without_slogan(sources: Sources, name: str) -> str:
+def _remove_slogan(sources: Sources, name: str) -> str:
     """Return the part of a slogan that resembles the host name, or else its first part."""
-    own = {bare(own_name) for own_name in own_names(sources)}
-    parts = [part.strip() for part in TITLE_CUTS.split(name) if part.strip()]
-    return next((part for part in parts if bare(part) in own), parts[0] if parts else name)
+    normalized_names = {normalize_name(name_in_host) for name_in_host in host_names(sources)}
+    parts = [part.strip() for part in TITLE_SEPARATORS.split(name) if part.strip()]
+    return next(
+        (part for part in parts if normalize_name(part) in normalized_names),
+        parts[0] if parts else name,
+    )

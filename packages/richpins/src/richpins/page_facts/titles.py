@@ -1,10 +1,9 @@
 """
 Choose a page's title, without the name of its site (`site_names`).
 
-The title may be in the page's markup, meta elements, title element and headings. Any of them can be
-wrong: markup may describe a related page, an h1 may contain the site's name, a `headline` may be a
-short description. The best candidate is the one that the others confirm. A name in the markup
-counts only if the page repeats it elsewhere.
+Any source of the title can be wrong: markup may describe a related page, an h1 may contain the
+site's name, a `headline` may be a short description. The best candidate is the one that the others
+confirm. A name in the markup counts only if the page repeats it elsewhere.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from collections.abc import Iterator
 from selectolax.lexbor import LexborHTMLParser
 
 from richpins._permalinks import heading_text
-from richpins.page_facts.site_names import TITLE_CUTS, bare, own_names
+from richpins.page_facts.site_names import TITLE_SEPARATORS, host_names, normalize_name
 from richpins.provenance import Candidate
 from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
@@ -35,26 +34,24 @@ def remove_site_name(title: str, site_names: set[str]) -> str:
 
     Chinese and Korean sites put the section in between: `title_section_site`.
     """
-    separators = [] if _NO_SEPARATOR.fullmatch(title) else list(TITLE_CUTS.finditer(title))
+    separators = [] if _NO_SEPARATOR.fullmatch(title) else list(TITLE_SEPARATORS.finditer(title))
     if separators and site_names:
-        sites = {bare(name) for name in site_names}
+        sites = {normalize_name(name) for name in site_names}
         first, last = separators[0], separators[-1]
-        if bare(title[last.end() :]) in sites and last.start() > 0:
+        if normalize_name(title[last.end() :]) in sites and last.start() > 0:
             return _SECTION.sub("", title[: last.start()].strip())
-        if bare(title[: first.start()]) in sites and first.end() < len(title):
+        if normalize_name(title[: first.start()]) in sites and first.end() < len(title):
             return title[first.end() :].strip()
     return _SECTION_AND_SITE.sub("", title) if "_" in title else title
 
 
-_MARKUP = frozenset({"json-ld", "microdata", "rdfa", "microformats"})
-_METAS = (
+_MARKUP_SYNTAXES = frozenset({"json-ld", "microdata", "rdfa", "microformats"})
+_TITLE_METAS = (
     "og:title", "twitter:title", "dc.title", "dcterms.title", "citation_title", "title",
     "parsely-title", "sailthru.title",
 )  # fmt: skip
 _MIN_SIMILARITY = 0.5
-"""
-Two strings match if they share at least this fraction of the shorter one's three-letter groups.
-"""
+"""Strings match if they share this fraction of the shorter one's three-letter groups."""
 _MAX_COMPARED_CHARS = 300
 _MAX_NAMES = 4
 _MAX_WITNESSES = 12
@@ -63,22 +60,22 @@ _MIN_URL_GRAMS = 10
 _SEPARATORS = re.compile(r"(?<=\w)-(?=\w)|\s[-–—:]\s|[–—|│｜ㅣ·•»›~_]")
 
 
-def title_of(
+def find_title(
     sources: Sources, nodes: list[Node], properties: tuple[str, ...], site_name: str | None
 ) -> str | None:
     """Return the title of a page about `nodes`. The values of `properties` take precedence."""
-    sites = {*filter(None, [site_name]), *own_names(sources)}
+    sites = {*filter(None, [site_name]), *host_names(sources)}
     visible = list(filter(_may_be_title, _visible_titles(sources, sites)))
     from_markup = list(filter(_may_be_title, _markup_titles(nodes, properties)))
     confirmed, doubtful = _split_by_trust(sources, from_markup, visible, sites)
     title = sources.ledger.pick(
         "page.title", scalars.text, [*confirmed, *visible, *doubtful], expected="a title"
     )
-    where = sources.ledger.provenance.get("page.title")
-    if not title or not where:
+    provenance = sources.ledger.provenance.get("page.title")
+    if not title or not provenance:
         return None
     title = remove_site_name(title, sites)
-    if where.syntax in _MARKUP:
+    if provenance.syntax in _MARKUP_SYNTAXES:
         return title
     if len(title) > _MAX_COMPARED_CHARS or not _SEPARATORS.search(title):
         return title
@@ -88,15 +85,11 @@ def title_of(
         scalars.text(candidate.value) or ""
         for candidate in (*confirmed, *reliable[:_MAX_WITNESSES])
     ]
-    return _remove_section(title, others, {bare(name) for name in sites})
+    return _remove_section(title, others, {normalize_name(name) for name in sites})
 
 
 def _may_be_title(candidate: Candidate) -> bool:
-    """
-    Return False for a string that cannot be a page's name.
-
-    A heading `Untitled` may name a painting.
-    """
+    """Return False for a string that cannot be a page's name. A heading may be `Untitled`."""
     text = scalars.text(candidate.value)
     if not text or is_placeholder(text):
         return False
@@ -113,8 +106,8 @@ def _split_by_trust(
         remove_site_name(scalars.text(candidate.value) or "", sites)[:_MAX_COMPARED_CHARS]
         for candidate in visible[:_MAX_WITNESSES]
     ]
-    ranked = _by_agreement(from_markup, witnesses, sources.document.url)
-    if all(agreed for agreed, _ in ranked) or not _agree_with_each_other(visible, witnesses):
+    ranked = _rank_by_agreement(from_markup, witnesses, sources.document.url)
+    if all(agreed for agreed, _ in ranked) or not _do_witnesses_agree(visible, witnesses):
         return [candidate for _, candidate in ranked], []
     return (
         [candidate for agreed, candidate in ranked if agreed],
@@ -129,10 +122,10 @@ def _markup_titles(nodes: list[Node], properties: tuple[str, ...]) -> Iterator[C
                 yield Candidate(value, node.syntax, f"{node.position}.{name}")
 
 
-def _by_agreement(
+def _rank_by_agreement(
     from_markup: list[Candidate], witnesses: list[str], url: str
 ) -> list[tuple[int, Candidate]]:
-    """Return the names from the markup; names that the page repeats exactly come first."""
+    """Return the markup's names, each with its agreement; those without any come last."""
     ranked = []
     for candidate in from_markup:
         text = scalars.text(candidate.value) or ""
@@ -142,16 +135,16 @@ def _by_agreement(
 
 def _is_in_url(text: str, url: str) -> bool:
     """Return True if the path of a URL contains the title: `/leek-soup-with-barley`."""
-    grams = _grams(bare(text[:_MAX_COMPARED_CHARS]))
-    path = _grams(bare(url.partition("://")[2].partition("/")[2][:_MAX_COMPARED_CHARS]))
+    grams = _grams(normalize_name(text[:_MAX_COMPARED_CHARS]))
+    path = _grams(normalize_name(url.partition("://")[2].partition("/")[2][:_MAX_COMPARED_CHARS]))
     return len(grams) >= _MIN_URL_GRAMS and len(grams & path) >= _MIN_SIMILARITY * len(grams)
 
 
-def _agree_with_each_other(visible: list[Candidate], witnesses: list[str]) -> bool:
+def _do_witnesses_agree(visible: list[Candidate], witnesses: list[str]) -> bool:
     """
     Return True if two of the meta elements, the title and the heading agree.
 
-    If they agree, a title from the markup must agree with them too.
+    Then a title from the markup must agree with them, too.
     """
     by_source: dict[str, list[str]] = {}
     for candidate, text in zip(visible, witnesses, strict=False):
@@ -174,55 +167,56 @@ def _visible_titles(sources: Sources, sites: set[str]) -> Iterator[Candidate]:
     A heading that resembles the title or a meta element comes first, because those two are often
     shortened or reworded for search results and sharing.
     """
-    tag, heading = sources.document.title, _heading(sources, sites)
-    metas = list(sources.meta(*_METAS))
-    others = [*filter(None, [tag]), *(str(meta.value) for meta in metas[:_MAX_WITNESSES])]
+    title, heading = sources.document.title, _heading(sources, sites)
+    metas = list(sources.meta(*_TITLE_METAS))
+    others = [*filter(None, [title]), *(str(meta.value) for meta in metas[:_MAX_WITNESSES])]
     is_confirmed = heading is not None and (
-        heading.where != "h1" or _is_confirmed(heading.value, tag, others, sources.document.url)
+        heading.where != "h1" or _is_confirmed(heading.value, title, others, sources.document.url)
     )
     if heading is not None and is_confirmed:
         yield heading
     yield from metas
-    if tag is not None:
-        yield Candidate(tag, "html", "title")
+    if title is not None:
+        yield Candidate(title, "html", "title")
     if heading is not None and not is_confirmed:
         yield heading
 
 
-def _is_confirmed(heading: str, tag: str | None, others: list[str], url: str) -> bool:
+def _is_confirmed(heading: str, title: str | None, others: list[str], url: str) -> bool:
     """
     Return True if the title or a meta element resembles a heading.
 
-    If only the title contains the heading, as a short part in its middle, the heading is a
-    section's name.
+    A heading that occurs only as a short part in the middle of the title is a section's name.
     """
-    parts = [bare(part) for part in TITLE_CUTS.split(tag or "")]
-    if bare(heading) in parts[1:-1] and len(bare(heading)) <= len(parts[0]):
-        others = [text for text in others if text != tag]
-        return _is_in_url(heading, url) or _resembles_any(bare(heading), list(map(bare, others)))
+    parts = [normalize_name(part) for part in TITLE_SEPARATORS.split(title or "")]
+    if normalize_name(heading) in parts[1:-1] and len(normalize_name(heading)) <= len(parts[0]):
+        others = [text for text in others if text != title]
+        return _is_in_url(heading, url) or _resembles_any(
+            normalize_name(heading), list(map(normalize_name, others))
+        )
     return agreement_with(heading, others) > 0
 
 
 def _heading(sources: Sources, sites: set[str]) -> Candidate | None:
     """Return the h1 that the title repeats. It is the site's name only if there is no title."""
-    tag = sources.document.title
+    title = sources.document.title
     headings = sources.document.headings
-    if tag and len(headings) > 1:
-        headings = tuple(sorted(headings, key=lambda text: -agreement_with(text, [tag])))
-    is_start = _is_start_page(sources.document.url)
+    if title and len(headings) > 1:
+        headings = tuple(sorted(headings, key=lambda text: -agreement_with(text, [title])))
+    is_start_page = _is_start_page(sources.document.url)
     for text in headings:
-        if text in sources.document.banners and not is_start:
+        if text in sources.document.banners and not is_start_page:
             continue
-        if tag is None or not _is_site(text, tag, sites):
+        if title is None or not _is_site_name(text, title, sites):
             return Candidate(text, "html", "h1")
-    return None if is_start or tag is None else _below_banner(sources, sites)
+    return None if is_start_page or title is None else _heading_below_banner(sources, sites)
 
 
 def _is_start_page(url: str) -> bool:
     return not url.partition("://")[2].partition("/")[2].partition("?")[0]
 
 
-def _below_banner(sources: Sources, sites: set[str]) -> Candidate | None:
+def _heading_below_banner(sources: Sources, sites: set[str]) -> Candidate | None:
     """
     Return the heading that repeats the title, on a page whose only h1 is the site's name.
 
@@ -231,18 +225,22 @@ def _below_banner(sources: Sources, sites: set[str]) -> Candidate | None:
     """
     document = sources.document
     names = {*sites, *document.banners}
-    texts = [document.title, *(str(meta.value) for meta in sources.meta(*_METAS))]
+    texts = [document.title, *(str(meta.value) for meta in sources.meta(*_TITLE_METAS))]
     witnesses = [
-        plain
+        normalized
         for text in filter(None, texts[:_MAX_WITNESSES])
-        if (plain := bare(remove_site_name(text, names)[:_MAX_COMPARED_CHARS]))
+        if (normalized := normalize_name(remove_site_name(text, names)[:_MAX_COMPARED_CHARS]))
     ]
-    if {bare(name) for name in names} >= set(witnesses):
+    if {normalize_name(name) for name in names} >= set(witnesses):
         return _only_article_title(document.tree)
     for node in document.tree.css(_LOWER_HEADINGS)[:_MAX_HEADINGS]:
         text = heading_text(node)
-        plain = bare(text[:_MAX_COMPARED_CHARS])
-        if plain and plain not in map(bare, names) and _resembles_any(plain, witnesses):
+        normalized = normalize_name(text[:_MAX_COMPARED_CHARS])
+        if (
+            normalized
+            and normalized not in map(normalize_name, names)
+            and _resembles_any(normalized, witnesses)
+        ):
             return Candidate(text, "html", node.tag or "h2")
     return None
 
@@ -258,64 +256,63 @@ _LOWER_HEADINGS = "h2,h3"
 _MAX_HEADINGS = 100
 
 
-def _resembles_any(plain: str, witnesses: list[str]) -> bool:
-    """Return True if a heading and one of `witnesses` have half of the longer string in common."""
-    grams = _grams(plain)
+def _resembles_any(name: str, witnesses: list[str]) -> bool:
+    grams = _grams(name)
     return any(
         len(grams & other) >= _MIN_SIMILARITY * max(len(grams), len(other))
         for other in map(_grams, witnesses)
     )
 
 
-def _is_site(heading: str, tag: str, sites: set[str]) -> bool:
-    """
-    Return True for the site's name, or for the end of a title that starts with something more
-    specific.
-    """
-    plain = bare(heading)
-    if bare(tag) == plain:
+def _is_site_name(heading: str, title: str, sites: set[str]) -> bool:
+    """Return True for the site's name, or the end of a title that starts with something longer."""
+    normalized = normalize_name(heading)
+    if normalize_name(title) == normalized:
         return False
-    if plain in {bare(name) for name in sites}:
+    if normalized in {normalize_name(name) for name in sites}:
         return True
-    parts = [part for part in TITLE_CUTS.split(tag) if part.strip()]
-    return len(parts) > 1 and bare(parts[-1]) == plain and len(bare(parts[0])) > len(plain)
+    parts = [part for part in TITLE_SEPARATORS.split(title) if part.strip()]
+    return (
+        len(parts) > 1
+        and normalize_name(parts[-1]) == normalized
+        and len(normalize_name(parts[0])) > len(normalized)
+    )
 
 
 def agreement_with(text: str, others: list[str]) -> int:
     """Return 2 if one of `others` equals or contains the text, 1 if one is similar, else 0."""
-    plain = bare(text[:_MAX_COMPARED_CHARS])
-    if not plain:
+    name = normalize_name(text[:_MAX_COMPARED_CHARS])
+    if not name:
         return 0
-    plains = [bare(other[:_MAX_COMPARED_CHARS]) for other in others]
+    other_names = [normalize_name(other[:_MAX_COMPARED_CHARS]) for other in others]
     if any(
-        plain == other or (len(plain) >= _MIN_PART_CHARS and plain in other) for other in plains
+        name == other or (len(name) >= _MIN_PART_CHARS and name in other) for other in other_names
     ):
         return 2
-    grams = _grams(plain)
-    return int(any(other and _are_similar(grams, _grams(other)) for other in plains))
+    grams = _grams(name)
+    return int(any(other and _are_similar(grams, _grams(other)) for other in other_names))
 
 
 def _are_similar(grams: set[str], others: set[str]) -> bool:
     return len(grams & others) >= _MIN_SIMILARITY * min(len(grams), len(others))
 
 
-def _grams(plain: str) -> set[str]:
-    return {plain[start : start + 3] for start in range(max(1, len(plain) - 2))}
+def _grams(name: str) -> set[str]:
+    return {name[start : start + 3] for start in range(max(1, len(name) - 2))}
 
 
 def _remove_section(title: str, others: list[str], sites: set[str]) -> str:
-    """
-    Return a title without its section, if another source has the rest: `Leek soup` for `Leek soup -
-    Recipes`.
-    """
+    """Remove a section if another source has the rest: `Leek soup - Recipes` to `Leek soup`."""
     complete_titles = {
-        plain for plain in map(bare, others) if len(plain) >= _MIN_PART_CHARS
+        normalized
+        for normalized in map(normalize_name, others)
+        if len(normalized) >= _MIN_PART_CHARS
     } - sites
-    for cut in _SEPARATORS.finditer(title):
-        parts = (title[: cut.start()], title[cut.end() :])
-        if not all(map(bare, parts)):
+    for separator in _SEPARATORS.finditer(title):
+        parts = (title[: separator.start()], title[separator.end() :])
+        if not all(map(normalize_name, parts)):
             continue  # the separator is at an end of the title: `__init__ - the first file`
         for part in parts:
-            if bare(part) in complete_titles:
+            if normalize_name(part) in complete_titles:
                 return part.strip()
     return title

@@ -1,8 +1,8 @@
 """
 Find a product's number in its page's URL: `/itm/133588510845`, `/dp/B00BRMIU7A`.
 
-A path contains many numbers. A number is the shop's product number only if it is also a complete
-value in the page: a text, an attribute or a string in a script.
+A number in the path is the product's only if it is also a complete value in the page: a text, an
+attribute or a string in a script.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ _QUERY_NAMES = frozenset(
     "sku childsku pid productid product_id prodid item itemid item_id article articleid".split()
 )
 _NUMBER = re.compile(r"(?:\A|[-_])(\d{6,14})\Z|\A(\d{6,14})[-_]")
-"""
-The first or last part of a path segment. `p4781720` is often a page number, so it does not match.
-"""
+"""The first or last part of a path segment, but not `p4781720`, often a page number."""
 _CODE = re.compile(r"(?=.{0,20}\d.{0,20}[a-z]|.{0,20}[a-z].{0,20}\d)[a-z\d]{7,14}", re.IGNORECASE)
 _EXTENSION = re.compile(r"\.(?:html?|php|aspx?|jsp)\Z", re.IGNORECASE)
 _MAX_CODES = 4
@@ -40,15 +38,15 @@ def asins(sources: Sources) -> Iterator[Candidate]:
         yield Candidate(match[1], "html", "url")
 
 
-def codes(sources: Sources) -> Iterator[Candidate]:
+def product_codes(sources: Sources) -> Iterator[Candidate]:
     """Yield numbers in the query, then in the last path segments, that also occur in the page."""
-    for code in list(dict.fromkeys(_codes_in(sources.document.url)))[:_MAX_CODES]:
-        written = _find_whole_value(sources, code)
-        if written is not None:
-            yield Candidate(written, "html", "url")
+    for code in list(dict.fromkeys(_codes_in_url(sources.document.url)))[:_MAX_CODES]:
+        code_in_page = _find_whole_value(sources, code)
+        if code_in_page is not None:
+            yield Candidate(code_in_page, "html", "url")
 
 
-def _codes_in(url: str) -> Iterator[str]:
+def _codes_in_url(url: str) -> Iterator[str]:
     parts = urlsplit(url)
     for name, value in parse_qsl(parts.query[:1000]):
         if name.lower() in _QUERY_NAMES and re.fullmatch(r"[\w-]{3,20}", value):
@@ -69,12 +67,12 @@ def _find_whole_value(sources: Sources, code: str) -> str | None:
         if start < 0:
             return None
         end = start + len(encoded)
-        if lowered[start - 1 : start] in _BEFORE and lowered[end : end + 1] in _AFTER:
+        if lowered[start - 1 : start] in _VALUE_STARTS and lowered[end : end + 1] in _VALUE_ENDS:
             return sources.words.body[start:end].decode("utf-8", "replace")
         start = lowered.find(encoded, end)
     return None
 
 
 _MAX_OCCURRENCES = 200
-_BEFORE = frozenset({b'"', b"'", b">", b" ", b":", b"#", b"\n", b"\t"})
-_AFTER = frozenset({b'"', b"'", b"<", b" ", b",", b"}", b"\n", b"\t", b"\r"})
+_VALUE_STARTS = frozenset({b'"', b"'", b">", b" ", b":", b"#", b"\n", b"\t"})
+_VALUE_ENDS = frozenset({b'"', b"'", b"<", b" ", b",", b"}", b"\n", b"\t", b"\r"})

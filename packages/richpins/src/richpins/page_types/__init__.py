@@ -2,9 +2,9 @@
 Page types with their own metadata. Each module here defines one type.
 
 A module defines the type's record, how to read it from a page, and `PAGE_TYPE` (see `_page_type`).
-The module's name is the name of the type and the prefix of its fields (`recipe.yields`). No other
-module lists the types, so a new type is one file. Also increment `rich_pins.EXTRACTOR_VERSION`, so
-that programs that store fields read their pages again. `NAMES` imports no parser.
+Its name is the name of the type and the prefix of its fields (`recipe.yields`). No other module
+lists the types. For a new type, also increment `rich_pins.EXTRACTOR_VERSION`, so that programs that
+store fields read their pages again. `NAMES` imports no parser.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAMES = tuple(
         if entry.name.endswith(".py") and not entry.name.startswith("_")
     )
 )
-"""The names of all page types, in alphabetical order."""
+"""All page types, in alphabetical order."""
 
 
 @cache

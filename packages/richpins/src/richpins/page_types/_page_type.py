@@ -15,11 +15,11 @@ def _no_evidence(_sources: Sources, _og_type: str) -> int:
     return 0
 
 
-def _unchanged(_sources: Sources, _node: Node, _og_type: str) -> int:
+def _no_adjustment(_sources: Sources, _node: Node, _og_type: str) -> int:
     return 0
 
 
-def _never(_node: Node) -> bool:
+def _is_never_complete(_node: Node) -> bool:
     return False
 
 
@@ -34,7 +34,7 @@ class PageType:
     schema_types: frozenset[str]
     """The schema.org types of its items, in lower case."""
     weight: int
-    """How likely an item of this type is the subject of its page, relative to other types."""
+    """How likely an item of this type is the subject of its page."""
     read: Callable[[Sources, list[Node]], Any]
     """Reads the record from items of `schema_types`, most trusted first, and from meta elements."""
     name_properties: tuple[str, ...] = ("name", "headline", "alternatename")
@@ -43,14 +43,14 @@ class PageType:
     """Values of `og:type` for such pages."""
     og_weight: int = 30
     """Added to the weight if the page declares one of `og_types`."""
-    declared: Callable[[Sources, str], int] = _no_evidence
+    declaration_weight: Callable[[Sources, str], int] = _no_evidence
     """
     How clearly the meta elements declare the type on a page without such items; 0 if not at all.
     The second argument is the value of `og:type`.
     """
-    adjustment: Callable[[Sources, Node, str], int] = _unchanged
+    adjustment: Callable[[Sources, Node, str], int] = _no_adjustment
     """The weight that an item adds. The last argument is the value of `og:type`."""
-    is_complete: Callable[[Node], bool] = _never
+    is_complete: Callable[[Node], bool] = _is_never_complete
     """Returns True for an item that must be the subject of its page."""
     yields_to_others: bool = False
     """True if items without a page type take precedence, as a trip does over its places."""

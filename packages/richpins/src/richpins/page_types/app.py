@@ -13,7 +13,7 @@ from richpins.provenance import Candidate, Provenance
 from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
 from richpins.values import prices, scalars
-from richpins.values.ratings import Rating, rating_of
+from richpins.values.ratings import Rating, read_rating
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,12 +81,12 @@ def read(sources: Sources, nodes: list[Node]) -> App:
         currency=currency,
         ios_url=links(sources, nodes).get("ios"),
         android_url=links(sources, nodes).get("android"),
-        rating=rating_of(sources, "app.rating", nodes),
+        rating=read_rating(sources, "app.rating", nodes),
     )  # fmt: skip
 
 
 def _price(sources: Sources, nodes: list[Node]) -> tuple[Decimal | None, str | None]:
-    price = prices.price_of(sources, nodes, "app.price")
+    price = prices.read_price(sources, nodes, "app.price")
     if price is not None:
         return price
     free = sources.ledger.pick("app.price", _is_free, _free_candidates(sources, nodes))
@@ -116,7 +116,7 @@ def _category(value: Any) -> str | None:
 def links(sources: Sources, nodes: list[Node]) -> dict[str, str]:
     """Return the app's URLs in the app stores, with the keys `ios` and `android`."""
     links: dict[str, str] = {}
-    for system, candidate in _links(sources, nodes):
+    for system, candidate in _link_candidates(sources, nodes):
         if system not in links:
             links[system] = candidate.value
             sources.ledger.provenance[f"app.{system}_url"] = Provenance(
@@ -125,7 +125,7 @@ def links(sources: Sources, nodes: list[Node]) -> dict[str, str]:
     return links
 
 
-def _links(sources: Sources, nodes: list[Node]) -> Iterator[tuple[str, Candidate]]:
+def _link_candidates(sources: Sources, nodes: list[Node]) -> Iterator[tuple[str, Candidate]]:
     for candidate in sources.scalars(nodes, "installurl", "downloadurl", "url", "sameas"):
         for system, pattern in _STORES:
             if isinstance(candidate.value, str) and pattern.match(candidate.value):
@@ -147,7 +147,7 @@ def _links(sources: Sources, nodes: list[Node]) -> Iterator[tuple[str, Candidate
             yield "android", candidate._replace(value=url)
 
 
-def _declared(sources: Sources, _og_type: str) -> int:
+def _declaration_weight(sources: Sources, _og_type: str) -> int:
     return 2 if (sources.metas.first("twitter:card") or "").lower() == "app" else 0
 
 
@@ -158,6 +158,6 @@ PAGE_TYPE = PageType(
     weight=72,
     read=read,
     og_types=("app", "game"),
-    declared=_declared,
+    declaration_weight=_declaration_weight,
     credits_authors=False,
 )

@@ -60,7 +60,7 @@ def read(sources: Sources, nodes: list[Node]) -> Article:
     )
 
 
-def _declared(sources: Sources, _og_type: str) -> int:
+def _declaration_weight(sources: Sources, _og_type: str) -> int:
     tags = ("article:published_time", "citation_title")
     return 3 if any(tag in sources.metas for tag in tags) else 0
 
@@ -74,6 +74,6 @@ PAGE_TYPE = PageType(
     name_properties=("headline", "name", "alternativeheadline"),
     og_types=("article", "blog"),
     og_weight=10,
-    declared=_declared,
+    declaration_weight=_declaration_weight,
     shared_image_first=True,
 )

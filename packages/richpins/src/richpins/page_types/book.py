@@ -13,7 +13,7 @@ from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
 from richpins.values import dates, numbers, scalars
 from richpins.values.dates import AnyDate
-from richpins.values.ratings import Rating, rating_of
+from richpins.values.ratings import Rating, read_rating
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ def read(sources: Sources, nodes: list[Node]) -> Book:
         ),
         format=pick("book.format", _format, sources.scalars(nodes_and_editions, "bookformat")),
         genres=pick("book.genres", scalars.words, sources.lists(nodes, "genre")) or (),
-        rating=rating_of(sources, "book.rating", nodes),
+        rating=read_rating(sources, "book.rating", nodes),
     )
 
 
@@ -97,7 +97,7 @@ def _format(value: Any) -> str | None:
     return text.rpartition("/")[2] if text else None
 
 
-def _declared(_sources: Sources, og_type: str) -> int:
+def _declaration_weight(_sources: Sources, og_type: str) -> int:
     return 4 if og_type.startswith("book") else 0
 
 
@@ -108,5 +108,5 @@ PAGE_TYPE = PageType(
     weight=70,
     read=read,
     og_types=("book", "books.book"),
-    declared=_declared,
+    declaration_weight=_declaration_weight,
 )

@@ -11,7 +11,7 @@ from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
 from richpins.values import dates, durations, scalars
 from richpins.values.dates import AnyDate
-from richpins.values.ratings import Rating, rating_of
+from richpins.values.ratings import Rating, read_rating
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ def read(sources: Sources, nodes: list[Node]) -> Movie:
             sources.scalars(nodes, "trailer"),
             expected="a URL",
         ),
-        rating=rating_of(sources, "movie.rating", nodes),
+        rating=read_rating(sources, "movie.rating", nodes),
     )
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from richpins._list_entries import addresses_of, has_address
+from richpins._list_entries import find_page_addresses, has_address
 from richpins.page_types import PageType
 from richpins.provenance import Candidate
 from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
 from richpins.values import numbers, scalars
-from richpins.values.ratings import Rating, rating_of
+from richpins.values.ratings import Rating, read_rating
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,11 +106,18 @@ def read(sources: Sources, nodes: list[Node]) -> Place:
         )
 
     return Place(
-        address=pick("place.address", address, _addresses(sources, nodes), expected="an address"),
-        coordinates=pick(
-            "place.coordinates", coordinates, _positions(sources, nodes), expected="coordinates"
+        address=pick(
+            "place.address", address, _address_candidates(sources, nodes), expected="an address"
         ),
-        phone=pick("place.phone", _phone, _phones(sources, nodes), expected="a phone number"),
+        coordinates=pick(
+            "place.coordinates",
+            coordinates,
+            _position_candidates(sources, nodes),
+            expected="coordinates",
+        ),
+        phone=pick(
+            "place.phone", _phone, _phone_candidates(sources, nodes), expected="a phone number"
+        ),
         email=pick("place.email", _email, sources.scalars(nodes, "email")),
         price_range=text_field("price_range", "pricerange"),
         opening_hours=pick(
@@ -122,7 +129,7 @@ def read(sources: Sources, nodes: list[Node]) -> Place:
         cuisines=pick("place.cuisines", scalars.words, sources.lists(nodes, "servescuisine")) or (),
         menu_url=url_field("menu_url", "hasmenu", "menu"),
         map_url=url_field("map_url", "hasmap", "map", "maps"),
-        rating=rating_of(sources, "place.rating", nodes),
+        rating=read_rating(sources, "place.rating", nodes),
     )
 
 
@@ -137,7 +144,7 @@ def _email(raw: Any) -> str | None:
     return text.removeprefix("mailto:") if text else None
 
 
-def _addresses(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
+def _address_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
     yield from sources.scalars(nodes, "address", "location")
     parts = {
         name: sources.metas.first(
@@ -183,7 +190,7 @@ def _join_texts(texts: list[Any]) -> str | None:
     return ", ".join(filter(None, map(scalars.text, texts[:5]))) or None
 
 
-def _positions(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
+def _position_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
     yield from sources.scalars(nodes, "geo", "location")
     for node in nodes:
         if "latitude" in node.properties:
@@ -206,7 +213,7 @@ _POSITION_TAGS = (
 
 
 def coordinates(value: Any) -> Coordinates | None:
-    """Return latitude and longitude within bounds. Ignores 0, 0, which empty forms contain."""
+    """Return latitude and longitude within bounds. Ignores 0, 0 from empty forms."""
     if isinstance(value, Node):
         inner = value.first("geo")
         if isinstance(inner, Node):
@@ -235,7 +242,7 @@ def _degrees(value: Any) -> Decimal | None:
     return -number if (match[2] or "").upper() in {"S", "W"} else number
 
 
-def _phones(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
+def _phone_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
     yield from sources.scalars(nodes, "telephone", "phone")
     for node in nodes:
         for item in node.all("address", "contactpoint"):
@@ -277,7 +284,7 @@ def _time_of_day(text: str) -> str:
 def _adjustment(sources: Sources, place: Node, og_type: str) -> int:
     """Lower the weight of the site's own business on a page that is declared as an article."""
     is_article = og_type in {"article", "blog"} or "article:published_time" in sources.metas
-    return -45 if is_article and not has_address(place, addresses_of(sources)) else 0
+    return -45 if is_article and not has_address(place, find_page_addresses(sources)) else 0
 
 
 PAGE_TYPE = PageType(

@@ -11,17 +11,16 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, Literal, TypeVar
 
-from richpins._list_entries import addresses_of, has_address
+from richpins._list_entries import find_page_addresses, has_address
 from richpins.page_facts import breadcrumbs, url_codes
 from richpins.page_types import PageType, article
 from richpins.provenance import Candidate
 from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
-from richpins.values import dates, numbers, scalars
-from richpins.values.availability import Availability, availability, word_of
-from richpins.values.offers import Price, availability_of, price_of_offer
-from richpins.values.prices import ShownPrice, country_of, declared_price, offers_of, visible_price
-from richpins.values.ratings import Rating, rating_of
+from richpins.values import dates, numbers, prices, scalars
+from richpins.values.availability import Availability, availability, normalize_term
+from richpins.values.offers import Price, offer_availability, read_offer_price
+from richpins.values.ratings import Rating, read_rating
 from richpins.visible_text import brands, product_details, trails
 from richpins.visible_text.price import shown_price
 from urlspelling import InvalidUrl
@@ -41,7 +40,6 @@ class Product:
     list_price: Decimal | None = None
     """The price before a reduction, if the page shows it."""
     currency: str | None = None
-    """The ISO 4217 code of the currency."""
     price_valid_until: date | None = None
     availability: Availability | None = None
     condition: Condition | None = None
@@ -92,18 +90,17 @@ class _Reader:
         parse: Callable[[Any], T | None],
         *candidates: Iterable[Candidate],
         expected: str = "a value",
-        otherwise: Finder | None = None,
+        fallback: Finder | None = None,
     ) -> T | None:
         return self.sources.ledger.pick(
             f"product.{name}",
             parse,
             chain.from_iterable(candidates),
-            otherwise=_search_lazily(self.sources, otherwise),
+            fallback=_search_lazily(self.sources, fallback),
             expected=expected,
         )
 
     def item_values(self, *properties: str) -> Iterator[Candidate]:
-        """Yield the values of these properties of the product's items."""
         return self.sources.scalars(self.nodes, *properties)
 
     def offer_values(self, *properties: str) -> Iterator[Candidate]:
@@ -117,20 +114,19 @@ class _Reader:
 def read(sources: Sources, nodes: list[Node]) -> Product:
     """Return the product described by `nodes`, most trusted first, or else by the visible text."""
     price = _price(sources, nodes, partial(shown_price, is_product=True))
-    reader = _Reader(sources, nodes, _chosen_offer_first(list(offers_of(nodes)), price))
+    reader = _Reader(sources, nodes, _chosen_offer_first(list(prices.find_offers(nodes)), price))
     product = Product(
         price=price.amount if price else None,
         price_high=price.high if price else None,
-        list_price=price.listed if price else None,
+        list_price=price.list_price if price else None,
         currency=price.currency if price else None,
         availability=_availability(sources, price, reader.offers, nodes),
-        rating=rating_of(sources, "product.rating", nodes),
+        rating=read_rating(sources, "product.rating", nodes),
     )
     return _with_description(reader, _with_identifiers(reader, _with_offer_values(reader, product)))
 
 
 def _with_offer_values(reader: _Reader, product: Product) -> Product:
-    """Return the product with its offers' values, except the price."""
     pick, offer_values, meta = reader.pick, reader.offer_values, reader.sources.meta
     conditions = chain(offer_values("itemcondition"), reader.item_values("itemcondition"))
     return replace(
@@ -151,7 +147,6 @@ def _with_offer_values(reader: _Reader, product: Product) -> Product:
 
 
 def _with_identifiers(reader: _Reader, product: Product) -> Product:
-    """Return the product with its brand and identifiers."""
     pick, item_values, meta = reader.pick, reader.item_values, reader.sources.meta
     name = reader.name or reader.sources.document.heading
     gtins = (chain(item_values(name), reader.offer_values(name)) for name in _GTINS)
@@ -163,18 +158,17 @@ def _with_identifiers(reader: _Reader, product: Product) -> Product:
             item_values("brand", "manufacturer"),
             meta("product:brand", "og:brand"),
             expected="a name",
-            otherwise=brands.brands,
+            fallback=brands.brands,
         ),
         sku=pick(
-            "sku", partial(sku, name=name), item_values("sku", "productid"), otherwise=_visible_skus
+            "sku", partial(sku, name=name), item_values("sku", "productid"), fallback=_visible_skus
         ),
-        gtin=pick("gtin", gtin, *gtins, expected="a GTIN", otherwise=product_details.gtins),
-        mpn=pick("mpn", scalars.text, item_values("mpn"), otherwise=product_details.mpns),
+        gtin=pick("gtin", gtin, *gtins, expected="a GTIN", fallback=product_details.gtins),
+        mpn=pick("mpn", scalars.text, item_values("mpn"), fallback=product_details.mpns),
     )
 
 
 def _with_description(reader: _Reader, product: Product) -> Product:
-    """Return the product with its description and category."""
     pick, item_values = reader.pick, reader.item_values
     name = reader.name or reader.sources.document.heading
     return replace(
@@ -187,7 +181,7 @@ def _with_description(reader: _Reader, product: Product) -> Product:
             scalars.text,
             item_values("category"),
             reader.sources.meta("product:category"),
-            otherwise=partial(_categories, name=name),
+            fallback=partial(_categories, name=name),
         ),
     )
 
@@ -200,17 +194,18 @@ def _categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
 def _visible_skus(sources: Sources) -> Iterator[Candidate]:
     yield from url_codes.asins(sources)
     yield from product_details.skus(sources)
-    yield from url_codes.codes(sources)
+    yield from url_codes.product_codes(sources)
 
 
 def _search_lazily(sources: Sources, finder: Finder | None) -> Iterator[Candidate]:
-    """Delay the search of the visible text until the first candidate is requested."""
     if finder is not None:
         yield from finder(sources)
 
 
-def _price(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Price | None:
-    price = declared_price(sources, nodes, "product.price") or visible_price(sources, shown_price)
+def _price(sources: Sources, nodes: list[Node], shown_price: prices.ShownPrice) -> Price | None:
+    price = prices.declared_price(sources, nodes, "product.price") or prices.visible_price(
+        sources, shown_price
+    )
     if price:
         provenance = sources.ledger.provenance
         provenance["product.currency"] = provenance["product.price"]
@@ -221,7 +216,7 @@ _GTINS = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
 
 
 def _chosen_offer_first(offers: list[Node], price: Price | None) -> list[Node]:
-    """Put the offer with the chosen price first, because its seller and condition are preferred."""
+    """Move the offer with the chosen price to the front: its seller and condition are preferred."""
     chosen = [offer for offer in offers if price is not None and offer is price.offer]
     return [*chosen[:1], *(offer for offer in offers if offer not in chosen)]
 
@@ -236,7 +231,7 @@ def _availability(
     without a price, is in stock; otherwise the first availability found is used. A product stays in
     stock if only one of its sizes is sold out.
     """
-    skipped = {id(offer) for offer in price.not_chosen} if price else set()
+    skipped = {id(offer) for offer in price.other_offers} if price else set()
     remaining = [offer for offer in offers if id(offer) not in skipped]
     chosen = [price.offer] if price and price.offer is not None else []
     candidates = [
@@ -252,26 +247,30 @@ def _availability(
             *sources.scalars(chosen, "availability"),
             *candidates,
         ],
-        otherwise=_search_lazily(sources, product_details.shown_stock),
+        fallback=_search_lazily(sources, product_details.visible_stock),
         expected="an availability",
     )
 
 
 def _offers_of_other_sizes(sources: Sources, nodes: list[Node], price: Price | None) -> list[Node]:
-    """Return in-stock offers at this price for items with the same name, such as other sizes."""
-    if price is None or price.offer is None or availability_of(price.offer) not in _NOT_AVAILABLE:
+    """Return offers in stock at this price for items with the same name, such as other sizes."""
+    if (
+        price is None
+        or price.offer is None
+        or offer_availability(price.offer) not in _NOT_AVAILABLE
+    ):
         return []
     name = scalars.text(nodes[0].first("name"))
     sizes = [
         node
-        for node in islice(sources.graph.of_types(TYPES), _MAX_SIZES)
+        for node in islice(sources.graph.find_nodes(TYPES), _MAX_SIZES)
         if name and scalars.text(node.first("name")) == name
     ]
     matching = (
         offer
-        for offer in offers_of(sizes)
-        if availability_of(offer) == "in_stock"
-        and (other := price_of_offer(offer, None)) is not None
+        for offer in prices.find_offers(sizes)
+        if offer_availability(offer) == "in_stock"
+        and (other := read_offer_price(offer, None)) is not None
         and (other.amount, other.currency) == (price.amount, price.currency)
     )
     return list(islice(matching, 1))
@@ -287,7 +286,7 @@ def _rank(candidate: Candidate) -> int:
 
 def condition(value: Any) -> Condition | None:
     """Parse an item condition: `https://schema.org/NewCondition`, `new`."""
-    return _CONDITION.get(word_of(value))
+    return _CONDITION.get(normalize_term(value))
 
 
 def brand(value: Any) -> str | None:
@@ -310,7 +309,7 @@ def sku(value: Any, name: str | None) -> str | None:
     """
     Return a product number without its label and the product's name, or None if nothing is left.
 
-    From a URL, it returns the last part if that contains a digit.
+    Of a URL, it returns the last part if that contains a digit.
     """
     text = _SKU_LABEL.sub("", scalars.text(value) or "")
     if "://" in text:
@@ -355,7 +354,7 @@ def _from_text(sources: Sources, page_type: PageType | None) -> tuple[list[Node]
     """Return the product of a page without markup, if it shows a price and a way to buy."""
     if page_type is not None:
         return None
-    if shown_price(sources, country_of(sources), is_product=False) is None:
+    if shown_price(sources, prices.find_country(sources), is_product=False) is None:
         return None
     product = read(sources, [])
     return ([], product) if product.price is not None else None
@@ -367,16 +366,16 @@ _PRICE_TAGS = (
 )  # fmt: skip
 
 
-def _declared(sources: Sources, og_type: str) -> int:
+def _declaration_weight(sources: Sources, og_type: str) -> int:
     is_declared = og_type.startswith("product") or any(t in sources.metas for t in _PRICE_TAGS)
     return 5 if is_declared else 0
 
 
 def _adjustment(sources: Sources, product: Node, _og_type: str) -> int:
-    """Lower the weight of another site's product if an article's page only offers it."""
+    """Lower the weight of another site's product that an article offers."""
     url = product.first("url")
-    addresses = addresses_of(sources)
-    articles = sources.graph.of_types(article.TYPES)
+    addresses = find_page_addresses(sources)
+    articles = sources.graph.find_nodes(article.TYPES)
     if not isinstance(url, str) or not any(has_address(text, addresses) for text in articles):
         return 0
     try:
@@ -393,7 +392,7 @@ PAGE_TYPE = PageType(
     weight=80,
     read=read,
     og_types=("product", "og:product"),
-    declared=_declared,
+    declaration_weight=_declaration_weight,
     adjustment=_adjustment,
     from_text=_from_text,
     credits_authors=False,

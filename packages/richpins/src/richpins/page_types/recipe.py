@@ -11,8 +11,8 @@ from richpins.page_types import PageType
 from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources
 from richpins.values import durations, scalars
-from richpins.values.instructions import MAX_STEPS, Group, instruction_groups, once
-from richpins.values.ratings import Rating, rating_of
+from richpins.values.instructions import MAX_STEPS, Group, instruction_groups, without_repeats
+from richpins.values.ratings import Rating, read_rating
 from richpins.values.yields import Yield, read_yield
 from richpins.visible_text import captions
 from richpins.visible_text.confidence import doubt_about
@@ -64,10 +64,9 @@ def read(sources: Sources, nodes: list[Node]) -> Recipe:
     """
     Return the recipe described by `nodes` (of type Recipe, most trusted first).
 
-    Ingredients, steps, amounts and times that are missing from the markup come from the visible
-    text.
+    Missing ingredients, steps, amounts and times come from the visible text.
     """
-    return _complete(sources, _from_markup(sources, nodes))
+    return _add_visible_parts(sources, _from_markup(sources, nodes))
 
 
 def _from_markup(sources: Sources, nodes: list[Node]) -> Recipe:
@@ -109,7 +108,7 @@ def _from_markup(sources: Sources, nodes: list[Node]) -> Recipe:
             "recipe.nutrition", _nutrition, sources.lists(nodes, "nutrition"), expected="nutrition"
         )
         or {},
-        rating=rating_of(sources, "recipe.rating", nodes),
+        rating=read_rating(sources, "recipe.rating", nodes),
         categories=_words(sources, "categories", nodes, "recipecategory", "category"),
         cuisines=_words(sources, "cuisines", nodes, "recipecuisine"),
         keywords=_words(sources, "keywords", nodes, "keywords"),
@@ -148,7 +147,7 @@ def _ingredients(raw: list[Any]) -> tuple[str, ...] | None:
     result: list[str] = []
     for value in raw:
         result.extend(_ingredient(value, is_only_one=len(raw) == 1))
-    return tuple(once(result)[:MAX_INGREDIENTS]) or None
+    return tuple(without_repeats(result)[:MAX_INGREDIENTS]) or None
 
 
 def _ingredient(value: Any, *, is_only_one: bool) -> list[str]:
@@ -193,8 +192,7 @@ def _nutrition(raw: list[Any]) -> dict[str, str] | None:
     return result or None
 
 
-def _complete(sources: Sources, recipe: Recipe) -> Recipe:
-    """Complete a recipe from the markup with values from the visible text."""
+def _add_visible_parts(sources: Sources, recipe: Recipe) -> Recipe:
     lacks_amounts = _lacks_amounts(recipe.ingredients)
     lacks_steps = _are_incomplete(recipe.instructions)
     has_one_ingredient = len(recipe.ingredients) < 2
@@ -204,7 +202,7 @@ def _complete(sources: Sources, recipe: Recipe) -> Recipe:
             recipe,
             ingredients=(has_one_ingredient and len(visible.ingredients) > 2)
             or not recipe.ingredients
-            or (lacks_amounts and visible.has_amounts_of(recipe)),
+            or (lacks_amounts and visible.adds_amounts_to(recipe)),
             instructions=lacks_steps and visible.is_longer_than(recipe.instructions),
         )
     lacks_facts = _lacks_times(recipe) or recipe.yields is None
@@ -236,11 +234,11 @@ class _VisibleRecipe:
         groups = _groups(self._sections.get(kind))
         return tuple(entry for group in groups for entry in group.entries)
 
-    def has_amounts_of(self, recipe: Recipe) -> bool:
+    def adds_amounts_to(self, recipe: Recipe) -> bool:
         """Return True if the visible list is the list in the markup with amounts added."""
         text = " ".join(self.ingredients).lower()
-        found_count = sum(name.lower() in text for name in recipe.ingredients)
-        return not _lacks_amounts(self.ingredients) and found_count * 10 >= 7 * len(
+        matching_count = sum(name.lower() in text for name in recipe.ingredients)
+        return not _lacks_amounts(self.ingredients) and matching_count * 10 >= 7 * len(
             recipe.ingredients
         )
 
@@ -263,19 +261,18 @@ class _VisibleRecipe:
         section, doubt = self._sections[kind], self._doubts[kind]
         if doubt is not None:
             text = " / ".join(section.entries)
-            candidate = next(self._sources.shown(section.heading))._replace(value=text)
-            self._sources.ledger.leave_out(f"recipe.{field}", candidate, doubt)
+            candidate = self._sources.visible_candidate(section.heading)._replace(value=text)
+            self._sources.ledger.drop(f"recipe.{field}", candidate, doubt)
         return doubt is None
 
     def _record_source(self, kind: SectionKind, field: str) -> Section:
         section = self._sections[kind]
-        lines = next(self._sources.shown(section.heading))
+        lines = self._sources.visible_candidate(section.heading)
         self._sources.ledger.note(f"recipe.{field}", lines)
         return section
 
 
 def _lacks_amounts(ingredients: tuple[str, ...]) -> bool:
-    """Return True for ingredients without amounts."""
     with_digits = sum(any(char.isnumeric() for char in entry) for entry in ingredients)
     return len(ingredients) > 2 and with_digits * 5 <= len(ingredients)
 
@@ -284,7 +281,7 @@ def _are_incomplete(steps: tuple[str, ...]) -> bool:
     """
     Return True if there are no steps, only a heading, or a string cut off after a few sentences.
 
-    A list of several steps is always complete, however short the steps are.
+    A list of several steps is complete, however short they are.
     """
     if len(steps) >= _MIN_LISTED_STEPS:
         return False
@@ -302,19 +299,19 @@ _MIN_CUT_CHARS = 100
 
 def _add_captioned_facts(sources: Sources, recipe: Recipe) -> Recipe:
     lacks_facts = recipe.yields is None or recipe.total_minutes is None
-    text = captions.text_of(sources.document, anywhere=lacks_facts)
+    text = captions.text_on_one_line(sources.document, whole_body=lacks_facts)
     servings = captions.servings(text) if lacks_facts else None
     servings_end = text.find(servings[1]) + len(servings[1]) if servings else None
     if recipe.yields is None and servings is None:
-        servings = captions.called_servings(sources.document)
+        servings = captions.servings_by_class(sources.document)
     if recipe.yields is None and servings is not None:
-        sources.ledger.note("recipe.yields", next(sources.shown(servings[1])))
+        sources.ledger.note("recipe.yields", sources.visible_candidate(servings[1]))
         recipe = replace(recipe, yields=servings[0])
     if _lacks_times(recipe):
         minutes_by_field = {}
         for field, (minutes, words) in captions.times(text, servings_end).items():
             if getattr(recipe, field) is None:
-                sources.ledger.note(f"recipe.{field}", next(sources.shown(words)))
+                sources.ledger.note(f"recipe.{field}", sources.visible_candidate(words))
                 minutes_by_field[field] = minutes
         has_both = {"prep_minutes", "cook_minutes"} <= minutes_by_field.keys()
         if has_both and recipe.total_minutes is None and "total_minutes" not in minutes_by_field:
@@ -330,22 +327,24 @@ def _lacks_times(recipe: Recipe) -> bool:
 def _groups(section: Section | None) -> tuple[Group, ...]:
     if section is None:
         return ()
-    return tuple(Group(name, tuple(once(entries))) for name, entries in section.groups if entries)
+    return tuple(
+        Group(name, tuple(without_repeats(entries))) for name, entries in section.groups if entries
+    )
 
 
 def _from_text(sources: Sources, page_type: PageType | None) -> tuple[list[Node], Recipe] | None:
     """
     Return the recipe that headings, lists and class names show on a page without recipe markup.
 
-    A list of ingredients counts as a recipe only together with steps. On pages without a word for
-    ingredients, this takes only one search in the bytes.
+    Ingredients count as a recipe only together with steps. On pages without a word for ingredients,
+    this takes only one search in the bytes.
     """
     if page_type is not None and page_type.name != "article":
         return None
     visible = _VisibleRecipe(sources)
     if not visible.is_recipe:
         return None
-    nodes = [node for node in sources.graph.of_types(TYPES) if node.properties][:1]
+    nodes = [node for node in sources.graph.find_nodes(TYPES) if node.properties][:1]
     return nodes, read(sources, nodes)
 
 

@@ -43,7 +43,9 @@ def read(sources: Sources, nodes: list[Node]) -> Video:
             yield from sources.scalars(nodes, *properties)
             yield from sources.meta(*tags)
 
-        return pick(f"video.{name}", lambda raw: _url(sources, raw), candidates(), expected="a URL")
+        return pick(
+            f"video.{name}", lambda raw: _absolute_url(sources, raw), candidates(), expected="a URL"
+        )
 
     def dimension(name: str) -> int | None:
         def candidates() -> Iterator[Candidate]:
@@ -74,7 +76,9 @@ def read(sources: Sources, nodes: list[Node]) -> Video:
         ),
         width=dimension("width"),
         height=dimension("height"),
-        views=pick("video.views", numbers.count, _views(sources, nodes), expected="a count"),
+        views=pick(
+            "video.views", numbers.count, _view_candidates(sources, nodes), expected="a count"
+        ),
     )
 
 
@@ -83,11 +87,11 @@ def _seconds(value: Any) -> int | None:
     return int(seconds) if seconds is not None and seconds < 10_000_000 else None
 
 
-def _url(sources: Sources, raw: Any) -> str | None:
+def _absolute_url(sources: Sources, raw: Any) -> str | None:
     return sources.absolute(raw) if isinstance(raw, str) and raw.strip() else None
 
 
-def _views(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
+def _view_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
     yield from sources.scalars(nodes, "interactioncount")
     for node in nodes:
         for counter in node.all("interactionstatistic"):
@@ -100,7 +104,7 @@ def _views(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
                     yield from sources.scalars([counter], "userinteractioncount")
 
 
-def _declared(_sources: Sources, og_type: str) -> int:
+def _declaration_weight(_sources: Sources, og_type: str) -> int:
     return 4 if og_type.startswith("video") else 0
 
 
@@ -111,7 +115,7 @@ PAGE_TYPE = PageType(
     weight=45,
     read=read,
     og_types=("video", "video.other", "video.episode"),
-    declared=_declared,
+    declaration_weight=_declaration_weight,
     yields_to_others=True,
     shared_image_first=True,
 )

@@ -59,7 +59,6 @@ def _unescape_layer(text: str) -> str | None:
 
 
 def _unquote_string(text: str) -> str | None:
-    """Return the contents of a JSON or JavaScript string, with or without its own quotes."""
     contents = _HEX.sub(r"\\u00\1", text.strip().removeprefix('"').removesuffix('"'))
     try:
         value = json.loads(f'"{contents}"', strict=False)

@@ -1,8 +1,7 @@
 """
 Represent structured data in any syntax as nodes with types and properties.
 
-JSON-LD, microdata and RDFa all describe items of a type with properties. They become `Node`s here,
-without vocabulary prefixes (`http://www.schema.org/name`, `schema:name` and `Name` all become
+Names lose their vocabulary (`http://www.schema.org/name`, `schema:name` and `Name` all become
 `name`), so that code that reads a recipe does not depend on its syntax. References by id are
 resolved on access, across blocks and syntaxes, and may form cycles. Code that follows more than one
 property must limit its depth.
@@ -15,13 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MAX_NODES = 20_000
-"""Maximum nodes per page; the largest of 1,100 real pages had 3,400."""
+"""Maximum number of nodes per page; the largest of 1,100 real pages had 3,400."""
 MAX_DEPTH = 32
 MAX_VALUES = 2_000
-"""Maximum number of values of one property."""
 
 Value = Any
-"""A str, int, float, bool or Node, as parsed. The page-type modules convert it to typed values."""
+"""A str, int, float, bool or Node, as parsed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -46,7 +44,7 @@ class Node:
 
     def all(self, *names: str) -> list[Value]:
         """
-        Return the values of the first of `names` (lower case) that has any; references are
+        Return the values of the first of `names` (lower case) that has any, with references
         resolved.
         """
         for name in names:
@@ -70,10 +68,10 @@ class Node:
 
 class Graph:
     """
-    The nodes of one page, and the problems found.
+    The nodes of one page, and its problems.
 
-    Nodes are sorted by syntax, the most trusted first, then in document order. `roots` are those
-    at the top level.
+    Nodes are sorted by syntax, the most trusted first, then in document order. `roots` are at the
+    top level.
     """
 
     def __init__(self) -> None:
@@ -85,7 +83,7 @@ class Graph:
         self._indexed = 0
 
     def check_full(self) -> bool:
-        """Return True if no more nodes are accepted. If so, adds a note to `problems` once."""
+        """Return True if no more nodes are accepted, and record the problem once."""
         if len(self.nodes) < MAX_NODES:
             return False
         note = f"more than {MAX_NODES} items: the rest were ignored"
@@ -113,8 +111,8 @@ class Graph:
         """
         Assign an id to `node`.
 
-        A later node with the same id adds the properties that the earlier one does not have,
-        because several blocks of a page may describe the same thing.
+        Several blocks of a page may describe the same thing: the first node with an id gets the
+        properties that only later nodes have.
         """
         node.id = identifier
         existing = self._by_id.get(identifier)
@@ -136,7 +134,7 @@ class Graph:
         node = self._by_id.get(value) if isinstance(value, str) else None
         return node if node is not None and _has_properties(node) else value
 
-    def of_types(self, types: frozenset[str]) -> Iterator[Node]:
+    def find_nodes(self, types: frozenset[str]) -> Iterator[Node]:
         """Yield all nodes of one of `types` (lower case), at any depth, in order."""
         if not self.nodes:
             return iter(())

@@ -1,8 +1,7 @@
 """
 Parse JSON in property values: `content='[{"@type":"HowToStep","text":"Stir."}]'`.
 
-Some templates write a JSON-LD list or item where a string is expected. It is parsed as JSON, or
-ignored, but never used as text.
+Some templates write a JSON-LD list or item where a string is expected. It is never used as text.
 """
 
 from __future__ import annotations
@@ -18,18 +17,20 @@ _QUOTE = r"(?:[\"']|&quot;|&#(?:0?34|x22);|\\\")"
 _OBJECT = re.compile(
     rf"\s{{0,99}}+(?:\[\s{{0,99}}+\{{|\{{\s{{0,99}}+(?:{_QUOTE}|\}}))", re.IGNORECASE
 )
-_TEXTS = re.compile(rf"\s{{0,99}}+\[\s{{0,99}}+{_QUOTE}.*\]\s{{0,99}}+", re.IGNORECASE | re.DOTALL)
+_STRING_LIST = re.compile(
+    rf"\s{{0,99}}+\[\s{{0,99}}+{_QUOTE}.*\]\s{{0,99}}+", re.IGNORECASE | re.DOTALL
+)
 
 
 def is_json(text: str) -> bool:
     """Return True for a JSON object, the start of one, or a list of strings."""
     if text[:1] not in {"[", "{", " ", "\n", "\t", "\r"}:
         return False
-    return _OBJECT.match(text) is not None or _TEXTS.fullmatch(text) is not None
+    return _OBJECT.match(text) is not None or _STRING_LIST.fullmatch(text) is not None
 
 
-def values_in(text: str) -> list[Any]:
-    """Return the values in a JSON string, or no values if it is unreadable or too long."""
+def parse_values(text: str) -> list[Any]:
+    """Return the values in a JSON string; none if it is unreadable or too long."""
     if len(text) > MAX_CHARS:
         return []
     try:

@@ -25,8 +25,8 @@ PROSE = frozenset({"articlebody", "reviewbody", "text", "description", "name", "
 
 
 def add_json(node: Node, name: str, text: str) -> None:
-    """Add the values in a JSON string to a property. The item may be in any syntax."""
-    for value in json_texts.values_in(text):
+    """Add the values in a JSON string to a property of an item in any syntax."""
+    for value in json_texts.parse_values(text):
         _JsonLdReader(node.graph).add(node, name, value, 1)
 
 
@@ -114,7 +114,7 @@ class _JsonLdReader:
             if not value or value.isspace():
                 return
             if value[0] in "[{" and name not in PROSE and json_texts.is_json(value):
-                for item in json_texts.values_in(value) if depth < MAX_DEPTH else ():
+                for item in json_texts.parse_values(value) if depth < MAX_DEPTH else ():
                     self.add(node, name, item, depth + 1)
             else:
                 node.add(name, value)

@@ -3,9 +3,9 @@ Parse JSON in web pages: valid JSON with a fast parser, other text with a lenien
 
 The lenient parser accepts control characters and line ends inside strings, HTML comments and CDATA
 marks around the JSON, JavaScript comments, trailing and missing commas, unknown escapes, unescaped
-quotes inside strings, single and typographic quotes around strings, and several consecutive values.
-If the end is missing, it returns the values read so far. A block that is escaped as a whole
-(`{&#34;name&#34;: …`) is unescaped first (`escaped_json`).
+quotes, single and typographic quotes, and several consecutive values. If the end is missing, it
+returns the values read so far. A block that is escaped as a whole (`{&#34;name&#34;: …`) is
+unescaped first.
 """
 
 from __future__ import annotations
@@ -21,14 +21,11 @@ from richpins.structured_data.escaped_json import unescape
 MAX_DEPTH = 64
 MAX_STRICT_DEPTH = 1_000
 """
-Maximum nesting for Python's own parser, close to orjson's limit (1,024). From Python 3.14 on, that
-parser is limited only by the stack, so it may return values that are too deep for other code.
+Maximum nesting for Python's own parser, close to orjson's limit (1,024). From Python 3.14 on, only
+the stack limits that parser.
 """
 MAX_MALFORMED_CHARS = 1_000_000
-"""
-Maximum characters of a block that the fast parser rejects; lenient parsing takes up to 1.5 µs per
-character.
-"""
+"""Maximum characters that are parsed leniently, at up to 1.5 µs each."""
 
 _WRAPPERS = re.compile(
     r"^\s*(?:<!--|-->|//\s*<!\[CDATA\[|/\*\s*<!\[CDATA\[\s*\*/|<!\[CDATA\[|<script[^>]*>"
@@ -49,7 +46,7 @@ _LITERAL = re.compile(r"[^\s,:\[\]{}\"]++")
 _PLAIN_STRING = re.compile(r'"[^"\\]*"')
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", '"': '"', "\\": "\\"}
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.|)*+"?|[\[\]{}]', re.DOTALL)
-_ENDS_STRING = re.compile(r"\s{0,99}+(?:[,:}\]]|\Z)")
+_STRING_END = re.compile(r"\s{0,99}+(?:[,:}\]]|\Z)")
 
 
 class UnreadableJson(ValueError):
@@ -113,12 +110,11 @@ def _replace_lone_surrogates(text: str) -> str:
 
 
 def _remove_end_marks(text: str) -> str:
-    """Remove marks after the end of a block, such as `-->`."""
     return text[:-_MAX_END_CHARS] + _WRAPPERS_END.sub("", text[-_MAX_END_CHARS:])
 
 
 class _LenientReader:
-    """A scanner that continues after errors. Its values are never nested deeper than MAX_DEPTH."""
+    """A parser that continues after errors. Its values are never nested deeper than MAX_DEPTH."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -129,7 +125,7 @@ class _LenientReader:
     def read_all(self) -> tuple[list[Any], str]:
         values = []
         while True:
-            self._skip()
+            self._skip_blanks()
             start = self._next_container()
             if start is None:
                 break
@@ -147,7 +143,7 @@ class _LenientReader:
         ]
         return min(positions) if positions else None
 
-    def _skip(self) -> None:
+    def _skip_blanks(self) -> None:
         match = _BLANK.match(self.text, self.position)
         if match:
             self.position = match.end()
@@ -155,8 +151,8 @@ class _LenientReader:
     def _peek(self) -> str:
         return self.text[self.position : self.position + 1]
 
-    def _next(self) -> str:
-        self._skip()
+    def _peek_after_blanks(self) -> str:
+        self._skip_blanks()
         return self._peek()
 
     def _is_end(self, char: str, end: str, error: str) -> bool:
@@ -178,7 +174,7 @@ class _LenientReader:
             self.errors.append(f"{description} at character {self.position}")
 
     def _value(self, depth: int) -> Any:
-        self._skip()
+        self._skip_blanks()
         char = self._peek()
         if char in "{[" and char and depth >= MAX_DEPTH:
             self._record_error("nested too deep")
@@ -191,25 +187,24 @@ class _LenientReader:
         if char == '"':
             return self._string()
         if char == "'":
-            return self._single_quoted()
-        return self._typographic(char) if char in _OPENING_QUOTES else self._literal()
+            return self._single_quoted_string()
+        return self._typographic_string(char) if char in _OPENING_QUOTES else self._literal()
 
-    def _typographic(self, opening: str) -> Any:
-        """Read a string between typographic quotes, double or single."""
+    def _typographic_string(self, opening: str) -> Any:
         for match in _CLOSING_QUOTES[opening].finditer(self.text, self.position + 1):
-            if _ENDS_STRING.match(self.text, match.end()):
+            if _STRING_END.match(self.text, match.end()):
                 self._record_error("typographic quotes")
                 contents = self.text[self.position + 1 : match.start()]
                 self.position = match.end()
                 return _BACKSLASHED.sub(lambda m: _ESCAPES.get(m[1], m[1]), contents)
         return self._literal()
 
-    def _single_quoted(self) -> Any:
+    def _single_quoted_string(self) -> Any:
         """Read a string between single quotes, which may contain apostrophes."""
         if self._has_no_closing_quote:
             return self._literal()
         for match in _QUOTE.finditer(self.text, self.position + 1):
-            if _ENDS_STRING.match(self.text, match.end()):
+            if _STRING_END.match(self.text, match.end()):
                 self._record_error("single quotes")
                 contents = self.text[self.position + 1 : match.start()]
                 self.position = match.end()
@@ -223,11 +218,11 @@ class _LenientReader:
         self.position += 1
         result: dict[str, Any] = {}
         while True:
-            char = self._next()
+            char = self._peek_after_blanks()
             if self._is_end(char, "}", "array ended inside an object"):
                 return result
             key = self._value(depth) if char in _QUOTES else self._literal()
-            self._skip()
+            self._skip_blanks()
             if self._peek() == ":":
                 self.position += 1
                 value = self._value(depth + 1)
@@ -241,7 +236,7 @@ class _LenientReader:
         self.position += 1
         result: list[Any] = []
         while True:
-            char = self._next()
+            char = self._peek_after_blanks()
             if self._is_end(char, "]", "object ended inside an array"):
                 return result
             if char == ":":
@@ -250,14 +245,13 @@ class _LenientReader:
             result.append(self._value(depth + 1))
 
     def _string(self) -> str:
-        plain = _PLAIN_STRING.match(self.text, self.position)
-        if plain and _ENDS_STRING.match(self.text, plain.end()):
-            self.position = plain.end()
-            return plain[0][1:-1]
+        match = _PLAIN_STRING.match(self.text, self.position)
+        if match and _STRING_END.match(self.text, match.end()):
+            self.position = match.end()
+            return match[0][1:-1]
         return self._irregular_string()
 
     def _irregular_string(self) -> str:
-        """Read a string with escapes or unescaped quotes."""
         text, position = self.text, self.position + 1
         parts = []
         while True:
@@ -268,13 +262,13 @@ class _LenientReader:
                 self.position = end
                 return "".join(parts)
             if text[end] == '"':
-                if _ENDS_STRING.match(text, end + 1) or _is_missing_comma(text, end + 1):
+                if _STRING_END.match(text, end + 1) or _is_missing_comma(text, end + 1):
                     self.position = end + 1
                     return "".join(parts)
                 parts.append('"')
                 position = end + 1
                 continue
-            char, position = _escape(text, end + 1)
+            char, position = _read_escape(text, end + 1)
             parts.append(char)
 
     def _literal(self) -> Any:
@@ -284,7 +278,7 @@ class _LenientReader:
             self.position += 1
             return None
         self.position = match.end()
-        return _LITERALS[match[0]] if match[0] in _LITERALS else _number(match[0])
+        return _LITERALS[match[0]] if match[0] in _LITERALS else _parse_number(match[0])
 
 
 _LITERALS = {
@@ -310,21 +304,20 @@ def _find_mark(text: str, position: int) -> int:
 
 
 def _is_missing_comma(text: str, position: int) -> bool:
-    """Return True if another pair follows and only the comma is missing."""
     return bool(_MISSING_COMMA.match(text, position))
 
 
-def _escape(text: str, position: int) -> tuple[str, int]:
+def _read_escape(text: str, position: int) -> tuple[str, int]:
     char = text[position : position + 1]
     if char == "u":
         try:
-            return _code_unit(text, position)
+            return _read_code_unit(text, position)
         except ValueError:
             return "\\u", position + 1
     return _ESCAPES.get(char, char), position + 1
 
 
-def _code_unit(text: str, position: int) -> tuple[str, int]:
+def _read_code_unit(text: str, position: int) -> tuple[str, int]:
     code = int(text[position + 1 : position + 5], 16)
     end = position + 5
     if 0xD800 <= code < 0xDC00 and text[end : end + 2] == "\\u":
@@ -334,7 +327,7 @@ def _code_unit(text: str, position: int) -> tuple[str, int]:
     return (chr(code) if not 0xD800 <= code < 0xE000 else "\ufffd"), end
 
 
-def _number(text: str) -> Any:
+def _parse_number(text: str) -> Any:
     try:
         return int(text) if len(text) < 20 else text
     except ValueError:

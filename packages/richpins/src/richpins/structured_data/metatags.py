@@ -13,11 +13,10 @@ import orjson
 
 from richpins.document import Attributes
 
-_DOTTED = ("dc:", "dcterms:", "dcterm:")
-"""Dublin Core names use a dot or a colon."""
+_DOTTED_PREFIXES = ("dc:", "dcterms:", "dcterm:")
+"""Prefixes of Dublin Core names, which use a dot or a colon."""
 
 MAX_CONTENTS = 100
-"""Maximum number of values for one name."""
 
 _SYNTAXES = {
     "og": "opengraph", "product": "opengraph", "article": "opengraph", "book": "opengraph",
@@ -28,7 +27,7 @@ _SYNTAXES = {
 }  # fmt: skip
 
 
-def syntax_of(name: str) -> str:
+def meta_syntax(name: str) -> str:
     """Return the syntax of a meta element's name: `og:title` is `opengraph`."""
     prefix = name.partition(":")[0] if ":" in name else name.partition(".")[0]
     return _SYNTAXES.get(prefix, "meta") if prefix != name else "meta"
@@ -38,10 +37,10 @@ _PARSELY_NAMES = {
     "title": "title", "link": "link", "image_url": "image-url", "pub_date": "pub-date",
     "section": "section", "author": "author", "authors": "author", "tags": "tags",
 }  # fmt: skip
-"""The fields of Parse.ly's older form (one JSON object), and the suffixes of its meta names."""
+"""The fields of Parse.ly's older format (one JSON object), and the suffixes of its meta names."""
 
 
-def _parsely(content: str) -> Iterator[tuple[str, str]]:
+def _read_parsely(content: str) -> Iterator[tuple[str, str]]:
     """Yield the fields of a `parsely-page` element as if each were a separate meta element."""
     try:
         fields = orjson.loads(content)
@@ -57,27 +56,27 @@ def _parsely(content: str) -> Iterator[tuple[str, str]]:
 
 
 class MetaTags:
-    """The contents of a page's meta elements by name or property, in lower case and in order."""
+    """The contents of a page's meta elements in document order, by lowercase name or property."""
 
     def __init__(self, metas: Iterable[Attributes]) -> None:
         self._contents: dict[str, list[tuple[str, int]]] = {}
         self.order: list[tuple[str, str]] = []
-        for number, attributes in enumerate(metas):
+        for position, attributes in enumerate(metas):
             content = attributes.get("content")
             if not content or content.isspace():
                 continue
             for key in ("property", "name"):
                 for word in (attributes.get(key) or "").lower().split():
-                    name = word.replace(":", ".", 1) if word.startswith(_DOTTED) else word
-                    self._add(name, content.strip(), number)
+                    name = word.replace(":", ".", 1) if word.startswith(_DOTTED_PREFIXES) else word
+                    self._add(name, content.strip(), position)
                     if name == "parsely-page":
-                        for part, text in _parsely(content):
-                            self._add(f"parsely-{part}", text, number)
+                        for part, text in _read_parsely(content):
+                            self._add(f"parsely-{part}", text, position)
 
-    def _add(self, name: str, content: str, number: int) -> None:
+    def _add(self, name: str, content: str, position: int) -> None:
         contents = self._contents.setdefault(name, [])
         if len(contents) < MAX_CONTENTS:
-            contents.append((content, number))
+            contents.append((content, position))
             self.order.append((name, content))
 
     def first(self, *names: str) -> str | None:
@@ -91,11 +90,11 @@ class MetaTags:
         """Return all contents of all `names`, name by name."""
         return [content for name in names for content, _ in self._contents.get(name, ())]
 
-    def lack(self, names: Iterable[str]) -> bool:
+    def has_none_of(self, names: Iterable[str]) -> bool:
         """Return True if the page has no meta element with any of `names`."""
         return self._contents.keys().isdisjoint(names)
 
-    def placed(self, name: str) -> list[tuple[str, int]]:
+    def with_positions(self, name: str) -> list[tuple[str, int]]:
         """Return the contents for a name, each with the index of its meta element."""
         return self._contents.get(name, [])
 

@@ -2,9 +2,8 @@
 Read microdata and RDFa Lite as nodes.
 
 Both express the same structure with different attributes: an element starts an item, and elements
-inside it are its properties. One walk over the elements with such attributes handles both. The
-owner of a property is found by climbing the tree, and each climb is cached, so the cost depends on
-the number of these elements and not on the size of the tree.
+inside it are its properties. The owner of a property is found by climbing the tree. Each climb is
+cached, so the cost does not depend on the size of the tree.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from dataclasses import dataclass
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from richpins._plain_text import MAX_TEXT_CHARS, lines_of, shown_text
-from richpins._price_texts import is_former, price_text
+from richpins._plain_text import MAX_TEXT_CHARS, block_lines, displayed_text
+from richpins._price_texts import is_former_price, price_text
 from richpins.structured_data import jsonld
 from richpins.structured_data.graph import Graph, Node, local_name
 from richpins.structured_data.json_texts import is_json
@@ -23,22 +22,20 @@ from richpins.structured_data.json_texts import is_json
 MICRODATA = "microdata"
 RDFA = "rdfa"
 FORMER_PRICE = "formerprice"
-"""Property name for a `price` that the page strikes out. No vocabulary uses it."""
+"""Our property name for a `price` that the page strikes out."""
 
 MAX_MARKED_ELEMENTS = 20_000
 MAX_REFERENCES = 200
-"""Maximum ids in the `itemref` of one item."""
+"""Maximum number of ids in the `itemref` of one item."""
 MAX_REFERENCED = 5_000
-"""Maximum elements that all itemrefs of a page may refer to."""
+"""Maximum number of elements that all itemrefs of a page may refer to."""
 
 MAX_VALUE_CHARS = 8_000_000
-"""
-Maximum characters of markup read for all values. Nested properties read the same markup again.
-"""
+"""Maximum characters of markup read for all values, including those of nested properties."""
 
 _MAX_NAME_CHARS = 200
 
-_SOURCES = {
+_VALUE_ATTRIBUTES = {
     "audio": "src", "embed": "src", "iframe": "src", "img": "src", "source": "src",
     "track": "src", "video": "src", "a": "href", "area": "href", "link": "href",
     "object": "data", "data": "value", "meter": "value",
@@ -62,7 +59,7 @@ class _Mark:
 def read_microdata(tree: LexborHTMLParser, graph: Graph) -> None:
     """Add the items of `itemscope` and `itemprop`, with `itemref` and `itemid`."""
     walk = _MarkupWalk(graph, MICRODATA)
-    for element in _unique(tree.css("[itemscope],[itemprop]")[:MAX_MARKED_ELEMENTS]):
+    for element in _without_duplicates(tree.css("[itemscope],[itemprop]")[:MAX_MARKED_ELEMENTS]):
         attributes = element.attributes
         names = (attributes.get("itemprop") or "").split()
         types = (attributes.get("itemtype") or "").split() if "itemscope" in attributes else None
@@ -75,8 +72,8 @@ def read_microdata(tree: LexborHTMLParser, graph: Graph) -> None:
 def read_rdfa(tree: LexborHTMLParser, graph: Graph) -> None:
     """Add the items of `typeof` and `property`, with `resource`, `about`, `rel` and `content`."""
     walk = _MarkupWalk(graph, RDFA)
-    marked = tree.css("[typeof],[property],[rel][resource],[rel][typeof]")
-    for element in _unique(marked[:MAX_MARKED_ELEMENTS]):
+    elements = tree.css("[typeof],[property],[rel][resource],[rel][typeof]")
+    for element in _without_duplicates(elements[:MAX_MARKED_ELEMENTS]):
         attributes = element.attributes
         names = (attributes.get("property") or attributes.get("rel") or "").split()
         if element.tag == "meta" and names and ":" in names[0] and "typeof" not in attributes:
@@ -91,8 +88,7 @@ def read_rdfa(tree: LexborHTMLParser, graph: Graph) -> None:
     walk.connect()
 
 
-def _unique(elements: list[LexborNode]) -> Iterator[LexborNode]:
-    """Yield each element once, even if it matches several selectors."""
+def _without_duplicates(elements: list[LexborNode]) -> Iterator[LexborNode]:
     seen: set[int] = set()
     for element in elements:
         if element.mem_id not in seen:
@@ -117,10 +113,8 @@ class _MarkupWalk:
         self.owners: dict[int, _Mark | None] = {}
         self.count = 0
         self.chars_left = MAX_VALUE_CHARS
-        self.properties_in: dict[int, list[LexborNode]] = {}
-        """
-        The property elements in itemref targets; cached, because many items may refer to them.
-        """
+        self.elements_by_target: dict[int, list[LexborNode]] = {}
+        """Cached, because many items may refer to the same element."""
 
     def add(
         self,
@@ -148,7 +142,7 @@ class _MarkupWalk:
     def connect(self) -> None:
         """Assign each property to its owner. Items without an owner are at the top level."""
         for mark in self.marks:
-            owner = self._owner(mark.element)
+            owner = self._find_owner(mark.element)
             if owner is not None and owner.node is not None and mark.names:
                 self._assign(owner.node, mark)
                 if mark.node is not None:
@@ -171,23 +165,22 @@ class _MarkupWalk:
         itemscope>Ann</b>`.
         """
         if self.graph.follow(node) is node:
-            text = shown_text(element)
+            text = displayed_text(element)
             if 0 < len(text) <= _MAX_NAME_CHARS:
                 node.add("name", text)
 
     def gather_recipe(self) -> None:
         """
-        Build one recipe from the properties outside any item, if some of them belong only to
-        recipes.
+        Build one recipe from the properties outside any item, if some belong only to recipes.
 
-        Templates often lose their `itemscope`. For properties that other types also have, only the
+        Templates often lose their `itemscope`. Of properties that other types also have, only the
         first value is used, because the others may describe linked pages.
         """
-        loose = [m for m in self.marks if m.names and self._owner(m.element) is None]
-        if self.graph.check_full() or not any(_RECIPE_PROPERTIES & set(m.names) for m in loose):
+        ownerless = [m for m in self.marks if m.names and self._find_owner(m.element) is None]
+        if self.graph.check_full() or not any(_RECIPE_PROPERTIES & set(m.names) for m in ownerless):
             return
         node = Node(("Recipe",), self.syntax, f"{self.syntax} without an item", self.graph)
-        for mark in loose:
+        for mark in ownerless:
             mark.names = [
                 name
                 for name in mark.names
@@ -199,7 +192,7 @@ class _MarkupWalk:
         self.graph.roots.append(node)
 
     def add_references(self, tree: LexborHTMLParser) -> None:
-        """Add properties outside an item that are in elements to which its `itemref` points."""
+        """Add the properties in the elements to which the `itemref` of an item points."""
         referring = [m for m in self.items.values() if m.attributes.get("itemref")]
         if not referring:
             return
@@ -209,20 +202,23 @@ class _MarkupWalk:
             for name in (mark.attributes.get("itemref") or "").split()[:MAX_REFERENCES]:
                 target = by_id.get(name) if remaining > 0 else None
                 if target is not None and mark.node is not None:
-                    remaining -= self._refer_to(target, mark, remaining)
+                    remaining -= self._add_reference(target, mark, remaining)
 
-    def _refer_to(self, target: LexborNode, mark: _Mark, remaining: int) -> int:
-        outer = self._owner(target)
-        used = 0
-        if mark.node is None or outer is mark:
+    def _add_reference(self, target: LexborNode, mark: _Mark, remaining: int) -> int:
+        target_owner = self._find_owner(target)
+        examined_count = 0
+        if mark.node is None or target_owner is mark:
             return 0
-        if target.mem_id not in self.properties_in:
-            self.properties_in[target.mem_id] = target.css("[itemprop]")
-        for element in self.properties_in[target.mem_id]:
-            if used >= remaining:
+        if target.mem_id not in self.elements_by_target:
+            self.elements_by_target[target.mem_id] = target.css("[itemprop]")
+        for element in self.elements_by_target[target.mem_id]:
+            if examined_count >= remaining:
                 break
-            used += 1
-            if self._owner(element) is not outer or element.mem_id == mark.element.mem_id:
+            examined_count += 1
+            if (
+                self._find_owner(element) is not target_owner
+                or element.mem_id == mark.element.mem_id
+            ):
                 continue
             attributes = element.attributes
             names = [local_name(n).lower() for n in (attributes.get("itemprop") or "").split()]
@@ -230,9 +226,9 @@ class _MarkupWalk:
             self._assign(mark.node, _Mark(element, attributes, names, item.node if item else None))
             if item is not None and item.node is not None and item.node.parent is None:
                 item.node.parent, item.node.role = mark.node, names[0] if names else ""
-        return used
+        return examined_count
 
-    def _owner(self, element: LexborNode) -> _Mark | None:
+    def _find_owner(self, element: LexborNode) -> _Mark | None:
         """Return the closest item around `element`, and cache it for each element passed."""
         path = []
         ancestor = element.parent
@@ -259,7 +255,7 @@ class _MarkupWalk:
                 node.add(name, mark.node)
                 continue
             values = self._values(mark, name)
-            if name == "price" and is_former(mark.element):
+            if name == "price" and is_former_price(mark.element):
                 name = FORMER_PRICE  # noqa: PLW2901 - the same value under its real name
             for value in values:
                 if isinstance(value, str) and name not in jsonld.PROSE and is_json(value):
@@ -268,8 +264,7 @@ class _MarkupWalk:
                     node.add(name, value)
 
     def _may_read(self, element: LexborNode) -> bool:
-        """Return True if the element's markup fits within the limit."""
-        if _is_text(element):
+        if _has_only_text(element):
             return True
         if self.chars_left > 0:
             self.chars_left -= min(len(element.inner_html or ""), 4 * MAX_TEXT_CHARS)
@@ -285,7 +280,7 @@ class _MarkupWalk:
         if self.syntax == RDFA and (reference := attributes.get("resource")):
             return [Node((), RDFA, f"{RDFA}:{reference}", self.graph, id=reference)]
         tag = mark.element.tag or ""
-        source = _SOURCES.get(tag) if tag in _SOURCES else None
+        source = _VALUE_ATTRIBUTES.get(tag) if tag in _VALUE_ATTRIBUTES else None
         if source and attributes.get(source):
             value = (attributes[source] or "").strip()
             if not (tag in {"a", "area"} and name in _LINK_TEXT_PROPERTIES):
@@ -293,28 +288,26 @@ class _MarkupWalk:
         if attributes.get("datetime"):
             return [(attributes["datetime"] or "").strip()]
         if tag in {"img", "source"}:
-            lazy = (attributes.get(name) for name in ("data-src", "data-lazy-src", "href"))
-            return [value for value in lazy if value][:1]
+            lazy_urls = (attributes.get(name) for name in ("data-src", "data-lazy-src", "href"))
+            return [value for value in lazy_urls if value][:1]
         if not self._may_read(mark.element):
             return []
         if name in _INGREDIENTS and not _contains_list(mark.element):
-            return ["\n".join(lines_of(mark.element))]
+            return ["\n".join(block_lines(mark.element))]
         if name in _MULTILINE:
-            return lines_of(mark.element)
+            return block_lines(mark.element)
         if name in _PRICES:
             return [text] if (text := price_text(mark.element)) else []
-        text = shown_text(mark.element)
+        text = displayed_text(mark.element)
         return [text] if text else []
 
 
-def _is_text(element: LexborNode) -> bool:
-    """Return True for an element without child elements."""
+def _has_only_text(element: LexborNode) -> bool:
     child = element.child
     return child is None or (child.tag == "-text" and child.next is None)
 
 
 def _contains_list(element: LexborNode) -> bool:
-    """Return True if an element contains list entries or line breaks: it is not one entry."""
     inner = element.css("li,br,tr,dd")  # this also matches the element itself
     return any(child.mem_id != element.mem_id for child in inner)
 
@@ -339,4 +332,4 @@ _LINK_TEXT_PROPERTIES = frozenset(
         "contributor", "editor", "manufacturer", "recipeingredient", "ingredients",
     }
 )  # fmt: skip
-"""For these properties, a link's text is the value, although the standards use its URL."""
+"""For these properties, the value is a link's text, although the standards use its URL."""

@@ -3,8 +3,7 @@ Read recipes and products in microformats as nodes: `h-recipe`, `h-product` and 
 
 Items and properties are identified by class names. Values are read by the rules of microformats2
 (https://microformats.org/wiki/microformats2-parsing): `p-` is a string, `u-` a URL, `dt-` a date or
-duration, `e-` the lines of an element's text. A nested item has its own properties; its name is its
-value.
+duration, `e-` the lines of an element's text. The value of a nested item is its name.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Iterator
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from richpins._plain_text import MAX_TEXT_CHARS, lines_of, parted_text
+from richpins._plain_text import MAX_TEXT_CHARS, block_lines, spaced_text
 from richpins.structured_data.graph import Graph, Node
 from richpins.structured_data.words import MICROFORMATS
 
@@ -48,7 +47,7 @@ _NAMES = {
     },
 }  # fmt: skip
 _PREFIX = re.compile(r"(?:p|u|dt|e)-")
-"""Prefixes of a microformats2 item's properties. Properties of older formats have no prefix."""
+"""Prefixes of microformats2 properties. Older formats have none."""
 _DATE_PROPERTIES = frozenset({"totaltime", "preptime", "cooktime", "datepublished"})
 _URL_PROPERTIES = frozenset({"image", "url"})
 _MULTILINE = frozenset({"recipeinstructions", "description"})
@@ -56,17 +55,17 @@ _LIST_PROPERTIES = frozenset({"recipeingredient"})
 
 
 def read(tree: LexborHTMLParser, graph: Graph) -> None:
-    """Add the page's items of types that no other syntax provided."""
+    """Add the page's items, except those of types that another syntax provided."""
     known_types = {type_.lower() for node in graph.nodes for type_ in node.types}
     roots = tree.css(",".join(f".{name}" for name in MICROFORMATS))[:MAX_ITEMS]
     elements_left = MAX_ELEMENTS
-    for number, root in enumerate(roots):
+    for index, root in enumerate(roots):
         type_ = next(filter(None, map(_TYPES.get, _classes(root))), None)
         if type_ is None or type_.lower() in known_types or graph.check_full():
             continue
-        node = graph.add_node((type_,), syntax=SYNTAX, position=f"{SYNTAX}[{number}]")
+        node = graph.add_node((type_,), syntax=SYNTAX, position=f"{SYNTAX}[{index}]")
         is_prefixed = any(name[:2] == "h-" for name in _classes(root))
-        for element in _own_elements(root):
+        for element in _elements_of_item(root):
             elements_left -= 1
             if elements_left < 0:
                 return
@@ -79,7 +78,7 @@ def _classes(element: LexborNode) -> list[str]:
     return (element.attributes.get("class") or "").split()
 
 
-def _own_elements(root: LexborNode) -> Iterator[LexborNode]:
+def _elements_of_item(root: LexborNode) -> Iterator[LexborNode]:
     """Yield the elements of an item, except those of nested items, in document order."""
     stack = [iter(root.iter())]
     while stack:
@@ -109,19 +108,15 @@ def _add(node: Node, name: str, element: LexborNode) -> None:
         node.add(name, _url(element))
     elif name in _LIST_PROPERTIES:
         for row in element.css("li") or [element]:  # `value` is only part of an amount
-            node.add(name, parted_text(row))
+            node.add(name, spaced_text(row))
     elif name in _MULTILINE:
         node.add(name, "\n".join(_lines(element))[:MAX_TEXT_CHARS])
     else:
-        node.add(name, _moment(element) if name in _DATE_PROPERTIES else _text(element))
+        node.add(name, _date_text(element) if name in _DATE_PROPERTIES else _text(element))
 
 
 def _add_rating(node: Node, element: LexborNode) -> None:
-    """
-    Add the average of an `h-review-aggregate`.
-
-    An individual review does not give the product's rating.
-    """
+    """Add the average of an `h-review-aggregate`. A single review is not the product's rating."""
     if not {"h-review-aggregate", "hreview-aggregate"} & set(_classes(element)):
         return
     rating = node.graph.add_node(
@@ -146,16 +141,15 @@ _RATING = {
 
 
 def _lines(element: LexborNode) -> list[str]:
-    """Return the entries of the only list in an element, else the element's lines."""
     items = element.css("li")
-    return [" ".join(lines_of(item)) for item in items] if items else lines_of(element)
+    return [" ".join(block_lines(item)) for item in items] if items else block_lines(element)
 
 
 def _text(element: LexborNode) -> str:
     attributes = element.attributes
     if _is_item(element):
         name_element = element.css_first(".p-name,.fn")
-        return parted_text(name_element if name_element is not None else element)
+        return spaced_text(name_element if name_element is not None else element)
     value_attributes = {
         "abbr": "title",
         "data": "value",
@@ -164,18 +158,18 @@ def _text(element: LexborNode) -> str:
         "area": "alt",
     }
     value = attributes.get(value_attributes.get(element.tag or "", ""))
-    return value if value is not None else _value_class(element) or parted_text(element)
+    return value if value is not None else _value_class_text(element) or spaced_text(element)
 
 
-def _value_class(element: LexborNode) -> str:
+def _value_class_text(element: LexborNode) -> str:
     """Return the text of a property's elements with the class `value` (the value-class pattern)."""
     title_element = element.css_first(".value-title")
     if title_element is not None:
         return title_element.attributes.get("title") or ""
-    return "".join(parted_text(part) for part in element.css(".value"))
+    return "".join(spaced_text(part) for part in element.css(".value"))
 
 
-def _moment(element: LexborNode) -> str:
+def _date_text(element: LexborNode) -> str:
     declared = element.attributes.get("datetime") if element.tag in {"time", "ins", "del"} else None
     return declared or _text(element)
 

@@ -2,8 +2,7 @@
 Convert a page's bytes so that searches in them find the text that a reader sees.
 
 Letters written as references (`sk&#322;adniki`) hide words, comments contain invisible text, and
-white space between elements separates text that belongs together. The converted bytes have none of
-these.
+white space between elements separates words of one phrase. The converted bytes have none of these.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ _RAW_ENDS = {
 _MIN_LETTER = 0xA1
 _DOUBLE_SPACE = BytesAhoCorasick([b"  "])
 _CHUNK_BYTES = 262_144
-"""Bodies are searched in chunks, which limits the length of the list of matches."""
-_TO_SPACE = bytes.maketrans(b"\t\n\v\f\r", b"     ")
+"""Bodies are searched in chunks, to limit the length of the list of matches."""
+_SPACE_TABLE = bytes.maketrans(b"\t\n\v\f\r", b"     ")
 
 
-def searchable(body: bytes) -> bytes:
+def make_searchable(body: bytes) -> bytes:
     """Return a page in UTF-8 without comments, with letters for references and single spaces."""
     if b"<!--" in body:
         body = _without_comments(body)
@@ -46,20 +45,20 @@ def _collapse_spaces(body: bytes) -> bytes:
     """Return `b" ".join(body.split())` in less than half the time, since few spaces change."""
     body = b" ".join(filter(None, map(bytes.strip, body.split(b"\n"))))
     if any(space in body for space in (b"\t", b"\r", b"\f", b"\v")):
-        body = body.translate(_TO_SPACE)
+        body = body.translate(_SPACE_TABLE)
     return b" ".join(filter(None, map(bytes.strip, _split_at_double_spaces(body))))
 
 
 def _split_at_double_spaces(body: bytes) -> Iterator[bytes]:
     """Yield the results of `body.split(b"  ")`, searching with vector instructions."""
-    copied = position = 0
+    copied_to = position = 0
     while position < len(body):
         end = position + _CHUNK_BYTES
         for _, start, stop in _DOUBLE_SPACE.find_matches_as_indexes(body[position : end + 1]):
-            yield body[copied : position + start]
-            copied = position + stop
-        position = max(end, copied)
-    yield body[copied:]
+            yield body[copied_to : position + start]
+            copied_to = position + stop
+        position = max(end, copied_to)
+    yield body[copied_to:]
 
 
 def _replace_reference(match: re.Match[bytes]) -> bytes:
@@ -68,30 +67,26 @@ def _replace_reference(match: re.Match[bytes]) -> bytes:
 
 @lru_cache(maxsize=4_096)
 def _decode_reference(reference: bytes) -> bytes:
-    """
-    Return the letter, digit or non-ASCII sign for a reference.
-
-    Markup characters stay escaped.
-    """
+    """Return the letter, digit or non-ASCII sign for a reference; markup stays escaped."""
     text = html.unescape(reference.decode())
     is_plain = len(text) == 1 and (text.isalnum() or ord(text) >= _MIN_LETTER)
     return text.encode("utf-8", "replace") if is_plain else reference
 
 
 def _without_comments(body: bytes) -> bytes:
-    """Return a page without its comments. Comments in scripts and other raw text are kept."""
+    """Remove comments, except in scripts and other raw text."""
     last = body.rfind(b"<!--") + 4
-    parts, position, copied = [], 0, 0
+    parts, position, copied_to = [], 0, 0
     while (start := _COMMENT_OR_RAW.search(body, position, last)) is not None:
         if start[1] is None:
-            parts.append(body[copied : start.start()])
-            copied = position = _find_comment_end(body, start.end())
+            parts.append(body[copied_to : start.start()])
+            copied_to = position = _find_comment_end(body, start.end())
         else:
             end = _RAW_ENDS[start[1].lower()].search(body, start.end(), last)
             if end is None:
                 break  # this element contains all remaining comments
             position = end.end()
-    return b"".join([*parts, body[copied:]])
+    return b"".join([*parts, body[copied_to:]])
 
 
 def _find_comment_end(body: bytes, position: int) -> int:

@@ -1,8 +1,7 @@
 """
 Find the labels and phrases of shops in a page, in one pass over its bytes.
 
-It searches after the first h1, without scripts and styles. It runs only for pages about a product,
-so it costs nothing for other pages.
+It searches after the first h1, without scripts and styles, and only on pages about a product.
 """
 
 from __future__ import annotations
@@ -102,7 +101,7 @@ OUT_OF_STOCK = (
     "läbi müüdud", "izpārdots", "išparduota", "在庫切れ", "品切れ", "품절", "售罄", "缺货",
     "已售完", "sold-out",
 )  # fmt: skip
-STATES = (*IN_STOCK, *OUT_OF_STOCK)
+STOCK_PHRASES = (*IN_STOCK, *OUT_OF_STOCK)
 
 LABELED_IN_STOCK = frozenset(
     {
@@ -120,7 +119,7 @@ LABELED_OUT_OF_STOCK = frozenset(
     }
 )  # fmt: skip
 
-BUY = frozenset(
+BUY_BUTTON_LABELS = frozenset(
     {
         "add to cart", "add to basket", "add to bag", "add to shopping cart", "add to trolley",
         "buy now", "buy it now", "in den warenkorb", "in den einkaufswagen",
@@ -142,16 +141,14 @@ BUY = frozenset(
         "구매하기", "바로구매", "加入购物车", "加入購物車", "立即購買", "立即购买",
     }
 )  # fmt: skip
-"""The labels of buy buttons."""
 
 
-MAX_PLACES = 100
-"""Maximum number of occurrences examined per word."""
+MAX_OFFSETS = 100
 MAX_BYTES = 1_048_576
 """Maximum bytes searched, without scripts and styles."""
 _MAX_PIECES = 2_000
 
-_WORDS = list(dict.fromkeys((*LABELS, *STATES)))
+_WORDS = list(dict.fromkeys((*LABELS, *STOCK_PHRASES)))
 _AUTOMATON = BytesAhoCorasick(
     [word.encode() for word in _WORDS], implementation=Implementation.DFA
 )  # fmt: skip
@@ -161,30 +158,29 @@ _HIDDEN = re.compile(rb"<(script|style)")
 class ShopTexts:
     """The offsets of labels and phrases in a page's bytes (with ASCII letters in lower case)."""
 
-    def __init__(self, lowered: bytes, heading: int) -> None:
-        """Search from `heading`, the offset of the first h1; -1 if there is none."""
+    def __init__(self, lowered: bytes, heading_offset: int) -> None:
+        """Search from `heading_offset`, the offset of the first h1; -1 if there is none."""
         self._places: dict[str, list[int]] = {}
-        for start, end in _visible(lowered, heading):
+        for start, end in _visible_ranges(lowered, heading_offset):
             for number, offset, _ in _AUTOMATON.find_matches_as_indexes(
                 lowered[start:end], overlapping=True
             ):
-                places = self._places.setdefault(_WORDS[number], [])
-                if len(places) < MAX_PLACES:
-                    places.append(start + offset)
+                offsets = self._places.setdefault(_WORDS[number], [])
+                if len(offsets) < MAX_OFFSETS:
+                    offsets.append(start + offset)
 
-    def places(self, word: str) -> list[int]:
+    def offsets(self, word: str) -> list[int]:
         """Return the first offsets of a word."""
         return self._places.get(word, [])
 
 
-def _visible(lowered: bytes, start: int) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each part after an offset that is not a script or style."""
+def _visible_ranges(lowered: bytes, start: int) -> Iterator[tuple[int, int]]:
     bytes_left = MAX_BYTES
     for _ in range(_MAX_PIECES if start >= 0 else 0):
-        hidden = _HIDDEN.search(lowered, start)
-        end = hidden.start() if hidden else len(lowered)
+        code = _HIDDEN.search(lowered, start)
+        end = code.start() if code else len(lowered)
         yield start, min(end, start + bytes_left)
         bytes_left -= end - start
-        start = lowered.find(b"</" + hidden[1], end) if hidden and bytes_left > 0 else -1
+        start = lowered.find(b"</" + code[1], end) if code and bytes_left > 0 else -1
         if start < 0:
             return

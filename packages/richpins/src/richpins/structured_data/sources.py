@@ -12,7 +12,7 @@ from richpins.document import Document
 from richpins.provenance import Candidate, Ledger
 from richpins.structured_data import jsonld, microdata_rdfa, microformats
 from richpins.structured_data.graph import Graph, Node
-from richpins.structured_data.metatags import MetaTags, syntax_of
+from richpins.structured_data.metatags import MetaTags, meta_syntax
 from richpins.structured_data.shop_texts import ShopTexts
 from richpins.structured_data.words import HEADING, HEADING_END, MICROFORMATS
 
@@ -21,7 +21,7 @@ MAX_URL_CHARS = 4_096
 _SPACE = re.compile(r"[ \t\n\r]")
 _OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*+:", re.IGNORECASE | re.ASCII)
 _REPEATED_SCHEME = re.compile(r"https?://[^/?#]*(?=https?://)")
-"""A host that a template put in front of an absolute URL."""
+"""A host in front of an absolute URL, added by a template."""
 _TRUST = {
     jsonld.SYNTAX: 0,
     microdata_rdfa.MICRODATA: 1,
@@ -46,7 +46,7 @@ class Sources:
             microdata_rdfa.read_microdata(document.tree, graph)
         if words.is_attribute("typeof"):
             microdata_rdfa.read_rdfa(document.tree, graph)
-        if words.in_class(*MICROFORMATS):
+        if words.occurs_in_class(*MICROFORMATS):
             microformats.read(document.tree, graph)
         _name_recipes(graph)
         self._folders: dict[str, str] = {}
@@ -81,36 +81,31 @@ class Sources:
                     break
 
     def _resolved_values(self, node: Node, name: str) -> list[Any]:
-        """Return the values of a property. If the values are items, resolve ids to nodes."""
         values = node.all(name)
         return list(map(self.graph.dereference, values)) if name in _NODE_PROPERTIES else values
 
     def meta(self, *names: str) -> Iterator[Candidate]:
         """Yield the contents of meta elements, name by name."""
-        if self.metas.lack(names):
+        if self.metas.has_none_of(names):
             return iter(())
         return self._meta(names)
 
     def _meta(self, names: tuple[str, ...]) -> Iterator[Candidate]:
         for name in names:
-            for content, number in self.metas.placed(name):
-                yield Candidate(content, syntax_of(name), f"meta[{number}] {name}")
+            for content, number in self.metas.with_positions(name):
+                yield Candidate(content, meta_syntax(name), f"meta[{number}] {name}")
 
     def heading(self) -> Candidate | None:
         """Return the page's first heading."""
         text = self.document.heading
         return Candidate(text, "html", "h1") if text else None
 
-    def shown(self, heading: str) -> Iterator[Candidate]:
-        """
-        Yield a candidate for a value in the visible text.
-
-        Its position is the heading or caption.
-        """
-        yield Candidate(heading, "html", f"at {heading!r}")
+    def visible_candidate(self, heading: str) -> Candidate:
+        """Return a candidate for a value in the visible text, at this heading or caption."""
+        return Candidate(heading, "html", f"at {heading!r}")
 
     def absolute(self, text: str) -> str | None:
-        """Return `text` as an absolute http(s) URL, otherwise unchanged, or None."""
+        """Return `text` as an absolute http(s) URL, otherwise as written, or None."""
         text = text.strip()
         if not text or len(text) > MAX_URL_CHARS:
             return None
@@ -180,6 +175,6 @@ _RECIPES = frozenset({"recipe"})
 _INGREDIENTS = frozenset({"recipeingredient", "ingredients"})
 
 
-def by_trust(nodes: Iterable[Node]) -> list[Node]:
+def sort_by_trust(nodes: Iterable[Node]) -> list[Node]:
     """Sort JSON-LD first, then microdata, RDFa and microformats, each in document order."""
     return sorted(nodes, key=lambda node: _TRUST.get(node.syntax, 9))

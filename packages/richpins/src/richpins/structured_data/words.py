@@ -2,7 +2,7 @@
 Find the words that a page's parsers search for, one group at a time, in one pass over its bytes.
 
 A query of the tree or a search for one word takes 20 to 200 µs for a page of 57 KB, and most pages
-contain none of these words. Therefore parsers check here first whether a query can find anything.
+contain none of these words. Parsers therefore check here first whether a query can find anything.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
-from richpins.structured_data.searchable import searchable
+from richpins.structured_data.searchable import make_searchable
 
 MARKUP = ("itemscope", "itemprop", "typeof")
 BASE, AREA = "<base", "<area"
@@ -50,15 +50,13 @@ CARTS = (
     "winkelmand", "panier", "kosárba", "in den korb", "sacola", "în coș", "in cos",
     "grozs", "grozā", "krepšel", "ostukorv", "καλάθι", "giỏ hàng", "ตะกร้า", "加入购物袋",
 )  # fmt: skip
-"""Words and class names for buying."""
 NOT_MAIN = (
     "<script", "<style", "<noscript", "<template", "<nav", "<header", "<footer", "<aside", "<form",
     "<select", "<button", "<svg", "<iframe", "<dialog",
 )  # fmt: skip
 """Tags of elements whose text is not about the page's subject."""
 
-MAX_PLACES = 300
-"""Maximum number of occurrences examined per word."""
+MAX_OFFSETS = 300
 
 _GROUPS = (
     (*MARKUP, BASE, AREA, *JSON_LD, *AUTHORS, *DATES, TIME, *MICROFORMATS, *INGREDIENTS[""]),
@@ -71,9 +69,8 @@ _GROUPS = (
 """
 Groups of words that are searched for together, when one of them is first needed. Vector
 instructions find up to 64 words, five times as fast as a state table. They compare as many bytes as
-the shortest word has, up to four. Three-byte words are therefore separate groups: a single word is
-searched for by its rarest bytes, and all three such words take a fifth of a group's time. If words
-of a group overlap in a text, only the first is found.
+the shortest word has, up to four, so three-byte words are separate groups. If words of a group
+overlap in a text, only the first is found.
 """
 _AUTOMATA = [
     BytesAhoCorasick(
@@ -83,10 +80,10 @@ _AUTOMATA = [
     )
     for group in _GROUPS
 ]
-_GROUP_OF = {word: number for number, group in enumerate(_GROUPS) for word in group}
+_GROUP_NUMBERS = {word: number for number, group in enumerate(_GROUPS) for word in group}
 _CHUNK_BYTES = 262_144
-"""Bodies are searched in chunks, which limits the length of the list of matches."""
-_MAX_WORD_BYTES = max(len(word.encode()) for word in _GROUP_OF)
+"""Bodies are searched in chunks, to limit the length of the list of matches."""
+_MAX_WORD_BYTES = max(len(word.encode()) for word in _GROUP_NUMBERS)
 _MAX_ATTRIBUTES_BYTES = 2_000
 _MAX_CLASS_BYTES = 300
 
@@ -95,14 +92,14 @@ class Words:
     """The words that occur in a page. Searching for a group takes 0.02 ms for 57 KB."""
 
     def __init__(self, body: bytes) -> None:
-        self.body = searchable(body)
-        """The page, converted by `searchable`. Offsets refer to these bytes."""
+        self.body = make_searchable(body)
+        """The page, converted by `make_searchable`. Offsets refer to these bytes."""
         self.lowered = self.body.lower()
         self._groups: list[dict[str, list[int]] | None] = [None] * len(_GROUPS)
 
-    def places(self, word: str) -> list[int]:
+    def offsets(self, word: str) -> list[int]:
         """Return the first offsets of a word in ascending order, at most MAX_PLACES."""
-        return self._group_offsets(_GROUP_OF[word]).get(word, [])
+        return self._group_offsets(_GROUP_NUMBERS[word]).get(word, [])
 
     def _group_offsets(self, number: int) -> dict[str, list[int]]:
         offsets = self._groups[number]
@@ -114,52 +111,51 @@ class Words:
         group, lowered = _GROUPS[number], self.lowered
         offsets: dict[str, list[int]] = {}
         for start in range(0, len(lowered), _CHUNK_BYTES):
-            piece = lowered[start : start + _CHUNK_BYTES + _MAX_WORD_BYTES]
-            for index, offset, _ in _AUTOMATA[number].find_matches_as_indexes(piece):
-                places = offsets.setdefault(group[index], [])
-                if len(places) < MAX_PLACES:
-                    places.append(start + offset)
+            chunk = lowered[start : start + _CHUNK_BYTES + _MAX_WORD_BYTES]
+            for index, offset, _ in _AUTOMATA[number].find_matches_as_indexes(chunk):
+                word_offsets = offsets.setdefault(group[index], [])
+                if len(word_offsets) < MAX_OFFSETS:
+                    word_offsets.append(start + offset)
         return offsets
 
     def __contains__(self, word: str) -> bool:
-        return bool(self.places(word))
+        return bool(self.offsets(word))
 
     def any(self, words: tuple[str, ...]) -> bool:
         """Return True if any of `words` occurs. All of them must be in the same group."""
-        offsets = self._group_offsets(_GROUP_OF[words[0]])
+        offsets = self._group_offsets(_GROUP_NUMBERS[words[0]])
         return not offsets.keys().isdisjoint(words)
 
     def first(self, word: str) -> int:
         """Return the offset of the first occurrence of a word, or -1."""
-        return next(iter(self.places(word)), -1)
+        return next(iter(self.offsets(word)), -1)
 
-    def in_class(self, *words: str) -> bool:
+    def occurs_in_class(self, *words: str) -> bool:
         """Return True if a class attribute contains, or might contain, one of `words`."""
         return self.any(words) and any(
-            self._any_occurrence(word, self._is_in_class) for word in words
+            self._matches_any_occurrence(word, self._is_in_class) for word in words
         )
 
-    def in_tag(self, word: str) -> bool:
+    def occurs_in_tag(self, word: str) -> bool:
         """Return True if a tag other than link and meta contains, or might contain, `word`."""
-        return self._any_occurrence(word, self._is_in_tag)
+        return self._matches_any_occurrence(word, self._is_in_tag)
 
     def is_attribute(self, word: str) -> bool:
-        """
-        Return True if `word` is, or might be, an attribute's name. `typeof x` in a script rarely
-        matches.
-        """
-        return self._any_occurrence(
+        """Return True if `word` is, or might be, an attribute's name, as in `<div typeof=…>`."""
+        return self._matches_any_occurrence(
             word, lambda offset: self._is_attribute_name(offset, offset + len(word))
         )
 
-    def stands_alone(self, word: str) -> bool:
+    def is_whole_word(self, word: str) -> bool:
         """Return True if `word` or its plural occurs as a whole word: `tsp` in `2 tsps`."""
-        return any(self._is_whole_word(offset, offset + len(word)) for offset in self.places(word))
+        return any(
+            self._is_whole_word_at(offset, offset + len(word)) for offset in self.offsets(word)
+        )
 
-    def _any_occurrence(self, word: str, predicate: Callable[[int], bool]) -> bool:
-        """Return True if any occurrence passes `predicate`, or if there are too many to examine."""
-        places = self.places(word)
-        return any(map(predicate, places)) or len(places) >= MAX_PLACES
+    def _matches_any_occurrence(self, word: str, predicate: Callable[[int], bool]) -> bool:
+        """Return True if an occurrence passes `predicate`, or if there are too many to examine."""
+        offsets = self.offsets(word)
+        return any(map(predicate, offsets)) or len(offsets) >= MAX_OFFSETS
 
     def _is_in_class(self, offset: int) -> bool:
         lowered = self.lowered
@@ -178,7 +174,7 @@ class Words:
         following = self.lowered[end : end + _MAX_SPACES].lstrip()[:1]
         return following in _AFTER_NAME or self._is_in_tag(start)
 
-    def _is_whole_word(self, start: int, end: int) -> bool:
+    def _is_whole_word_at(self, start: int, end: int) -> bool:
         before, after = self.lowered[max(0, start - 1) : start], self.lowered[end : end + 2]
         return before not in _WORD_BEFORE and after.removeprefix(b"s")[:1] not in _WORD_AFTER
 

@@ -21,21 +21,21 @@ _AVAILABILITY: dict[str, Availability] = {
     "discontinued": "discontinued", "soldout": "sold_out", "madetoorder": "made_to_order",
     "reserved": "reserved", "true": "in_stock", "false": "out_of_stock",
 }  # fmt: skip
-_NOW = frozenset({"in_stock", "limited", "online_only", "in_store_only", "made_to_order"})
-_LATER = frozenset({"pre_order", "back_order", None})
+_AVAILABLE_NOW = frozenset({"in_stock", "limited", "online_only", "in_store_only", "made_to_order"})
+_AVAILABLE_LATER = frozenset({"pre_order", "back_order", None})
 
 
 def availability(value: Any) -> Availability | None:
     """Parse schema.org's and Open Graph's availability: `http://schema.org/InStock`, `in stock`."""
-    return _AVAILABILITY.get(word_of(value))
+    return _AVAILABILITY.get(normalize_term(value))
 
 
 def rank(state: Availability | None) -> int:
     """Return 0 if available now, 1 if later or not stated, 2 if unavailable."""
-    return 0 if state in _NOW else 1 if state in _LATER else 2
+    return 0 if state in _AVAILABLE_NOW else 1 if state in _AVAILABLE_LATER else 2
 
 
-def word_of(value: Any) -> str:
+def normalize_term(value: Any) -> str:
     """Return a term without vocabulary, spaces and case: `InStock` and `in stock` are equal."""
     if isinstance(value, Node):
         value = value.id or value.first("name", "url") or ""

@@ -19,11 +19,11 @@ CURRENCIES = frozenset(
     "XAG XAU XCD XCG XDR XOF XPF YER ZAR ZMW ZWG ZWL DEM FRF ITL ESP NLG BEF ATS LTL LVL EEK SKK "
     "TRL BTC CNH GGP IMP JEP XBT ETH".split()
 )
-"""ISO 4217 with recently retired codes, and similar codes that shops use in `priceCurrency`."""
+"""ISO 4217 with recently retired codes, and other codes that shops use in `priceCurrency`."""
 OTHER_CODES = {"RUR": "RUB", "RMB": "CNY", "NIS": "ILS", "NTD": "TWD", "UKP": "GBP"}
-"""Maps unofficial codes that shops use to ISO codes. `RUB` replaced `RUR` in 1998."""
+"""Maps unofficial codes that shops use to ISO codes."""
 WORDS = frozenset("ALL ANG BAM COD COP CUP ETH GEL IMP LAK MAD MOP NIS PEN RON SOS TOP TRY".split())
-"""Codes that are also words. In text, they count only if they stand alone or next to a number."""
+"""Codes that are also words. In text, they count only alone or next to a number."""
 
 SYMBOLS = {
     "€": "EUR", "£": "GBP", "円": "JPY", "₹": "INR", "₽": "RUB", "₩": "KRW", "원": "KRW",
@@ -48,7 +48,7 @@ SYMBOLS = {
     "korun": "CZK",
 }  # fmt: skip
 """Symbols, words and short names of exactly one currency, in lower case."""
-_SHARED = {
+_AMBIGUOUS_SYMBOLS = {
     "$": {
         "us": "USD", "au": "AUD", "ca": "CAD", "nz": "NZD", "hk": "HKD", "sg": "SGD", "mx": "MXN",
         "ar": "ARS", "cl": "CLP", "co": "COP", "tw": "TWD", "uy": "UYU",
@@ -65,8 +65,8 @@ _SHARED = {
     "din": {"rs": "RSD", "dz": "DZD"},
 }  # fmt: skip
 """Symbols of several currencies, by the country of the page's audience."""
-_DEFAULTS = {"руб": "RUB", "lei": "RON"}
-"""The meaning of such a symbol if the page's country is unknown or not listed."""
+_DEFAULT_CURRENCIES = {"руб": "RUB", "lei": "RON"}
+"""The currency of such a symbol if the page's country is unknown or not listed."""
 _ALIASES = {
     "kr.": "kr", "kronor": "kr", "kroner": "kr", "rs.": "rs", "₨": "rs", "rupees": "rs", ":-": "kr",
     "dollars": "$", "dollar": "$", "руб.": "руб", "рублей": "руб", "рубля": "руб",
@@ -74,7 +74,8 @@ _ALIASES = {
     "din.": "din", "дин": "din", "дин.": "din", "圆": "元", "块": "元",
 }  # fmt: skip
 MARKS = "|".join(
-    re.escape(symbol) for symbol in sorted({*SYMBOLS, *_SHARED, *_ALIASES}, key=len, reverse=True)
+    re.escape(symbol)
+    for symbol in sorted({*SYMBOLS, *_AMBIGUOUS_SYMBOLS, *_ALIASES}, key=len, reverse=True)
 )
 """A case-insensitive pattern for all symbols and names, but not codes, longest first."""
 
@@ -83,41 +84,41 @@ _WORD = re.compile(rf"(?<![^\W\d_])(?:(?P<code>[A-Z]{{3}})|(?i:(?P<mark>{MARKS})
 _MAX_NAME_CHARS = 40
 
 
-def currency_of_mark(mark: str, country: str | None = None) -> str | None:
+def currency_by_symbol(mark: str, country: str | None = None) -> str | None:
     """Return the code of a symbol or name. `country` (two letters) decides if it is ambiguous."""
     mark = mark.lower()
     if mark in SYMBOLS:
         return SYMBOLS[mark]
     name = _ALIASES.get(mark, mark)
-    return _SHARED.get(name, {}).get(country or "") or _DEFAULTS.get(name)
+    return _AMBIGUOUS_SYMBOLS.get(name, {}).get(country or "") or _DEFAULT_CURRENCIES.get(name)
 
 
-def currency_of_code(code: str) -> str | None:
+def currency_by_code(code: str) -> str | None:
     """Return the ISO 4217 code for a three-letter text, or None."""
     code = code.upper()
     return code if code in CURRENCIES else OTHER_CODES.get(code)
 
 
-def named(text: str, country: str | None = None) -> str | None:
+def parse_currency(text: str, country: str | None = None) -> str | None:
     """
     Return the currency in a string without numbers: `eur`, `http://schema.org/EUR`, `US$`.
 
     Returns None for a string that names two currencies; `EUR (€)` names one.
     """
-    code = currency_of_code(text) or currency_of_mark(text, country)
+    code = currency_by_code(text) or currency_by_symbol(text, country)
     if code:
         return code
     address = _ADDRESS.fullmatch(text)
     if address:
-        return currency_of_code(address[1])
+        return currency_by_code(address[1])
     if len(text) > _MAX_NAME_CHARS or any(map(str.isdigit, text)):
         return None
-    codes = {_matched_code(match, country) for match in _WORD.finditer(text)} - {None}
+    codes = {_code_of_match(match, country) for match in _WORD.finditer(text)} - {None}
     return codes.pop() if len(codes) == 1 else None
 
 
-def _matched_code(word: re.Match[str], country: str | None) -> str | None:
+def _code_of_match(word: re.Match[str], country: str | None) -> str | None:
     code = word["code"]
     if code is None:
-        return currency_of_mark(word["mark"], country)
-    return None if code in WORDS else currency_of_code(code)
+        return currency_by_symbol(word["mark"], country)
+    return None if code in WORDS else currency_by_code(code)

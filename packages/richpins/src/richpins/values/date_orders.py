@@ -15,7 +15,7 @@ _DAY_FIRST_REGIONS = frozenset(
     "en-au en-bz en-gb en-gh en-hk en-ie en-in en-jm en-ke en-mt en-my en-ng en-nz en-pk en-sg "
     "en-tt en-ug en-uk en-zm".split()
 )
-_OTHERS = frozenset({"es-pa", "es-pr", "es-us", "fr-ca"})
+_NOT_DAY_FIRST = frozenset({"es-pa", "es-pr", "es-us", "fr-ca"})
 """Regions where the month comes first, or both orders are in use."""
 _WEEKDAYS = {
     name: number
@@ -57,13 +57,12 @@ _WEEKDAYS = {
     )
     for name in names.split()
 }
-"""Unambiguous names and abbreviations. Dutch `di` and German `Di` are the same day."""
 
 
 def has_day_first(language: str) -> bool:
     """Return True if dates with slashes in `language` (`fr`, `pt-BR`) begin with the day."""
     tag = language.strip().lower().replace("_", "-")
-    if tag in _OTHERS:
+    if tag in _NOT_DAY_FIRST:
         return False
     return tag in _DAY_FIRST_REGIONS or tag.partition("-")[0] in _DAY_FIRST
 

@@ -3,8 +3,8 @@ Parse dates in the formats that pages use, without guessing a time or time zone.
 
 `2024-05-01` is a date, `2024-05-01T10:00` a time without a zone, and `2024-05-01T10:00+02:00` a
 time with one. In `03/04/2024`, a weekday in front or the page's language decides which number is
-the day; otherwise the date is rejected. A time that is understood only in part is rejected too. A
-leap second becomes the second before it, so that the day does not change.
+the day; otherwise the date is rejected, as is a time that is understood only in part. A leap second
+becomes the second before it, so that the day does not change.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from richpins.provenance import Candidate, Ledger
 from richpins.values import date_orders
-from richpins.values.month_names import month_of
+from richpins.values.month_names import month_number
 from richpins.values.time_zones import zone_at
 
 
@@ -53,7 +53,7 @@ _ISO = re.compile(
 )
 _YEAR = re.compile(r"(\d{4})(?:-(\d{2}))?")
 _SHORT_TIME = re.compile(r"[T,\s]{0,3}\d{1,2}(?::\d?(?::\d{0,2})?)?\Z")
-"""Matches a time without minutes, or with only one digit for them. Only its day is certain."""
+"""A time whose minutes are missing or have one digit, so that only its day is certain."""
 _WEEKDAY = (
     r"(?:(?:le|am|on|el|il)\s{1,3})?"
     r"(?:(?P<weekday>[^\W\d_]{1,30}+(?:-feira)?)(?:[,.]{1,2}\s{0,9}|\s{1,9}))?"
@@ -68,7 +68,7 @@ _OPTIONAL_TIME = rf"(?:{_BEFORE_TIME}{_CLOCK}\s{{0,3}}{_AM_PM}\s?(?:Uhr\b)?)?"
 _ORDINAL = r"(?:st|nd|rd|th|er|re|[.º°])?"
 _OF = r"(?:(?:de|del|of)\s+|d['’])?"
 _MONTH_NAME = r"[^\W\d_]{3,12}"
-_MONTH_NAMED = re.compile(
+_NAMED_MONTH_DATE = re.compile(
     rf"{_WEEKDAY}(?:(?:the|le|den)\s+)?"
     rf"(?:(?P<d1>\d{{1,2}}){_ORDINAL}\s+{_OF}(?P<m1>{_MONTH_NAME})\.?"
     rf"|(?P<m2>{_MONTH_NAME})\.?\s+(?P<d2>\d{{1,2}}){_ORDINAL})(?:,\s*|\s+){_OF}"
@@ -97,12 +97,12 @@ _CJK = re.compile(
     re.IGNORECASE,
 )
 _ERA = re.compile(r"\A(令和|平成|昭和)\s?(\d{1,2}|元)\s?(?=年)")
-_BEFORE_ERA = {"令和": 2018, "平成": 1988, "昭和": 1925}
+_YEARS_BEFORE_ERA = {"令和": 2018, "平成": 1988, "昭和": 1925}
 """The year before the first year of each Japanese era."""
 
 
 def _to_western_year(match: re.Match[str]) -> str:
-    return str(_BEFORE_ERA[match[1]] + (1 if match[2] == "元" else int(match[2])))
+    return str(_YEARS_BEFORE_ERA[match[1]] + (1 if match[2] == "元" else int(match[2])))
 
 
 _FORENOON = frozenset({"上午", "凌晨", "早上", "午前", "오전"})
@@ -132,11 +132,11 @@ def moment(value: Any, language: str | None = None) -> Moment | None:
     if not isinstance(value, str) or len(value) > 120:
         return None
     text = value.strip()
-    return _moment(text) or (_by_language(text, language) if language else None)
+    return _parse_moment(text) or (_parse_by_language(text, language) if language else None)
 
 
 @lru_cache(256)
-def _moment(text: str) -> Moment | None:
+def _parse_moment(text: str) -> Moment | None:
     """Parse a string. Cached, because each date on a page is compared, ranked and then read."""
     try:
         return next(filter(None, (read(text) for read in _READERS)), None)
@@ -144,12 +144,11 @@ def _moment(text: str) -> Moment | None:
         return None
 
 
-def _by_language(text: str, language: str) -> Moment | None:
-    """Parse a date that only its page's language makes unambiguous."""
+def _parse_by_language(text: str, language: str) -> Moment | None:
     if not date_orders.has_day_first(language):
         return None
     try:
-        return _slashed(text, is_day_first=True)
+        return _parse_slashed(text, is_day_first=True)
     except (ValueError, OverflowError):
         return None
 
@@ -165,11 +164,11 @@ def moment_or_year(value: Any, language: str | None = None) -> AnyDate | None:
         return instant
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
-    plain = _YEAR.fullmatch(str(value).strip())
-    if plain is None or not _MIN_YEAR <= int(plain[1]) <= _MAX_YEAR:
+    match = _YEAR.fullmatch(str(value).strip())
+    if match is None or not _MIN_YEAR <= int(match[1]) <= _MAX_YEAR:
         return None
-    month = int(plain[2]) if plain[2] else None
-    return PartialDate(int(plain[1]), month) if month is None or 1 <= month <= 12 else None
+    month = int(match[2]) if match[2] else None
+    return PartialDate(int(match[1]), month) if month is None or 1 <= month <= 12 else None
 
 
 def year(value: Any) -> int | None:
@@ -177,11 +176,11 @@ def year(value: Any) -> int | None:
     instant = moment(value)
     if instant is not None:
         return instant.year
-    plain = _YEAR.fullmatch(str(value).strip()) if value is not None else None
-    return int(plain[1]) if plain and _MIN_YEAR <= int(plain[1]) <= _MAX_YEAR else None
+    match = _YEAR.fullmatch(str(value).strip()) if value is not None else None
+    return int(match[1]) if match and _MIN_YEAR <= int(match[1]) <= _MAX_YEAR else None
 
 
-def _iso(text: str) -> Moment | None:
+def _parse_iso(text: str) -> Moment | None:
     match = _ISO.match(text)
     if not match:
         return None
@@ -215,18 +214,18 @@ def _with_time(
     if _MAYBE_AM_PM.match(text, zone[1]):
         return day
     groups = match.groupdict()
-    hour = _hour(int(match["h"]), am_pm or match["half"])
+    hour = _to_24_hours(int(match["h"]), am_pm or match["half"])
     minute, second = int(match["mi"]), int(match["s"] or 0)
     microseconds = int(f"{groups.get('f') or ''}000000"[:6])
     if second == _LEAP_SECOND:
         second = _leap_second_base(hour, minute, zone[0])
-    extra = (
+    added_day = (
         timedelta(days=1) if hour == _MIDNIGHT and not (minute or second or microseconds) else None
     )
     local_time = datetime(
-        day.year, day.month, day.day, 0 if extra else hour, minute, second, microseconds
+        day.year, day.month, day.day, 0 if added_day else hour, minute, second, microseconds
     )
-    return local_time.replace(tzinfo=zone[0]) + (extra or timedelta())
+    return local_time.replace(tzinfo=zone[0]) + (added_day or timedelta())
 
 
 _LEAP_SECOND = 60
@@ -242,7 +241,7 @@ def _leap_second_base(hour: int, minute: int, zone: timezone | None) -> int:
     return 59
 
 
-def _hour(hour: int, am_pm: str | None) -> int:
+def _to_24_hours(hour: int, am_pm: str | None) -> int:
     """
     Return the hour of a day; `am_pm` is the first letter of `am` or `pm`, if any.
 
@@ -256,10 +255,9 @@ def _hour(hour: int, am_pm: str | None) -> int:
     return hour if hour > 12 else hour % 12 + (12 if is_pm else 0)
 
 
-def _named_month(text: str) -> Moment | None:
-    """Parse a date with the name of a month, in any unambiguous order."""
-    match = _MONTH_NAMED.match(text) or _DASHED.match(text) or _YEAR_FIRST.match(text)
-    month = month_of(match["m1"] or match["m2"]) if match else None
+def _parse_named_month(text: str) -> Moment | None:
+    match = _NAMED_MONTH_DATE.match(text) or _DASHED.match(text) or _YEAR_FIRST.match(text)
+    month = month_number(match["m1"] or match["m2"]) if match else None
     if match is None or month is None:
         return None
     return _with_time_or_day(
@@ -279,9 +277,9 @@ def _with_time_or_day(
     return _with_time(day, match, text, am_pm=am_pm)
 
 
-def _javascript(text: str) -> Moment | None:
+def _parse_javascript(text: str) -> Moment | None:
     match = _JAVASCRIPT.match(text)
-    month = month_of(match[1]) if match else None
+    month = month_number(match[1]) if match else None
     if not match or month is None:
         return None
     year_match = _YEAR_AT_END.search(text) if match[3] is None else None
@@ -294,7 +292,7 @@ def _javascript(text: str) -> Moment | None:
     return local_time.replace(tzinfo=zone[0])
 
 
-def _slashed(text: str, *, is_day_first: bool = False) -> Moment | None:
+def _parse_slashed(text: str, *, is_day_first: bool = False) -> Moment | None:
     """Parse a date of three numbers; `is_day_first` decides if nothing else does."""
     match = _SLASHED.match(text)
     day = _day_of_numbers(match, is_day_first=is_day_first) if match else None
@@ -332,7 +330,7 @@ def _day_of_numbers(match: re.Match[str], *, is_day_first: bool) -> date | None:
     return _day(third, second, first) if is_certain else None
 
 
-def _cjk(text: str) -> Moment | None:
+def _parse_cjk(text: str) -> Moment | None:
     """Parse dates such as `2019年3月4日 10時05分`."""
     match = _CJK.match(_ERA.sub(_to_western_year, text, count=1))
     if not match:
@@ -342,22 +340,29 @@ def _cjk(text: str) -> Moment | None:
     return _with_time_or_day(day, match, match.string, am_pm=am_pm)
 
 
-def _epoch_or_compact(text: str) -> Moment | None:
+def _parse_epoch_or_compact(text: str) -> Moment | None:
     """Parse seconds or milliseconds since 1970, or `20240501103000`."""
     if not (text.isascii() and text.isdigit()):
         return None
     if len(text) in {12, 14} and text[:2] in {"19", "20"}:
-        return _iso(f"{text[:8]}T{text[8:]}")
+        return _parse_iso(f"{text[:8]}T{text[8:]}")
     # Until 2034, `2024050110` may mean seconds or an hour in 2024.
     is_unambiguous = len(text) == 13 or (len(text) == 10 and text[:2] not in {"19", "20"})
     return _from_epoch(int(text)) if is_unambiguous else None
 
 
-_READERS = (_iso, _javascript, _named_month, _slashed, _epoch_or_compact, _cjk)
+_READERS = (
+    _parse_iso,
+    _parse_javascript,
+    _parse_named_month,
+    _parse_slashed,
+    _parse_epoch_or_compact,
+    _parse_cjk,
+)
 
 
 def _from_epoch(value: float) -> Moment | None:
-    """Parse seconds or milliseconds since 1970, which are always UTC."""
+    """Parse seconds or milliseconds since 1970. They are always UTC."""
     epoch_s = value / 1000 if value > 100_000_000_000 else value
     if not 100_000_000 < epoch_s < 4_102_444_800:
         return None
@@ -369,7 +374,7 @@ def pick(
     field: str,
     candidates: Iterable[Candidate],
     *,
-    otherwise: Iterable[Candidate] = (),
+    fallback: Iterable[Candidate] = (),
     language: str | None = None,
 ) -> AnyDate | None:
     """
@@ -379,5 +384,5 @@ def pick(
     """
     ranked = sorted(candidates, key=lambda candidate: moment(candidate.value, language) is None)
     parse = partial(moment_or_year, language=language)
-    result = ledger.pick(field, parse, ranked, otherwise=otherwise, expected="a date")
+    result = ledger.pick(field, parse, ranked, fallback=fallback, expected="a date")
     return cast("AnyDate | None", result)

@@ -26,9 +26,7 @@ _ISO = re.compile(
 _NEGATIVE_PART = re.compile(
     r"P(?:\s*+[\d.,]++\s*+[YMWD]|)*+\s*+T?(?:\s*+[\d.,]++\s*+[HMS]|)*+\s*+[-−]", re.IGNORECASE
 )
-"""
-Matches a negative part, as in `PT-15M` or `PT1H-5M`. It is a mistake on the page, not a range.
-"""
+"""A negative part, as in `PT-15M` or `PT1H-5M`: a mistake on the page, not a range."""
 _BARE_AFTER_T = re.compile(r"PT?\s*+(?:(\d++)\s*+H\s*+)?(\d++)\s*+", re.IGNORECASE)
 _MISPLACED = re.compile(
     r"(?=P)P?T?(?:(\d+)D)?T?(?:(\d+)H)?T?(?:(\d+)M)?T?(?:(\d+)S)?", re.IGNORECASE
@@ -81,7 +79,7 @@ _WORDS = {
 }  # fmt: skip
 _PLAIN_WORDS = {words: plain for plain, spellings in _WORDS.items() for words in spellings}
 _PRIMES = re.compile(r"(\d{1,3})\s?['’′]")
-_TIMES = re.compile(r"(\d)\s?[x×]\s?(\d{1,3})(?=\s?[^\W\d])", re.IGNORECASE)
+_MULTIPLICATION = re.compile(r"(\d)\s?[x×]\s?(\d{1,3})(?=\s?[^\W\d])", re.IGNORECASE)
 
 
 def minutes(value: Any) -> int | None:
@@ -106,11 +104,13 @@ def seconds(value: Any, *, bare_unit: str = "s") -> Decimal | None:
     text = value.strip()
     if text[:1] in {"-", "−"} or _NEGATIVE_PART.match(text):
         return None
-    result = _iso(text) if text[:1] in {"P", "p", "T", "t"} else _informal(text, bare_unit)
+    result = (
+        _parse_iso(text) if text[:1] in {"P", "p", "T", "t"} else _parse_informal(text, bare_unit)
+    )
     return result if result is not None and result > 0 else None
 
 
-def _iso(text: str) -> Decimal | None:
+def _parse_iso(text: str) -> Decimal | None:
     text = text.replace(" ", "") if text[:2].upper() == "PT" or text[:2].upper() == "P0" else text
     if text[:1] in {"T", "t"}:
         text = f"P{text}"
@@ -129,10 +129,10 @@ def _iso(text: str) -> Decimal | None:
     if misplaced:
         days, hours, mins, secs = (_number(parts) for parts in misplaced.groups())
         return ((days * 24 + hours) * 60 + mins) * 60 + secs
-    return _informal(re.sub(r"^PT?\s*", "", text, flags=re.IGNORECASE), "m")
+    return _parse_informal(re.sub(r"^PT?\s*", "", text, flags=re.IGNORECASE), "m")
 
 
-def _informal(text: str, bare_unit: str) -> Decimal | None:
+def _parse_informal(text: str, bare_unit: str) -> Decimal | None:
     clock = _CLOCK.fullmatch(text.removesuffix("h").removesuffix("H").strip())
     if clock:
         first, second, third = (_number(part) for part in clock.groups())
@@ -164,7 +164,7 @@ def _replace_words_and_fractions(text: str) -> str:
     if plain is not None:
         return plain
     text = _PRIMES.sub(r"\1 min", text) if _PRIMES.fullmatch(text) else text
-    text = _TIMES.sub(lambda m: str(int(m[1]) * int(m[2])), text)
+    text = _MULTIPLICATION.sub(lambda m: str(int(m[1]) * int(m[2])), text)
     text = _MIXED.sub(_as_decimal, text)
     for symbol, decimals in _FRACTIONS.items():
         if symbol in text:

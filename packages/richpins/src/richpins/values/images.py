@@ -24,7 +24,6 @@ class Image:
     width: int | None = None
     height: int | None = None
     alt: str | None = None
-    """The alternative text."""
 
     @property
     def pixels(self) -> int:
@@ -36,20 +35,20 @@ MAX_IMAGES = 20
 MAX_EXAMINED = 100
 PRESENTABLE_PIXELS = 400
 SMALL_PIXELS = 200
-"""An image with a declared side below this is an icon, used only if there is no other image."""
+"""An image with a declared side below this is an icon."""
 
 
 def read(value: Any, sources: Sources) -> list[Image]:
     """Return the images in a value: a URL, an ImageObject, or a list of them."""
     result: list[Image] = []
     for item in value if isinstance(value, list) else [value]:
-        image = _image(item, sources)
+        image = _read_image(item, sources)
         if image is not None and len(result) < MAX_IMAGES:
             result.append(image)
     return result
 
 
-def _image(value: Any, sources: Sources) -> Image | None:
+def _read_image(value: Any, sources: Sources) -> Image | None:
     if isinstance(value, str):
         url = sources.absolute(value.split(",http")[0])
         return _with_size_from_url(Image(url)) if url else None
@@ -68,18 +67,18 @@ def _image(value: Any, sources: Sources) -> Image | None:
     if url is None:
         return None
     return _with_size_from_url(
-        Image(url, _side(value.first("width")), _side(value.first("height")))
+        Image(url, _parse_pixels(value.first("width")), _parse_pixels(value.first("height")))
     )
 
 
-_RELATIVE = re.compile(r"(?:%|em|vw|vh)\s*\Z", re.IGNORECASE)
+_RELATIVE_UNIT = re.compile(r"(?:%|em|vw|vh)\s*\Z", re.IGNORECASE)
 """Units relative to the window or the font."""
 
 
-def _side(value: Any) -> int | None:
+def _parse_pixels(value: Any) -> int | None:
     if isinstance(value, Node):
         value = value.first("value", "name")
-    if isinstance(value, str) and _RELATIVE.search(value):
+    if isinstance(value, str) and _RELATIVE_UNIT.search(value):
         return None
     number = numbers.decimal(
         value.strip().lower().removesuffix("px") if isinstance(value, str) else value
@@ -112,13 +111,18 @@ def _open_graph_image(
     secure = sources.absolute(facts.get("secure_url", ""))
     if absolute.startswith("http:") and secure and secure.startswith("https:"):
         absolute = secure
-    image = Image(absolute, _side(facts.get("width")), _side(facts.get("height")), facts.get("alt"))
+    image = Image(
+        absolute,
+        _parse_pixels(facts.get("width")),
+        _parse_pixels(facts.get("height")),
+        facts.get("alt"),
+    )
     yield _with_size_from_url(image), Candidate(url, "opengraph", "og:image")
 
 
-def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
+def visible_images(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
     """
-    Yield the first image whose name resembles the page's, or else the first that is declared large.
+    Yield the first image whose name resembles the page's, or else the first one declared large.
 
     Used for pages whose markup offers no image, or only an icon.
     """
@@ -132,11 +136,13 @@ def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
         resembles_page = len(shared_words) >= 2 or (bool(shared_words) and len(words) == 1)
         if not resembles_page and (large is not None or not attributes.get("width")):
             continue
-        url = address(attributes, sources)
+        url = image_url(attributes, sources)
         if url is None:
             continue
         image = _with_size_from_url(
-            Image(url, _side(attributes.get("width")), _side(attributes.get("height")))
+            Image(
+                url, _parse_pixels(attributes.get("width")), _parse_pixels(attributes.get("height"))
+            )
         )
         if not is_presentable(image) or _is_logo(node, attributes):
             continue
@@ -151,16 +157,19 @@ def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
 
 
 def _article_image(sources: Sources) -> Image | None:
-    """Return the first picture in a figure of the page's only article, or of its main part."""
     tree = sources.document.tree
     articles = tree.css("article")
     container = articles[0] if len(articles) == 1 else tree.css_first("main")
     for node in container.css("figure img")[:MAX_EXAMINED] if container is not None else ():
         attributes = node.attributes
-        url = address(attributes, sources)
+        url = image_url(attributes, sources)
         image = (
             _with_size_from_url(
-                Image(url, _side(attributes.get("width")), _side(attributes.get("height")))
+                Image(
+                    url,
+                    _parse_pixels(attributes.get("width")),
+                    _parse_pixels(attributes.get("height")),
+                )
             )
             if url
             else None
@@ -170,7 +179,7 @@ def _article_image(sources: Sources) -> Image | None:
     return None
 
 
-def address(attributes: dict[str, str | None], sources: Sources) -> str | None:
+def image_url(attributes: dict[str, str | None], sources: Sources) -> str | None:
     """Return the absolute URL of an `img`: lazy-loading attributes first, `srcset` last."""
     for name in ("data-src", "data-lazy-src", "src"):
         if url := sources.absolute(attributes.get(name) or ""):
@@ -198,9 +207,9 @@ def _is_logo(node: LexborNode, attributes: dict[str, str | None]) -> bool:
     return False
 
 
-def sized(url: str, width: Any, height: Any) -> Image:
+def image_with_size(url: str, width: Any, height: Any) -> Image:
     """Return an image with its declared size, or else with the size in its URL."""
-    return _with_size_from_url(Image(url, _side(width), _side(height)))
+    return _with_size_from_url(Image(url, _parse_pixels(width), _parse_pixels(height)))
 
 
 _WORD = re.compile(r"\w{3,}+")
@@ -216,8 +225,8 @@ def best(images: Iterable[Image]) -> Image | None:
     """
     Return the largest image by its declared size or the size in its URL.
 
-    Among images of equal or unknown size, it prefers https, then the most trusted one, which comes
-    first. An icon or logo is used only if there is no other image.
+    Of equal images, it prefers https, then the first, which is the most trusted. An icon or logo is
+    used only if there is no other image.
     """
     ranked = [(_rank(image), -index, image) for index, image in enumerate(images)]
     return max(ranked, key=lambda entry: entry[:2])[2] if ranked else None
@@ -252,13 +261,12 @@ def is_presentable(image: Image) -> bool:
 
 
 def _with_size_from_url(image: Image) -> Image:
-    """Return the image with the size in its URL, if none is declared."""
     if image.width and image.height:
         return image
     match = _SIZE_IN_NAME.search(image.url)
     if match:
         return replace(image, width=int(match[1]), height=int(match[2]))
-    wide, high = _WIDTH_IN_QUERY.search(image.url), _HEIGHT_IN_QUERY.search(image.url)
-    if wide and high:
-        return replace(image, width=int(wide[1]), height=int(high[1]))
+    width, height = _WIDTH_IN_QUERY.search(image.url), _HEIGHT_IN_QUERY.search(image.url)
+    if width and height:
+        return replace(image, width=int(width[1]), height=int(height[1]))
     return image

@@ -23,18 +23,18 @@ class Group:
     entries: tuple[str, ...]
 
 
-def once(entries: list[str]) -> list[str]:
+def without_repeats(entries: list[str]) -> list[str]:
     """
     Remove repeated entries from a list.
 
-    Templates write one copy for the screen and one for printing, or one for each system of units.
+    Templates write a second copy for printing, or one for each system of units.
     """
     names = [_AMOUNT.sub("", entry) for entry in entries]
     for parts in (2, 3):
-        size, odd = divmod(len(entries), parts)
+        size, remainder = divmod(len(entries), parts)
         if (
             size > 1
-            and not odd
+            and not remainder
             and all(
                 names[:size] == names[start : start + size]
                 for start in range(size, len(names), size)
@@ -50,10 +50,14 @@ def instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
     collector.add(raw, None, 0)
     groups = [Group(name, tuple(steps)) for name, steps in collector.groups if steps]
     if len(groups) == 1:
-        groups = [Group(groups[0].name, tuple(unnumbered(once(list(groups[0].entries)))))]
-    half, odd = divmod(len(groups), 2)
+        groups = [
+            Group(groups[0].name, tuple(remove_numbers(without_repeats(list(groups[0].entries)))))
+        ]
+    half, remainder = divmod(len(groups), 2)
     return (
-        tuple(groups[:half] if half and not odd and groups[:half] == groups[half:] else groups)
+        tuple(
+            groups[:half] if half and not remainder and groups[:half] == groups[half:] else groups
+        )
         or None
     )
 
@@ -88,17 +92,17 @@ class _StepCollector:
         self.groups[-1][1].extend(lines)
 
     def _add_node(self, node: Node, section: str | None, depth: int) -> None:
-        inner = node.all("itemlistelement", "steps", "step", "item")
+        nested = node.all("itemlistelement", "steps", "step", "item")
         name = scalars.text(node.first("name"))
         text = node.first("text", "description")
-        is_section = node.is_a(_SECTIONS) or (inner and not text and not node.is_a(_STEPS))
-        if is_section and inner:
-            self.add(inner, name or section, depth + 1)
-        elif text is None and inner:
-            self.add(inner, section, depth + 1)
+        is_section = node.is_a(_SECTIONS) or (nested and not text and not node.is_a(_STEPS))
+        if is_section and nested:
+            self.add(nested, name or section, depth + 1)
+        elif text is None and nested:
+            self.add(nested, section, depth + 1)
         else:
             result = lines(text) if isinstance(text, str) else []
-            if name and not result and not inner:
+            if name and not result and not nested:
                 result = lines(name)
             self._add_lines(result, section)
 
@@ -107,8 +111,10 @@ def _parse_printed_list(text: str) -> list[str]:
     """Return the strings in a list that a template printed in PHP, Python or JSON syntax."""
     start = text[:_MAX_LIST_START].lstrip()
     if start[:2] == "a:" and _SERIALIZED.match(start):
-        cut = (_PHP_TEXT.split(part, maxsplit=1) for part in text.split('";'))
-        return [str(part[1]) for part in cut if len(part) > 1 and not part[1].isdigit()]
+        parts_after_length = (_PHP_TEXT.split(part, maxsplit=1) for part in text.split('";'))
+        return [
+            str(part[1]) for part in parts_after_length if len(part) > 1 and not part[1].isdigit()
+        ]
     if start.startswith("Array") and _PRINTED_ARRAY.match(start):
         return [step for part in _PHP_KEYS.split(text)[1:] if (step := part.strip(" \t\r\n)"))]
     if start[:1] == "[" and text.rstrip()[-1:] == "]":
@@ -137,13 +143,8 @@ _STEP_HEADING = re.compile(
 )
 
 
-def unnumbered(steps: list[str]) -> list[str]:
-    """
-    Remove sequential step numbers, and a string that contains all other steps.
-
-    Numbers are removed only if they count 1, 2, 3 from the first step. Other numbers have a
-    meaning.
-    """
+def remove_numbers(steps: list[str]) -> list[str]:
+    """Remove step numbers that count 1, 2, 3 from the first step. Other numbers have a meaning."""
     if len(steps) == 1:
         steps = _split_numbered(steps[0])
     numbered = [

@@ -1,9 +1,9 @@
 """
 Parse prices as people write them: find out which number is the price, and find its currency.
 
-A symbol or code counts only next to a number or alone: `after` does not contain the currency `ft`,
-and `TOPAZ RING` does not contain `TOP`. Percentages, quantities, prices for several pieces and
-former prices are not current prices. A price that is understood only in part is rejected.
+A symbol or code counts only next to a number or alone: `after` does not contain the currency `ft`.
+Percentages, quantities, prices for several pieces and former prices are not current prices. A price
+that is understood only in part is rejected.
 """
 
 from __future__ import annotations
@@ -34,9 +34,7 @@ _POWERS = {
     )
     for word in words.split()
 }
-"""
-Words and letters that multiply the number before them. `M` is missing because it is ambiguous.
-"""
+"""Words and letters that multiply the number before them, except `M`, which is ambiguous."""
 _MULTIPLIER = (
     r"(?P<power>[kKM](?![^\W\d_])|[eE][+-]?\d{1,3}(?![\w,.])|\s?[万萬만億亿억千천](?!\d)|"
     r"\s?(?i:thousand|lakhs?|lac|crores?|millionen|millions?|millones|millón|milh[õã][eo]s?|milioni|"
@@ -100,7 +98,6 @@ class _Amount:
     number: str
     power: str
     code: str | None
-    """Its currency, if known."""
 
     def value(self, text: str, currency: str | None) -> Decimal | None:
         """Return the value, or None if the surrounding text may change it."""
@@ -118,20 +115,21 @@ class _Amount:
         return number * times if times else None
 
 
-def currency_of(value: Any, country: str | None = None) -> str | None:
+def find_currency(value: Any, country: str | None = None) -> str | None:
     """
     Return the ISO 4217 code that is the whole string, or is next to a number in it.
 
-    `country` (two letters) decides what `$`, `kr` or `Rs` means. Without it they are ignored.
+    `country` (two letters) decides what `$`, `kr` or `Rs` means. Without a country, they are
+    ignored.
     """
     if not isinstance(value, str) or len(value) > MAX_CHARS:
         return None
-    text = _readable(value)
-    code = currencies.named(text, country)
-    return code or next((a.code for a in _amounts(text, country) if a.code), None)
+    text = _normalize_text(value)
+    code = currencies.parse_currency(text, country)
+    return code or next((a.code for a in _find_amounts(text, country) if a.code), None)
 
 
-def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
+def find_amount(value: Any, currency: str | None = None) -> Decimal | None:
     """
     Return the price in a JSON number or a string, or None if it is absent or ambiguous.
 
@@ -142,25 +140,25 @@ def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
         return numbers.decimal(value, currency)
     if len(value) > MAX_CHARS:
         return None
-    text = _readable(value)
-    amounts = _amounts(text, None) or list(_bare_amounts(text))
+    text = _normalize_text(value)
+    amounts = _find_amounts(text, None) or list(_find_bare_amounts(text))
     if not amounts:
         return None
-    chosen = _price_amount(text, amounts)
+    chosen = _choose_amount(text, amounts)
     amount = chosen.value(text, currency)
     return -amount if amount is not None and _is_negative(text, chosen.start) else amount
 
 
-def count_of_amounts(text: str) -> int:
+def count_amounts(text: str) -> int:
     """Return how many numbers in a string have a currency next to them."""
-    return len(_amounts(_readable(text[:MAX_CHARS]), None))
+    return len(_find_amounts(_normalize_text(text[:MAX_CHARS]), None))
 
 
-def _readable(value: str) -> str:
+def _normalize_text(value: str) -> str:
     """Return a string without escapes and tags, and with the decimals before the symbol."""
     if "\\u" in value:
         value = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
-    text = numbers.readable(clean(value))
+    text = numbers.normalize_signs(clean(value))
     return _CENTS_AFTER_SYMBOL.sub(_move_cents, text)
 
 
@@ -169,7 +167,7 @@ def _move_cents(match: re.Match[str]) -> str:
     return f".{match[1]} {mark}"
 
 
-def _price_amount(text: str, amounts: list[_Amount]) -> _Amount:
+def _choose_amount(text: str, amounts: list[_Amount]) -> _Amount:
     if len(amounts) == 1:
         return amounts[0]
     labels = [
@@ -178,39 +176,38 @@ def _price_amount(text: str, amounts: list[_Amount]) -> _Amount:
     for label, amount in zip(labels, amounts, strict=True):
         if _CURRENT_PRICE.search(label):
             return amount
-    current = [
+    current_amounts = [
         amount for label, amount in zip(labels, amounts, strict=True) if not _FORMER.search(label)
     ]
-    return (current or amounts)[0]
+    return (current_amounts or amounts)[0]
 
 
 def _is_negative(text: str, position: int) -> bool:
-    """Return True if a minus sign precedes the first amount, which starts at `position`."""
     return _MINUS_BEFORE.fullmatch(text[:position]) is not None
 
 
-def _bare_amounts(text: str) -> Iterator[_Amount]:
+def _find_bare_amounts(text: str) -> Iterator[_Amount]:
     for match in _PLAIN.finditer(text):
         if not _MEASURED.match(text, match.end("number")):
-            yield _amount(match, None)
+            yield _make_amount(match, None)
 
 
-def _amounts(text: str, country: str | None) -> list[_Amount]:
+def _find_amounts(text: str, country: str | None) -> list[_Amount]:
     """
     Return the numbers next to a currency, in order.
 
     A symbol between two numbers belongs to the one it touches: `2 $50`.
     """
     result: dict[int, _Amount] = {}
-    touching: set[int] = set()
+    touching_symbols: set[int] = set()
     for match in _BEFORE.finditer(text):
         mark = "mark" if match["code"] is None else "code"
         if match.end(mark) == match.start("number"):
-            touching.add(match.start(mark))
+            touching_symbols.add(match.start(mark))
         _add_amount(result, match, text, country)
     for match in _AFTER.finditer(text):
         position = match.start("mark" if match["code"] is None else "code")
-        if position not in touching or text[position - 1] != " ":
+        if position not in touching_symbols or text[position - 1] != " ":
             _add_amount(result, match, text, country)
     return [result[end] for end in sorted(result)]
 
@@ -218,18 +215,18 @@ def _amounts(text: str, country: str | None) -> list[_Amount]:
 def _add_amount(
     result: dict[int, _Amount], match: re.Match[str], text: str, country: str | None
 ) -> None:
-    """Add a match's amount; its key is the number's end. Skip it if its code is a word here."""
+    """Add a match's amount by the number's end, unless its code is an ordinary word here."""
     code = match["code"]
     if code is None:
-        name = currencies.currency_of_mark(match["mark"], country)
+        name = currencies.currency_by_symbol(match["mark"], country)
     else:
-        name = currencies.currency_of_code(code)
+        name = currencies.currency_by_code(code)
         if name is None or (code in WORDS and len(match[0]) < len(text)):
             return
-    result.setdefault(match.end("number"), _amount(match, name))
+    result.setdefault(match.end("number"), _make_amount(match, name))
 
 
-def _amount(match: re.Match[str], code: str | None) -> _Amount:
+def _make_amount(match: re.Match[str], code: str | None) -> _Amount:
     power = match["power"] or ""
     end = match.end("power") if power else match.end("number")
     return _Amount(match.start(), end, match["number"], power, code)

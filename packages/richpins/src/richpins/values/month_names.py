@@ -78,6 +78,6 @@ _NAMES = (
 MONTHS = {name: number for number, names in enumerate(_NAMES, 1) for name in names.split()}
 
 
-def month_of(name: str) -> int | None:
+def month_number(name: str) -> int | None:
     """Return 1 to 12 for a name or abbreviation in any case, or None for any other word."""
     return MONTHS.get(name.lower().rstrip("."))

@@ -14,21 +14,21 @@ from typing import Any
 
 DIGITS = r"\d(?:[\d.,]|(?<=\d)[\x20'](?=\d{3}(?!\d))|){0,40}+|(?<!\w)[.,]\d{1,9}+(?![.,]?\d)"
 """
-A number in text that `readable` returned. A space or apostrophe groups three digits. A point or
+A number in the result of `normalize_signs`. A space or apostrophe groups three digits. A point or
 comma at the start (`.75`) is a decimal separator.
 """
 _NUMBER = re.compile(rf"[-+]?(?:{DIGITS})")
 _POWER = re.compile(r"[eE]([+-]?\d{1,3})(?![\w.,])")
-"""The exponent of a number such as `1.25E7`, which Java and PHP write for large numbers."""
+"""The exponent in `1.25E7`, as Java and PHP write large numbers."""
 _MANTISSA = re.compile(r"[-+]?\d(?:\.\d{1,20})?")
-_CONTINUES = re.compile(
+_CONTINUATION = re.compile(
     r"[eE][+-]?\d|'\d|[kKmMbB](?![^\W\d_])|\s?[万萬만億亿억千천]|"
     r"\s?(?:[KMB]|mil|mio|mln|[bm]illi?ons?|thousand|lakhs?|crores?)(?![^\W\d_])"
 )
-"""Matches a continuation of a number, so that `1.2M` is not read as 1.2 or `1'25` as 1."""
+"""The continuation of a number: `1.2M` is not 1.2, and `1'25` is not 1."""
 _MAX_DIGITS = 18
 _ARABIC_MARKS = {ord("٫"): ".", ord("٬"): ",", ord("،"): ","}
-"""Arabic and Persian separators. Python already reads the digits of these scripts."""
+"""Arabic and Persian separators. Python reads the digits of these scripts."""
 _SPACES = dict.fromkeys(
     map(ord, "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2007\u2008\u2009\u202f"), " "
 )
@@ -47,7 +47,7 @@ _FULL_WIDTH = {
 }
 _RAISED_DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _RAISED = re.compile(rf"(?<=\d)[.,]?([{_RAISED_DIGITS}]{{2}})(?![{_RAISED_DIGITS}])")
-_DIGITS_OF = {ord(raised): str(digit) for digit, raised in enumerate(_RAISED_DIGITS)}
+_RAISED_DIGIT_VALUES = {ord(raised): str(digit) for digit, raised in enumerate(_RAISED_DIGITS)}
 _REPLACEMENTS = (
     _ARABIC_MARKS | _SPACES | _INVISIBLE | _APOSTROPHES | _SIGNS | _FULL_WIDTH
     | {ord("０") + digit: str(digit) for digit in range(10)}
@@ -55,7 +55,7 @@ _REPLACEMENTS = (
 _THREE_DECIMALS = frozenset({"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"})
 
 
-def readable(text: str) -> str:
+def normalize_signs(text: str) -> str:
     """
     Return a string with ASCII separators, signs and spaces, without invisible characters.
 
@@ -63,7 +63,7 @@ def readable(text: str) -> str:
     """
     if text.isascii():
         return text
-    text = _RAISED.sub(lambda match: "." + match[1].translate(_DIGITS_OF), text)
+    text = _RAISED.sub(lambda match: "." + match[1].translate(_RAISED_DIGIT_VALUES), text)
     return unicodedata.normalize("NFC", text).translate(_REPLACEMENTS)
 
 
@@ -82,7 +82,7 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
         return _parse_finite(repr(value))
     if not isinstance(value, str) or len(value) > 200:
         return None
-    text = readable(value)
+    text = normalize_signs(value)
     match = _NUMBER.search(text)
     if match is None:
         return None
@@ -91,18 +91,17 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
         return _parse_finite(f"{match[0]}e{power[1]}")
     return (
         None
-        if _CONTINUES.match(text, match.end())
+        if _CONTINUATION.match(text, match.end())
         else _parse_finite(_normalize_separators(match[0], currency))
     )
 
 
-def plain_decimal(value: Any, currency: str) -> Decimal | None:
+def decimal_with_point(value: Any, currency: str) -> Decimal | None:
     """
-    Return a number such as `3.350` with a point as its decimal separator, or None for other
-    strings.
+    Return a number such as `3.350` whose point is a decimal separator, or None for other strings.
 
-    Software may write three decimals for a currency with two. The last one is then zero. In a
-    currency without decimals, the point can only group thousands.
+    Software may write three decimals for a currency with two; the last one is then zero. In a
+    currency without decimals, a point can only group thousands.
     """
     if not isinstance(value, str) or _ZERO_THIRD_DECIMAL.fullmatch(value.strip()) is None:
         return None

@@ -1,9 +1,9 @@
 """
 Read an offer's price: the amount, the currency, and the price before a reduction.
 
-An offer has its price in a property, in a monetary amount, or in price specifications. Fees for
-delivery and payment are not the price of one piece. Neither are unit prices, partial prices, or
-prices for larger quantities or for members.
+An offer has its price in a property, in a monetary amount, or in price specifications. Fees, unit
+prices, partial prices, and prices for larger quantities or for members are not the price of one
+piece.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from richpins.structured_data.graph import Node
 from richpins.structured_data.microdata_rdfa import FORMER_PRICE
 from richpins.values import money, numbers, scalars
-from richpins.values.availability import Availability, availability, rank, word_of
+from richpins.values.availability import Availability, availability, normalize_term, rank
 
 _PRICES = ("price", "lowprice", "minprice")
 _HIGH_PRICES = ("highprice", "maxprice")
@@ -25,17 +25,17 @@ _FEES = frozenset({"deliverychargespecification", "paymentchargespecification"})
 _LIST_PRICE_TYPES = frozenset(
     {"listprice", "strikethroughprice", "msrp", "srp", "suggestedretailprice", "regularprice"}
 )
-_NOT_FOR_BUYERS = frozenset({"invoiceprice", "minimumadvertisedprice"})
+_NOT_CONSUMER_PRICES = frozenset({"invoiceprice", "minimumadvertisedprice"})
 _SPECIAL_CONDITIONS = ("pricecomponenttype", "validformembertier", "membershippointsearned")
 _PIECE_UNITS = frozenset(
     {"c62", "ea", "h87", "pce", "pcs", "nmp", "pr", "set", "unit", "piece", ""}
 )
-"""Unit codes and words that mean pieces. A price per kilogram is not a product's price."""
+"""Unit codes and words for pieces."""
 _RENTAL_FUNCTIONS = frozenset({"leaseout", "rent", "lease", "offerforlease"})
 _MAX_CLIMB = 4
 
 NO_CURRENCY = "XXX"
-"""ISO 4217's code for no currency. With it, a number is still parsed as a price."""
+"""ISO 4217's code for no currency."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,10 @@ class Price:
     currency: str | None
     high: Decimal | None
     """The highest price, if the offers differ."""
-    listed: Decimal | None
-    """The price before a reduction."""
+    list_price: Decimal | None
     offer: Node | None = field(default=None, compare=False)
-    """The offer that has this price, or None if it is from another source."""
-    not_chosen: tuple[Node, ...] = field(default=(), compare=False)
+    """The offer that has this price; None if the price is from another source."""
+    other_offers: tuple[Node, ...] = field(default=(), compare=False)
     """The offers with prices that were not chosen."""
 
 
@@ -58,53 +57,64 @@ IsPlain = Callable[[str], bool]
 """Decides whether the point in an amount such as `3.350` is a decimal point."""
 
 
-def _never(_: str) -> bool:
+def _is_never_plain(_: str) -> bool:
     return False
 
 
-def price_of_offer(offer: Node, country: str | None, *, is_plain: IsPlain = _never) -> Price | None:
+def read_offer_price(
+    offer: Node, country: str | None, *, is_plain: IsPlain = _is_never_plain
+) -> Price | None:
     """
     Return an offer's price, or None if it has no amount or its currency is uncertain.
 
     `is_plain` decides how to read ambiguous amounts.
     """
     specifications = _nodes(offer.all("pricespecification"))
-    code = _currency(offer, specifications, country)
-    amount, high = (_amount(offer, names, code, is_plain) for names in (_PRICES, _HIGH_PRICES))
-    listed = None
-    for specification in specifications:
-        kind = word_of(specification.first("pricetype") or "")
-        if kind in _LIST_PRICE_TYPES:
-            listed = listed or _amount(specification, _PRICES, code, is_plain)
-        elif amount is None and kind not in _NOT_FOR_BUYERS and _is_of_one_piece(specification):
-            amount = _amount(specification, _PRICES, code, is_plain)
-            high = high or _amount(specification, _HIGH_PRICES, code, is_plain)
-    former = _amount(offer, (FORMER_PRICE,), code, is_plain)
-    amount = next(
-        (candidate for candidate in (amount, high, former) if candidate is not None), None
+    code = _find_currency(offer, specifications, country)
+    amount, high = (
+        _first_amount(offer, names, code, is_plain) for names in (_PRICES, _HIGH_PRICES)
     )
-    if former is not None and amount is not None and former > amount:
-        listed = listed or former
+    list_price = None
+    for specification in specifications:
+        kind = normalize_term(specification.first("pricetype") or "")
+        if kind in _LIST_PRICE_TYPES:
+            list_price = list_price or _first_amount(specification, _PRICES, code, is_plain)
+        elif (
+            amount is None
+            and kind not in _NOT_CONSUMER_PRICES
+            and _is_single_piece_price(specification)
+        ):
+            amount = _first_amount(specification, _PRICES, code, is_plain)
+            high = high or _first_amount(specification, _HIGH_PRICES, code, is_plain)
+    former_price = _first_amount(offer, (FORMER_PRICE,), code, is_plain)
+    amount = next(
+        (candidate for candidate in (amount, high, former_price) if candidate is not None), None
+    )
+    if former_price is not None and amount is not None and former_price > amount:
+        list_price = list_price or former_price
     if amount is None or code is None or amount < 0:
         return None
-    return Price(amount, code, high, listed, offer)
+    return Price(amount, code, high, list_price, offer)
 
 
-def availability_of(offer: Node) -> Availability | None:
+def offer_availability(offer: Node) -> Availability | None:
     """Return the availability that the offer itself declares."""
     return availability(offer.first("availability"))
 
 
-def rank_of(offer: Node) -> int:
+def offer_rank(offer: Node) -> int:
     """Rank how easily a buyer of one piece can use an offer, from 0 (easily) to 3 (hardly)."""
     has_conditions = (
         any(offer.all(name) for name in _SPECIAL_CONDITIONS) or _min_quantity(offer) > 1
     )
-    is_rent = word_of(offer.first("businessfunction") or "").rpartition("#")[2] in _RENTAL_FUNCTIONS
-    return 3 if has_conditions or is_rent else rank(availability_of(offer))
+    is_rent = (
+        normalize_term(offer.first("businessfunction") or "").rpartition("#")[2]
+        in _RENTAL_FUNCTIONS
+    )
+    return 3 if has_conditions or is_rent else rank(offer_availability(offer))
 
 
-def _is_of_one_piece(specification: Node) -> bool:
+def _is_single_piece_price(specification: Node) -> bool:
     """Return False for a fee, a partial price, a unit price, or a price for members or in bulk."""
     if specification.is_a(_FEES) or any(specification.all(name) for name in _SPECIAL_CONDITIONS):
         return False
@@ -116,7 +126,7 @@ def _is_of_one_piece(specification: Node) -> bool:
             unit = reference.first("unitcode", "unittext") or unit
         else:
             unit = None
-    return word_of(unit or "") in _PIECE_UNITS and _min_quantity(specification) <= 1
+    return normalize_term(unit or "") in _PIECE_UNITS and _min_quantity(specification) <= 1
 
 
 def _min_quantity(node: Node) -> Decimal:
@@ -130,27 +140,23 @@ def _nodes(values: list[Any]) -> list[Node]:
     return [value for value in values if isinstance(value, Node)]
 
 
-def _currency(offer: Node, specifications: list[Node], country: str | None) -> str | None:
+def _find_currency(offer: Node, specifications: list[Node], country: str | None) -> str | None:
     """Return the currency of an offer, or None if its text and its property differ."""
     declared = next(_declared_currencies(offer, specifications, country), None)
     texts = [text for name in _PRICES if isinstance(text := offer.first(name), str)]
-    in_text = next((code for text in texts if (code := money.currency_of(text))), None)
-    if declared and in_text and declared != in_text:
+    text_currency = next((code for text in texts if (code := money.find_currency(text))), None)
+    if declared and text_currency and declared != text_currency:
         return None
-    guesses = (money.currency_of(text, country) for text in texts)
-    return declared or in_text or next(filter(None, guesses), None)
+    guesses = (money.find_currency(text, country) for text in texts)
+    return declared or text_currency or next(filter(None, guesses), None)
 
 
 def _declared_currencies(
     offer: Node, specifications: list[Node], country: str | None
 ) -> Iterator[str]:
-    """
-    Yield the currencies of an offer, of its amounts and specifications, and of its
-    parent nodes.
-    """
     for node in [offer, *_nodes(offer.all(*_PRICES)), *specifications, *_ancestors(offer)]:
         raw = node.first(*_CURRENCIES)
-        code = money.currency_of(scalars.text(raw), country) if raw is not None else None
+        code = money.find_currency(scalars.text(raw), country) if raw is not None else None
         if code:
             yield code
 
@@ -164,24 +170,23 @@ def _ancestors(offer: Node) -> Iterator[Node]:
         node = node.parent
 
 
-def _amount(
+def _first_amount(
     node: Node, names: tuple[str, ...], currency: str | None, is_plain: IsPlain
 ) -> Decimal | None:
     """Return the amount of the first of `names` that has one; None if its values differ."""
     for name in names:
-        amounts = (_amount_of(value, currency, is_plain) for value in node.all(name))
+        amounts = (_read_value(value, currency, is_plain) for value in node.all(name))
         amount = _common_amount([candidate for candidate in amounts if candidate is not None])
         if amount is not None:
             return amount
     return None
 
 
-def _amount_of(value: Any, currency: str | None, is_plain: IsPlain) -> Decimal | None:
-    """Return the amount of one value, or None if it is in another currency."""
+def _read_value(value: Any, currency: str | None, is_plain: IsPlain) -> Decimal | None:
     currency_text: Any = value if isinstance(value, str) else None
     if isinstance(value, Node):
         currency_text, value = value.first(*_CURRENCIES), value.first("price", "value", "minvalue")
-    code = money.currency_of(currency_text)
+    code = money.find_currency(currency_text)
     if code and currency and code != currency:
         return None
     return read_amount(value, currency or NO_CURRENCY, is_plain)
@@ -189,8 +194,8 @@ def _amount_of(value: Any, currency: str | None, is_plain: IsPlain) -> Decimal |
 
 def read_amount(value: Any, currency: str, is_plain: IsPlain) -> Decimal | None:
     """Return an amount in `currency`; a point before three digits may be a decimal point."""
-    plain = numbers.plain_decimal(value, currency)
-    return plain if plain is not None and is_plain(value) else money.amount_of(value, currency)
+    plain = numbers.decimal_with_point(value, currency)
+    return plain if plain is not None and is_plain(value) else money.find_amount(value, currency)
 
 
 def _common_amount(amounts: list[Decimal]) -> Decimal | None:

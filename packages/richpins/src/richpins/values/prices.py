@@ -23,7 +23,7 @@ ShownPrice = Callable[[Sources, str | None], tuple[Decimal, str, Candidate] | No
 """Finds a price in the visible text, given the country. Returns amount, currency and position."""
 
 
-def offers_of(nodes: list[Node]) -> Iterator[Node]:
+def find_offers(nodes: list[Node]) -> Iterator[Node]:
     """Yield the offers of products, of their variants, and inside aggregate offers."""
     offers_left = MAX_OFFERS
     for node in nodes:
@@ -47,28 +47,30 @@ def _nodes(values: list[Any]) -> list[Node]:
 
 def _price_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
     for node in nodes:
-        offers = list(offers_of([node]))
+        offers = list(find_offers([node]))
         if offers:
             yield Candidate(offers, node.syntax, f"{node.position}.offers")
         elif node.properties.keys() & _PRICE_PROPERTIES:
             yield Candidate([node], node.syntax, f"{node.position}.price")
-    loose = [n for n in sources.graph.of_types(_OFFER_TYPES) if n.parent is None]
-    for offer in loose[:1]:
+    separate_offers = [n for n in sources.graph.find_nodes(_OFFER_TYPES) if n.parent is None]
+    for offer in separate_offers[:1]:
         yield Candidate([offer], offer.syntax, f"{offer.position}.price")
     for prefix in ("product:sale_price", "product:price", "og:price", "product"):
         amount = sources.metas.first(f"{prefix}:amount")
         if amount:
             currency = sources.metas.first(f"{prefix}:currency", "product:price:currency")
-            listed = sources.metas.first(
+            list_price = sources.metas.first(
                 "product:original_price:amount",
                 *(["product:price:amount"] if prefix == "product:sale_price" else []),
             )
-            yield next(sources.meta(f"{prefix}:amount"))._replace(value=(amount, currency, listed))
-    for meta in _bare_price_metas(sources):
+            yield next(sources.meta(f"{prefix}:amount"))._replace(
+                value=(amount, currency, list_price)
+            )
+    for meta in _price_string_metas(sources):
         yield meta._replace(value=(meta.value, sources.metas.first("product:price:currency"), None))
 
 
-def _bare_price_metas(sources: Sources) -> Iterator[Candidate]:
+def _price_string_metas(sources: Sources) -> Iterator[Candidate]:
     """Yield meta elements with a price and its currency in one string, such as `30,000원`."""
     yield from sources.meta("og:price", "product:price")
     for number in ("1", "2"):
@@ -80,7 +82,9 @@ def _bare_price_metas(sources: Sources) -> Iterator[Candidate]:
 _PRICE_LABELS = frozenset({"price", "preis", "prix", "precio", "prezzo", "preço", "prijs", "cena"})
 
 
-def price_of(sources: Sources, nodes: list[Node], field: str) -> tuple[Decimal, str | None] | None:
+def read_price(
+    sources: Sources, nodes: list[Node], field: str
+) -> tuple[Decimal, str | None] | None:
     """Return the price of an item with offers, recorded under the name `field`."""
     price = declared_price(sources, nodes, field)
     return (price.amount, price.currency) if price else None
@@ -88,14 +92,14 @@ def price_of(sources: Sources, nodes: list[Node], field: str) -> tuple[Decimal, 
 
 def declared_price(sources: Sources, nodes: list[Node], field: str) -> Price | None:
     """Return the price in the markup, recorded under the name `field`."""
-    country = country_of(sources)
+    country = find_country(sources)
 
     def is_plain(text: str) -> bool:
         return not _is_grouped_in_text(sources.words.body, text)
 
     return sources.ledger.pick(
         field,
-        lambda raw: _price(raw, country, is_plain),
+        lambda raw: _parse_price(raw, country, is_plain),
         _price_candidates(sources, nodes),
         expected="a price",
     )
@@ -103,14 +107,14 @@ def declared_price(sources: Sources, nodes: list[Node], field: str) -> Price | N
 
 def visible_price(sources: Sources, shown_price: ShownPrice) -> Price | None:
     """Return the price in the visible text, recorded as `product.price`."""
-    visible = shown_price(sources, country_of(sources))
+    visible = shown_price(sources, find_country(sources))
     if visible is None:
         return None
     sources.ledger.note("product.price", visible[2])
     return Price(visible[0], visible[1], None, None)
 
 
-def country_of(sources: Sources) -> str | None:
+def find_country(sources: Sources) -> str | None:
     """Return the two-letter country of a page's audience, from its locale or host."""
     locale = sources.metas.first("og:locale") or sources.document.language or ""
     region = re.split(r"[-_]", locale)[-1].lower()
@@ -121,13 +125,12 @@ def country_of(sources: Sources) -> str | None:
     top_level = (
         sources.document.url.partition("://")[2].partition("/")[0].rpartition(".")[2].lower()
     )
-    if len(top_level) == 2 and top_level not in _GENERIC_ENDINGS:
+    if len(top_level) == 2 and top_level not in _GENERIC_TOP_LEVEL_DOMAINS:
         return top_level
     return "us" if locale.lower() == "en" and _mentions_only_us_dollar(sources) else None
 
 
 def _mentions_only_us_dollar(sources: Sources) -> bool:
-    """Return True for an English page without a country that mentions only the US dollar."""
     body = sources.words.body
     return not any(_OTHER_DOLLAR.match(body, offset) for offset in _dollar_offsets(body))
 
@@ -139,14 +142,14 @@ def _dollar_offsets(body: bytes) -> Iterator[int]:
     """
     for start in range(0, len(body), _CHUNK_BYTES):
         piece = body[start : start + _CHUNK_BYTES + _MAX_PRICE_BYTES]
-        for _, offset, _ in _OTHER_DOLLARS.find_matches_as_indexes(piece):
+        for _, offset, _ in _OTHER_DOLLAR_NAMES.find_matches_as_indexes(piece):
             yield start + offset
 
 
 _CODES = ("AUD", "CAD", "NZD", "HKD", "SGD", "TWD", "MXN", "ARS", "CLP", "COP")
 _COUNTRIES = ("Australia", "Canada", "Canadian", "New Zealand", "Singapore", "Hong Kong")
 _SYMBOLS = ("A$", "AU$", "C$", "CA$", "NZ$", "HK$", "S$")
-_OTHER_DOLLARS = BytesAhoCorasick(
+_OTHER_DOLLAR_NAMES = BytesAhoCorasick(
     [name.encode() for name in (*_CODES, *_COUNTRIES, *_SYMBOLS)],
     matchkind=MatchKind.LeftmostLongest,
 )
@@ -162,17 +165,14 @@ _COUNTRY_OF_LANGUAGE = {
     "ja": "jp", "sv": "se", "da": "dk", "nb": "no", "nn": "no", "no": "no", "hi": "in",
 }  # fmt: skip
 """Languages used in one country, for a page that declares no region."""
-_GENERIC_ENDINGS = frozenset(
+_GENERIC_TOP_LEVEL_DOMAINS = frozenset(
     {"io", "co", "me", "tv", "ai", "to", "ly", "gg", "eu", "fm", "cc", "ws"}
 )
 """Country top-level domains that sites from all countries use."""
 
 
 def _is_grouped_in_text(body: bytes, text: str) -> bool:
-    """
-    Return True if the visible text groups a number that the markup has as `1.290`, as in
-    `1.290,00`.
-    """
+    """Return True if the text groups a number that the markup has as `1.290`, as in `1.290,00`."""
     whole, _, rest = text.strip().encode().partition(b".")
     gap = rb"(?:[.,' ]|\xc2\xa0|\xe2\x80\xaf|&nbsp;|)"
     pattern = (
@@ -185,30 +185,28 @@ def _is_grouped_in_text(body: bytes, text: str) -> bool:
     return re.search(pattern, body) is not None
 
 
-def _price(raw: Any, country: str | None, is_plain: IsPlain) -> Price | None:
+def _parse_price(raw: Any, country: str | None, is_plain: IsPlain) -> Price | None:
     if isinstance(raw, tuple):
-        return _price_in_tags(raw, country, is_plain)
+        return _parse_meta_price(raw, country, is_plain)
     return _best_price(raw, country, is_plain)
 
 
-def _price_in_tags(
+def _parse_meta_price(
     raw: tuple[Any, Any, Any], country: str | None, is_plain: IsPlain
 ) -> Price | None:
-    """Return the price in meta elements, or None if amount and currency disagree."""
-    amount, currency, listed = raw
-    declared, in_text = money.currency_of(currency), money.currency_of(amount)
-    if declared and in_text and declared != in_text:
+    amount, currency, list_price_text = raw
+    declared, text_currency = money.find_currency(currency), money.find_currency(amount)
+    if declared and text_currency and declared != text_currency:
         return None
-    code = declared or money.currency_of(amount, country)
+    code = declared or money.find_currency(amount, country)
     number = offers.read_amount(amount, code or NO_CURRENCY, is_plain)
     if number is None or number < 0 or code is None:
         return None
-    list_price = offers.read_amount(listed, code, is_plain)
+    list_price = offers.read_amount(list_price_text, code, is_plain)
     return Price(number, code, None, list_price if list_price and list_price > number else None)
 
 
 _WORST_RANK = 3
-"""The rank of offers that hardly any buyer can use."""
 
 
 def _best_price(raw: list[Node], country: str | None, is_plain: IsPlain) -> Price | None:
@@ -218,14 +216,16 @@ def _best_price(raw: list[Node], country: str | None, is_plain: IsPlain) -> Pric
     Sold-out offers rank after those in stock. If there are offers in stock, the others affect only
     the highest price. The currency is that of the first offer with the best rank.
     """
-    prices = ((offer, offers.price_of_offer(offer, country, is_plain=is_plain)) for offer in raw)
-    priced = [(offer, price) for offer, price in prices if price]
-    if not priced:
+    prices = ((offer, offers.read_offer_price(offer, country, is_plain=is_plain)) for offer in raw)
+    offers_with_price = [(offer, price) for offer, price in prices if price]
+    if not offers_with_price:
         return None
-    with_availability = {id(offer) for offer, _ in priced if offers.availability_of(offer)}
+    with_availability = {
+        id(offer) for offer, _ in offers_with_price if offers.offer_availability(offer)
+    }
     ranked = [
-        (offers.rank_of(offer), price)
-        for offer, price in priced
+        (offers.offer_rank(offer), price)
+        for offer, price in offers_with_price
         if not any(id(part) in with_availability for part in _nodes(offer.all("offers", "offer")))
     ]
     best_rank = min(rank for rank, _ in ranked)
@@ -234,14 +234,14 @@ def _best_price(raw: list[Node], country: str | None, is_plain: IsPlain) -> Pric
     lowest = min(same_currency, key=lambda price: price.amount)
     comparable = [
         price
-        for offer, price in priced
-        if offers.rank_of(offer) < _WORST_RANK and price.currency == lowest.currency
+        for offer, price in offers_with_price
+        if offers.offer_rank(offer) < _WORST_RANK and price.currency == lowest.currency
     ] or same_currency
     high = max(max(price.amount, price.high or price.amount) for price in comparable)
-    listed = [price.listed for price in (lowest, *same_currency) if price.listed]
+    list_prices = [price.list_price for price in (lowest, *same_currency) if price.list_price]
     return replace(
         lowest,
         high=high if high > lowest.amount else None,
-        listed=next((amount for amount in listed if amount > lowest.amount), None),
-        not_chosen=tuple(offer for offer, _ in priced if offer is not lowest.offer),
+        list_price=next((amount for amount in list_prices if amount > lowest.amount), None),
+        other_offers=tuple(offer for offer, _ in offers_with_price if offer is not lowest.offer),
     )

@@ -27,7 +27,7 @@ class Rating:
     """The number of reviews, if the page gives it."""
 
 
-def rating_of(sources: Sources, field: str, nodes: list[Node]) -> Rating | None:
+def read_rating(sources: Sources, field: str, nodes: list[Node]) -> Rating | None:
     """Return the rating that `nodes` declare, recorded under the name `field`."""
     candidate = sources.lists(nodes, "aggregaterating")
     return sources.ledger.pick(field, rating, candidate, expected="a rating")

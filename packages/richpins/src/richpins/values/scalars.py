@@ -64,7 +64,7 @@ def name(value: Any) -> str | None:
 
 
 def _name_in_role(node: Node) -> str | None:
-    """Return the name in a schema.org Role, which nests the value under the same property again."""
+    """Return the name in a schema.org Role. It nests the value under the same property again."""
     inner = node.first(node.role) if node.role else None
     return text(inner.first("name")) if isinstance(inner, Node) else None
 

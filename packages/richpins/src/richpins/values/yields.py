@@ -42,7 +42,7 @@ _WORDS = {
     }.items()
     for word in words.split()
 }
-_SPELLED = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b(?=\s|\Z)", re.IGNORECASE)
+_NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b(?=\s|\Z)", re.IGNORECASE)
 _SIZE = re.compile(
     r"\s{0,3}\(?\d[\d.,/½¼¾]{0,5}(?:\s?[x×-]\s?\d[\d.,]{0,5})?\s?-?\s?"
     r"(?:inch(?:es)?|in|cm|mm|ounces?|oz|g|kg|lb|pounds?|ml|cl|l|quarts?|qt|cups?|[\"″])\)?(?:\s|-|(?<=\)))\s{0,3}(?=[^\W\d_])",
@@ -80,10 +80,9 @@ def read_yield(value: Any) -> Yield | None:
     """
     Return a yield from a number, a string or a list of both, preferably one with a unit.
 
-    If a bare number precedes a range (`4`, `4-6 bowls`), the result is that number with the range's
-    unit.
+    If a bare number precedes a range (`4`, `4-6 bowls`), it is the quantity, with the range's unit.
     """
-    parsed = [result for part in _as_list(value) if (result := _yield_of(part)) is not None]
+    parsed = [result for part in _as_list(value) if (result := _parse_yield(part)) is not None]
     if not parsed:
         return None
     with_unit = next((parsed_yield for parsed_yield, has_unit in parsed if has_unit), parsed[0][0])
@@ -97,7 +96,7 @@ def _as_list(value: Any) -> list[Any]:
     return value[:20] if isinstance(value, list) else [value]
 
 
-def _yield_of(value: Any) -> tuple[Yield, bool] | None:
+def _parse_yield(value: Any) -> tuple[Yield, bool] | None:
     """Return the yield, and whether the value names a unit."""
     if isinstance(value, Node):
         amount = scalars.text(value.first("value", "minvalue", "name"))
@@ -116,7 +115,7 @@ def _yield_of(value: Any) -> tuple[Yield, bool] | None:
     quantity = low if high is None else high
     if quantity is None or not 0 < quantity <= 100_000:
         return None
-    unit = _unit(text, first.end())
+    unit = _find_unit(text, first.end())
     return Yield(quantity, unit or "servings", None if high is None else low), unit is not None
 
 
@@ -129,7 +128,7 @@ def _fraction_to_decimal(match: re.Match[str]) -> str:
 
 def _words_to_digits(text: str) -> str:
     """Replace the first number with digits if it is a word before other words: `two loaves`."""
-    word = _SPELLED.search(text)
+    word = _NUMBER_WORD.search(text)
     digit = _NUMBER.search(text)
     if word is None or (digit is not None and digit.start() < word.start()):
         return text
@@ -147,7 +146,7 @@ def _bounds(match: re.Match[str]) -> tuple[Decimal | None, Decimal | None]:
     return numbers.decimal(match[0].replace(",", ".")), None
 
 
-def _unit(text: str, end: int) -> str | None:
+def _find_unit(text: str, end: int) -> str | None:
     size = _SIZE.match(text, end)
     end = size.end() if size is not None else end
     after = _UNIT.search(text, end)

@@ -16,48 +16,47 @@ from richpins.document import normalize_space
 from richpins.provenance import Candidate
 from richpins.structured_data.shop_texts import BRAND_LABELS, LABELS, MAKER_LABELS
 from richpins.structured_data.sources import Sources
-from richpins.visible_text.places import after_heading
-from richpins.visible_text.product_details import OUTSIDE, labeled
+from richpins.visible_text.places import matches_after_heading
+from richpins.visible_text.product_details import OUTSIDE_TAGS, labeled_values
 
 _MAX_NAME_CHARS = 40
 _MAX_NAME_WORDS = 5
-_NO_BRAND = frozenset(
+_NOT_BRANDS = frozenset(
     "unbranded generic other others various none no-name noname markenlos unknown all yes".split()
 )
 _COMPANY = re.compile(
     r"\d|,|@|\b(?:gmbh|ag|kg|ltd|limited|inc|llc|corp|co|s\.?r\.?o|s\.?p\.?a|s\.?r\.?l|oy|ab|a/s|b\.?v)\b\.?",
     re.IGNORECASE,
 )
-"""Matches company names and addresses, which are not brands."""
 
 
 def brands(sources: Sources) -> Iterator[Candidate]:
     """Yield labeled brands, then labeled manufacturers, then brands in pictures and links."""
-    for each in labeled(sources, BRAND_LABELS):
-        if _is_name(each.value):
-            yield each
-    for each in labeled(sources, MAKER_LABELS):
-        if _is_name(each.value) and not _COMPANY.search(each.value):
-            yield each
+    for candidate in labeled_values(sources, BRAND_LABELS):
+        if _may_be_brand(candidate.value):
+            yield candidate
+    for candidate in labeled_values(sources, MAKER_LABELS):
+        if _may_be_brand(candidate.value) and not _COMPANY.search(candidate.value):
+            yield candidate
     yield from _brands_in_pictures(sources)
     yield from _brands_in_links(sources)
     yield from _brands_after_heading(sources)
 
 
 def _brands_after_heading(sources: Sources) -> Iterator[Candidate]:
-    """Yield the text of a brand page link shortly after the first h1, if there is only one."""
+    """Yield the text of a link to a brand page soon after the first h1, if there is only one."""
     start = max(0, sources.heading_end)
-    end = _FRAME.search(sources.words.lowered, start, start + _MAX_BYTES_AFTER_HEADING)
-    most = end.start() - start if end else _MAX_BYTES_AFTER_HEADING
-    links = after_heading(sources, _BRAND_LINK, most)
+    end = _SITE_FRAME.search(sources.words.lowered, start, start + _MAX_BYTES_AFTER_HEADING)
+    max_bytes = end.start() - start if end else _MAX_BYTES_AFTER_HEADING
+    links = matches_after_heading(sources, _BRAND_LINK, max_bytes)
     texts = (html.unescape(link[1].decode("utf-8", "replace")) for link in links)
     names = {
         name.casefold(): name
         for text in texts
-        if (name := _MORE_OF.sub("", normalize_space(text)).strip(" -:›»>"))
+        if (name := _BRAND_LINK_WORDS.sub("", normalize_space(text)).strip(" -:›»>"))
     }
     name = next(iter(names.values())) if len(names) == 1 else ""
-    if name and _is_name(name):
+    if name and _may_be_brand(name):
         yield Candidate(name, "html", "link to a brand behind the h1")
 
 
@@ -67,25 +66,23 @@ _BRAND_LINK = re.compile(
     re.IGNORECASE,
 )
 _MAX_BYTES_AFTER_HEADING = 3_000
-_FRAME = re.compile(rb"<(?:nav|footer|aside)[\s>]")
+_SITE_FRAME = re.compile(rb"<(?:nav|footer|aside)[\s>]")
 
 
 def _brands_in_links(sources: Sources) -> Iterator[Candidate]:
-    """
-    Yield the text of the brand page link after the first h1, if it is the only one and the page
-    mentions the brand elsewhere.
-    """
+    """Yield the only brand linked near the first h1, if the page mentions it elsewhere."""
     if not any(word.encode() in sources.words.lowered for word in _BRAND_WORDS):
         return
     nodes = sources.document.tree.css(f"h1,{_BRAND_LINKS}")
-    first = next((n for n, node in enumerate(nodes) if node.tag == "h1"), 0)
-    near = nodes[max(0, first - _LINKS_BEFORE) : first + _MAX_PICTURES]
+    heading_index = next((n for n, node in enumerate(nodes) if node.tag == "h1"), 0)
+    first = max(0, heading_index - _MAX_LINKS_BEFORE_HEADING)
+    nearby_nodes = nodes[first : heading_index + _MAX_PICTURES]
     names = {
         text.casefold(): text
-        for node in near
-        if node.tag != "h1" and not _is_framed(node)
-        if (text := _MORE_OF.sub("", normalize_space(node.text())).strip(" -:›»>"))
-        if _is_name(text) and _names(sources, text)
+        for node in nearby_nodes
+        if node.tag != "h1" and not _is_in_site_frame(node)
+        if (text := _BRAND_LINK_WORDS.sub("", normalize_space(node.text())).strip(" -:›»>"))
+        if _may_be_brand(text) and _mentions(sources, text)
     }
     if len(names) == 1:
         yield Candidate(next(iter(names.values())), "html", "link to a brand")
@@ -100,8 +97,8 @@ _BRAND_LINKS = ",".join(
         ),
     ]
 )
-_LINKS_BEFORE = 3
-_MORE_OF = re.compile(
+_MAX_LINKS_BEFORE_HEADING = 3
+_BRAND_LINK_WORDS = re.compile(
     r"\A(?:visit\sthe|shop\s(?:all|the)|(?:view|see|show)\s(?:all|more)(?:\s(?:from|by|of))?|more\s(?:from|by|of)|by|"
     r"brand|mehr\s(?:von|aus)|alle\s(?:artikel|produkte)\svon|von|marke|marca|marque|merk|"
     r"tous\sles\sproduits|voir\splus\sde|par|plus\sde|(?:bekijk\s)?(?:alle|meer)\s(?:producten\s)?van|"
@@ -112,26 +109,22 @@ _MORE_OF = re.compile(
 
 
 def _brands_in_pictures(sources: Sources) -> Iterator[Candidate]:
-    """
-    Yield the alt text of the only picture labeled as a brand, if the page mentions the brand
-    elsewhere.
-    """
+    """Yield the alt text of the only brand picture, if the page mentions the brand elsewhere."""
     if b"brand" not in sources.words.lowered or b"<im" not in sources.words.lowered:
         return
     nodes = sources.document.tree.css(f"h1,{_BRAND_PICTURES}")
     names = {
         text.casefold(): text
         for node in nodes[:_MAX_PICTURES]
-        if node.tag == "img" and not _is_framed(node)
+        if node.tag == "img" and not _is_in_site_frame(node)
         if (text := _LOGO.sub("", normalize_space(node.attributes.get("alt") or "")).strip(" -:"))
     }
     name = next(iter(names.values()), "") if len(names) == 1 else ""
-    if name and _is_name(name) and _names(sources, name):
+    if name and _may_be_brand(name) and _mentions(sources, name):
         yield Candidate(name, "html", "img of a brand")
 
 
-def _names(sources: Sources, brand: str) -> bool:
-    """Return True if the page's title, heading or description contains the brand's name."""
+def _mentions(sources: Sources, brand: str) -> bool:
     document = sources.document
     texts = (
         document.title,
@@ -149,18 +142,18 @@ _MAX_PICTURES = 40
 _LOGO = re.compile(r"\b(?:logo|brand|marke|marque)\b", re.IGNORECASE)
 
 
-def _is_framed(node: LexborNode) -> bool:
-    at = node.parent
-    while at is not None and at.tag != "body":
-        if at.tag in OUTSIDE:
+def _is_in_site_frame(node: LexborNode) -> bool:
+    ancestor = node.parent
+    while ancestor is not None and ancestor.tag != "body":
+        if ancestor.tag in OUTSIDE_TAGS:
             return True
-        at = at.parent
+        ancestor = ancestor.parent
     return False
 
 
-def _is_name(text: str) -> bool:
+def _may_be_brand(text: str) -> bool:
     is_short = len(text) <= _MAX_NAME_CHARS and len(text.split()) <= _MAX_NAME_WORDS
-    return is_short and text.lower() not in _NO_BRAND and text.lower() not in _LABEL_WORDS
+    return is_short and text.lower() not in _NOT_BRANDS and text.lower() not in _LABEL_WORDS
 
 
 _LABEL_WORDS = frozenset(map(str.lower, LABELS))

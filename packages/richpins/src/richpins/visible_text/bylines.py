@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 from selectolax.lexbor import LexborNode
 
-from richpins._plain_text import parted_lines, parted_text
+from richpins._plain_text import spaced_lines, spaced_text
 from richpins.document import normalize_space
 from richpins.provenance import Candidate
 from richpins.structured_data.sources import Sources
 from richpins.structured_data.words import AUTHORS_IN_TAGS
 from richpins.values.scalars import MAX_NAME_CHARS
-from richpins.visible_text.places import after_heading, is_elsewhere
-from richpins.visible_text.shown_days import before_date
+from richpins.visible_text.places import is_in_other_content, matches_after_heading
+from richpins.visible_text.shown_days import text_before_date
 
-_BYLINES = (
+_BYLINE_SELECTOR = (
     '[rel~="author"],[class*="byline" i],[class*="author" i],[itemprop~="author"],'
     '[class~="signature"],[class~="firma"]'
 )
@@ -32,7 +32,7 @@ _NAME = (
     r"[^\W\d_a-z][\w.’'\-]*(?:\s(?:(?:de|van|von|der|la|del|di|da|el|al|bin|ter)\s)*"
     r"[^\W\d_a-z][\w.’'\-]*){1,3}"
 )
-_SEVERAL = re.compile(
+_SEVERAL_NAMES = re.compile(
     r"(?i:(?:written |words |story |posted |published )?by:?\s|(?:von|por|par|door)\s)"
     rf"({_NAME}(?:,\s{_NAME}){{0,9}}(?:,\s|,?\s(?:and|und|y|et|en|e|och|og|&)\s){_NAME})"
     r"(?:,\s(?:à|in|en|a|i|aus)\s.{2,40})?"
@@ -42,40 +42,46 @@ _SEVERAL = re.compile(
 
 def bylines(sources: Sources) -> Iterator[Candidate]:
     """Yield names from elements whose class or rel is `author` or `byline`, except in comments."""
-    named = [
+    named_elements = [
         (node, name)
-        for node in _after_the_heading(sources)
-        if (name := _name_in(node)) is not None and not is_elsewhere(node)
+        for node in _byline_elements(sources)
+        if (name := _name_in(node)) is not None and not is_in_other_content(node)
     ]
-    for node, name in named:
-        around = _around(node)
-        together = [other for each, other in named if other == name or _around(each) & around]
-        yield Candidate(list(dict.fromkeys(together)), "html", f"{node.tag} of class or rel author")
+    for node, name in named_elements:
+        containers = _line_containers(node)
+        names_together = [
+            other
+            for other_node, other in named_elements
+            if other == name or _line_containers(other_node) & containers
+        ]
+        yield Candidate(
+            list(dict.fromkeys(names_together)), "html", f"{node.tag} of class or rel author"
+        )
 
 
 def names_after_by(sources: Sources) -> Iterator[Candidate]:
-    """Yield names after the word `by`, shortly after the first h1, in elements of any class."""
+    """Yield names after the word `by`, soon after the first h1, in elements of any class."""
     if not _may_contain_by(sources):
         return
-    for match in after_heading(sources, _BY_PHRASE, _MAX_BYTES_AFTER_HEADING):
+    for match in matches_after_heading(sources, _BY_PHRASE, _MAX_BYTES_AFTER_HEADING):
         text = normalize_space(html.unescape(match[1].decode("utf-8", "replace")))
-        alone = _BYLINE.fullmatch(text)
-        if alone is not None:
-            name = _BY_BEFORE.sub("", text, count=1) if _AND.search(text) else alone[1]
+        byline = _BYLINE.fullmatch(text)
+        if byline is not None:
+            name = _LEADING_BY.sub("", text, count=1) if _AND.search(text) else byline[1]
             yield Candidate([name], "html", "behind a by")
 
 
 def names_after_a_caption(sources: Sources) -> Iterator[Candidate]:
-    """Yield the name after a caption such as `作者` or `Autor`, shortly after the first h1."""
-    for match in after_heading(sources, _CAPTIONED, _MAX_BYTES_AFTER_HEADING):
+    """Yield the name after a caption such as `作者` or `Autor`, soon after the first h1."""
+    for match in matches_after_heading(sources, _NAME_AFTER_CAPTION, _MAX_BYTES_AFTER_HEADING):
         text = normalize_space(html.unescape(match[1].decode("utf-8", "replace")))
-        alone = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text)
-        if alone is not None and not _NO_NAME.fullmatch(alone[1]):
-            yield Candidate([alone[1]], "html", "behind a caption for authors")
+        name = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text)
+        if name is not None and not _NOT_AN_AUTHOR.fullmatch(name[1]):
+            yield Candidate([name[1]], "html", "behind a caption for authors")
             return
 
 
-_CAPTIONED = re.compile(
+_NAME_AFTER_CAPTION = re.compile(
     (
         r">\s{0,20}+(?:作者|撰文|記者|记者|執筆者|執筆|著者|글쓴이|작성자|저자|글|[Aa]utor(?:in|ka|e|a)?|"
         r"[Aa]uteure?|[Aa]uthor|Автор|[Ff]orfatter|[Ff]örfattare|[Ss]kribent|[Yy]azar|Συντάκτης)"
@@ -91,7 +97,7 @@ def names_below_heading(sources: Sources) -> Iterator[Candidate]:
     if match is None:
         return
     text = normalize_space(html.unescape(match[1].decode("utf-8", "replace")))
-    if _PERSON.fullmatch(text) and not _NO_NAME.fullmatch(text):
+    if _PERSON.fullmatch(text) and not _NOT_AN_AUTHOR.fullmatch(text):
         yield Candidate([text], "html", "bold below the h1")
 
 
@@ -107,12 +113,14 @@ _PERSON = re.compile(
 
 
 def _may_contain_by(sources: Sources) -> bool:
-    """Return True if a word for `by` may start a string soon after the first h1; a fast check."""
+    """Return True if a string soon after the h1 may start with a word for `by`; a fast check."""
     start = sources.heading_end
-    behind = sources.words.lowered[start : start + _MAX_BYTES_AFTER_HEADING] if start >= 0 else b""
+    following = (
+        sources.words.lowered[start : start + _MAX_BYTES_AFTER_HEADING] if start >= 0 else b""
+    )
     return any(
-        behind[max(0, at - _MAX_BYTES_BEFORE_BY) : at].rstrip().endswith(_BEFORE_BY)
-        for _, at, _ in _BY_WORDS.find_matches_as_indexes(behind)
+        following[max(0, position - _MAX_BYTES_BEFORE_BY) : position].rstrip().endswith(_BEFORE_BY)
+        for _, position, _ in _BY_WORDS.find_matches_as_indexes(following)
     )
 
 
@@ -131,31 +139,27 @@ _BY_PHRASE = re.compile(
     rb">\s{0,20}+(?=[BbDPpSVvW])(?:(?:Written|Posted|Published|Words|Story)\s)?(?:[Bb]y|BY|[Vv]on|[Pp]ar|[Pp]or|[Dd]oor)"
     rb"(?=[\s:<])\s{0,20}:?\s{0,20}(?:<[^<>]{1,400}>\s{0,20}){0,4}([^<>]{5,80})<"
 )
-_BY_BEFORE = re.compile(r"^by\s", re.IGNORECASE)
+_LEADING_BY = re.compile(r"^by\s", re.IGNORECASE)
 _AND = re.compile(r"\band\b", re.IGNORECASE)
 _MAX_BYTES_AFTER_HEADING = 20_000
 
 
 def _name_in(node: LexborNode) -> str | None:
-    """Return the name in an element without the person's job title, or None."""
-    found = _text_in(_named_part(node))
-    name = _OFFICE.sub("", _SECTION.sub("", found)).strip() if found else ""
-    return name if name and not _NO_NAME.fullmatch(name) else None
+    text = _raw_name(_name_element(node))
+    name = _JOB_TITLE.sub("", _SECTION.sub("", text)).strip() if text else ""
+    return name if name and not _NOT_AN_AUTHOR.fullmatch(name) else None
 
 
-def _named_part(node: LexborNode) -> LexborNode:
-    """
-    Return the element with the name in an hCard, which also contains an organization and an
-    address.
-    """
+def _name_element(node: LexborNode) -> LexborNode:
+    """Return the element with the name; an hCard also contains an organization and an address."""
     classes = (node.attributes.get("class") or "").split()
-    if not _CARDS & set(classes):
+    if not _HCARD_CLASSES & set(classes):
         return node
     return node.css_first(".p-name") or node.css_first(".fn") or node
 
 
-_CARDS = frozenset({"h-card", "vcard"})
-_OFFICE = re.compile(
+_HCARD_CLASSES = frozenset({"h-card", "vcard"})
+_JOB_TITLE = re.compile(
     r"(?:\s(?:leitender?|senior|chief|political|staff|deputy|freier?|freie|special|foreign)){0,3}"
     r"\s(?:\w{0,20}(?:redakteur|korrespondent|reporter|journalist)(?:in)?|editor|correspondent|writer|"
     r"columnist|contributor|for\s\S+\.\w{2,4})\Z",
@@ -165,26 +169,26 @@ _SECTION = re.compile(
     r"\A(?:news|opinion|analysis|kommentar|interview|gastbeitrag|text)\s(?:(?:by|von|par|de)\s)?",
     re.IGNORECASE,
 )
-_NO_NAME = re.compile(
+_NOT_AN_AUTHOR = re.compile(
     r"(?:news|newsroom|log\s?(?:in|out)|sign\s?(?:in|up|out)|subscribe|read\smore|more|follow|share|"
     r"home|menu|search|(?:my\s)?account|register|contact(?:\sus)?|about(?:\sus)?|privacy|political|"
     r"(?:\S{1,20}\s){1,3}(?:news|media|magazine|times|tv|radio|newsroom|network)|"
     r"(?:\w+\s)?(?:correspondent|editor|reporter|writer|redakteur|korrespondent)(?:in)?)",
     re.IGNORECASE,
 )
-"""Strings that look like a name but are not one: menu items, publishers and job titles."""
+"""Strings that look like names but are menu items, publishers or job titles."""
 
 
-def _text_in(node: LexborNode) -> str | None:
+def _raw_name(node: LexborNode) -> str | None:
     """Return the name in an element: alone, on its first line, or on the line after `by`."""
     if len(node.text()) > _MAX_CHARS_WITH_SCRIPTS:
         return None
-    text = before_date(parted_text(node))
-    several = _SEVERAL.fullmatch(text.replace(" ,", ","))
-    if several:
-        return several[1]
+    text = text_before_date(spaced_text(node))
+    several_names = _SEVERAL_NAMES.fullmatch(text.replace(" ,", ","))
+    if several_names:
+        return several_names[1]
     if len(text) <= MAX_NAME_CHARS:
-        match = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text) or _one_of_parts(text)
+        match = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text) or _name_between_bars(text)
         if match:
             return match[1]
         if text and _is_in_path(text, node.attributes.get("href") or ""):
@@ -192,7 +196,7 @@ def _text_in(node: LexborNode) -> str | None:
     return _name_in_lines(node)
 
 
-def _one_of_parts(text: str) -> re.Match[str] | None:
+def _name_between_bars(text: str) -> re.Match[str] | None:
     """Return the only name between bars: `Redacción | Marta Ruiz`."""
     parts = text.split(" | ") if " | " in text else []
     names = [match for part in parts if (match := _BYLINE.fullmatch(part.strip()))]
@@ -200,7 +204,7 @@ def _one_of_parts(text: str) -> re.Match[str] | None:
 
 
 def _name_in_lines(node: LexborNode) -> str | None:
-    lines = parted_lines(node)
+    lines = spaced_lines(node)
     if sum(map(len, lines)) > _MAX_BYLINE_CHARS:
         return None
     if len(lines) > 1 and _BY.fullmatch(lines[0]):
@@ -214,40 +218,48 @@ def _name_in_lines(node: LexborNode) -> str | None:
 def _is_in_path(text: str, href: str) -> bool:
     """Return True if a link to the author's page contains the name: `Paul` and `/author/paul/`."""
     words = _SLUG.findall(text.lower())
-    last = href.partition("?")[0].rstrip("/").rpartition("/")[2].lower()
-    return bool(words) and text[0].isupper() and _SLUG.findall(last) == words
+    last_segment = href.partition("?")[0].rstrip("/").rpartition("/")[2].lower()
+    return bool(words) and text[0].isupper() and _SLUG.findall(last_segment) == words
 
 
-def _around(node: LexborNode) -> set[int]:
-    """Return the ids of an element's parent and grandparent, if they are lines of text."""
+def _line_containers(node: LexborNode) -> set[int]:
     parent = node.parent
-    outer = parent.parent if parent is not None else None
-    elements = (parent, outer)
-    return {element.mem_id for element in elements if element is not None and element.tag in _LINES}
+    grandparent = parent.parent if parent is not None else None
+    elements = (parent, grandparent)
+    return {
+        element.mem_id for element in elements if element is not None and element.tag in _LINE_TAGS
+    }
 
 
-_SIGNED = (b'"signature"', b'"firma"')
-_LINES = frozenset({"p", "span", "address", "h2", "h3", "h4", "h5", "h6", "li", "ul", "cite", "a"})
+_SIGNATURE_CLASSES = (b'"signature"', b'"firma"')
+_LINE_TAGS = frozenset(
+    {"p", "span", "address", "h2", "h3", "h4", "h5", "h6", "li", "ul", "cite", "a"}
+)
 _BY = re.compile(r"(?:by|von|por|par|di|door|av|af):?", re.IGNORECASE)
 _SLUG = re.compile(r"[^\W_]+")
 _MAX_BYLINE_CHARS = 2_000
 _MAX_CHARS_WITH_SCRIPTS = 20_000
 _SHORT_NAME = re.compile(r"([\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,6})")
-"""Matches names in scripts without spaces or capital letters."""
+"""Names in scripts without spaces or capital letters."""
 
 
-def _after_the_heading(sources: Sources) -> list[LexborNode]:
+def _byline_elements(sources: Sources) -> list[LexborNode]:
     """Return author and byline elements, starting with those after the first h1."""
     words = sources.words
-    is_signed = any(word in words.lowered for word in _SIGNED)
-    called = [word for word in AUTHORS_IN_TAGS if words.in_tag(word)]
+    is_signed = any(word in words.lowered for word in _SIGNATURE_CLASSES)
+    author_words = [word for word in AUTHORS_IN_TAGS if words.occurs_in_tag(word)]
     has_address = b"<address" in words.lowered
-    if not called and not has_address and not is_signed and not words.in_class("byline"):
+    if (
+        not author_words
+        and not has_address
+        and not is_signed
+        and not words.occurs_in_class("byline")
+    ):
         return []
-    named = [f'a[href*="/{word}" i],[class*="{word}" i]' for word in called]
+    selectors = [f'a[href*="/{word}" i],[class*="{word}" i]' for word in author_words]
     if has_address:
-        named.append("article address,main address,header address")
-    marked = sources.document.tree.css(",".join(["h1", _BYLINES, *named]))
-    at = next((place for place, node in enumerate(marked) if node.tag == "h1"), 0)
-    ordered = [*marked[at:], *marked[:at]]
+        selectors.append("article address,main address,header address")
+    nodes = sources.document.tree.css(",".join(["h1", _BYLINE_SELECTOR, *selectors]))
+    heading_index = next((index for index, node in enumerate(nodes) if node.tag == "h1"), 0)
+    ordered = [*nodes[heading_index:], *nodes[:heading_index]]
     return [node for node in ordered if node.tag != "h1"][:_MAX_BYLINES]

@@ -1,9 +1,9 @@
 """
 Find a recipe's times and servings in its visible text, by captions such as `Prep time`.
 
-Used only for values that are missing from the recipe's markup. Examples are `Prep time: 20 min`,
-`Serves 4`, `Zubereitungszeit 1 Std.` and `Pour 6 personnes`. A caption is ignored unless a duration
-or number follows closely. Durations may also precede their captions, as in `20 min prep 1 h cook`.
+Used only for values that are missing from the markup. Examples are `Prep time: 20 min`, `Serves 4`,
+`Zubereitungszeit 1 Std.` and `Pour 6 personnes`. A caption counts only if a duration or number
+follows closely. Durations may also precede their captions, as in `20 min prep 1 h cook`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from richpins._plain_text import UNSHOWN, text_without
+from richpins._plain_text import HIDDEN_ELEMENTS, text_without
 from richpins.document import Document
 from richpins.values import durations
 from richpins.values.yields import Yield, read_yield
@@ -50,82 +50,81 @@ _INGREDIENTS_FOR = re.compile(
 """Matches `Ingredients for 10 rolls`, but not `for 10 g`: the word needs at least three letters."""
 
 
-def text_of(document: Document, *, anywhere: bool) -> str:
-    """Return the main part's text on one line, or with `anywhere` the text of the whole body."""
+def text_on_one_line(document: Document, *, whole_body: bool) -> str:
+    """Return the text of `<main>` or `<article>`, or else of the body if `whole_body` is set."""
     body = document.tree.body
     if body is None:
         return ""
     main = body.css_first("main") or body.css_first("article")
     if main is None:
-        main = body if anywhere else None
+        main = body if whole_body else None
     if main is None:
         return ""
-    shown = " ".join(text_without(main, UNSHOWN, _CUT)[:MAX_CHARS].split())
-    return _UNIT_AGAIN.sub(r"\1", shown) if any(pair in shown for pair in _PAIRS) else shown
+    text = " ".join(text_without(main, HIDDEN_ELEMENTS, _SCRIPT_GAP)[:MAX_CHARS].split())
+    return (
+        _REPEATED_UNIT.sub(r"\1", text) if any(units in text for units in _REPEATED_UNITS) else text
+    )
 
 
-_CUT = " \ufffc "
-"""
-Replaces a script, so that the text before it and the text after it are not read as a caption and
-its value.
-"""
-_UNIT_AGAIN = re.compile(
+_SCRIPT_GAP = " \ufffc "
+"""Replaces a script, so that a caption before it and a value after it are not paired."""
+_REPEATED_UNIT = re.compile(
     r"(\d\s(?:hours?|minutes?|days?))\s(?:hours?|hrs?|h|minutes?|mins?|m|days?|d)\b", re.IGNORECASE
 )
-_PAIRS = (
+_REPEATED_UNITS = (
     "hour h", "hours h", "minutes m", "minute m", "day d", "days d", "Hour h", "Hours h",
 )  # fmt: skip
 """Units repeated for screen readers: `1 hour hr 15 minutes mins`."""
 
 
-def _lasts(shown: str, match: re.Match[str]) -> bool:
-    """Return True for `servings 10 min`, where the number is a duration."""
-    return _TIME_UNIT.match(shown, match.end()) is not None
+def _is_duration(text: str, match: re.Match[str]) -> bool:
+    """Return True for a number of minutes or hours, as in `servings 10 min`."""
+    return _TIME_UNIT.match(text, match.end()) is not None
 
 
 _TIME_UNIT = re.compile(r"\s*(?:h|hrs?|hours?|min\w*|std|uur|timer|ore)\b", re.IGNORECASE)
 
 
-def called_servings(document: Document) -> tuple[Yield, str] | None:
+def servings_by_class(document: Document) -> tuple[Yield, str] | None:
     """Return the yield in an element with a class such as `servings`, and its source text."""
-    for node in document.tree.css(_CALLED_SERVINGS)[:_MAX_CALLED]:
-        text = node.attributes.get("data-servings") or text_without(node, UNSHOWN)
+    for node in document.tree.css(_SERVINGS_ELEMENTS)[:_MAX_SERVINGS_ELEMENTS]:
+        text = node.attributes.get("data-servings") or text_without(node, HIDDEN_ELEMENTS)
         text = " ".join((text or "").split())
         if not text and node.parent is not None:
-            text = " ".join(text_without(node.parent, UNSHOWN).split())
-        if len(text) <= _MAX_CALLED_CHARS and _FEW.search(text):
-            read = read_yield(text)
-            if read is not None:
-                return read, text
+            text = " ".join(text_without(node.parent, HIDDEN_ELEMENTS).split())
+        if len(text) <= _MAX_SERVINGS_CHARS and _SMALL_NUMBER.search(text):
+            parsed_yield = read_yield(text)
+            if parsed_yield is not None:
+                return parsed_yield, text
     return None
 
 
-_CALLED_SERVINGS = (
+_SERVINGS_ELEMENTS = (
     '[data-servings],[itemprop="recipeYield"],[class*="serves" i],[class*="servings" i],'
     '[class*="yield" i],[class*="portion" i]'
 )
-_MAX_CALLED = 20
-_MAX_CALLED_CHARS = 40
-_FEW = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
+_MAX_SERVINGS_ELEMENTS = 20
+_MAX_SERVINGS_CHARS = 40
+_SMALL_NUMBER = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
 
 
-def servings(shown: str) -> tuple[Yield, str] | None:
+def servings(text: str) -> tuple[Yield, str] | None:
     """Return the first yield that is not the size of one portion, and its source text."""
     for pattern in (_SERVES, _INGREDIENTS_FOR, _FOR_PEOPLE):
-        for match in islice(pattern.finditer(shown), _MAX_TOKENS):
-            if _lasts(shown, match) or _PER_PORTION.match(match[0]):
+        for match in islice(pattern.finditer(text), _MAX_TOKENS):
+            if _is_duration(text, match) or _PER_PORTION.match(match[0]):
                 continue
-            if pattern is _SERVES and _counts_before(shown, match):
+            if pattern is _SERVES and _has_number_before(text, match):
                 continue
-            read = read_yield(match[0] if pattern is _FOR_PEOPLE else match[1])
-            if read is not None and not _is_of_a_portion(read):
-                return read, match[0].strip()
+            parsed_yield = read_yield(match[0] if pattern is _FOR_PEOPLE else match[1])
+            if parsed_yield is not None and not _is_portion_size(parsed_yield):
+                return parsed_yield, match[0].strip()
     return None
 
 
-def _counts_before(shown: str, match: re.Match[str]) -> bool:
-    """Return True for `4 portioner 2 dl`, where the number is before the word."""
-    before = shown[max(0, match.start() - _MAX_NUMBER_CHARS) : match.start()]
+def _has_number_before(text: str, match: re.Match[str]) -> bool:
+    """Return True for `4 portioner 2 dl`, where the number precedes the word."""
+    before = text[max(0, match.start() - _MAX_NUMBER_CHARS) : match.start()]
     return _COUNT_BEFORE.search(before) is not None and _COUNTED_WORD.match(match[0]) is not None
 
 
@@ -143,11 +142,11 @@ _PER_PORTION = re.compile(
 """Matches the start of a nutrient table: `per portion`, `Serving: 1 cup`, `1 portion`."""
 
 
-def _is_of_a_portion(read: Yield) -> bool:
-    """Return True if a yield describes one portion, by its energy or by an amount in spoons."""
-    if read.unit == "servings":
-        return read.quantity >= _MAX_SERVINGS
-    return _SPOONS.match(read.unit) is not None
+def _is_portion_size(parsed_yield: Yield) -> bool:
+    """Return True if a yield is one portion's energy or an amount in spoons."""
+    if parsed_yield.unit == "servings":
+        return parsed_yield.quantity >= _MAX_SERVINGS
+    return _SPOONS.match(parsed_yield.unit) is not None
 
 
 _MAX_SERVINGS = 100
@@ -159,7 +158,7 @@ _SPOONS = re.compile(
 @dataclass(frozen=True, slots=True)
 class _CaptionToken:
     name: str
-    """A field name, or `lasts` for a duration."""
+    """A field name, or `duration`."""
     start: int
     end: int
     minutes: int | None
@@ -195,11 +194,11 @@ _TOTAL = (
 _CAPTION = (
     rf"\b(?:(?P<prep_minutes>{_PREP})|(?P<cook_minutes>{_COOK})|(?P<total_minutes>{_TOTAL}))(?!\w)"
 )
-_LASTS = re.compile(_DURATION, re.IGNORECASE)
-_LASTS_DAYS = re.compile(rf"({_NUMBER}{_DAYS}(?:[\s,]{{0,3}}{_DURATION})?)", re.IGNORECASE)
+_DURATION_MATCH = re.compile(_DURATION, re.IGNORECASE)
+_DAYS_MATCH = re.compile(rf"({_NUMBER}{_DAYS}(?:[\s,]{{0,3}}{_DURATION})?)", re.IGNORECASE)
 _DAY = re.compile(rf"\d\s?{_DAYS}", re.IGNORECASE)
-_BEFORE = re.compile(_CAPTION + _GAP + _ABOUT + "$", re.IGNORECASE)
-_AFTER = re.compile(_GAP + _CAPTION, re.IGNORECASE)
+_CAPTION_BEFORE = re.compile(_CAPTION + _GAP + _ABOUT + "$", re.IGNORECASE)
+_CAPTION_AFTER = re.compile(_GAP + _CAPTION, re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9]+")
 _LAST_WORDS = (
     "time", "hands-on", "hands on", "prep", "preparation", "cook", "cooking", "total", "totale",
@@ -209,54 +208,53 @@ _LAST_WORDS = (
     "förberedelse", "tid", "alt", "around", "about", "approx", "approximately", "ca", "circa",
     "até", "to", "etwa", "ongeveer", "cirka", "tiempo", "tempo", "idő",
 )  # fmt: skip
-"""Characters that end a caption, or the text between a caption and its duration."""
+"""Endings of a caption, or of the text between a caption and its duration."""
 _LAST_LETTERS = re.compile(r"[^\W\d_][\s:=\-–|·•.]{0,8}$")
-_BESIDE = re.compile(_GAP + _ABOUT, re.IGNORECASE)
-_BARE = re.compile(rf"T(?:ime|id|ijd|empo|iempo|emps|otaal)\b{_GAP}{_ABOUT}{_DURATION}")
-_IN_A_STEP = re.compile(r"(?:cook|takes)\s+\d", re.IGNORECASE)
+_CAPTION_GAP = re.compile(_GAP + _ABOUT, re.IGNORECASE)
+_TIME_CAPTION = re.compile(rf"T(?:ime|id|ijd|empo|iempo|emps|otaal)\b{_GAP}{_ABOUT}{_DURATION}")
+_INSTRUCTION = re.compile(r"(?:cook|takes)\s+\d", re.IGNORECASE)
 """`Cook 5 minutes` without other captions is an instruction, not the total time."""
-_MAX_RUN = 12
+_MAX_RUN_TOKENS = 12
 _MAX_NUMBERS = 5_000
 _MAX_TOKENS = 300
 _MAX_CAPTION_CHARS = 60
-_MIN_RUN = 3
+_MIN_RUN_TOKENS = 3
 
 
-def times(shown: str, behind: int | None = None) -> dict[str, tuple[int, str]]:
+def times(text: str, servings_end: int | None = None) -> dict[str, tuple[int, str]]:
     """
     Map `prep_minutes`, `cook_minutes` and `total_minutes` to minutes and their source text.
 
     If no known caption is found, the total is the duration after a bare `Time`, or else the
-    duration at the position `behind`, the end of the servings caption (`4 servings - 30 min`).
+    duration after `servings_end`, where the servings caption ends (`4 servings - 30 min`).
     """
     result: dict[str, tuple[int, str]] = {}
-    for run in _runs(shown):
-        for name, lasts, start, end in _pairs(run):
-            if len(run) < _MIN_RUN and _IN_A_STEP.match(shown, start, end):
+    for run in _runs(text):
+        for name, minutes, start, end in _pairs(run):
+            if len(run) < _MIN_RUN_TOKENS and _INSTRUCTION.match(text, start, end):
                 continue
-            result.setdefault(name, (lasts, shown[start:end].strip()))
-    _part(result)
+            result.setdefault(name, (minutes, text[start:end].strip()))
+    _reinterpret_total(result)
     if not result:
-        bare = next(_bare(shown), None)
-        if bare is None and behind is not None:
-            bare = _BEHIND.match(shown, behind)
-        lasts_minutes = durations.minutes(bare[1].strip()) if bare else None
-        if bare and lasts_minutes is not None:
-            result["total_minutes"] = lasts_minutes, bare[0].strip()
+        match = next(_bare_times(text), None)
+        if match is None and servings_end is not None:
+            match = _DURATION_AFTER_SERVINGS.match(text, servings_end)
+        total = durations.minutes(match[1].strip()) if match else None
+        if match and total is not None:
+            result["total_minutes"] = total, match[0].strip()
     return result
 
 
-def _part(result: dict[str, tuple[int, str]]) -> None:
-    """Turn the total into the preparation time if its caption and a cooking time suggest that."""
-    whole, cooked = result.get("total_minutes"), result.get("cook_minutes")
-    if whole is None or cooked is None or "prep_minutes" in result:
+def _reinterpret_total(result: dict[str, tuple[int, str]]) -> None:
+    total, cook = result.get("total_minutes"), result.get("cook_minutes")
+    if total is None or cook is None or "prep_minutes" in result:
         return
-    if _MAY_BE_A_PART.match(whole[1]):
-        result["prep_minutes"] = whole
+    if _AMBIGUOUS_TOTAL.match(total[1]):
+        result["prep_minutes"] = total
         del result["total_minutes"]
 
 
-_MAY_BE_A_PART = re.compile(
+_AMBIGUOUS_TOTAL = re.compile(
     r"\W*(?:zubereitungszeit|bereidingstijd|tempo\s*de\s*preparo|elkészítési\s*idő|"
     r"tilberedningstid)",
     re.IGNORECASE,
@@ -264,20 +262,20 @@ _MAY_BE_A_PART = re.compile(
 """Captions that mean the total time if there is no cooking time."""
 
 
-def _bare(shown: str) -> Iterator[re.Match[str]]:
+def _bare_times(text: str) -> Iterator[re.Match[str]]:
     """
-    Find a bare capitalized `Time`. The search is fast because the pattern starts with the letter.
+    Find a bare capitalized `Time`, but not `Oven Time` or `Rest Time`.
 
-    `Time` after another word means something else: `Oven Time` and `Rest Time` are not the total.
+    Fast, because the pattern starts with the letter.
     """
-    for match in _BARE.finditer(shown):
-        before = shown[max(0, match.start() - _MAX_WORD_CHARS) : match.start()]
-        if not before[-1:].isalnum() and not _PART_OF_THE_WORK.search(before):
+    for match in _TIME_CAPTION.finditer(text):
+        before = text[max(0, match.start() - _MAX_WORD_CHARS) : match.start()]
+        if not before[-1:].isalnum() and not _OTHER_TIME_WORD.search(before):
             yield match
 
 
 _MAX_WORD_CHARS = 20
-_PART_OF_THE_WORK = re.compile(
+_OTHER_TIME_WORD = re.compile(
     r"(?<![^\W\d_])(?:\w{2,12}ing|oven|rest|chill|cool|proof|rise|freeze|freezer|inactive|passive|"
     r"active|grill|roast|soak|wait|set|marinade|marination|fermentation|refrigeration|additional|"
     r"extra|delivery|read|smoke|steam|fry|simmer|stand|cooker|fridge|microwave)[ -]\Z",
@@ -285,83 +283,82 @@ _PART_OF_THE_WORK = re.compile(
 )
 
 
-_BEHIND = re.compile(r"[\s—–|·•,-]{1,5}" + _DURATION, re.IGNORECASE)
+_DURATION_AFTER_SERVINGS = re.compile(r"[\s—–|·•,-]{1,5}" + _DURATION, re.IGNORECASE)
 
 
-def _runs(shown: str) -> Iterator[list[_CaptionToken]]:
-    """Yield sequences of captions and durations with no other text between them."""
+def _runs(text: str) -> Iterator[list[_CaptionToken]]:
     run: list[_CaptionToken] = []
-    for token in _tokens(shown):
-        beside = _BESIDE.match(shown, run[-1].end) if run else None
-        if run and (beside is None or beside.end() < token.start or len(run) >= _MAX_RUN):
+    for token in _tokens(text):
+        gap = _CAPTION_GAP.match(text, run[-1].end) if run else None
+        if run and (gap is None or gap.end() < token.start or len(run) >= _MAX_RUN_TOKENS):
             yield run
             run = []
         run.append(token)
     yield run
 
 
-def _tokens(shown: str) -> list[_CaptionToken]:
+def _tokens(text: str) -> list[_CaptionToken]:
     """
-    Return durations and captions. The search starts with durations, because they are rare and
-    captions take longer to find.
+    Return durations and captions in order.
+
+    Durations are searched first, because they are rare and captions take longer to find.
     """
     result: dict[int, _CaptionToken] = {}
-    has_days = _DAY.search(shown) is not None
-    behind = 0
-    for digits in islice(_DIGITS.finditer(shown), _MAX_NUMBERS):
-        at = digits.start()
-        lasts = _LASTS.match(shown, at) if at >= behind else None
-        if has_days and at >= behind:
-            lasts = _LASTS_DAYS.match(shown, at) or lasts
-        if lasts is None or (at and shown[at - 1] in ".,"):
+    has_days = _DAY.search(text) is not None
+    end = 0
+    for digits in islice(_DIGITS.finditer(text), _MAX_NUMBERS):
+        position = digits.start()
+        duration = _DURATION_MATCH.match(text, position) if position >= end else None
+        if has_days and position >= end:
+            duration = _DAYS_MATCH.match(text, position) or duration
+        if duration is None or (position and text[position - 1] in ".,"):
             continue
-        start, behind = lasts.span()
+        start, end = duration.span()
         if len(result) >= _MAX_TOKENS:
             break
-        result[start] = _CaptionToken("lasts", start, behind, durations.minutes(lasts[1].strip()))
-        first = max(0, start - _MAX_CAPTION_CHARS)
+        result[start] = _CaptionToken(
+            "duration", start, end, durations.minutes(duration[1].strip())
+        )
+        window_start = max(0, start - _MAX_CAPTION_CHARS)
         for caption, offset in (
-            (_caption_in(shown[first:start]), first),
-            (_AFTER.match(shown, behind), 0),
+            (_caption_in(text[window_start:start]), window_start),
+            (_CAPTION_AFTER.match(text, end), 0),
         ):
             if caption is not None:
                 name = caption.lastgroup or ""
-                begins, ends = caption.span(name)
-                result[begins + offset] = _CaptionToken(name, begins + offset, ends + offset, None)
+                caption_start, caption_end = caption.span(name)
+                result[caption_start + offset] = _CaptionToken(
+                    name, caption_start + offset, caption_end + offset, None
+                )
     return [result[start] for start in sorted(result)]
 
 
 def _caption_in(window: str) -> re.Match[str] | None:
-    """Return the caption at the end of `window`."""
     letters = _LAST_LETTERS.search(window)
     if letters is None or not window[: letters.start() + 1].lower().endswith(_LAST_WORDS):
         return None
-    return _BEFORE.search(window)
+    return _CAPTION_BEFORE.search(window)
 
 
 _Pair = tuple[str, int, int, int]
 
 
 def _pairs(run: list[_CaptionToken]) -> list[_Pair]:
-    """
-    Pair captions with durations, in the order that gives more pairs.
-
-    On a tie, captions come first.
-    """
-    captions_first = list(_paired(run, both_ways=False))
-    either_way = list(_paired(run, both_ways=True))
+    """Pair captions with durations, in the order that gives more pairs, or else captions first."""
+    captions_first = list(_pair_neighbors(run, allow_duration_first=False))
+    either_way = list(_pair_neighbors(run, allow_duration_first=True))
     return either_way if len(either_way) > len(captions_first) else captions_first
 
 
-def _paired(run: list[_CaptionToken], *, both_ways: bool) -> Iterator[_Pair]:
-    place = 0
-    while place + 1 < len(run):
-        first, other = run[place], run[place + 1]
-        if first.name != "lasts" and other.minutes is not None:
-            yield first.name, other.minutes, first.start, other.end
-            place += 2
-        elif both_ways and first.minutes is not None and other.name != "lasts":
-            yield other.name, first.minutes, first.start, other.end
-            place += 2
+def _pair_neighbors(run: list[_CaptionToken], *, allow_duration_first: bool) -> Iterator[_Pair]:
+    index = 0
+    while index + 1 < len(run):
+        first, second = run[index], run[index + 1]
+        if first.name != "duration" and second.minutes is not None:
+            yield first.name, second.minutes, first.start, second.end
+            index += 2
+        elif allow_duration_first and first.minutes is not None and second.name != "duration":
+            yield second.name, first.minutes, first.start, second.end
+            index += 2
         else:
-            place += 1
+            index += 1

@@ -12,25 +12,25 @@ from collections.abc import Iterable
 from richpins.visible_text.section import Section
 from richpins.visible_text.vocabulary import has_sentence, is_step
 
-_MIN_NUMBERED = 0.5
+_MIN_AMOUNT_SHARE = 0.5
 _MAX_MEAN_CHARS = 60
-_MAX_SENTENCES = 0.5
-_MIN_SENTENCES = 0.3
-_MAX_FRAGMENTS = 0.5
+_MAX_SENTENCE_SHARE = 0.5
+_MIN_SENTENCE_SHARE = 0.3
+_MAX_FRAGMENT_SHARE = 0.5
 _SHORT_STEP_CHARS = 40
 _SENTENCE_ENDS = tuple(".!。！♪")
 
 
 def doubt_about(section: Section) -> str | None:
-    """Return the reason why a section's entries are probably wrong, or None if they seem right."""
+    """Return why a section's entries are probably wrong, or None if they seem right."""
     entries = section.entries
     if not entries:
         return "doubtful: no entry of its own"
     if any(map(_is_question, entries)):
         return "doubtful: entries are questions"
     if section.kind == "ingredients":
-        return _of_ingredients(entries)
-    return None if section.is_list else _of_steps(entries)
+        return _doubt_about_ingredients(entries)
+    return None if section.is_plain_list else _doubt_about_steps(entries)
 
 
 def _is_question(entry: str) -> bool:
@@ -38,27 +38,29 @@ def _is_question(entry: str) -> bool:
     return entry.endswith(("?", "？")) and not has_sentence(entry)
 
 
-def _of_ingredients(entries: list[str]) -> str | None:
-    if _share(any(map(str.isnumeric, entry)) for entry in entries) < _MIN_NUMBERED:
+def _doubt_about_ingredients(entries: list[str]) -> str | None:
+    if _share(any(map(str.isnumeric, entry)) for entry in entries) < _MIN_AMOUNT_SHARE:
         return "doubtful: most entries have no amount"
     if sum(map(len, entries)) > _MAX_MEAN_CHARS * len(entries):
         return "doubtful: too long for ingredients"
-    if _share(entry.endswith(_SENTENCE_ENDS) for entry in entries) > _MAX_SENTENCES:
+    if _share(entry.endswith(_SENTENCE_ENDS) for entry in entries) > _MAX_SENTENCE_SHARE:
         return "doubtful: entries are sentences"
     return None
 
 
-def _of_steps(entries: list[str]) -> str | None:
-    ended = _share(entry.endswith(_SENTENCE_ENDS) for entry in entries)
-    whole = _share(entry.endswith(_SENTENCE_ENDS) or has_sentence(entry) for entry in entries)
-    if whole < _MIN_SENTENCES:
+def _doubt_about_steps(entries: list[str]) -> str | None:
+    closed_share = _share(entry.endswith(_SENTENCE_ENDS) for entry in entries)
+    sentence_share = _share(
+        entry.endswith(_SENTENCE_ENDS) or has_sentence(entry) for entry in entries
+    )
+    if sentence_share < _MIN_SENTENCE_SHARE:
         return "doubtful: most entries are not sentences"
-    if _share(not is_step(entry) for entry in entries) > _MAX_FRAGMENTS:
+    if _share(not is_step(entry) for entry in entries) > _MAX_FRAGMENT_SHARE:
         return "doubtful: most entries are too short for steps"
     is_short = any(map(str.isascii, entries)) and (
         sum(map(len, entries)) < _SHORT_STEP_CHARS * len(entries)
     )
-    return "doubtful: captions among the steps" if is_short and ended < 1 else None
+    return "doubtful: captions among the steps" if is_short and closed_share < 1 else None
 
 
 def _share(tests: Iterable[bool]) -> float:

@@ -24,22 +24,22 @@ def is_fact(text: str) -> bool:
     if not 0 < len(words) <= _MAX_WORDS:
         return False
     if not any(map(str.isdigit, text)):
-        return text.casefold().strip(" :") in _CAPTIONS_ALONE or _are_of(words, _IS_DIFFICULTY)
-    return _LASTS.search(text) is not None and _are_of(words, _IS_OF_TIME)
+        return text.casefold().strip(" :") in _BARE_CAPTIONS or _all_match(words, _DIFFICULTY_WORD)
+    return _HAS_TIME.search(text) is not None and _all_match(words, _TIME_WORD)
 
 
 def _is_sentence(text: str) -> bool:
-    return text[-1:] in _ENDS and ":" not in text and not _ABBREVIATED.search(text)
+    return text[-1:] in _SENTENCE_ENDS and ":" not in text and not _ABBREVIATED.search(text)
 
 
-_ENDS = (".", "!", "。", "！")
+_SENTENCE_ENDS = (".", "!", "。", "！")
 _ABBREVIATED = re.compile(
     r"\b(?:min|mins|std|stdn|hrs?|h|ca|tim|godz|perc|мин|час|ч)\.\Z", re.IGNORECASE
 )
 _WORD = re.compile(r"[^\W\d]+")
 
 
-def _are_of(words: list[str], pattern: re.Pattern[str]) -> bool:
+def _all_match(words: list[str], pattern: re.Pattern[str]) -> bool:
     return all(pattern.fullmatch(word) for word in words)
 
 
@@ -48,8 +48,8 @@ _UNITS = (
     r"godzin\w?|hod|hodin\w?|óra|ώρ\w{1,3}|час\w{0,3}|ч|годин\w?|saat|m|min|mins|minut\w{0,4}|perc|dk|dakika|"
     r"λεπτ\w{1,3}|мин\w{0,4}|хв\w{0,6}|days?|tage?n?|jours?|d[ií]as?|giorn[oi]|dagen|dage|dni|napok?|分|分钟|時間|小时|분|시간"
 )
-_LASTS = re.compile(rf"(?<!\d)\d{{1,2}}:\d\d(?!\d)|\d\s?(?:{_UNITS})(?![^\W\d])", re.IGNORECASE)
-_IS_OF_TIME = re.compile(
+_HAS_TIME = re.compile(rf"(?<!\d)\d{{1,2}}:\d\d(?!\d)|\d\s?(?:{_UNITS})(?![^\W\d])", re.IGNORECASE)
+_TIME_WORD = re.compile(
     rf"{_UNITS}|"
     # words in captions of times
     r"time|times|prep|preparation|cook|cooking|baking|active|inactive|hands|on|passive|total|additional|rest|"
@@ -73,7 +73,7 @@ _IS_OF_TIME = re.compile(
     r"microwave|schedule|timer|alarm|kitchen|restaurant|blender|access_time|query_builder|hourglass_\w{1,9}|"
     r"watch_later|outdoor_grill|av_timer"
 )
-_CAPTIONS_ALONE = frozenset(
+_BARE_CAPTIONS = frozenset(
     (
         "prep,cook,total,active,ready in,prep time,cook time,cooking time,total time,active time,"
         "inactive time,preparation time,rest time,additional time,hands-on time,vorbereitungszeit,"
@@ -88,7 +88,7 @@ _CAPTIONS_ALONE = frozenset(
     ).split(",")
 )
 """Captions whose time is in another element."""
-_IS_DIFFICULTY = re.compile(
+_DIFFICULTY_WORD = re.compile(
     r"difficulty|level|skill|difficile|difficulté|niveau|dificultad|dificuldade|difficoltà|nivel|livello|"
     r"schwierigkeit(?:sgrad)?|komplexität|aufwand|moeilijkheid(?:sgraad)?|trudność|poziom|trudności|"
     r"svårighetsgrad|vanskelighetsgrad|sværhedsgrad|nehézség|nehézségi|szint|obtížnost|náročnost|zorluk|сложность|"
@@ -101,11 +101,11 @@ _IS_DIFFICULTY = re.compile(
 """Words of a line such as `Difficulty: easy`."""
 
 
-def is_beside_steps(text: str) -> bool:
+def is_note_among_steps(text: str) -> bool:
     """Return True for calories per portion, an invitation to watch a video, or a credit."""
     if len(text) <= MAX_FACT_CHARS and (_VIDEO.match(text) or _CREDIT.fullmatch(text)):
         return True
-    return _ENERGY.search(text) is not None and _OF_A_PORTION.search(text) is not None
+    return _ENERGY.search(text) is not None and _PER_SERVING.search(text) is not None
 
 
 _ENERGY = re.compile(
@@ -113,7 +113,7 @@ _ENERGY = re.compile(
     r"|\b(?:calories|kcal|kalorien|energie|energy|énergie|brennwert)\s?:?\s?\d",
     re.IGNORECASE,
 )
-_OF_A_PORTION = re.compile(
+_PER_SERVING = re.compile(
     r"\b(?:per|pro|par|por|på|na|för|je|each|of)\s(?:1\s)?(?:serving|portion\w{0,3}|porsjon|person\w{0,3}|persoon|"
     r"persona|porción|porção|porzione|porcj[aęi]|ración|slice|piece|cookie|muffin|bar|stück|tranche|part|100\s?g|adag)\b"
     r"|\bnutrition(?:al)?\b|\bnährwert\w{0,8}|\bvoedingswaarde|\bnäringsvärde|\bvaleurs?\snutriti",

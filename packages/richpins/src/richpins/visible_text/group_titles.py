@@ -12,7 +12,7 @@ import re
 from selectolax.lexbor import LexborNode
 
 from richpins.document import normalize_space
-from richpins.visible_text.vocabulary import amounts
+from richpins.visible_text.vocabulary import count_amounts
 
 MAX_TITLE_CHARS = 60
 
@@ -25,17 +25,16 @@ class GroupTitle(str):
 
 def is_title(text: str) -> bool:
     """
-    Return True if a line names a group of entries.
+    Return True if a line names a group of entries: it ends with a colon, or starts with `For the`.
 
-    Such a line ends with a colon or starts with words such as `For the`. It contains no amount and
-    isn't a full sentence.
+    Such a line contains no amount and isn't a full sentence.
     """
-    if len(text) > MAX_TITLE_CHARS or amounts([text]):
+    if len(text) > MAX_TITLE_CHARS or count_amounts([text]):
         return False
-    return isinstance(text, GroupTitle) or _TITLE.fullmatch(text) is not None
+    return isinstance(text, GroupTitle) or _TITLE_WORDING.fullmatch(text) is not None
 
 
-_TITLE = re.compile(
+_TITLE_WORDING = re.compile(
     r"(?:[^.!?;:：]{2,60}[:：]"
     r"|(?:for\sthe|pour\sl(?:a|es?|['’])|für\sd(?:as|en|ie)|voor\s(?:de|het)|per\s(?:la|le|lo|il|gli|l['’])"
     r"|para\s(?:el|la|las|los|o|os|a|as)|do\sdekoracji|til\sserveringen)\b[^.!?;:,\d]{2,40})",
@@ -43,66 +42,71 @@ _TITLE = re.compile(
 )
 
 
-def names_a_part(text: str) -> bool:
-    """Return True for steps such as `The dough` or `Der Teig`: an article and one or two words."""
-    return _PART.fullmatch(text) is not None
+def is_part_name(text: str) -> bool:
+    """Return True for an article and one or two words, such as `The dough` or `Der Teig`."""
+    return _PART_NAME.fullmatch(text) is not None
 
 
-_PART = re.compile(
+_PART_NAME = re.compile(
     r"(?:the|der|die|das|la|le|les|il|lo|el|los|las|het|de)\s[^\W\d]{3,20}(?:\s[^\W\d]{3,20})?",
     re.IGNORECASE,
 )
 
 
-def is_called_title(node: LexborNode) -> bool:
+def is_title_element(node: LexborNode) -> bool:
     """Return True for a heading, an element with a heading-like class, or all-bold text."""
     current: LexborNode | None = node
     for _ in range(_MAX_LEVELS):
         if current is None:
             return False
-        if current.tag in _HEADINGS or _CALLED.search(current.attributes.get("class") or ""):
+        if current.tag in _HEADING_TAGS or _HEADING_CLASS.search(
+            current.attributes.get("class") or ""
+        ):
             return True
         current = _only_child(current)
     return False
 
 
 _MAX_LEVELS = 4
-_HEADINGS = frozenset({"h2", "h3", "h4", "h5", "h6", "b", "strong"})
-_CALLED = re.compile(
+_HEADING_TAGS = frozenset({"h2", "h3", "h4", "h5", "h6", "b", "strong"})
+_HEADING_CLASS = re.compile(
     r"(?i:heading|subtitle|subheader|subhead|section-?head|tussenkop|(?:ingredients?|group|section)[-_]{1,2}header)"
     r"|(?:^|[-_\s])(?:title|h[2-6])(?:[-_\s]|$)|[a-z]Title(?:_|\s|$)"
 )
 
 
 def _only_child(node: LexborNode) -> LexborNode | None:
-    """Return the only child element, if it contains all of a node's text, else None."""
-    only: LexborNode | None = None
+    """Return the child element that contains all of a node's text, if there is one."""
+    only_child: LexborNode | None = None
     for child in node.iter(include_text=True):
         if child.tag == "-text":
             if (child.text_content or "").strip():
                 return None
         elif (child.tag or "")[:1] != "-" and child.text(strip=True):
-            if only is not None:
+            if only_child is not None:
                 return None
-            only = child
-    return only
+            only_child = child
+    return only_child
 
 
-def titled(lines: list[str], by: LexborNode | list[bool]) -> list[str]:
+def mark_titles(lines: list[str], evidence: LexborNode | list[bool]) -> list[str]:
     """
-    Return the lines, with the titles among them marked.
+    Return the lines, with the titles among them marked as `GroupTitle`.
 
-    `by` is either a list that says for each line whether it looks like a title, or the element that
-    contains the lines. In that element, lines that are entirely bold are titles. If more than half
-    of the lines would be titles, none of them are marked.
+    `evidence` is the element that contains the lines, whose entirely bold lines are titles, or a
+    list that says for each line whether it looks like a title. If more than half of the lines would
+    be titles, none are marked.
     """
-    if isinstance(by, LexborNode):
-        bold = {normalize_space(node.text()) for node in by.css(_BOLD)[:_MAX_BOLD]}
+    if isinstance(evidence, LexborNode):
+        bold = {normalize_space(node.text()) for node in evidence.css(_BOLD_ELEMENTS)[:_MAX_BOLD]}
         marks = [line in bold for line in lines] if bold else []
     else:
-        marks = by
+        marks = evidence
     marks = [
-        mark and len(line) <= MAX_TITLE_CHARS and not amounts([line]) and line[-1:] not in _ENDS
+        mark
+        and len(line) <= MAX_TITLE_CHARS
+        and not count_amounts([line])
+        and line[-1:] not in _TITLE_NEVER_ENDS_WITH
         for mark, line in zip(marks, lines, strict=False)
     ]
     if not any(marks) or 2 * sum(marks) > len(lines):
@@ -110,24 +114,28 @@ def titled(lines: list[str], by: LexborNode | list[bool]) -> list[str]:
     return [GroupTitle(line) if mark else line for mark, line in zip(marks, lines, strict=True)]
 
 
-_BOLD = "strong,b,u,h2,h3,h4,h5,h6"
+_BOLD_ELEMENTS = "strong,b,u,h2,h3,h4,h5,h6"
 _MAX_BOLD = 60
-_ENDS = tuple(".!?;,。！？")
+_TITLE_NEVER_ENDS_WITH = tuple(".!?;,。！？")
 
 
-def names_a_list(node: LexborNode) -> bool:
+def is_list_title(node: LexborNode) -> bool:
     """Return True for a short line right before a list, without amounts or ending punctuation."""
-    if node.tag not in _LINES:
+    if node.tag not in _LINE_TAGS:
         return False
-    after = node.next
-    while after is not None and (after.tag or "")[:1] in {"-", "!"} and not after.text(strip=True):
-        after = after.next
-    if after is None or after.tag not in _LISTS:
+    next_node = node.next
+    while (
+        next_node is not None
+        and (next_node.tag or "")[:1] in {"-", "!"}
+        and not next_node.text(strip=True)
+    ):
+        next_node = next_node.next
+    if next_node is None or next_node.tag not in _LIST_TAGS:
         return False
     text = normalize_space(node.text())
-    is_name = 1 < len(text) <= MAX_TITLE_CHARS and text[-1] not in _ENDS
-    return is_name and not amounts([text]) and not any(map(str.isdigit, text))
+    is_name = 1 < len(text) <= MAX_TITLE_CHARS and text[-1] not in _TITLE_NEVER_ENDS_WITH
+    return is_name and not count_amounts([text]) and not any(map(str.isdigit, text))
 
 
-_LINES = frozenset({"p", "div", "span", "strong", "b"})
-_LISTS = frozenset({"ul", "ol", "table"})
+_LINE_TAGS = frozenset({"p", "div", "span", "strong", "b"})
+_LIST_TAGS = frozenset({"ul", "ol", "table"})

@@ -14,24 +14,29 @@ from typing import Literal
 
 from selectolax.lexbor import LexborNode
 
-from richpins._plain_text import lines_of, parted_text
+from richpins._plain_text import block_lines, spaced_text
 from richpins.document import normalize_space
-from richpins.visible_text.facts import is_address, is_beside_steps, is_fact
-from richpins.visible_text.group_titles import MAX_TITLE_CHARS, GroupTitle, is_called_title, titled
+from richpins.visible_text.facts import is_address, is_fact, is_note_among_steps
+from richpins.visible_text.group_titles import (
+    MAX_TITLE_CHARS,
+    GroupTitle,
+    is_title_element,
+    mark_titles,
+)
 from richpins.visible_text.own_numbers import (
+    BARE_NUMBER,
     BLOCKS,
-    NUMBER_ALONE,
+    find_separate_numbers,
     numbered_blocks,
-    own_numbers,
 )
 from richpins.visible_text.vocabulary import (
-    IS_AMOUNT_ALONE,
-    IS_CONTROL,
-    IS_NO_STEP,
+    BARE_AMOUNT,
+    CONTROL_LABEL,
     MAX_CONTROL_CHARS,
-    amounts,
+    NOT_A_STEP,
+    count_amounts,
     is_step,
-    starts_measured,
+    starts_with_measure,
 )
 
 SectionKind = Literal["ingredients", "steps"]
@@ -46,12 +51,12 @@ STEP_NUMBER = re.compile(
     r"\A\W{0,3}(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)\s*\d{1,2}\W{0,3}",
     re.IGNORECASE,
 )
-COUNTED = re.compile(
+LEADING_NUMBER = re.compile(
     r"\A\s{0,9}+(?:(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)\s{0,9}+(\d{1,2})"
     r"\W{0,3}|(\d{1,2})\s?(?:[.):、]|[-–](?=\s))\s{0,9}+)(?=[^\W\d_])",
     re.IGNORECASE,
 )
-"""The number before the text of a step."""
+"""The number before a step."""
 _MAX_ROW_CHARS = 150
 _BULLET = re.compile(r"^\s*(?:[•·▢☐*\-–—✓✔◦▪■□●○]+)\s*")
 _NUMBERING = re.compile(
@@ -61,79 +66,80 @@ _UNIT_SWITCH = re.compile(r"(?:\W*\b(?:us|metric|imperial|cups|grams))+\W*", re.
 _SPACE_BEFORE_MARK = re.compile(r"\s{1,9}([,.;)])")
 
 
-def entries_of(node: LexborNode, kind: SectionKind) -> list[str]:
+def read_entries(node: LexborNode, kind: SectionKind) -> list[str]:
     """Return the entries of a list or a table's rows."""
     if node.tag == "table":
-        texts = (parted_text(row) for row in node.css("tr") if row.css("td"))
+        texts = (spaced_text(row) for row in node.css("tr") if row.css("td"))
         return [text for text in texts if text]
     items = node.css("li,dd") or node.css("dt")
     if not items:
         items = node.css("p")  # a list without items contains paragraphs
-    elif kind == "steps" and node.css_first(_CHOICE) is not None:
-        items = [item for item in items if item.css_first(_CHOICE) is None]
+    elif kind == "steps" and node.css_first(_RADIO_BUTTON) is not None:
+        items = [item for item in items if item.css_first(_RADIO_BUTTON) is None]
     if kind == "steps":
-        return _without_common_end(_steps_in(items[: 2 * MAX_ITEMS]))
-    rows = [item for item in items[: 2 * MAX_ITEMS] if not _holds_items(item)]
-    return _titled_rows(rows, _without_common_end([_row(item) for item in rows]))
+        return _remove_common_ending(_steps_in(items[: 2 * MAX_ITEMS]))
+    rows = [item for item in items[: 2 * MAX_ITEMS] if not _has_nested_items(item)]
+    return _mark_title_rows(rows, _remove_common_ending([_row_text(item) for item in rows]))
 
 
-def are_called_ingredients(element: LexborNode) -> bool:
-    """Return True for a list next to steps if its class names ingredients and it has no steps."""
-    named = f"{element.attributes.get('class') or ''} {element.attributes.get('id') or ''}"
-    if not _CALLED_INGREDIENTS.search(named):
+def has_ingredients_class(element: LexborNode) -> bool:
+    """Return True for a list near steps whose class names ingredients and that has no steps."""
+    class_and_id = f"{element.attributes.get('class') or ''} {element.attributes.get('id') or ''}"
+    if not _INGREDIENTS_CLASS.search(class_and_id):
         return False
-    lines = lines_of(element)
+    lines = block_lines(element)
     return 2 * sum(map(is_step, lines)) <= len(lines)
 
 
-_CALLED_INGREDIENTS = re.compile(r"ingr[eé]d|zutat", re.IGNORECASE)
-_CHOICE = 'input[type="radio"]'
-"""Radio buttons belong to answers such as ratings. Ingredients and steps have check boxes."""
+_INGREDIENTS_CLASS = re.compile(r"ingr[eé]d|zutat", re.IGNORECASE)
+_RADIO_BUTTON = 'input[type="radio"]'
+"""Radio buttons belong to ratings. Ingredients and steps have check boxes."""
 
 
-def _titled_rows(nodes: list[LexborNode], rows: list[str]) -> list[str]:
-    """Mark the rows whose element makes them titles. Mark none if most rows would be titles."""
-    return titled(rows, [is_called_title(node) for node in nodes])
+def _mark_title_rows(nodes: list[LexborNode], rows: list[str]) -> list[str]:
+    return mark_titles(rows, [is_title_element(node) for node in nodes])
 
 
 def _steps_in(items: list[LexborNode]) -> list[str]:
     """Return the steps in these items, without the ingredient lists that some steps repeat."""
     entries: list[str] = []
-    inner: set[int] = set()
-    numbers = own_numbers(items)
+    nested_ids: set[int] = set()
+    numbers = find_separate_numbers(items)
     for item in items:
-        if item.mem_id in inner:
+        if item.mem_id in nested_ids:
             continue
-        holds_items = _holds_items(item)
-        if holds_items:
-            if not any(map(is_step, _own_lines(item))):
+        has_nested_items = _has_nested_items(item)
+        if has_nested_items:
+            if not any(map(is_step, _lines_outside_nested_lists(item))):
                 continue
-            inner.update(element.mem_id for element in item.css("li"))
-        shown = step_lines(item)
+            nested_ids.update(element.mem_id for element in item.css("li"))
+        lines = step_lines(item)
         number = numbers.get(item.mem_id)
-        if number and shown and shown[0].startswith(number):
-            shown[:1] = [rest] if (rest := shown[0].removeprefix(number).strip()) else []
-        entries.extend(shown if len(items) < _MIN_ITEMS or holds_items else _as_one(shown))
+        if number and lines and lines[0].startswith(number):
+            lines[:1] = [rest] if (rest := lines[0].removeprefix(number).strip()) else []
+        entries.extend(lines if len(items) < _MIN_ITEMS or has_nested_items else _join_lines(lines))
     return entries
 
 
 _MIN_ITEMS = 2
 
 
-def _as_one(shown: list[str]) -> list[str]:
+def _join_lines(lines: list[str]) -> list[str]:
     """Join an item's lines into one step, unless the lines are numbered steps."""
-    kept = [line for line in _each_once(shown) if cleaned(line, "steps")]
+    kept = [line for line in _without_repeats(lines) if clean_entry(line, "steps")]
     if any(map(is_step, kept)):
-        kept = [line for line in kept if line.endswith(_SENTENCE_ENDS) or not starts_measured(line)]
-    counted = sum(COUNTED.match(line) is not None for line in kept)
-    if len(kept) < 2 or counted > 1 or not any(map(is_step, kept)):
-        return kept if len(kept) == 1 else _each_once(shown)
-    ended = [line if line.endswith(_ENDS_OF_LINES) else f"{line}." for line in kept[:-1]]
-    return [" ".join([*ended, kept[-1]])]
+        kept = [
+            line for line in kept if line.endswith(_SENTENCE_ENDS) or not starts_with_measure(line)
+        ]
+    numbered_count = sum(LEADING_NUMBER.match(line) is not None for line in kept)
+    if len(kept) < 2 or numbered_count > 1 or not any(map(is_step, kept)):
+        return kept if len(kept) == 1 else _without_repeats(lines)
+    sentences = [line if line.endswith(_LINE_ENDINGS) else f"{line}." for line in kept[:-1]]
+    return [" ".join([*sentences, kept[-1]])]
 
 
-def _each_once(lines: list[str]) -> list[str]:
-    """Drop lines repeated for another screen size: each after itself, or as a second full list."""
+def _without_repeats(lines: list[str]) -> list[str]:
+    """Drop repeated lines, and a second copy of all lines for another screen size."""
     half = len(lines) // 2
     if half and lines[:half] == lines[half:]:
         return lines[:half]
@@ -141,23 +147,28 @@ def _each_once(lines: list[str]) -> list[str]:
 
 
 _SENTENCE_ENDS = (".", "!")
-_ENDS_OF_LINES = tuple(".!?:;,–-…。！？：、)")
+_LINE_ENDINGS = tuple(".!?:;,–-…。！？：、)")
 
 
-def _own_lines(item: LexborNode) -> list[str]:
-    nested = Counter(line for each in item.css("ul,ol") for line in lines_of(each))
-    return _left_of(lines_of(item), nested)
+def _lines_outside_nested_lists(item: LexborNode) -> list[str]:
+    nested = Counter(line for nested_list in item.css("ul,ol") for line in block_lines(nested_list))
+    return _remove_lines(block_lines(item), nested)
 
 
 def step_lines(node: LexborNode) -> list[str]:
     """Return the lines of a step, without ingredients and tips that some pages add to it."""
-    lines = lines_of(node)
-    beside = [each for each in node.css(_BESIDE) if _is_beside(each, node)]
-    if not beside:
+    lines = block_lines(node)
+    asides = [element for element in node.css(_ASIDES) if _is_aside(element, node)]
+    if not asides:
         return lines
-    unseen = [text for each in beside if _is_unseen(each) for text in lines_of(each)]
-    left = _left_of(lines, Counter(chain.from_iterable(map(lines_of, beside))))
-    return [_without_prefixes(line, unseen) for line in left] if unseen else left
+    hidden_texts = [
+        text
+        for element in asides
+        if _is_screen_reader_text(element)
+        for text in block_lines(element)
+    ]
+    remaining = _remove_lines(lines, Counter(chain.from_iterable(map(block_lines, asides))))
+    return [_without_prefixes(line, hidden_texts) for line in remaining]
 
 
 def _without_prefixes(line: str, texts: list[str]) -> str:
@@ -168,95 +179,94 @@ def numbered_steps(node: LexborNode) -> list[str]:
     """
     Return one step for each block with its own number, with its heading as a title.
 
-    The node is such a block, or contains only such blocks. The result is empty if the numbers are
-    not 1, 2, 3 in order.
+    The node is such a block, or contains only such blocks. Empty if the numbers are not 1, 2, 3.
     """
     return [line for block in numbered_blocks(node) for line in _numbered_step(block)]
 
 
 def _numbered_step(block: LexborNode) -> list[str]:
     lines = step_lines(block)
-    if lines and NUMBER_ALONE.fullmatch(lines[0]):
+    if lines and BARE_NUMBER.fullmatch(lines[0]):
         lines = lines[1:]
     heading = block.css_first("h2,h3,h4,h5,h6")
     title = normalize_space(heading.text()) if heading is not None else None
     if title and len(lines) > 1 and lines[0] == title:
-        named = [GroupTitle(title)] if len(title) <= MAX_TITLE_CHARS else []
-        return [*named, *_as_one(lines[1:])]
-    return _as_one(lines)
+        title_lines = [GroupTitle(title)] if len(title) <= MAX_TITLE_CHARS else []
+        return [*title_lines, *_join_lines(lines[1:])]
+    return _join_lines(lines)
 
 
-_BESIDE = (
+_ASIDES = (
     '[class*="ingredient" i],[class*="tip" i],[class*="note" i],[class*="point" i],'
     '[class*="timer" i],[class*="equipment" i],[class*="caption" i],[class*="sr-only" i],'
     '[class*="screen-reader" i],[class*="visually-hidden" i],figcaption,form,button,ul,ol'
 )
-_BESIDE_CLASS = re.compile(
+_ASIDE_CLASS = re.compile(
     r"(?:^|[-_ a-z])(?:ingredients?|tips?|notes?|point|timer|equipment|caption)(?:$|[-_ A-Z])",
 )
 
 
-def _is_beside(element: LexborNode, step: LexborNode) -> bool:
-    """Return True for a list of amounts, or a block whose class shows that it is not a step."""
+def _is_aside(element: LexborNode, step: LexborNode) -> bool:
     if element.mem_id == step.mem_id:
         return False
     if element.tag in LISTS:
-        lines = lines_of(element)
-        return 2 * amounts(lines) > len(lines)
+        lines = block_lines(element)
+        return 2 * count_amounts(lines) > len(lines)
     if element.tag in {"figcaption", "form", "button"}:
         return True
-    named = element.attributes.get("class") or ""
-    if _UNSEEN.search(named):
-        return _is_unseen(element)
-    return element.tag in BLOCKS and _BESIDE_CLASS.search(named) is not None
+    class_name = element.attributes.get("class") or ""
+    if _SCREEN_READER_CLASS.search(class_name):
+        return _is_screen_reader_text(element)
+    return element.tag in BLOCKS and _ASIDE_CLASS.search(class_name) is not None
 
 
-def _is_unseen(element: LexborNode) -> bool:
+def _is_screen_reader_text(element: LexborNode) -> bool:
     """Return True for short text that only screen readers show. Long text is the step itself."""
-    named = element.attributes.get("class") or ""
-    return _UNSEEN.search(named) is not None and len(element.text()) <= _MAX_UNSEEN_CHARS
+    class_name = element.attributes.get("class") or ""
+    return (
+        _SCREEN_READER_CLASS.search(class_name) is not None
+        and len(element.text()) <= _MAX_SCREEN_READER_CHARS
+    )
 
 
-_UNSEEN = re.compile("sr-only|screen-reader|visually-hidden", re.IGNORECASE)
-_MAX_UNSEEN_CHARS = 30
+_SCREEN_READER_CLASS = re.compile("sr-only|screen-reader|visually-hidden", re.IGNORECASE)
+_MAX_SCREEN_READER_CHARS = 30
 
 
-def _left_of(lines: list[str], others: Counter[str]) -> list[str]:
-    """Return `lines` without `others`. Each line is removed as often as it occurs in `others`."""
-    left = []
+def _remove_lines(lines: list[str], others: Counter[str]) -> list[str]:
+    remaining = []
     for line in lines:
         if others[line]:
             others[line] -= 1
         else:
-            left.append(line)
-    return left
+            remaining.append(line)
+    return remaining
 
 
-def paragraphs_of(node: LexborNode, kind: SectionKind) -> list[str]:
-    """
-    Return the lines of an element that is not a list. If it has several similar short blocks, each
-    block is one line.
-    """
+def read_paragraphs(node: LexborNode, kind: SectionKind) -> list[str]:
+    """Return the lines of an element that is not a list, or each of its short blocks."""
     if kind == "steps":
-        return titled([line for line in _with_numbers(step_lines(node)) if len(line) > 2], node)
+        return mark_titles(
+            [line for line in _join_numbers(step_lines(node)) if len(line) > 2], node
+        )
     if is_row(node):
-        return [GroupTitle(row) if is_called_title(node) else row for row in [_row(node)]]
+        return [GroupTitle(row) if is_title_element(node) else row for row in [_row_text(node)]]
     children = [child for child in node.iter() if child.tag not in NOT_CONTENT]
     if len(children) == 1 and len(normalize_space(node.text(deep=False) or "")) < 2:
-        return paragraphs_of(children[0], kind)
+        return read_paragraphs(children[0], kind)
     if len(children) > 2 and all(map(is_row, children)):
-        return [row for row in _titled_rows(children, list(map(_row, children))) if row]
-    if _holds_rows(node, children):
-        return [line for child in children for line in _named_or_rows(child)]
-    return titled(lines_of(node), node)
+        return [row for row in _mark_title_rows(children, list(map(_row_text, children))) if row]
+    if _contains_rows(node, children):
+        return [line for child in children for line in _read_title_or_paragraphs(child)]
+    return mark_titles(block_lines(node), node)
 
 
-def _with_numbers(lines: list[str]) -> list[str]:
+def _join_numbers(lines: list[str]) -> list[str]:
     """Join a line that is only a number with the next line: `6.`, `Cut the cake`."""
     joined: list[str] = []
     number = ""
     for line in lines:
-        if not number and NUMBER_ALONE.fullmatch(line) and not line[-1:].isdigit():
+        if not number and BARE_NUMBER.fullmatch(line) and not line[-1:].isdigit():
             number = line
             continue
         joined.append(f"{number} {line}".strip())
@@ -264,16 +274,15 @@ def _with_numbers(lines: list[str]) -> list[str]:
     return joined
 
 
-def _named_or_rows(node: LexborNode) -> list[str]:
-    if is_called_title(node):
-        return [GroupTitle(text)] if (text := parted_text(node)) else []
-    return paragraphs_of(node, "ingredients")
+def _read_title_or_paragraphs(node: LexborNode) -> list[str]:
+    if is_title_element(node):
+        return [GroupTitle(text)] if (text := spaced_text(node)) else []
+    return read_paragraphs(node, "ingredients")
 
 
-def _holds_rows(node: LexborNode, children: list[LexborNode]) -> bool:
-    """Return True for an element that contains only blocks, some of them with similar rows."""
-    if len(node.text()) > _MAX_ROWS_CHARS or any(
-        child.tag not in BLOCKS and not is_called_title(child) for child in children
+def _contains_rows(node: LexborNode, children: list[LexborNode]) -> bool:
+    if len(node.text()) > _MAX_CONTAINER_CHARS or any(
+        child.tag not in BLOCKS and not is_title_element(child) for child in children
     ):
         return False
     if normalize_space(node.text(deep=False) or ""):
@@ -281,10 +290,10 @@ def _holds_rows(node: LexborNode, children: list[LexborNode]) -> bool:
     return any(is_row(inner) for child in children for inner in islice(child.iter(), 1))
 
 
-_MAX_ROWS_CHARS = 4_000
+_MAX_CONTAINER_CHARS = 4_000
 
 
-def cleaned(entry: str, kind: SectionKind) -> str | None:
+def clean_entry(entry: str, kind: SectionKind) -> str | None:
     """
     Return an entry without its bullet or number, or None if it is not an entry.
 
@@ -294,19 +303,18 @@ def cleaned(entry: str, kind: SectionKind) -> str | None:
     text = _BULLET.sub("", entry).strip()
     if (text[:1] == "[" and text[-1:] == "]") or text[:1] == "<" or _UNIT_SWITCH.fullmatch(text):
         return None
-    if is_fact(text) or (_may_be_control(text, kind) and IS_CONTROL.fullmatch(text)):
+    if is_fact(text) or (_may_be_control(text, kind) and CONTROL_LABEL.fullmatch(text)):
         return None
     if is_address(text):
         return None
     if kind == "steps":
-        if IS_NO_STEP.search(text) or is_beside_steps(text):
+        if NOT_A_STEP.search(text) or is_note_among_steps(text):
             return None
         text = STEP_NUMBER.sub("", _NUMBERING.sub("", text), count=1).strip()
     return text if len(text) > 1 and not text.rstrip(".):").isdigit() else None
 
 
 def _may_be_control(text: str, kind: SectionKind) -> bool:
-    """Return False for a long text, and for a step such as `Bake 20 minutes.`"""
     if len(text) > MAX_CONTROL_CHARS:
         return False
     return kind == "ingredients" or _SHORT_STEP.fullmatch(text) is None
@@ -318,22 +326,22 @@ _SHORT_STEP = re.compile(
 )
 
 
-def with_amounts(entries: list[str]) -> list[str]:
+def join_amounts(entries: list[str]) -> list[str]:
     """
     Join amounts and names in separate cells: `200 g`, `flour` becomes `200 g flour`.
 
     The first cell decides whether amounts come before or after their names.
     """
-    bare = [IS_AMOUNT_ALONE.fullmatch(entry) is not None for entry in entries]
-    if 3 * sum(bare) < len(bare) or sum(bare) < _MIN_CELLS:
+    are_amounts = [BARE_AMOUNT.fullmatch(entry) is not None for entry in entries]
+    if 3 * sum(are_amounts) < len(are_amounts) or sum(are_amounts) < _MIN_AMOUNT_CELLS:
         return entries
     first = next(n for n, entry in enumerate(entries) if not _is_caption(entry))
     joined: list[str] = []
     amount = ""
-    for entry, is_amount in zip(entries, bare, strict=True):
+    for entry, is_amount in zip(entries, are_amounts, strict=True):
         if isinstance(entry, GroupTitle):
             joined.append(entry)
-        elif is_amount and bare[first]:
+        elif is_amount and are_amounts[first]:
             amount = f"{amount} {entry}".strip()
         elif is_amount and joined:
             joined[-1] = f"{entry} {joined[-1]}"
@@ -343,32 +351,35 @@ def with_amounts(entries: list[str]) -> list[str]:
     return joined
 
 
-_MIN_CELLS = 2
+_MIN_AMOUNT_CELLS = 2
 
 
 def _is_caption(entry: str) -> bool:
-    return IS_CONTROL.fullmatch(entry) is not None or entry[-1:] == ":"
+    return CONTROL_LABEL.fullmatch(entry) is not None or entry[-1:] == ":"
 
 
-def _holds_items(item: LexborNode) -> bool:
+def _has_nested_items(item: LexborNode) -> bool:
     """Return True if an item contains items. Stops at the first one, unlike a CSS query."""
     return any(element.tag == "li" and element.mem_id != item.mem_id for element in item.traverse())
 
 
-def _row(node: LexborNode) -> str:
-    return _SPACE_BEFORE_MARK.sub(r"\1", parted_text(node))
+def _row_text(node: LexborNode) -> str:
+    return _SPACE_BEFORE_MARK.sub(r"\1", spaced_text(node))
 
 
-def _without_common_end(entries: list[str]) -> list[str]:
-    """Remove an ending that all entries have, such as `add to shopping list`."""
+def _remove_common_ending(entries: list[str]) -> list[str]:
+    """Remove an ending that all entries share, such as `add to shopping list`."""
     ends = {tuple(entry.lower().split()[-2:]) for entry in entries}
     if len(entries) < 3 or len(ends) > 1:
         return entries
-    words = [entry.split() for entry in entries]
-    same = 0
-    while same < min(map(len, words)) and len({word[-1 - same].lower() for word in words}) == 1:
-        same += 1
-    return [" ".join(word[: len(word) - same]) for word in words]
+    words_by_entry = [entry.split() for entry in entries]
+    shared_count = 0
+    while (
+        shared_count < min(map(len, words_by_entry))
+        and len({words[-1 - shared_count].lower() for words in words_by_entry}) == 1
+    ):
+        shared_count += 1
+    return [" ".join(words[: len(words) - shared_count]) for words in words_by_entry]
 
 
 def is_row(node: LexborNode) -> bool:
@@ -378,10 +389,10 @@ def is_row(node: LexborNode) -> bool:
     parent = node.parent
     if parent is None or len(node.text()) > _MAX_ROW_CHARS:
         return False
-    named = node.attributes.get("class")
-    alike = 0
-    for count, sibling in enumerate(parent.iter()):
-        if count > MAX_SIBLINGS:
+    class_name = node.attributes.get("class")
+    similar_count = 0
+    for index, sibling in enumerate(parent.iter()):
+        if index > MAX_SIBLINGS:
             break
-        alike += sibling.tag == node.tag and sibling.attributes.get("class") == named
-    return alike > 2
+        similar_count += sibling.tag == node.tag and sibling.attributes.get("class") == class_name
+    return similar_count > 2

@@ -9,71 +9,73 @@ from selectolax.lexbor import LexborNode
 BLOCKS = frozenset({"div", "p", "section", "aside", "dl", "figure"})
 
 
-def own_numbers(items: list[LexborNode]) -> dict[int, str]:
-    """Return the numbers that are in separate elements; empty unless they are 1, 2, 3 in order."""
-    found = {item.mem_id: number for item in items if (number := _own_number(item))}
-    counted = list(map(_value_of, found.values()))
-    return found if counted == list(range(1, len(counted) + 1)) else {}
+def find_separate_numbers(items: list[LexborNode]) -> dict[int, str]:
+    """Return the numbers in separate elements, by the items' ids; empty unless they are 1, 2, 3."""
+    numbers_by_id = {
+        item.mem_id: number for item in items if (number := _find_separate_number(item))
+    }
+    values = list(map(_parse_number, numbers_by_id.values()))
+    return numbers_by_id if values == list(range(1, len(values) + 1)) else {}
 
 
-def _blocks_in(node: LexborNode) -> list[LexborNode]:
-    """Return the blocks in an element if they have the numbers 1, 2, 3; else an empty list."""
+def _numbered_children(node: LexborNode) -> list[LexborNode]:
     blocks = [node]
     for _ in range(_MAX_LEVELS):
         if len(blocks) != 1:
             break
-        blocks = [each for each in blocks[0].iter() if each.text(strip=True)]
+        blocks = [child for child in blocks[0].iter() if child.text(strip=True)]
     is_row = len(blocks) > 1 and all(block.tag in BLOCKS for block in blocks)
-    return blocks if is_row and len(own_numbers(blocks)) == len(blocks) else []
+    return blocks if is_row and len(find_separate_numbers(blocks)) == len(blocks) else []
 
 
-def _counts_on(node: LexborNode) -> bool:
-    """Return True for a numbered block with a neighbor that has the previous or next number."""
-    number = _own_number(node) if node.tag in BLOCKS else None
+def _continues_numbering(node: LexborNode) -> bool:
+    number = _find_separate_number(node) if node.tag in BLOCKS else None
     if number is None:
         return False
-    found = _value_of(number)
-    return _has_near(node, "prev", found - 1) or _has_near(node, "next", found + 1)
+    value = _parse_number(number)
+    return _has_numbered_neighbor(node, "prev", value - 1) or _has_numbered_neighbor(
+        node, "next", value + 1
+    )
 
 
-def _has_near(node: LexborNode, direction: str, wanted: int) -> bool:
-    """Return True if a block near the node has this number. A picture may be in between."""
-    at, left = getattr(node, direction), _MAX_BESIDE
-    while at is not None and left:
-        if at.tag in BLOCKS and at.text(strip=True):
-            number = _own_number(at)
+def _has_numbered_neighbor(node: LexborNode, direction: str, value: int) -> bool:
+    """Return True if a nearby block has this number. A picture may be in between."""
+    sibling, blocks_left = getattr(node, direction), _MAX_NEIGHBORS
+    while sibling is not None and blocks_left:
+        if sibling.tag in BLOCKS and sibling.text(strip=True):
+            number = _find_separate_number(sibling)
             if number is not None:
-                return _value_of(number) == wanted
-            left -= 1
-        at = getattr(at, direction)
+                return _parse_number(number) == value
+            blocks_left -= 1
+        sibling = getattr(sibling, direction)
     return False
 
 
-_MAX_BESIDE = 2
+_MAX_NEIGHBORS = 2
 
 
-def _value_of(number: str) -> int:
+def _parse_number(number: str) -> int:
     return int(number.rstrip(".):"))
 
 
-def _own_number(node: LexborNode) -> str | None:
-    """Return the number of a step, if its first element contains only that: `<b>1</b> Boil.`"""
-    at = node
+def _find_separate_number(node: LexborNode) -> str | None:
+    """Return a step's number if its first element contains only that: `<b>1</b> Boil.`"""
+    element = node
     for _ in range(_MAX_LEVELS):
-        first = next((c for c in at.iter(include_text=True) if (c.text() or "").strip()), None)
+        first = next((c for c in element.iter(include_text=True) if (c.text() or "").strip()), None)
         if first is None or first.tag == "-text":
             return None
         text = first.text().strip()
-        if NUMBER_ALONE.fullmatch(text):
+        if BARE_NUMBER.fullmatch(text):
             return text
-        at = first
+        element = first
     return None
 
 
 _MAX_LEVELS = 4
-NUMBER_ALONE = re.compile(r"0?[1-9]\d?[.):]?")
+BARE_NUMBER = re.compile(r"0?[1-9]\d?[.):]?")
 
 
 def numbered_blocks(node: LexborNode) -> list[LexborNode]:
     """Return the node if it is one of several numbered blocks, else the numbered blocks in it."""
-    return [node] if _counts_on(node) else _blocks_in(node)
+    return [node] if _continues_numbering(node) else _numbered_children(node)

@@ -11,12 +11,13 @@ from richpins.provenance import Candidate
 from richpins.structured_data.sources import Sources
 from richpins.values import image_sets, images
 from richpins.values.images import Image
-from richpins.visible_text.places import is_elsewhere
+from richpins.visible_text.places import is_in_other_content
 
-_PICTURES = "img,amp-img"
-_HEROES = ",".join(f'[class*="{name}" i][style*="url("]' for name in ("hero", "featured", "cover"))
-_MAX_SEEN = 12
-"""Maximum pictures examined after the heading. The first suitable one is used."""
+_IMAGE_ELEMENTS = "img,amp-img"
+_HERO_ELEMENTS = ",".join(
+    f'[class*="{name}" i][style*="url("]' for name in ("hero", "featured", "cover")
+)
+_MAX_EXAMINED = 12
 _PHOTO = re.compile(r"\.(?:jpe?g|webp|avif)(?:\Z|[?#])", re.IGNORECASE)
 _PICTURE_FILE = re.compile(r"\.(?:jpe?g|webp|avif|png|gif)(?:\Z|[?#])", re.IGNORECASE)
 _DECORATION = re.compile(
@@ -35,11 +36,15 @@ def pictures(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
     """
     if sources.heading_end < 0:
         return
-    nodes = sources.document.tree.css(f"h1,{_PICTURES},{_HEROES}")
-    are_several = len(sources.document.tree.css("article")) > 1
-    first = next((n for n, node in enumerate(nodes) if node.tag == "h1"), len(nodes))
-    for node in nodes[first + 1 : first + 1 + _MAX_SEEN]:
-        if node.tag == "h1" or _is_beside(node) or (are_several and _is_in_another_article(node)):
+    nodes = sources.document.tree.css(f"h1,{_IMAGE_ELEMENTS},{_HERO_ELEMENTS}")
+    has_several_articles = len(sources.document.tree.css("article")) > 1
+    heading_index = next((n for n, node in enumerate(nodes) if node.tag == "h1"), len(nodes))
+    for node in nodes[heading_index + 1 : heading_index + 1 + _MAX_EXAMINED]:
+        if (
+            node.tag == "h1"
+            or _is_unrelated(node)
+            or (has_several_articles and _is_in_another_article(node))
+        ):
             continue
         image = _image(node, sources)
         if image is not None:
@@ -50,48 +55,45 @@ def pictures(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
 def _image(node: LexborNode, sources: Sources) -> Image | None:
     attributes = node.attributes
     if node.tag in {"img", "amp-img"}:
-        url = _largest_source(node, sources) or images.address(attributes, sources)
+        url = _largest_source(node, sources) or images.image_url(attributes, sources)
     else:
         match = _URL_IN_STYLE.search(attributes.get("style") or "")
         url = sources.absolute(match[1]) if match else None
     if url is None:
         return None
-    image = images.sized(url, attributes.get("width"), attributes.get("height"))
+    image = images.image_with_size(url, attributes.get("width"), attributes.get("height"))
     sides = [side for side in (image.width, image.height) if side]
     is_large = min(sides, default=0) >= images.PRESENTABLE_PIXELS // 2
-    may_be = is_large or (not sides and _PHOTO.search(url) is not None)
-    return image if may_be and images.is_presentable(image) else None
+    is_photo = is_large or (not sides and _PHOTO.search(url) is not None)
+    return image if is_photo and images.is_presentable(image) else None
 
 
 def _largest_source(node: LexborNode, sources: Sources) -> str | None:
-    """Return the largest URL among the `source` elements of a `picture`."""
     parent = node.parent
     if parent is None or parent.tag != "picture":
         return None
-    named = (each.attributes.get("srcset") or "" for each in parent.css("source[srcset]"))
-    sets = ",".join(filter(None, named))
-    return sources.absolute(image_sets.largest(sets) or "") if sets else None
+    srcsets = (source.attributes.get("srcset") or "" for source in parent.css("source[srcset]"))
+    joined = ",".join(filter(None, srcsets))
+    return sources.absolute(image_sets.largest(joined) or "") if joined else None
 
 
 def _is_in_another_article(node: LexborNode) -> bool:
-    """Return True if the picture is in an article that does not contain the page's h1."""
-    at: LexborNode | None = node
-    while at is not None and at.tag != "article":
-        at = at.parent
-    return at is not None and at.css_first("h1") is None
+    ancestor: LexborNode | None = node
+    while ancestor is not None and ancestor.tag != "article":
+        ancestor = ancestor.parent
+    return ancestor is not None and ancestor.css_first("h1") is None
 
 
-def _is_beside(node: LexborNode) -> bool:
-    """Return True for a decoration, or a picture in comments or in a link to another page."""
-    at: LexborNode | None = node
+def _is_unrelated(node: LexborNode) -> bool:
+    ancestor: LexborNode | None = node
     for _ in range(_MAX_CLIMB):
-        if at is None or at.tag in {"body", "main"}:
+        if ancestor is None or ancestor.tag in {"body", "main"}:
             break
-        attributes = at.attributes
-        if at.tag == "a" and not _PICTURE_FILE.search(attributes.get("href") or ""):
+        attributes = ancestor.attributes
+        if ancestor.tag == "a" and not _PICTURE_FILE.search(attributes.get("href") or ""):
             return True
-        named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
-        if at.tag != "article" and _DECORATION.search(named):
+        class_and_id = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
+        if ancestor.tag != "article" and _DECORATION.search(class_and_id):
             return True
-        at = at.parent
-    return is_elsewhere(node)
+        ancestor = ancestor.parent
+    return is_in_other_content(node)

@@ -10,7 +10,7 @@ from selectolax.lexbor import LexborNode
 from richpins.structured_data.sources import Sources
 
 
-def after_heading(
+def matches_after_heading(
     sources: Sources, pattern: re.Pattern[bytes], max_bytes: int
 ) -> Iterator[re.Match[bytes]]:
     """Yield the matches in the first `max_bytes` after the first h1; none if there is no h1."""
@@ -20,23 +20,25 @@ def after_heading(
     return pattern.finditer(sources.words.body, start, start + max_bytes)
 
 
-def is_elsewhere(node: LexborNode) -> bool:
+def is_in_other_content(node: LexborNode) -> bool:
     """Return True if an element is in a comment, or in the teaser of another page."""
-    at: LexborNode | None = node
+    ancestor: LexborNode | None = node
     for _ in range(8):
-        if at is None or at.tag in {"body", "html"}:
+        if ancestor is None or ancestor.tag in {"body", "html"}:
             break
-        if at.tag in {"aside", "nav", "footer"} or (at.tag == "a" and at.css_first(_TITLES)):
+        if ancestor.tag in {"aside", "nav", "footer"} or (
+            ancestor.tag == "a" and ancestor.css_first(_HEADING_ELEMENTS)
+        ):
             return True
-        if at.tag in _TEASER_ELEMENTS and _is_teaser(at):
+        if ancestor.tag in _TEASER_ELEMENTS and _is_teaser(ancestor):
             return True
-        at = at.parent
+        ancestor = ancestor.parent
     return is_in_comments(node)
 
 
-_TITLES = "h1,h2,h3,h4"
+_HEADING_ELEMENTS = "h1,h2,h3,h4"
 _TEASER_ELEMENTS = frozenset({"article", "li", "ul", "ol", "section", "div"})
-_TEASER = re.compile(
+_TEASER_CLASS = re.compile(
     r"(?:^|[-_\s])(?:teaser|recommend\w*|read-?more|most-?read|popular|trending|latest|sidebar|"
     r"more-(?:from|on|stories|news)|mehr-zum|weitere)(?:$|[-_\s])",
     re.IGNORECASE,
@@ -44,24 +46,23 @@ _TEASER = re.compile(
 
 
 def _is_teaser(node: LexborNode) -> bool:
-    """Return True for a block with the class of a teaser, or whose title is a link."""
-    if _TEASER.search(node.attributes.get("class") or ""):
+    if _TEASER_CLASS.search(node.attributes.get("class") or ""):
         return True
     if node.tag not in {"article", "li"} or node.css_first("h1") is not None:
         return False
-    linked = node.css_first("h2 a[href],h3 a[href],h4 a[href]")
-    return linked is not None
+    title_link = node.css_first("h2 a[href],h3 a[href],h4 a[href]")
+    return title_link is not None
 
 
 def is_in_comments(node: LexborNode) -> bool:
     """Return True for an element in comments, reviews or related content."""
-    at: LexborNode | None = node
+    ancestor: LexborNode | None = node
     for _ in range(8):
-        if at is None or at.tag in {"body", "html"}:
+        if ancestor is None or ancestor.tag in {"body", "html"}:
             return False
-        attributes = at.attributes
-        named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower()
-        if "comment" in named or "review" in named or "related" in named:
+        attributes = ancestor.attributes
+        class_and_id = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower()
+        if "comment" in class_and_id or "review" in class_and_id or "related" in class_and_id:
             return True
-        at = at.parent
+        ancestor = ancestor.parent
     return False

@@ -1,9 +1,9 @@
 """
 Find a product's price in the visible text of a page whose markup has none.
 
-The price is the first one after the heading that is in an element with a price class. The page must
-have a shopping cart. A price in a link, or in one of several similar blocks, belongs to another
-product. On pages that sell nothing, this takes only two searches in the bytes.
+The price is the first one after the h1 that is in an element with a price class. The page must have
+a shopping cart. A price in a link, or in one of several similar blocks, belongs to another product.
+On pages that sell nothing, this takes only two searches in the bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from richpins.structured_data.sources import Sources
 from richpins.structured_data.words import CARTS, PRICES
 from richpins.values import money
 
-_PRICES = ",".join(
+_PRICE_ELEMENTS = ",".join(
     [
         '[itemprop~="price"]',
         *(f'[{name}*="{word}" i]' for word in PRICES for name in ("class", "id")),
@@ -30,14 +30,15 @@ _OTHER_PRICE = re.compile(
     r"former|list-?price|rrp|msrp|uvp|original|before(?!:)|prev|unit|tax)"
 )
 """Class names of other prices. They do not match `font-bold`, `holder` or `whitewash`."""
-_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_CAMEL_CASE_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _RANGE = re.compile(r"\d\s?[^\s\d]{0,3}\s?[-–]\s?[^\s\d]{0,3}\s?\d")
-_MAX_SEEN = 20
+_MAX_EXAMINED = 20
 _MAX_CLASS_CHARS = 1_000
 _MAX_CLIMB = 8
 _MAX_ELEMENTS = 400
 _MAX_SIBLINGS = 60
-_MIN_ALIKE = 3
+_MIN_SIMILAR_BLOCKS = 3
+_OTHER_PRICE_TAGS = frozenset({"a", "del", "s", "strike", "aside", "footer", "nav"})
 
 
 def shown_price(
@@ -48,72 +49,70 @@ def shown_price(
 
     With `is_product`, the markup already declares a product, so no cart is required.
     """
-    if not sources.words.in_class(*PRICES) and not sources.words.in_tag("price"):
+    if not sources.words.occurs_in_class(*PRICES) and not sources.words.occurs_in_tag("price"):
         return None
     if not is_product and not sources.words.any(CARTS):
         return None
-    nodes = sources.document.tree.css(f"h1,{_PRICES}")[:_MAX_ELEMENTS]
-    holders = _holders(nodes)
-    for node in _after_the_heading(nodes):
+    nodes = sources.document.tree.css(f"h1,{_PRICE_ELEMENTS}")[:_MAX_ELEMENTS]
+    containers = _containers(nodes)
+    for node in _nodes_after_heading(nodes):
         text = price_text(node)
-        if not 0 < len(text) <= MAX_PRICE_CHARS or _is_of_another_product(node, holders):
+        if not 0 < len(text) <= MAX_PRICE_CHARS or _belongs_to_other_product(node, containers):
             continue
-        if money.count_of_amounts(text) > 1 and not _RANGE.search(text):
+        if money.count_amounts(text) > 1 and not _RANGE.search(text):
             continue  # a former price is next to this one, each in its own element
-        currency = money.currency_of(text, country)
-        amount = money.amount_of(text, currency) if currency else None
+        currency = money.find_currency(text, country)
+        amount = money.find_amount(text, currency) if currency else None
         if currency and amount is not None and amount > 0:
             return amount, currency, Candidate(text, "html", f"{node.tag} called price")
     return None
 
 
-def _holders(nodes: list[LexborNode]) -> set[int]:
-    """Return the elements that contain an element with a price class."""
-    holders: set[int] = set()
+def _containers(nodes: list[LexborNode]) -> set[int]:
+    containers: set[int] = set()
     for node in nodes:
-        at = node.parent if node.tag != "h1" else None
+        ancestor = node.parent if node.tag != "h1" else None
         for _ in range(_MAX_CLIMB):
-            if at is None or at.mem_id in holders:
+            if ancestor is None or ancestor.mem_id in containers:
                 break
-            holders.add(at.mem_id)
-            at = at.parent
-    return holders
+            containers.add(ancestor.mem_id)
+            ancestor = ancestor.parent
+    return containers
 
 
-def _after_the_heading(nodes: list[LexborNode]) -> list[LexborNode]:
-    places = [place for place, node in enumerate(nodes) if node.tag == "h1"]
-    if not places:
+def _nodes_after_heading(nodes: list[LexborNode]) -> list[LexborNode]:
+    indexes = [index for index, node in enumerate(nodes) if node.tag == "h1"]
+    if not indexes:
         return []
-    behind = nodes[places[0] + 1 : places[0] + 1 + _MAX_SEEN]
-    return [node for node in behind if node.tag not in {"h1", "input", "script", "style", "label"}]
+    following = nodes[indexes[0] + 1 : indexes[0] + 1 + _MAX_EXAMINED]
+    return [
+        node for node in following if node.tag not in {"h1", "input", "script", "style", "label"}
+    ]
 
 
-def _is_of_another_product(node: LexborNode, holders: set[int]) -> bool:
-    """Return True for a former price, a price in a link, or one of several similar blocks."""
+def _belongs_to_other_product(node: LexborNode, containers: set[int]) -> bool:
     attributes = node.attributes
-    named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[:_MAX_CLASS_CHARS]
-    if _OTHER_PRICE.search(_CAPITAL.sub("-", named).lower()):
+    names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[:_MAX_CLASS_CHARS]
+    if _OTHER_PRICE.search(_CAMEL_CASE_WORD.sub("-", names).lower()):
         return True
-    at: LexborNode | None = node
+    ancestor: LexborNode | None = node
     for _ in range(_MAX_CLIMB):
-        if at is None or at.tag in {"body", "html"}:
+        if ancestor is None or ancestor.tag in {"body", "html"}:
             return False
-        if at.tag in {"a", "del", "s", "strike", "aside", "footer", "nav"} or _is_one_of_many(
-            at, holders
-        ):
+        if ancestor.tag in _OTHER_PRICE_TAGS or _is_repeated_block(ancestor, containers):
             return True
-        at = at.parent
+        ancestor = ancestor.parent
     return False
 
 
-def _is_one_of_many(node: LexborNode, holders: set[int]) -> bool:
-    named = node.attributes.get("class")
-    if node.parent is None or not named:
+def _is_repeated_block(node: LexborNode, containers: set[int]) -> bool:
+    class_name = node.attributes.get("class")
+    if node.parent is None or not class_name:
         return False
-    alike = 0
-    for count, sibling in enumerate(node.parent.iter()):
-        if count > _MAX_SIBLINGS:
+    similar_count = 0
+    for index, sibling in enumerate(node.parent.iter()):
+        if index > _MAX_SIBLINGS:
             break
-        same = sibling.tag == node.tag and sibling.attributes.get("class") == named
-        alike += same and sibling.mem_id in holders
-    return alike >= _MIN_ALIKE
+        is_similar = sibling.tag == node.tag and sibling.attributes.get("class") == class_name
+        similar_count += is_similar and sibling.mem_id in containers
+    return similar_count >= _MIN_SIMILAR_BLOCKS

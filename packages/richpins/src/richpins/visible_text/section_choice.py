@@ -9,27 +9,26 @@ from selectolax.lexbor import LexborNode
 
 from richpins.visible_text.list_items import SectionKind
 from richpins.visible_text.section import Section
-from richpins.visible_text.vocabulary import is_step, measured, only_speaks_of_steps
+from richpins.visible_text.vocabulary import count_measured, is_how_to_title, is_step
 
 KINDS: tuple[SectionKind, ...] = ("ingredients", "steps")
 
 
-def join(sections: Iterator[Section]) -> dict[str, list[Section]]:
+def join_sections(sections: Iterator[Section]) -> dict[str, list[Section]]:
     """Return the sections by kind, joined with those that continue them."""
-    found = _joined(sections)
-    found["steps"] = _one_after_another([s for s in found["steps"] if score(s)])
-    if len(found["steps"]) < _MIN_RECIPES:
-        found["ingredients"] = _parts_of_one(found["ingredients"])
-    return found
+    by_kind = _join_continuations(sections)
+    by_kind["steps"] = _join_sibling_steps([s for s in by_kind["steps"] if score(s)])
+    if len(by_kind["steps"]) < _MIN_RECIPES:
+        by_kind["ingredients"] = _join_ingredient_parts(by_kind["ingredients"])
+    return by_kind
 
 
-def are_clear(found: dict[str, list[Section]]) -> bool:
-    """
-    Return True if there is one plausible section of each kind, and its heading is not the page's
-    title.
-    """
+def is_unambiguous(by_kind: dict[str, list[Section]]) -> bool:
+    """Return True for one plausible section of each kind, none of them under the page's title."""
     return all(
-        len(found[kind]) == 1 and is_plausible(found[kind][0]) and not _is_title(found[kind][0])
+        len(by_kind[kind]) == 1
+        and is_plausible(by_kind[kind][0])
+        and not _is_title(by_kind[kind][0])
         for kind in KINDS
     )
 
@@ -38,32 +37,28 @@ def is_plausible(section: Section) -> bool:
     """Return True if steps contain a sentence, or half of the ingredients have amounts."""
     if section.kind == "steps":
         return score(section) > 0
-    return 2 * measured(section.entries) >= section.count
+    return 2 * count_measured(section.entries) >= section.count
 
 
-def _joined(sections: Iterator[Section]) -> dict[str, list[Section]]:
-    """
-    Return the sections by kind.
-
-    `Ingredients for the sauce` is joined to the section before it.
-    """
-    found: dict[str, list[Section]] = {kind: [] for kind in KINDS}
+def _join_continuations(sections: Iterator[Section]) -> dict[str, list[Section]]:
+    """Return the sections by kind, with `Ingredients for the sauce` joined to the one before."""
+    by_kind: dict[str, list[Section]] = {kind: [] for kind in KINDS}
     for section in sections:
-        same = found[section.kind]
-        if same and _continues(same[-1], section):
-            same[-1].groups.extend(section.groups)
+        same_kind = by_kind[section.kind]
+        if same_kind and _continues(same_kind[-1], section):
+            same_kind[-1].groups.extend(section.groups)
         else:
-            same.append(section)
-    return found
+            same_kind.append(section)
+    return by_kind
 
 
-def _parts_of_one(sections: list[Section]) -> list[Section]:
+def _join_ingredient_parts(sections: list[Section]) -> list[Section]:
     """Join ingredients under equal headings, if the page has steps for only one recipe."""
     joined: list[Section] = []
     for section in sections:
-        before = joined[-1] if joined else None
-        if before is not None and _is_another_part(before, section):
-            before.groups.extend(section.groups)
+        previous = joined[-1] if joined else None
+        if previous is not None and _is_another_part(previous, section):
+            previous.groups.extend(section.groups)
         else:
             joined.append(section)
     return joined
@@ -72,90 +67,82 @@ def _parts_of_one(sections: list[Section]) -> list[Section]:
 _MIN_RECIPES = 2
 
 
-def _one_after_another(sections: list[Section]) -> list[Section]:
+def _join_sibling_steps(sections: list[Section]) -> list[Section]:
     """Join steps under sibling headings that name two parts: `Preparation` and `Method`."""
     joined: list[Section] = []
     for section in sections:
-        before = joined[-1] if joined else None
-        if before is not None and _goes_on(before, section):
-            before.groups.extend(section.groups)
+        previous = joined[-1] if joined else None
+        if previous is not None and _continues_steps(previous, section):
+            previous.groups.extend(section.groups)
         else:
             joined.append(section)
     return joined
 
 
-def _goes_on(before: Section, section: Section) -> bool:
-    first, other = before.at, section.at
-    if first is None or other is None or first.parent is None or other.parent is None:
+def _continues_steps(previous: Section, section: Section) -> bool:
+    first, second = previous.element, section.element
+    if first is None or second is None or first.parent is None or second.parent is None:
         return False
     return (
-        first.parent.mem_id == other.parent.mem_id
-        and first.tag == other.tag
-        and before.heading.casefold() != section.heading.casefold()
-        and not any(map(only_speaks_of_steps, (before.heading, section.heading)))
-        and not set(before.entries) & set(section.entries)
+        first.parent.mem_id == second.parent.mem_id
+        and first.tag == second.tag
+        and previous.heading.casefold() != section.heading.casefold()
+        and not any(map(is_how_to_title, (previous.heading, section.heading)))
+        and not set(previous.entries) & set(section.entries)
     )
 
 
 def _is_title(section: Section) -> bool:
     """Return True for steps under the title of the page, such as `How to make leek soup`."""
-    at = section.at
-    return at is not None and at.tag == "h1" and only_speaks_of_steps(section.heading)
+    heading = section.element
+    return heading is not None and heading.tag == "h1" and is_how_to_title(section.heading)
 
 
-def _is_another_part(before: Section, section: Section) -> bool:
-    """Return True for two ingredient lists under the same heading without a common entry."""
-    first, other = before.at, section.at
+def _is_another_part(previous: Section, section: Section) -> bool:
+    first, second = previous.element, section.element
     return (
         first is not None
-        and other is not None
-        and before.heading.lower() == section.heading.lower()
-        and (first.tag, first.attributes) == (other.tag, other.attributes)
-        and is_plausible(before)
+        and second is not None
+        and previous.heading.lower() == section.heading.lower()
+        and (first.tag, first.attributes) == (second.tag, second.attributes)
+        and is_plausible(previous)
         and is_plausible(section)
-        and not set(before.entries) & set(section.entries)
+        and not set(previous.entries) & set(section.entries)
     )
 
 
-def nearest(ingredients: list[Section], steps: list[Section]) -> dict[str, Section]:
-    """
-    Return the ingredients and steps that are closest together in the tree.
-
-    On a tie, return the longest.
-    """
+def nearest_pair(ingredients: list[Section], steps: list[Section]) -> dict[str, Section]:
+    """Return the ingredients and steps that are closest in the tree; on a tie, the longest."""
     pairs = [
         (
-            _shared_depth(first, other),
-            not only_speaks_of_steps(other.heading),
+            _shared_depth(first, second),
+            not is_how_to_title(second.heading),
             score(first),
-            score(other),
+            score(second),
             -number,
             first,
-            other,
+            second,
         )
-        for number, (first, other) in enumerate(product(_likely(ingredients), _likely(steps)))
+        for number, (first, second) in enumerate(product(_likely(ingredients), _likely(steps)))
     ]
     if pairs:
-        *_, first, other = max(pairs, key=lambda pair: pair[:5])
-        return {"ingredients": first, "steps": other}
-    alone = [*ingredients, *steps]
-    return {section.kind: section for section in sorted(alone, key=score)}
+        *_, first, second = max(pairs, key=lambda pair: pair[:5])
+        return {"ingredients": first, "steps": second}
+    unpaired = [*ingredients, *steps]
+    return {section.kind: section for section in sorted(unpaired, key=score)}
 
 
 def _likely(sections: list[Section]) -> list[Section]:
-    """Return the sections whose score is at least half of the best one."""
     best = max(map(score, sections), default=0)
     return [section for section in sections if 2 * score(section) >= best]
 
 
-def _shared_depth(first: Section, other: Section) -> int:
-    """Return how many elements contain the headings of both sections."""
-    paths = zip(_path(first.at), _path(other.at), strict=False)
+def _shared_depth(first: Section, second: Section) -> int:
+    paths = zip(_path(first.element), _path(second.element), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], paths))
 
 
 def _path(node: LexborNode | None) -> list[int]:
-    """Return the identities of the elements around a node, outermost first."""
     path: list[int] = []
     while node is not None and len(path) < _MAX_PATH:
         path.append(node.mem_id)
@@ -170,24 +157,21 @@ def score(section: Section) -> int:
     """Return how plausible a section is: 0 to 12 for ingredients, 0 to 4 for steps."""
     entries = section.entries
     if section.kind == "ingredients":
-        return min(len(entries), 6) + min(measured(entries), 6)
+        return min(len(entries), 6) + min(count_measured(entries), 6)
     steps = sum(map(is_step, entries))
-    return min(max(steps, 1) if section.is_list else steps, 4)
+    return min(max(steps, 1) if section.is_plain_list else steps, 4)
 
 
 def _continues(previous: Section, section: Section) -> bool:
-    """
-    Return True if the section is for another part of the recipe, such as `Ingredients for the
-    sauce`.
-    """
-    words, others = previous.heading.lower().split(), section.heading.lower().split()
+    """Return True for a section such as `Ingredients for the sauce`."""
+    first_words, second_words = previous.heading.lower().split(), section.heading.lower().split()
     return (
-        len(words) > 1
-        and len(others) > 1
-        and words[0] == others[0]
-        and words[1:] != others[1:]
-        and previous.at is not None
-        and section.at is not None
-        and previous.at.tag == section.at.tag
+        len(first_words) > 1
+        and len(second_words) > 1
+        and first_words[0] == second_words[0]
+        and first_words[1:] != second_words[1:]
+        and previous.element is not None
+        and section.element is not None
+        and previous.element.tag == section.element.tag
         and not set(previous.entries) & set(section.entries)
     )

@@ -14,8 +14,8 @@ from selectolax.lexbor import LexborNode
 
 from richpins._permalinks import heading_text
 from richpins.document import normalize_space
-from richpins.visible_text.beside_lists import is_beside_the_list, is_trail
-from richpins.visible_text.group_titles import names_a_list
+from richpins.visible_text.beside_lists import is_unrelated_block, is_unrelated_list
+from richpins.visible_text.group_titles import is_list_title
 from richpins.visible_text.list_items import (
     LISTS,
     MAX_ITEMS,
@@ -23,19 +23,19 @@ from richpins.visible_text.list_items import (
     NOT_CONTENT,
     STEP_NUMBER,
     numbered_steps,
-    paragraphs_of,
+    read_paragraphs,
 )
 from richpins.visible_text.section import MAX_HEADING_CHARS, Section
 from richpins.visible_text.vocabulary import (
-    ENDS,
-    IS_AFTERWORD,
-    amounts,
+    AFTERWORD,
+    NEXT_PART_HEADING,
     are_steps,
-    is_heading_again,
+    count_amounts,
+    is_repeated_heading,
 )
 
 HEADINGS = "h1,h2,h3,h4,h5,h6,strong,b,dt,legend,summary,button,p,div,span,th,u,label,em"
-_TEXTUAL = frozenset(
+_TEXT_TAGS = frozenset(
     "p div section span pre article dd blockquote label li tr tbody thead main".split()
 )
 _MAX_CLIMB = 9
@@ -45,42 +45,42 @@ _MAX_EXAMINED = 60
 """Maximum lists and paragraphs that are read in one block."""
 
 
-def collect_after(head: LexborNode, section: Section, places: Mapping[int, str]) -> None:
+def collect_after(heading: LexborNode, section: Section, heading_kinds: Mapping[int, str]) -> None:
     """
-    Collect the entries between a heading and the next one. The entries are siblings of the heading
-    or of its parents.
+    Collect the entries between a heading and the next one. They are siblings of it or its parents.
 
-    `places` maps the `mem_id` of each known heading on the page to its kind. If there is no heading
-    for steps, the search after the ingredients extends two levels further out.
+    `heading_kinds` maps the `mem_id` of each known heading on the page to its kind. If there is no
+    heading for steps, the walk continues two levels further out after the ingredients.
     """
-    _SectionWalk(section, places).run(head)
+    _SectionWalk(section, heading_kinds).run(heading)
 
 
 class _SectionWalk:
     """One walk from a heading. Its `visit` methods return False at the end of the section."""
 
-    def __init__(self, section: Section, places: Mapping[int, str]) -> None:
+    def __init__(self, section: Section, heading_kinds: Mapping[int, str]) -> None:
         self._section = section
-        self._places = places
-        self._left = _MAX_VISITED
+        self._heading_kinds = heading_kinds
+        self._visits_left = _MAX_VISITED
         # Steps without a heading are expected after the ingredients.
-        self._seeks_steps = section.kind == "ingredients" and "steps" not in places.values()
+        self._seeks_steps = section.kind == "ingredients" and "steps" not in heading_kinds.values()
 
-    def run(self, head: LexborNode) -> None:
-        section, further = self._section, 2 if self._seeks_steps else 0
-        at: LexborNode | None = head
+    def run(self, heading: LexborNode) -> None:
+        section, levels_left = self._section, 2 if self._seeks_steps else 0
+        ancestor: LexborNode | None = heading
         for _ in range(_MAX_CLIMB):
-            if at is None or at.tag in {"body", "html"} or not self._visit_following(at.next):
+            if ancestor is None or ancestor.tag in {"body", "html"}:
                 return
-            if section.is_enough:
+            if not self._visit_following(ancestor.next):
+                return
+            if section.has_enough_entries:
                 section.is_closed = section.kind == "ingredients"
-                further -= 1
-                if further < 0 or section.then or section.kind == "steps":
+                levels_left -= 1
+                if levels_left < 0 or section.following_steps or section.kind == "steps":
                     return
-            at = at.parent
+            ancestor = ancestor.parent
 
     def _visit_following(self, node: LexborNode | None, depth: int = 0) -> bool:
-        """Visit a node and its next siblings."""
         for _ in range(MAX_SIBLINGS):
             if node is None:
                 break
@@ -91,72 +91,72 @@ class _SectionWalk:
 
     def _visit(self, node: LexborNode, depth: int) -> bool:
         tag = node.tag or ""
-        self._left -= 1
-        if self._left < 0 or depth > _MAX_DEPTH:
+        self._visits_left -= 1
+        if self._visits_left < 0 or depth > _MAX_DEPTH:
             return False
         if tag == "-text":
             self._add_text(normalize_space(node.text() or ""))
             return True
         if tag.startswith("-") or tag in NOT_CONTENT:
             return True
-        if self._holds_heading(node):
+        if self._contains_heading(node):
             return self._visit_until_heading(node, depth)
         if self._section.count >= MAX_ITEMS:
             return False
         heading = _only_heading(node)
         if heading is not None and heading.css_first("br") is None:
             return self._visit_subheading(heading)
-        if not is_beside_the_list(node):
+        if not is_unrelated_block(node):
             self._add_block(node, tag)
         return True
 
     def _add_text(self, text: str) -> None:
         section = self._section
-        least = 3 if section.count else 20
-        if len(text) > least and (section.kind == "steps" or section.count or amounts([text])):
+        min_chars = 3 if section.count else 20
+        if len(text) > min_chars and (
+            section.kind == "steps" or section.count or count_amounts([text])
+        ):
             section.add_paragraphs([text])
 
-    def _holds_heading(self, node: LexborNode) -> bool:
-        return node.mem_id in self._places or any(
-            heading.mem_id in self._places for heading in node.css(HEADINGS)[:300]
+    def _contains_heading(self, node: LexborNode) -> bool:
+        return node.mem_id in self._heading_kinds or any(
+            heading.mem_id in self._heading_kinds for heading in node.css(HEADINGS)[:300]
         )
 
     def _visit_until_heading(self, node: LexborNode, depth: int) -> bool:
-        """Visit the children of a block up to the heading of the next part."""
-        if node.mem_id in self._places:
-            same = self._places[node.mem_id] == self._section.kind
-            return same and not self._section.count
+        if node.mem_id in self._heading_kinds:
+            is_same_kind = self._heading_kinds[node.mem_id] == self._section.kind
+            return is_same_kind and not self._section.count
         return self._visit_following(node.first_child, depth + 1)
 
     def _visit_subheading(self, node: LexborNode) -> bool:
         """Start a group, unless the heading starts another part of the page."""
         section = self._section
         text = heading_text(node)
-        bare = text.strip("0123456789 .:!-–—")
-        if not bare or STEP_NUMBER.fullmatch(text):
+        name = text.strip("0123456789 .:!-–—")
+        if not name or STEP_NUMBER.fullmatch(text):
             section.end_list()
             return True
-        if len(text) > MAX_HEADING_CHARS or ENDS.fullmatch(bare) or text.endswith("?"):
+        if len(text) > MAX_HEADING_CHARS or NEXT_PART_HEADING.fullmatch(name) or text.endswith("?"):
             return not section.count
         section.begin_group(STEP_NUMBER.sub("", text).rstrip(":") or text)
         if not section.count or (node.tag or "") not in {"h1", "h2"}:
             return True
-        if self._seeks_steps and not section.then:
+        if self._seeks_steps and not section.following_steps:
             section.is_closed = True
             return True
         return False
 
     def _add_block(self, node: LexborNode, tag: str) -> None:
-        """Add the lists in a block, or its paragraphs if it has none."""
         elements = [node] if tag in LISTS else node.css("h2,h3,h4,h5,h6,ul,ol,table,p")
         if any(element.tag in LISTS for element in elements):
             self._add_lists(elements[:_MAX_EXAMINED], node)
-        elif names_a_list(node):
-            self._visit_name(node)
+        elif is_list_title(node):
+            self._visit_list_title(node)
         elif self._section.kind == "steps" and (steps := numbered_steps(node)):
             self._section.add_numbered(steps)
-        elif tag in _TEXTUAL or tag[:1] == "h":
-            texts = self._without_afterwords(paragraphs_of(node, self._section.kind))
+        elif tag in _TEXT_TAGS or tag[:1] == "h":
+            texts = self._without_afterwords(read_paragraphs(node, self._section.kind))
             parent = node.parent.mem_id if node.parent is not None else 0
             self._section.add_row(texts, (parent, tag, node.attributes.get("class") or ""))
 
@@ -164,60 +164,57 @@ class _SectionWalk:
         """Return the strings without tips and invitations. The first string is always kept."""
         if self._section.kind != "steps":
             return texts
-        begun = self._section.count
-        return [t for n, t in enumerate(texts) if not (n or begun) or not IS_AFTERWORD.search(t)]
+        has_entries = self._section.count
+        return [t for n, t in enumerate(texts) if not (n or has_entries) or not AFTERWORD.search(t)]
 
     def _add_lists(self, elements: list[LexborNode], block: LexborNode) -> None:
-        """Add the lists and headings in a block, and paragraphs after the first steps."""
         for element in elements:
             if element.tag in LISTS:
-                if not _is_inside_list(element, block) and not _is_off(element, block):
+                if not _is_inside_list(element, block) and not _is_outside_content(element, block):
                     self._section.add_list(element)
             elif element.tag == "p":
-                if not _is_inside_list(element, block) and not _is_off(element, block):
+                if not _is_inside_list(element, block) and not _is_outside_content(element, block):
                     self._add_paragraph(element)
             elif not self._visit_subheading(element):
                 return
 
-    def _visit_name(self, node: LexborNode) -> None:
-        """Start a group at the title of the next list; stop at the title of another part."""
+    def _visit_list_title(self, node: LexborNode) -> None:
         name = normalize_space(node.text()).rstrip(" :：")
-        if ENDS.fullmatch(name):
-            self._section.is_closed = self._section.is_closed or self._section.is_enough
-        elif not is_heading_again(name):
+        if NEXT_PART_HEADING.fullmatch(name):
+            self._section.is_closed = self._section.is_closed or self._section.has_enough_entries
+        elif not is_repeated_heading(name):
             self._section.begin_group(name)
 
     def _add_paragraph(self, element: LexborNode) -> None:
         section = self._section
-        if names_a_list(element):
-            self._visit_name(element)
+        if is_list_title(element):
+            self._visit_list_title(element)
             return
-        if (section.kind != "steps" and section.count <= 1) or is_beside_the_list(element):
+        if (section.kind != "steps" and section.count <= 1) or is_unrelated_block(element):
             return
-        paragraphs = paragraphs_of(element, "steps")
-        if section.is_enough and any(IS_AFTERWORD.search(text) for text in paragraphs):
+        paragraphs = read_paragraphs(element, "steps")
+        if section.has_enough_entries and any(AFTERWORD.search(text) for text in paragraphs):
             return
-        if section.kind == "steps" or section.then or are_steps(paragraphs):
+        if section.kind == "steps" or section.following_steps or are_steps(paragraphs):
             section.add_paragraphs(paragraphs)
 
 
 def _only_heading(node: LexborNode) -> LexborNode | None:
     """Return a heading, even if it is in blocks that contain only it and its edit links."""
-    at: LexborNode | None = node
-    for _ in range(_MAX_AROUND_HEADING):
-        if at is None or _is_heading(at):
-            return at
-        if at.tag not in _AROUND_HEADING:
+    current: LexborNode | None = node
+    for _ in range(_MAX_HEADING_WRAPPERS):
+        if current is None or _is_heading(current):
+            return current
+        if current.tag not in _HEADING_WRAPPERS:
             return None
-        inner = [child for child in at.iter() if child.text(strip=True)]
-        if len(inner) > 1 and not (_is_heading(inner[0]) and _is_edit(inner[1])):
+        inner = [child for child in current.iter() if child.text(strip=True)]
+        if len(inner) > 1 and not (_is_heading(inner[0]) and _is_edit_link(inner[1])):
             return None
-        at = inner[0] if inner else None
+        current = inner[0] if inner else None
     return None
 
 
-def _is_edit(node: LexborNode) -> bool:
-    """Return True for the edit links next to a wiki's heading."""
+def _is_edit_link(node: LexborNode) -> bool:
     return "edit" in (node.attributes.get("class") or "").lower()
 
 
@@ -226,27 +223,25 @@ def _is_heading(node: LexborNode) -> bool:
     return len(tag) == 2 and tag[0] == "h" and tag[1].isdigit()
 
 
-_MAX_AROUND_HEADING = 5
-_AROUND_HEADING = frozenset({"div", "header"})
+_MAX_HEADING_WRAPPERS = 5
+_HEADING_WRAPPERS = frozenset({"div", "header"})
 
 
-def _is_off(node: LexborNode, block: LexborNode) -> bool:
-    """Return True if an element is in a form, menu or footer inside the block."""
-    at: LexborNode | None = node
-    while at is not None and at.mem_id != block.mem_id:
-        if at.tag in NOT_CONTENT or is_trail(at):
+def _is_outside_content(node: LexborNode, block: LexborNode) -> bool:
+    ancestor: LexborNode | None = node
+    while ancestor is not None and ancestor.mem_id != block.mem_id:
+        if ancestor.tag in NOT_CONTENT or is_unrelated_list(ancestor):
             return True
-        at = at.parent
+        ancestor = ancestor.parent
     return False
 
 
 def _is_inside_list(node: LexborNode, block: LexborNode) -> bool:
-    """Return True if there is a list between a node and the block that contains it."""
     if node.mem_id == block.mem_id:
         return False  # a table around the block may arrange the page
-    parent = node.parent
-    while parent is not None and parent.mem_id != block.mem_id:
-        if parent.tag in LISTS:
+    ancestor = node.parent
+    while ancestor is not None and ancestor.mem_id != block.mem_id:
+        if ancestor.tag in LISTS:
             return True
-        parent = parent.parent
-    return parent is not None and block.tag in LISTS
+        ancestor = ancestor.parent
+    return ancestor is not None and block.tag in LISTS

@@ -15,42 +15,42 @@ from operator import not_
 
 from selectolax.lexbor import LexborNode
 
-from richpins._plain_text import lines_of, parted_text
+from richpins._plain_text import block_lines, spaced_text
 from richpins.document import normalize_space
 from richpins.structured_data.sources import Sources
-from richpins.visible_text.beside_lists import is_menu, is_trail
+from richpins.visible_text.beside_lists import is_menu, is_unrelated_list
 from richpins.visible_text.list_items import (
     NOT_CONTENT,
     SectionKind,
-    are_called_ingredients,
-    entries_of,
-    paragraphs_of,
+    has_ingredients_class,
+    read_entries,
+    read_paragraphs,
 )
 from richpins.visible_text.section import Groups, Section
 from richpins.visible_text.section_choice import (
     KINDS,
-    are_clear,
     is_plausible,
-    join,
-    nearest,
+    is_unambiguous,
+    join_sections,
+    nearest_pair,
     score,
 )
-from richpins.visible_text.section_headings import Head, heads_of
+from richpins.visible_text.section_headings import KnownHeading, known_headings
 from richpins.visible_text.section_walk import collect_after
 from richpins.visible_text.vocabulary import (
-    ENDS,
-    IS_AFTERWORD,
-    IS_NEEDED,
-    amounts,
+    AFTERWORD,
+    NEXT_PART_HEADING,
+    YOU_NEED_HEADING,
     are_ingredients,
-    is_mentioned,
+    count_amounts,
     is_step,
+    mentions_recipe,
     needs_a_list,
-    starts_measured,
+    starts_with_measure,
 )
 
 _MAX_SECTIONS = 20
-"""Maximum elements of one kind that are examined."""
+"""Maximum number of headings of one kind that are examined."""
 _MAX_LISTS = 300
 _MAX_PARAGRAPH_CHARS = 4_000
 
@@ -59,28 +59,27 @@ def best_sections(sources: Sources) -> dict[str, Section]:
     """
     Return the best section for each part of a recipe, preferably one with a heading.
 
-    If there are several sections for both parts, it returns the ingredients and steps that are
-    closest in the tree. A recipe card contains both, and often follows an article that also
-    describes the steps.
+    Of several, it returns the ingredients and steps that are closest in the tree. An article that
+    describes the steps often precedes the recipe card, which contains both.
     """
     best: dict[str, Section] = {}
-    if not is_mentioned(sources.words, sources.document.language):
+    if not mentions_recipe(sources.words, sources.document.language):
         return best
-    heads = heads_of(sources)
-    found = join(_by_headings(heads))
-    for kind in () if are_clear(found) else KINDS:
-        called = _by_class(sources, kind)
-        if called is not None and (not found[kind] or is_plausible(called)):
-            found[kind].append(called)
-    if not any(map(is_plausible, found["ingredients"])):
-        unnamed = _by_amounts(sources, heads)
-        found["ingredients"].extend([unnamed] if unnamed is not None else [])
-    best = nearest(found["ingredients"], found["steps"])
-    following = _steps_behind(best.get("ingredients"))
-    if following is not None and (
+    headings = known_headings(sources)
+    by_kind = join_sections(_sections_by_heading(headings))
+    for kind in () if is_unambiguous(by_kind) else KINDS:
+        class_section = _section_by_class(sources, kind)
+        if class_section is not None and (not by_kind[kind] or is_plausible(class_section)):
+            by_kind[kind].append(class_section)
+    if not any(map(is_plausible, by_kind["ingredients"])):
+        amounts_section = _section_by_amounts(sources, headings)
+        by_kind["ingredients"].extend([amounts_section] if amounts_section is not None else [])
+    best = nearest_pair(by_kind["ingredients"], by_kind["steps"])
+    following_steps = _steps_after(best.get("ingredients"))
+    if following_steps is not None and (
         "steps" not in best or best["steps"].heading == "class" or not score(best["steps"])
     ):
-        best["steps"] = following
+        best["steps"] = following_steps
     _remove_repeated(best, sources)
     return best
 
@@ -89,11 +88,17 @@ def _remove_repeated(best: dict[str, Section], sources: Sources) -> None:
     """Remove the recipe's name from its lists, and ingredients with amounts from its steps."""
     heading = sources.document.tree.css_first("h1")
     name = normalize_space(heading.text()).casefold() if heading is not None else ""
-    named = best.get("ingredients") if "steps" in best else None
-    ingredients = [_words(entry) for entry in named.entries] if named is not None else []
+    ingredients_section = best.get("ingredients") if "steps" in best else None
+    ingredients = (
+        [_words(entry) for entry in ingredients_section.entries]
+        if ingredients_section is not None
+        else []
+    )
     for section in best.values():
         if section.kind == "steps":
-            section.groups[:] = [part for group in section.groups for part in _by_names(*group)]
+            section.groups[:] = [
+                part for group in section.groups for part in _group_by_names(*group)
+            ]
         for number, (group, entries) in enumerate(section.groups):
             kept = [entry for entry in entries if entry.casefold() != name]
             if section.kind == "steps":
@@ -101,20 +106,20 @@ def _remove_repeated(best: dict[str, Section], sources: Sources) -> None:
             section.groups[number] = (group, kept)
 
 
-def _by_names(name: str | None, steps: list[str]) -> Groups:
+def _group_by_names(name: str | None, steps: list[str]) -> Groups:
     """Group steps by the short names above them, such as `Wash the leeks` above its explanation."""
-    names = [not is_step(step) and len(step.split()) <= _MAX_NAME_WORDS for step in steps]
-    sentences = [step for step, is_name in zip(steps, names, strict=True) if not is_name]
+    are_names = [not is_step(step) and len(step.split()) <= _MAX_NAME_WORDS for step in steps]
+    sentences = [step for step, is_name in zip(steps, are_names, strict=True) if not is_name]
     if (
-        sum(names) < _MIN_NAMES
-        or any(both == (True, True) for both in pairwise([*names, True]))
-        or not all(step.endswith(_ENDS) for step in sentences)
+        sum(are_names) < _MIN_NAMES
+        or any(pair == (True, True) for pair in pairwise([*are_names, True]))
+        or not all(step.endswith(_SENTENCE_ENDS) for step in sentences)
         or sum(map(len, sentences)) < _MIN_CHARS * len(sentences)
-        or not (names[0] or all(map(_is_headline, compress(steps, names))))
+        or not (are_names[0] or all(map(_is_headline, compress(steps, are_names))))
     ):
         return [(name, steps)]
-    groups: Groups = [(name, [])] if name or not names[0] else []
-    for step, is_name in zip(steps, names, strict=True):
+    groups: Groups = [(name, [])] if name or not are_names[0] else []
+    for step, is_name in zip(steps, are_names, strict=True):
         if is_name:
             groups.append((step, []))
         else:
@@ -130,31 +135,33 @@ def _is_headline(name: str) -> bool:
 
 _LONG_WORD = 4
 _MIN_NAMES, _MAX_NAME_WORDS, _MIN_CHARS = 2, 8, 30
-_ENDS = (".", "!", ")", "。", "！")
+_SENTENCE_ENDS = (".", "!", ")", "。", "！")
 
 
 def _without_ingredients(steps: list[str], ingredients: list[set[str]]) -> Iterator[str]:
     """Yield steps without the ingredients that they repeat: `800 g gnocchi`, `salt`, `pepper`."""
-    ended = 3 * sum(step.endswith((".", "!")) for step in steps) >= 2 * len(steps)
+    are_sentences = 3 * sum(step.endswith((".", "!")) for step in steps) >= 2 * len(steps)
     for are_steps, run in groupby(steps, key=is_step):
         entries = list(run)
-        again = [_repeats(entry, ingredients) for entry in entries]
-        if ended and not are_steps:
-            again = [a or starts_measured(entry) for a, entry in zip(again, entries, strict=True)]
+        are_repeated = [_repeats(entry, ingredients) for entry in entries]
+        if are_sentences and not are_steps:
+            are_repeated = [
+                is_repeated or starts_with_measure(entry)
+                for is_repeated, entry in zip(are_repeated, entries, strict=True)
+            ]
         if (
             are_steps
-            or not any(again)
+            or not any(are_repeated)
             or not all(any(_words(e) <= others for others in ingredients) for e in entries)
         ):
-            yield from compress(entries, map(not_, again))
+            yield from compress(entries, map(not_, are_repeated))
 
 
 def _repeats(entry: str, ingredients: list[set[str]]) -> bool:
-    """Return True if a step only repeats an ingredient, such as `800 g gnocchi`."""
     words = _words(entry)
     if entry.endswith((".", "!")) or not words:
         return False
-    if not amounts([entry]):
+    if not count_amounts([entry]):
         return words in ingredients
     return any(words <= others for others in ingredients) or words <= set().union(*ingredients)
 
@@ -166,97 +173,95 @@ def _words(text: str) -> set[str]:
 _WORD = re.compile(r"\w+")
 
 
-def _steps_behind(ingredients: Section | None) -> Section | None:
-    """Return steps that follow the ingredients without a heading."""
-    if ingredients is None or not ingredients.then:
+def _steps_after(ingredients: Section | None) -> Section | None:
+    if ingredients is None or not ingredients.following_steps:
         return None
-    if 5 * amounts(ingredients.entries) < 2 * ingredients.count:
+    if 5 * count_amounts(ingredients.entries) < 2 * ingredients.count:
         return None
-    return Section("steps", f"behind {ingredients.heading}", ingredients.then)
+    return Section("steps", f"behind {ingredients.heading}", ingredients.following_steps)
 
 
-def _by_headings(heads: list[Head]) -> Iterator[Section]:
-    places = {node.mem_id: kind for node, kind, _ in heads}
-    looked_into = Counter[str]()
-    for node, kind, text in heads:
-        looked_into[kind] += 1
-        if kind != "end" and looked_into[kind] <= _MAX_SECTIONS:
-            section = Section(kind, text, at=node)
-            collect_after(node, section, places)
-            if section.is_enough and _may_be_named(section, text):
+def _sections_by_heading(headings: list[KnownHeading]) -> Iterator[Section]:
+    heading_kinds = {node.mem_id: kind for node, kind, _ in headings}
+    examined_counts = Counter[str]()
+    for node, kind, text in headings:
+        examined_counts[kind] += 1
+        if kind != "end" and examined_counts[kind] <= _MAX_SECTIONS:
+            section = Section(kind, text, element=node)
+            collect_after(node, section, heading_kinds)
+            if section.has_enough_entries and _fits_heading(section, text):
                 yield section
 
 
-def _may_be_named(section: Section, heading: str) -> bool:
-    """Return True if the entries may follow a heading such as `You need` or `Come fare …`."""
-    if IS_NEEDED.fullmatch(heading):
-        return 5 * amounts(section.entries) >= 2 * section.count
-    return section.listed > 0 or not needs_a_list(heading)
+def _fits_heading(section: Section, heading: str) -> bool:
+    """Return True unless a heading such as `You need` or `Come fare …` lacks its list."""
+    if YOU_NEED_HEADING.fullmatch(heading):
+        return 5 * count_amounts(section.entries) >= 2 * section.count
+    return section.listed_count > 0 or not needs_a_list(heading)
 
 
-def _by_amounts(sources: Sources, heads: list[Head]) -> Section | None:
+def _section_by_amounts(sources: Sources, headings: list[KnownHeading]) -> Section | None:
     """Return the longest list of amounts without a known heading, plus similar lists near it."""
     lists = [
         (node, entries)
         for node in sources.document.tree.css("ul,ol,table,p")[:_MAX_LISTS]
-        if 5 * amounts(entries := _listed(node)) >= 3 * len(entries) > 0
+        if 5 * count_amounts(entries := _list_lines(node)) >= 3 * len(entries) > 0
     ]
-    sure = [each for each in lists if are_ingredients(each[1])]
-    if not sure:
+    certain = [(node, entries) for node, entries in lists if are_ingredients(entries)]
+    if not certain:
         return None
-    longest, _ = max(sure, key=lambda each: len(each[1]))
-    around = _around(longest)
-    beside = [
+    longest, _ = max(certain, key=lambda pair: len(pair[1]))
+    containers = _containers(longest)
+    nearby_lists = [
         (node, entries)
         for node, entries in lists
-        if _around(node) & around and (node.tag != "p" or are_ingredients(entries))
+        if _containers(node) & containers and (node.tag != "p" or are_ingredients(entries))
     ]
-    section = Section("ingredients", "amounts", at=longest)
-    for _, entries in beside:
+    section = Section("ingredients", "amounts", element=longest)
+    for _, entries in nearby_lists:
         section.add(entries)
-    collect_after(beside[-1][0], section, {node.mem_id: kind for node, kind, _ in heads})
+    collect_after(nearby_lists[-1][0], section, {node.mem_id: kind for node, kind, _ in headings})
     return section
 
 
-def _listed(node: LexborNode) -> list[str]:
+def _list_lines(node: LexborNode) -> list[str]:
     """Return the entries of a list without nested lists, or the lines of a paragraph."""
     if node.tag != "p":
         inner = node.css("ul,ol,table")  # this also matches the list itself
-        return entries_of(node, "ingredients") if len(inner) < 2 else []
+        return read_entries(node, "ingredients") if len(inner) < 2 else []
     if node.css_first("br") is None or len(node.text()) > _MAX_PARAGRAPH_CHARS:
         return []
-    lines = lines_of(node)
+    lines = block_lines(node)
     return [_BULLETS.sub("", line) for line in lines] if len(lines) > 2 else []
 
 
 _BULLETS = re.compile(r"^[•·▢☐*–—✓◦▪■□●○-]+\s*")
 
 
-def _around(node: LexborNode) -> set[int]:
-    """Return the ids of the two elements around a list."""
+def _containers(node: LexborNode) -> set[int]:
     parent = node.parent
-    outer = parent.parent if parent is not None else None
+    grandparent = parent.parent if parent is not None else None
     return {
         element.mem_id
-        for element in (parent, outer)
+        for element in (parent, grandparent)
         if element is not None and element.tag != "body"
     }
 
 
-def _steps_of(node: LexborNode) -> list[str]:
-    return [line for line in lines_of(node) if not IS_AFTERWORD.search(line)]
+def _lines_without_afterwords(node: LexborNode) -> list[str]:
+    return [line for line in block_lines(node) if not AFTERWORD.search(line)]
 
 
-def _is_beside(before: Section, section: Section) -> bool:
-    """Return True for two lists in the same element, with the same class and no common entry."""
-    first, other = before.at, section.at
-    if first is None or other is None or first.parent is None or other.parent is None:
+def _is_sibling_list(previous: Section, section: Section) -> bool:
+    first, second = previous.element, section.element
+    if first is None or second is None or first.parent is None or second.parent is None:
         return False
     return (
-        first.parent.mem_id == other.parent.mem_id
-        and (first.tag, first.attributes.get("class")) == (other.tag, other.attributes.get("class"))
-        and section.count >= section.least
-        and not set(before.entries) & set(section.entries)
+        first.parent.mem_id == second.parent.mem_id
+        and (first.tag, first.attributes.get("class"))
+        == (second.tag, second.attributes.get("class"))
+        and section.count >= section.min_count
+        and not set(previous.entries) & set(section.entries)
     )
 
 
@@ -272,28 +277,24 @@ _CLASS_QUERIES = {
 }
 
 
-def _by_class(sources: Sources, kind: SectionKind) -> Section | None:
-    """
-    Return the element with the most list entries, among those with a class for this part of a
-    recipe.
-    """
+def _section_by_class(sources: Sources, kind: SectionKind) -> Section | None:
     best: Section | None = None
-    loose: list[str] = []
-    read: dict[int, list[str]] = {}
+    loose_texts: list[str] = []
+    entries_by_id: dict[int, list[str]] = {}
     for node in sources.document.tree.css(_CLASS_QUERIES[kind])[:200]:
         if node.tag in NOT_CONTENT or node.tag in {"html", "body", "a", "input"}:
             continue
         lists = [node] if node.tag in {"ul", "ol"} else node.css("ul,ol")[:10]
-        section = Section(kind, "class", at=node)
+        section = Section(kind, "class", element=node)
         for element in lists:
-            if is_trail(element) or _is_of_another_part(element):
+            if is_unrelated_list(element) or _belongs_to_next_part(element):
                 continue
-            if kind == "steps" and (is_menu(element) or are_called_ingredients(element)):
+            if kind == "steps" and (is_menu(element) or has_ingredients_class(element)):
                 continue
-            if element.mem_id not in read:
-                read[element.mem_id] = entries_of(element, kind)
-            section.add_entries(read[element.mem_id], is_ordered=element.tag == "ol")
-        if best is not None and _is_beside(best, section):
+            if element.mem_id not in entries_by_id:
+                entries_by_id[element.mem_id] = read_entries(element, kind)
+            section.add_entries(entries_by_id[element.mem_id], is_ordered=element.tag == "ol")
+        if best is not None and _is_sibling_list(best, section):
             best.groups.extend(section.groups)
         elif best is None or section.count > best.count:
             best = section
@@ -301,52 +302,54 @@ def _by_class(sources: Sources, kind: SectionKind) -> Section | None:
             element.mem_id != node.mem_id for element in node.css(_CLASS_QUERIES[kind])
         ):
             continue  # its smaller inner elements are examined separately
-        text = parted_text(node)
+        text = spaced_text(node)
         if 2 < len(text) < (200 if kind == "ingredients" else 2_000):
-            loose.extend([text] if kind == "ingredients" else _steps_of(node))
+            loose_texts.extend([text] if kind == "ingredients" else _lines_without_afterwords(node))
     if kind == "steps":
-        best = _better(best, _by_step_class(sources))
+        best = _with_more_steps(best, _section_by_step_class(sources))
     if best is not None and best.count >= (2 if kind == "ingredients" else 1):
         return best
-    if len(loose) >= (3 if kind == "ingredients" else 1):
+    if len(loose_texts) >= (3 if kind == "ingredients" else 1):
         section = Section(kind, "class")
-        section.add(list(dict.fromkeys(loose)), surely=True)
+        section.add(list(dict.fromkeys(loose_texts)), is_certain=True)
         return section
     return None
 
 
-def _is_of_another_part(element: LexborNode) -> bool:
+def _belongs_to_next_part(element: LexborNode) -> bool:
     """Return True for a list right below a heading such as `Tips`."""
-    at = element.prev
-    while at is not None and (at.tag or "")[:1] in {"-", "!"} and not at.text(strip=True):
-        at = at.prev
-    if at is None or at.tag not in {"h2", "h3", "h4", "h5", "h6"}:
+    previous = element.prev
+    while (
+        previous is not None
+        and (previous.tag or "")[:1] in {"-", "!"}
+        and not previous.text(strip=True)
+    ):
+        previous = previous.prev
+    if previous is None or previous.tag not in {"h2", "h3", "h4", "h5", "h6"}:
         return False
-    return ENDS.fullmatch(normalize_space(at.text())) is not None
+    return NEXT_PART_HEADING.fullmatch(normalize_space(previous.text())) is not None
 
 
-def _better(first: Section | None, other: Section | None) -> Section | None:
-    """Return the section with more steps."""
-    both = [section for section in (first, other) if section is not None]
-    return max(both, key=lambda section: sum(map(is_step, section.entries)), default=None)
+def _with_more_steps(first: Section | None, other: Section | None) -> Section | None:
+    sections = [section for section in (first, other) if section is not None]
+    return max(sections, key=lambda section: sum(map(is_step, section.entries)), default=None)
 
 
-def _by_step_class(sources: Sources) -> Section | None:
-    """Return the longest row of adjacent elements whose classes each name a step."""
+def _section_by_step_class(sources: Sources) -> Section | None:
     rows: dict[tuple[int, str], list[LexborNode]] = {}
     for node in sources.document.tree.css('[class*="step" i]')[:_MAX_STEP_ELEMENTS]:
-        named = node.attributes.get("class") or ""
-        if node.tag in _BLOCKS and node.parent is not None and _IS_STEP_CLASS.search(named):
+        class_name = node.attributes.get("class") or ""
+        if node.tag in _BLOCKS and node.parent is not None and _IS_STEP_CLASS.search(class_name):
             rows.setdefault((node.parent.mem_id, node.tag or ""), []).append(node)
     row = max(rows.values(), key=len, default=[])
-    if len(row) < _MIN_ROW or not all(map(is_step, map(parted_text, row))):
+    if len(row) < _MIN_ROW or not all(map(is_step, map(spaced_text, row))):
         return None
-    section = Section("steps", "class", at=row[0])
+    section = Section("steps", "class", element=row[0])
     for node in row:
         heading = node.css_first("h2,h3,h4,h5,h6")
         if heading is not None:
             section.begin_group(normalize_space(heading.text()))
-        texts = paragraphs_of(node, "steps")
+        texts = read_paragraphs(node, "steps")
         section.add(texts[1:] if heading is not None else texts)
     return section
 

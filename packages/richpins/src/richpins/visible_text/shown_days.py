@@ -7,34 +7,36 @@ from collections.abc import Iterator
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from richpins._plain_text import parted_text, shown_text
+from richpins._plain_text import displayed_text, spaced_text
 from richpins.provenance import Candidate
 from richpins.structured_data.sources import Sources
 from richpins.structured_data.words import DATES, TIME
 from richpins.values import date_orders, dates
-from richpins.visible_text.places import after_heading, is_elsewhere, is_in_comments
+from richpins.visible_text.places import is_in_comments, is_in_other_content, matches_after_heading
 
 _MAX_CHARS_WITH_SCRIPTS = 20_000
 _MAX_BYLINES = 30
 
 
-def before_date(text: str) -> str:
+def text_before_date(text: str) -> str:
     """Return the text before a date, such as `Angela Mar` in `Angela Mar November 12, 2019`."""
-    at = date_in(text)
-    if not at:
+    start = date_in(text)
+    if not start:
         return text
-    before = text[:at].rstrip(_BESIDE_DATE)
-    last = before.rpartition(" ")[2]
-    is_weekday = len(last) > _MAX_SHORT and date_orders.weekday(last) is not None
-    return before.removesuffix(last).rstrip(_BESIDE_DATE) if is_weekday else before
+    before = text[:start].rstrip(_DATE_SEPARATORS)
+    last_word = before.rpartition(" ")[2]
+    is_weekday = (
+        len(last_word) > _MAX_ABBREVIATION_CHARS and date_orders.weekday(last_word) is not None
+    )
+    return before.removesuffix(last_word).rstrip(_DATE_SEPARATORS) if is_weekday else before
 
 
 def date_in(text: str) -> int | None:
     """
     Return the position where the date at the end of a short text begins, or None.
 
-    A few characters may follow the date. If there are several possible starts, the last one is
-    returned, because a name such as `Mar` may look like part of a date.
+    If there are several possible starts, the last one is returned, because a name such as `Mar` may
+    look like part of a date.
     """
     if len(text) > _MAX_DATED_CHARS or not _YEAR.search(text):
         return None
@@ -47,95 +49,97 @@ def date_in(text: str) -> int | None:
     return last
 
 
-_BESIDE_DATE = " ,|·–—-•"
-_MAX_SHORT = 3
+_DATE_SEPARATORS = " ,|·–—-•"
+_MAX_ABBREVIATION_CHARS = 3
 _MAX_DATED_CHARS = 120
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _WORD_START = re.compile(r"(?<![^\s|·•,–—-])[^\W_]")
 
 
-def shown_times(sources: Sources, *, elsewhere: bool = False) -> Iterator[Candidate]:
+def visible_times(sources: Sources, *, in_other_articles: bool = False) -> Iterator[Candidate]:
     """
     Yield times from time elements and elements with a date class, except in comments.
 
-    Times in teasers, asides and menus belong to other articles. With `elsewhere`, only those times
-    are yielded; otherwise they are skipped.
+    Times in teasers, asides and menus are skipped. With `in_other_articles`, only those are
+    yielded.
     """
     tree = sources.document.tree
-    if "itemprop" in sources.words and not elsewhere:
-        yield from _marked_times(tree)
-    if sources.words.in_class("byline"):
-        yield from _days_in_bylines(sources, elsewhere=elsewhere)
-    if not sources.words.in_class(*DATES) and TIME not in sources.words:
+    if "itemprop" in sources.words and not in_other_articles:
+        yield from _itemprop_dates(tree)
+    if sources.words.occurs_in_class("byline"):
+        yield from _dates_in_bylines(sources, in_other_articles=in_other_articles)
+    if not sources.words.occurs_in_class(*DATES) and TIME not in sources.words:
         return
     for node in tree.css("time[datetime]")[:3]:
         if _is_declared(node) or is_in_comments(node):
             continue
-        if is_elsewhere(node) is elsewhere:
+        if is_in_other_content(node) is in_other_articles:
             yield Candidate(node.attributes.get("datetime") or "", "html", "time[datetime]")
-    for node in tree.css(_DATES)[:_MAX_DATES]:
+    for node in tree.css(_DATE_ELEMENTS)[:_MAX_DATE_ELEMENTS]:
         if len(node.text()) > _MAX_CHARS_WITH_SCRIPTS:
             continue
-        text = parted_text(node)
-        marked = node.attributes.get("title") if node.tag == "abbr" else None
+        text = spaced_text(node)
+        title = node.attributes.get("title") if node.tag == "abbr" else None
         if not _MIN_DATE_CHARS <= len(text) <= _MAX_DATE_CHARS or _is_declared(node):
             continue
-        if not is_in_comments(node) and is_elsewhere(node) is elsewhere:
-            shown = marked or _BEFORE_DATE.sub("", text)
-            if dates.moment(shown, sources.document.language) is None:
+        if not is_in_comments(node) and is_in_other_content(node) is in_other_articles:
+            date_text = title or _BEFORE_DATE.sub("", text)
+            if dates.moment(date_text, sources.document.language) is None:
                 continue
-            yield Candidate(shown, "html", f"{node.tag} of a class of dates")
+            yield Candidate(date_text, "html", f"{node.tag} of a class of dates")
 
 
-def _days_in_bylines(sources: Sources, *, elsewhere: bool) -> Iterator[Candidate]:
-    """Yield the date after a name in a byline."""
+def _dates_in_bylines(sources: Sources, *, in_other_articles: bool) -> Iterator[Candidate]:
     for node in sources.document.tree.css('[class*="byline" i]')[:_MAX_BYLINES]:
-        text = parted_text(node) if len(node.text()) <= _MAX_DATED_CHARS else ""
-        at = date_in(text)
-        if at is not None and not is_in_comments(node) and is_elsewhere(node) is elsewhere:
-            yield Candidate(text[at:], "html", f"{node.tag} of class byline")
+        text = spaced_text(node) if len(node.text()) <= _MAX_DATED_CHARS else ""
+        start = date_in(text)
+        if (
+            start is not None
+            and not is_in_comments(node)
+            and is_in_other_content(node) is in_other_articles
+        ):
+            yield Candidate(text[start:], "html", f"{node.tag} of class byline")
 
 
-def days_after_heading(sources: Sources) -> Iterator[Candidate]:
-    """Yield dates shortly after the h1 that are the whole text of an element, or follow a name."""
-    for pattern in (_DAY_ALONE, _DAY_BEHIND_NAME):
-        candidate = _first_day(sources, pattern)
+def dates_after_heading(sources: Sources) -> Iterator[Candidate]:
+    """Yield dates soon after the h1 that are an element's whole text, or follow a name."""
+    for pattern in (_DATE_ALONE, _DATE_AFTER_NAME):
+        candidate = _first_date(sources, pattern)
         if candidate is not None:
             yield candidate
             return
 
 
-def changes_after_heading(sources: Sources) -> Iterator[Candidate]:
-    """Yield the date after a word such as `Updated`, shortly after the first h1."""
-    candidate = _first_day(sources, _CHANGED)
+def update_dates_after_heading(sources: Sources) -> Iterator[Candidate]:
+    """Yield the date after a word such as `Updated`, soon after the first h1."""
+    candidate = _first_date(sources, _UPDATE_DATE)
     if candidate is not None:
         yield candidate
 
 
-def _first_day(sources: Sources, pattern: re.Pattern[bytes]) -> Candidate | None:
-    most = min(_bytes_of_the_article(sources), _MAX_BYTES_BEFORE_DAY)
-    for match in after_heading(sources, pattern, most):
+def _first_date(sources: Sources, pattern: re.Pattern[bytes]) -> Candidate | None:
+    max_bytes = min(_article_bytes_after_heading(sources), _MAX_BYTES_AFTER_HEADING)
+    for match in matches_after_heading(sources, pattern, max_bytes):
         text = match[1].decode("utf-8", "replace").strip(" ,|·–-")
         if dates.moment(text, sources.document.language) is not None:
             return Candidate(text, "html", "behind the h1")
     return None
 
 
-def _bytes_of_the_article(sources: Sources) -> int:
-    """Return how many bytes after the first h1 come before comments or related articles."""
+def _article_bytes_after_heading(sources: Sources) -> int:
     start = max(0, sources.heading_end)
-    other = _OTHERS.search(sources.words.body, start, start + _MAX_BYTES_BEFORE_DAY)
-    return other.start() - start if other else _MAX_BYTES_BEFORE_DAY
+    related = _RELATED_CONTENT.search(sources.words.body, start, start + _MAX_BYTES_AFTER_HEADING)
+    return related.start() - start if related else _MAX_BYTES_AFTER_HEADING
 
 
-_OTHERS = re.compile(
+_RELATED_CONTENT = re.compile(
     rb"<[a-z0-9]{2,10}\s[^<>]{0,200}(?:class|id)=[\"']?[^\"'<>]{0,100}"
     rb"(?:(?<![a-z-])related|recommended|read-?more|most-?read|(?<![a-z-])comments?-?(?:list|date|s|body)?[\"'\s])",
     re.IGNORECASE,
 )
 
 
-_DAY = (
+_DATE_TEXT = (
     rb"((?:[A-Z\x80-\xff][A-Za-z\x80-\xff-]{1,19}[.,]?\s)?"
     rb"(?:(?:19|20)\d\d(?:[/.-][01]?\d[/.-][0-3]?\d"
     rb"|[.,]?\s[A-Za-z\x80-\xff]{3,20}\.?\s[0-3]?\d(?![\d:])\.?"
@@ -148,7 +152,7 @@ _DAY = (
     + "(?::|[hH]|時|时|시\\s?)\\d\\d(?::\\d\\d)?(?:分|분)?".encode()
     + rb"(?:\s?[A-Za-z.]{1,5}){0,2})?)"
 )
-_DAY_ALONE = re.compile(
+_DATE_ALONE = re.compile(
     rb">\s{0,40}+(?=[0-9A-Z\x80-\xffpu])"
     rb"(?:(?:[Pp]ublished|[Pp]osted|[Uu]pdated|Stand|Ver\xc3\xb6ffentlicht|Erstellt|Vom|Publi\xc3\xa9|"
     rb"Publicado|Pubblicato|Gepubliceerd|Opublikowano|Publicerad|Publisert)"
@@ -157,53 +161,53 @@ _DAY_ALONE = re.compile(
     "입력|등록일|등록)".encode()
     + "\\s?(?::|：)?\\s?".encode()
     + rb")?"
-    + _DAY
+    + _DATE_TEXT
     + rb"(?=[\s<,])[^<>]{0,40}<"
 )
-_DAY_BEHIND_NAME = re.compile(
+_DATE_AFTER_NAME = re.compile(
     rb">\s{0,40}+(?:[Bb]y|[Vv]on|[Pp]ar|[Pp]or|[Dd]oor|[Dd]i|[Aa]v|[Aa]f)\s[^<>]{5,80}?"
-    rb"\s?(?:\xe2\x80[\x93\x94]|\xc2\xb7|\||,|-)\s" + _DAY + rb"(?=[\s<,])[^<>]{0,40}<"
+    rb"\s?(?:\xe2\x80[\x93\x94]|\xc2\xb7|\||,|-)\s" + _DATE_TEXT + rb"(?=[\s<,])[^<>]{0,40}<"
 )
-_CHANGED = re.compile(
+_UPDATE_DATE = re.compile(
     rb"(?i:(?:last\s|zuletzt\s|derni\xc3\xa8re\s)?(?:updated|modified|aktualisiert|ge\xc3\xa4ndert|mis\s\xc3\xa0\sjour|"
     rb"mise\s\xc3\xa0\sjour|actualizado|actualizaci\xc3\xb3n|atualizad[oa]|aggiornato|bijgewerkt|uppdaterad|"
     rb"oppdatert|opdateret|zaktualizowano|aktualizacja|aktualizov\xc3\xa1no))"
     rb"(?:\s(?:on|am|le|el|il|op|den|em|dnia))?\s?:?\s{0,5}(?:<[^<>]{1,200}>\s{0,20}){0,3}"
-    + _DAY
+    + _DATE_TEXT
     + rb"(?=[\s<,])"
 )
-_MAX_BYTES_BEFORE_DAY = 3_000
+_MAX_BYTES_AFTER_HEADING = 3_000
 
 
-def _marked_times(tree: LexborHTMLParser) -> Iterator[Candidate]:
+def _itemprop_dates(tree: LexborHTMLParser) -> Iterator[Candidate]:
     """Yield the values of `itemprop=datePublished` outside of any item."""
-    for node in tree.css('[itemprop~="datePublished"]')[:_MAX_DATES]:
+    for node in tree.css('[itemprop~="datePublished"]')[:_MAX_DATE_ELEMENTS]:
         if _is_in_item(node):
             continue
         attributes = node.attributes
-        text = attributes.get("content") or attributes.get("datetime") or shown_text(node)
+        text = attributes.get("content") or attributes.get("datetime") or displayed_text(node)
         yield Candidate(text, "html", f"{node.tag}[itemprop=datePublished]")
 
 
 def _is_in_item(node: LexborNode) -> bool:
-    at = node.parent
-    while at is not None:
-        if "itemscope" in at.attributes:
+    ancestor = node.parent
+    while ancestor is not None:
+        if "itemscope" in ancestor.attributes:
             return True
-        at = at.parent
+        ancestor = ancestor.parent
     return False
 
 
 def _is_declared(node: LexborNode) -> bool:
-    """Return True for a property's value. The structured data already contains it."""
+    """Return True for a property's value, because structured data already contains it."""
     return bool({"itemprop", "property"} & node.attributes.keys())
 
 
-_DATES = (
+_DATE_ELEMENTS = (
     'time,[class*="publish" i],[class*="date" i],[class*="timestamp" i],[class*="post-meta" i],'
     "abbr.published"
 )
-_MAX_DATES = 30
+_MAX_DATE_ELEMENTS = 30
 _MIN_DATE_CHARS = 6
 _MAX_DATE_CHARS = 60
 _BEFORE_DATE = re.compile(

@@ -64,20 +64,20 @@ _TAIL = (
     r"(?:\s+(?:for|für|pour|para|voor|per|list|needed|you.ll need|of|de|del|della|di|do|da|"
     r"met|mit|med|with|con|avec)\b.{0,40})?"
 )
-IS_INGREDIENTS = re.compile(
+INGREDIENTS_HEADING = re.compile(
     rf"{_LEAD}(?:{'|'.join(_INGREDIENTS)}){_TAIL}\s*+[:：!]?\s*+", re.IGNORECASE
 )
-IS_STEPS = re.compile(rf"{_LEAD}(?:{'|'.join(_STEPS)}){_TAIL}\s*+[:：!]?\s*+", re.IGNORECASE)
+STEPS_HEADING = re.compile(rf"{_LEAD}(?:{'|'.join(_STEPS)}){_TAIL}\s*+[:：!]?\s*+", re.IGNORECASE)
 _ASKS_HOW = (
     r"come\s(?:fare|preparare|si)|c[óo]mo\s(?:hacer|preparar|se|fazer)|comment|"
     r"so\s(?:machst|bereitest|geling\w{1,2})|(?:zo|hoe)\smaak\sje|jak\s(?:zrobić|przygotować)|как|як|hur"
 )
-_SPEAKS_OF_STEPS = re.compile(
+_HOW_TO_TITLE = re.compile(
     rf"(?:how\sto|here.s\show|step.by.step|let.s\scook|krok\spo\skroku|recette|{_ASKS_HOW})\s.+",
     re.IGNORECASE,
 )
 _NEEDS_A_LIST = re.compile(rf"(?:{_ASKS_HOW})\s.+", re.IGNORECASE)
-IS_NEEDED = re.compile(
+YOU_NEED_HEADING = re.compile(
     r"(?:(?:(?:the )?(?:what|things|all) )?you(?:.ll| will)? need|wat heb je nodig|"
     r"(?:was )?(?:du brauchst|ihr braucht|man braucht)|det skal du bruge|du skal bruge|du trenger|"
     r"вам понадобится|benodigdheden|(?:dit )?(?:heb je )?nodig|je hebt nodig|du behöver|"
@@ -86,8 +86,8 @@ IS_NEEDED = re.compile(
     r"potřebujeme|budete potřebovat)\s*[:：]?",
     re.IGNORECASE,
 )
-"""Headings such as `You will need`, also for tools. They start a recipe only if amounts follow."""
-ENDS = re.compile(
+"""Headings such as `You will need`, also for tools. They count only if amounts follow."""
+NEXT_PART_HEADING = re.compile(
     r"(?:notes?|tips?|tipps?|(?:recipe|cook.?s|chef.?s|kitchen|baking|cooking|helpful|top|expert|quick|handy)\s(?:notes?|tips?)|"
     r"(?:notes?|tips?|tipps?|hints?|consejos|astuces|conseils|consigli|dicas|opmerkingen|hinweise)"
     r"(?:,\s|\s?[&/+]\s?|\s(?:and|und|et|y|e|en|og|och|i)\s).{1,40}|nutrition.*|equipment|video|comments?|reviews?|related.*|"
@@ -102,8 +102,8 @@ ENDS = re.compile(
     r"recipe source|quelle|vidéo.*|vídeo.*)\s*[:!]?",
     re.IGNORECASE,
 )
-"""Headings that may end a list. `ends_steps` decides whether a line among steps is one."""
-IS_AFTERWORD = re.compile(
+"""Headings that end a list, because another part begins there."""
+AFTERWORD = re.compile(
     r"\b(?:pinterest|instagram|facebook|newsletter|nieuwsbrief|hashtag|tag\s(?:me|us)|privacy|"
     r"copyright|subscribe|e-?mail|spam|leave\sa\s(?:comment|review)|follow\s(?:me|us)|"
     r"rate\s(?:it|this|the\srecipe)|bewerte|bewertung|affiliate\slinks?|log\s?in|sign\s?in|create\san\saccount|"
@@ -115,10 +115,7 @@ IS_AFTERWORD = re.compile(
     r"|\A(?:(?:top|pro|chef.?s|cook.?s|kitchen|expert|serving)\s)?(?:tips?|tipp|notes?|hinweis|astuce|consejo|consiglio|nota|n\.?b\.?)\s?:\s?\S",
     re.IGNORECASE,
 )
-"""
-Words in paragraphs that follow the steps but are not steps, such as tips and invitations to follow
-the site.
-"""
+"""Words in paragraphs after the steps, such as tips and invitations to follow the site."""
 _PORTIONS = (
     r"(?:servings?|people|portion(?:s|en|er)?|portion/en|port|porsjon(?:er)?|person(?:s|en|er|e|as|nes)?|"
     r"pers|personnes|persone|porzioni|porc[eí]\w*|porç(?:ão|ões)|raciones|dose/?s?|adag|főre|osob\w*|osób|pieces?|"
@@ -132,7 +129,7 @@ _NUTRIENTS = (
 _TIME = (
     r"\d[\d.,/ ½¼¾-]{0,8}(?:h(?:ours?|rs?|\d\d)?|m(?:in(?:ute[ns]?|s|uti)?)?|std\.?|stunden?)\b\.?"
 )
-IS_CONTROL = re.compile(
+CONTROL_LABEL = re.compile(
     r"\W*(?:"
     r"(?:edit|bearbeiten|modifier|editar|modifica|bewerken|redigera|edytuj)(?:\s.{0,12})?"
     r"|(?:share|teilen|partager|compartir|condividi|delen|deel|dela|del|udostępnij|tweet|pin(?:\s?it)?|e-?mail|facebook|twitter|"
@@ -169,7 +166,7 @@ IS_CONTROL = re.compile(
 )
 """Strings near ingredients and steps that are neither: buttons, times, servings, calories."""
 MAX_CONTROL_CHARS = 60
-IS_NO_STEP = re.compile(
+NOT_A_STEP = re.compile(
     r"(?:copyright|©|\(c\))\s?(?:©\s?)?(?:19|20)\d\d\b"
     r"|\b(?:all\srights\sreserved|alle\srechte\svorbehalten|alle\srechten\svoorbehouden|tous\sdroits\sréservés|"
     r"todos\slos\sderechos|todos\sos\sdireitos|tutti\si\sdiritti|is\sa\s(?:registered\s)?trademark\sof)\b"
@@ -184,10 +181,7 @@ IS_NO_STEP = re.compile(
     r"valutazione\smedia)\b\W{0,3}\d|\Abe\sthe\sfirst\sto\s(?:rate|review|comment)\b",
     re.IGNORECASE,
 )
-"""
-Lines among steps that are not steps: copyright, links to other pages, picture numbers such as
-`1/12`, stars.
-"""
+"""Lines among steps: copyright, links to other pages, picture numbers (`1/12`), stars."""
 _UNITS = (
     r"g|gr|grams?|gramm?|kg|mg|ml|cl|dl|l|lbs?|pounds?|oz|ounces?|cups?|c|tsps?|teaspoons?|tbsp?s?|"
     r"tablespoons?|pinch|cloves?|cans?|sticks?|slices?|el|tl|essl\S*|teel\S*|prisen?|stück|stk|stuks|"
@@ -204,22 +198,22 @@ _AMOUNT_LAST = re.compile(
 _MEASURED_OR_NUMBER = re.compile(
     rf"\A\W{{0,3}}{_NUMBER}\s?(?:(?:{_UNITS})(?![^\W\d]))?\.?", re.IGNORECASE
 )
-IS_AMOUNT_ALONE = re.compile(
+BARE_AMOUNT = re.compile(
     rf"(?:\d[\d.,/\s–-]{{0,8}}[¼½¾⅓⅔⅛]?|[¼½¾⅓⅔⅛⅜])\s?(?:{_UNITS})?\.?|(?:{_UNITS})\.?",
     re.IGNORECASE,
 )
 """An amount or a unit without an ingredient."""
 _SENTENCE_END = re.compile(r"[.!?。！]['\")»”]?(?:\s|$)|[。！]")
 _STEP_CHARS = 45
-"""Ingredients are rarely longer than this, and the average step is never shorter."""
+"""Ingredients are rarely longer, and the average step is never shorter."""
 
 
-def amounts(entries: list[str]) -> int:
+def count_amounts(entries: list[str]) -> int:
     """Return how many of `entries` begin with an amount."""
     return sum(_AMOUNT.match(entry) is not None for entry in entries)
 
 
-def starts_measured(entry: str) -> bool:
+def starts_with_measure(entry: str) -> bool:
     """Return True for an entry that begins with an amount in a known unit: `2 cups flour`."""
     return _MEASURED.match(entry) is not None
 
@@ -229,16 +223,16 @@ def without_amount(entry: str) -> str:
     return _MEASURED_OR_NUMBER.sub("", entry, count=1)
 
 
-def measured(entries: list[str]) -> int:
+def count_measured(entries: list[str]) -> int:
     """Return how many of `entries` begin or end with an amount: `2 eggs`, `Butter 40 g`."""
     return sum(
         _AMOUNT.match(entry) is not None or _AMOUNT_LAST.search(entry) is not None
         for entry in entries
-        if any(map(str.isalpha, entry)) and not _LASTS.match(entry)
+        if any(map(str.isalpha, entry)) and not _STARTS_WITH_TIME.match(entry)
     )
 
 
-_LASTS = re.compile(_TIME, re.IGNORECASE)
+_STARTS_WITH_TIME = re.compile(_TIME, re.IGNORECASE)
 """A duration such as `30 min` before a word such as `easy` is not an amount."""
 
 
@@ -251,7 +245,7 @@ def are_ingredients(entries: list[str]) -> bool:
     if len(entries) < 3 or sum(map(len, entries)) > 80 * len(entries):
         return False
     count = sum(_MEASURED.match(entry) is not None for entry in entries)
-    return count >= 2 and 5 * amounts(entries) >= 3 * len(entries)
+    return count >= 2 and 5 * count_amounts(entries) >= 3 * len(entries)
 
 
 def are_steps(entries: list[str]) -> bool:
@@ -260,49 +254,52 @@ def are_steps(entries: list[str]) -> bool:
     return (
         chars >= (_STEP_CHARS if any(map(str.isascii, entries)) else 15) * len(entries)
         and 2 * sum(_SENTENCE_END.search(entry) is not None for entry in entries) >= len(entries)
-        and 3 * amounts(entries) <= len(entries)
+        and 3 * count_amounts(entries) <= len(entries)
     )
 
 
 def has_sentence(text: str) -> bool:
     """Return True for a string that continues after a sentence: `Boil the milk. Add the salt`."""
-    return _SENTENCE_WITHIN.search(text) is not None
+    return _SENTENCE_BREAK.search(text) is not None
 
 
-_SENTENCE_WITHIN = re.compile(r"[^\W\d]{2}[.!]\s+[^\W\d_a-z]|[。！]\s*[^\W\d_]")
+_SENTENCE_BREAK = re.compile(r"[^\W\d]{2}[.!]\s+[^\W\d_a-z]|[。！]\s*[^\W\d_]")
 
 
 def are_listed_steps(entries: list[str]) -> bool:
     """
-    Return True for list items that may be steps, with several words each and hardly any amounts.
+    Return True for list items that may be steps, with several words each and few amounts.
 
     Numbered steps often have no full stops.
     """
-    several = sum(len(entry.split()) > 1 or not entry.isascii() for entry in entries)
-    return 4 * several >= 3 * len(entries) and 3 * amounts(entries) <= len(entries)
+    phrases = sum(len(entry.split()) > 1 or not entry.isascii() for entry in entries)
+    return 4 * phrases >= 3 * len(entries) and 3 * count_amounts(entries) <= len(entries)
 
 
-def is_heading_again(text: str) -> bool:
+def is_repeated_heading(text: str) -> bool:
     """Return True for a heading that is repeated above its list, possibly with a time."""
     if len(text) > _MAX_HEADING_CHARS or text[-1:] in _SENTENCE_ENDS:
         return False
     heading, _, time = text.partition(" ")
-    while time and not lasts(time):
+    while time and not is_duration(time):
         word, _, time = time.partition(" ")
         heading = f"{heading} {word}"
-    return IS_INGREDIENTS.fullmatch(heading) is not None or IS_STEPS.fullmatch(heading) is not None
+    return (
+        INGREDIENTS_HEADING.fullmatch(heading) is not None
+        or STEPS_HEADING.fullmatch(heading) is not None
+    )
 
 
 _MAX_HEADING_CHARS = 40
 
 
-def only_speaks_of_steps(heading: str) -> bool:
+def is_how_to_title(heading: str) -> bool:
     """
     Return True for a heading such as `How to make leek soup`.
 
     It may be above prose or be the page's title, unlike `Directions`, which is always above steps.
     """
-    return _SPEAKS_OF_STEPS.match(heading) is not None
+    return _HOW_TO_TITLE.match(heading) is not None
 
 
 def needs_a_list(heading: str) -> bool:
@@ -311,19 +308,19 @@ def needs_a_list(heading: str) -> bool:
 
     In languages other than English, it is usually an article's title.
     """
-    return _NEEDS_A_LIST.fullmatch(heading) is not None and not _ALSO_NAMES.fullmatch(heading)
+    return _NEEDS_A_LIST.fullmatch(heading) is not None and not _ALSO_NAMES_STEPS.fullmatch(heading)
 
 
-_ALSO_NAMES = re.compile(r"(?:zo|hoe)\smaak\sje\shet\W?", re.IGNORECASE)
+_ALSO_NAMES_STEPS = re.compile(r"(?:zo|hoe)\smaak\sje\shet\W?", re.IGNORECASE)
 
 
-def lasts(text: str) -> bool:
+def is_duration(text: str) -> bool:
     """Return True for a string that is only a duration: `20 min`, `1 h 30`."""
-    return len(text) <= _MAX_LASTS_CHARS and _LASTS_ALONE.fullmatch(text) is not None
+    return len(text) <= _MAX_DURATION_CHARS and _ONLY_DURATION.fullmatch(text) is not None
 
 
-_MAX_LASTS_CHARS = 30
-_LASTS_ALONE = re.compile(
+_MAX_DURATION_CHARS = 30
+_ONLY_DURATION = re.compile(
     r"(?:(?:ca|circa|about|env|environ|approx)\.?\s)?(?:\d[\d\s.,/½¼¾–-]{0,8}"
     r"(?:h(?:ours?|rs?|eures?|oras?)?|std|stunden?|uur|uren|or[ae]|godz|timer?|tim|m(?:in(?:s|ut\w{0,4})?)?)\b"
     r"[.\s]{0,3}(?:\d{1,2}(?!\S))?){1,2}",
@@ -331,13 +328,13 @@ _LASTS_ALONE = re.compile(
 )
 
 
-def ends_steps(text: str) -> bool:
+def begins_next_part(text: str) -> bool:
     """Return True for a line such as `Notes:`, but not for `About 30 minutes before serving, …`."""
     return (
         len(text) <= _MAX_END_CHARS
         and text[-1:] not in _SENTENCE_ENDS
         and not any(map(str.isdigit, text))
-        and ENDS.fullmatch(text) is not None
+        and NEXT_PART_HEADING.fullmatch(text) is not None
     )
 
 
@@ -346,20 +343,20 @@ _MAX_END_CHARS = 60
 
 def is_step(text: str) -> bool:
     """Return True for a sentence or a long text, but not for a caption, a button or a duration."""
-    least = _MIN_STEP_CHARS if text.isascii() else _MIN_STEP_CHARS // 2
-    if len(text) >= least:
+    min_chars = _MIN_STEP_CHARS if text.isascii() else _MIN_STEP_CHARS // 2
+    if len(text) >= min_chars:
         return True
-    return text[-1:] in _SENTENCE_ENDS and text.lstrip(_OF_NUMBERS)[:1].isalpha()
+    return text[-1:] in _SENTENCE_ENDS and text.lstrip(_NUMBER_CHARS)[:1].isalpha()
 
 
 _MIN_STEP_CHARS = 30
 _SENTENCE_ENDS = tuple(".!。！")
-_OF_NUMBERS = "0123456789.:)、- "
+_NUMBER_CHARS = "0123456789.:)、- "
 
 
-def is_mentioned(words: Words, language: str | None) -> bool:
+def mentions_recipe(words: Words, language: str | None) -> bool:
     """Return True if a page has a word for ingredients, or the unit `tsp` or `tbsp`."""
-    if "ingred" in words or any(map(words.stands_alone, UNITS)):
+    if "ingred" in words or any(map(words.is_whole_word, UNITS)):
         return True
     code = (language or "").lower()[:2]
     if not code:

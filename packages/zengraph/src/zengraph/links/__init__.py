@@ -51,7 +51,7 @@ __all__ = [
     "without",
 ]
 
-_AT_ONCE = 10_000
+_MAX_SOURCES = 10_000
 
 
 class LinkGraph:
@@ -66,7 +66,7 @@ class LinkGraph:
         clock: the system clock if None.
         listed: which links are also listed at their targets.
         limits: when posting lists are merged and divided.
-        at_once: maximum number of concurrent compactions, across all processes.
+        max_compactions: maximum number of concurrent compactions, across all processes.
 
     Attributes:
         writer: writes many sources in one batch.
@@ -82,13 +82,13 @@ class LinkGraph:
         *,
         listed: Listed = "all",
         limits: ListLimits | None = None,
-        at_once: int = COMPACTIONS,
+        max_compactions: int = COMPACTIONS,
     ) -> None:
         self._naming = naming = naming or Naming()
         self._clock = clock = clock or SystemClock()
         self.writer = OutlinkWriter(tables, naming, listed, clock)
         self.lists = PostingLists(tables, naming, limits)
-        self.compactor = Compactor(tables, naming, clock, limits, at_once)
+        self.compactor = Compactor(tables, naming, clock, limits, max_compactions)
 
     def put(
         self, source: str, links: Iterable[tuple[str, str, str]], *, at_ms: int | None = None
@@ -107,9 +107,9 @@ class LinkGraph:
         """Return the links of a source, in the order in which they were put."""
         return list(from_lines(self.writer.read([source])[source].lines))
 
-    def into(self, target: str, beyond: str = "") -> Iterator[InLink]:
-        """Yield the links to a target, sorted by source, starting after the source `beyond`."""
-        for line in self.lists.lines(self._naming.list_id(target.encode()), beyond.encode()):
+    def into(self, target: str, start_after: str = "") -> Iterator[InLink]:
+        """Yield the links to a target from sources after `start_after`, sorted by source."""
+        for line in self.lists.lines(self._naming.list_id(target.encode()), start_after.encode()):
             yield self.lists.inlink(line)
 
     def count_into(self, target: str) -> int:
@@ -118,5 +118,5 @@ class LinkGraph:
 
     def compact(self) -> None:
         """Compact until all links written so far are listed at their targets."""
-        while self.compactor.compact(_AT_ONCE).journal_rows:
+        while self.compactor.compact(_MAX_SOURCES).journal_rows:
             pass

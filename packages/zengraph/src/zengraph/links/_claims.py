@@ -134,13 +134,13 @@ class ClaimCell:
     The cell that contains the claims.
 
     Args:
-        at_once: maximum number of concurrent compactions.
+        max_compactions: maximum number of concurrent compactions.
     """
 
-    def __init__(self, table: CellTable, clock: Clock, at_once: int) -> None:
+    def __init__(self, table: CellTable, clock: Clock, max_compactions: int) -> None:
         self._table = table
         self._clock = clock
-        self._at_once = at_once
+        self._max_compactions = max_compactions
 
     def read(self) -> Claims:
         """Return the valid claims."""
@@ -149,7 +149,7 @@ class ClaimCell:
     def is_full(self) -> bool:
         """Return True if all lanes are claimed, or the maximum number of compactions is running."""
         claims = self.read()
-        return not claims.free_lanes() or len(claims.held) >= self._at_once
+        return not claims.free_lanes() or len(claims.held) >= self._max_compactions
 
     def begin(self, wanted: Sequence[int], most: int, *, urgent: bool = False) -> LaneClaim | None:
         """
@@ -158,7 +158,7 @@ class ClaimCell:
         """
         return self._new(
             lambda claims: frozenset([x for x in wanted if x in claims.free_lanes()][:most]),
-            lambda claims: urgent or len(claims.held) < self._at_once,
+            lambda claims: urgent or len(claims.held) < self._max_compactions,
         )
 
     def begin_alone(self) -> LaneClaim | None:

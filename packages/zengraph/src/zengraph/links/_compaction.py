@@ -45,7 +45,7 @@ COMPACTIONS = 4
 """Default for the maximum number of concurrent compactions."""
 
 _PLAN = b"l:plan"
-_PURGED_AT_ONCE = 500
+_MAX_PURGED_SOURCES = 500
 _PAUSE_S = 0.25
 """
 Seconds between checks for compactions in other processes. Each check scans all lanes, and a killed
@@ -62,14 +62,14 @@ class Compactor:
         naming: Naming,
         clock: Clock,
         limits: ListLimits | None = None,
-        at_once: int = COMPACTIONS,
+        max_compactions: int = COMPACTIONS,
     ) -> None:
         self._journal = tables["j"]
         self._naming = naming
         self._lists = PostingLists(tables, naming, limits)
         self._removed_links = RemovedLinks(tables, naming)
         self._clock = clock
-        self._claims = ClaimCell(self._journal, clock, at_once)
+        self._claims = ClaimCell(self._journal, clock, max_compactions)
         self._planner = Planner(self._journal, tables["o"], naming, clock)
         self._ahead: Sequence[int] = ()
         """Lanes that had rows at the last scan, ordered by their oldest row."""
@@ -134,7 +134,9 @@ class Compactor:
             return report
         present = self._lanes_with_rows()
         return self._compact(
-            present and [lane for lane in present if lane in lanes], _PURGED_AT_ONCE, urgent=True
+            present and [lane for lane in present if lane in lanes],
+            _MAX_PURGED_SOURCES,
+            urgent=True,
         )
 
     def _lanes_with_rows(self) -> list[int] | None:

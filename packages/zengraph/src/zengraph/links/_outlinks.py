@@ -76,7 +76,6 @@ class PackedLinks:
 
     @classmethod
     def of_lines(cls, lines: bytes) -> PackedLinks:
-        """Pack joined lines, which may be empty."""
         return cls(compress_links(lines)) if lines else cls(b"")
 
     @property
@@ -105,7 +104,6 @@ class Outlinks:
         return decompress_links(self.compressed) if self.compressed else b""
 
     def after(self, change: bytes, at_ms: int, compressed: bytes) -> Outlinks:
-        """Return the cell that replaces this one."""
         return Outlinks(at_ms, (*self.changes, change), compressed)
 
     def since(self, oldest_ms: int) -> Outlinks:
@@ -160,7 +158,7 @@ def to_lines(links: Sequence[tuple[str, str, str]]) -> bytes:
         # Some field contains a separator. Only then are all fields cleaned, which takes ten times
         # as long.
         clean = (
-            (target, _clean(text), _clean(tag))
+            (target, _clean_field(text), _clean_field(tag))
             for target, text, tag in links
             if "\t" not in target and "\n" not in target
         )
@@ -168,7 +166,7 @@ def to_lines(links: Sequence[tuple[str, str, str]]) -> bytes:
     return joined.encode("utf-8", "replace")
 
 
-def _clean(text: str) -> str:
+def _clean_field(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -198,13 +196,13 @@ def difference(old: bytes, new: bytes) -> Difference:
         return Difference((), (), ())
     before = set(old.split(b"\n")) if old else set()
     after = new.split(b"\n") if new else []
-    came = [line for line in after if line not in before]
+    new_lines = [line for line in after if line not in before]
     if not before:
-        return Difference(came, (), ())
-    went = {target_of(line) for line in before.difference(after)}
-    added = [line for line in came if target_of(line) not in went]
-    changed = [line for line in came if target_of(line) in went]
-    return Difference(added, changed, sorted(went.difference(map(target_of, changed))))
+        return Difference(new_lines, (), ())
+    dropped_targets = {target_of(line) for line in before.difference(after)}
+    added = [line for line in new_lines if target_of(line) not in dropped_targets]
+    changed = [line for line in new_lines if target_of(line) in dropped_targets]
+    return Difference(added, changed, sorted(dropped_targets.difference(map(target_of, changed))))
 
 
 def target_of(line: bytes) -> bytes:

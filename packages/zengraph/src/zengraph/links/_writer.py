@@ -122,7 +122,7 @@ class OutlinkWriter:
             source_id = node_id(write.source)
             old = stored.get(source_id) or Outlinks()
             edits = callable(write.links)
-            links = _edited(write.links, old) if callable(write.links) else write.links
+            links = _apply_edit(write.links, old) if callable(write.links) else write.links
             if links.compressed == old.compressed or (write.at_ms <= old.at_ms and not edits):
                 continue
             # An edit must be newer than the links that it edits, even if clocks differ.
@@ -130,7 +130,7 @@ class OutlinkWriter:
             change = change_name(row_ms, os.urandom(6))
             if entry := self._entry(write.source, at_ms, change, old, links):
                 entries.append(entry)
-            new = self._pruned(write.source, old).after(change, at_ms, links.compressed)
+            new = self._prune_names(write.source, old).after(change, at_ms, links.compressed)
             cell = rows[source_id][CELL].value if source_id in rows else None
             checks.append((source_id, CELL, cell, pack(new)))
             pending.append(write)
@@ -143,7 +143,7 @@ class OutlinkWriter:
         sources = {write.source for write in overtaken}
         for key, own in rows_of.items():
             if not sources.isdisjoint(entry.source for entry in own):
-                self._take_back(key, own, sources, row_ms)
+                self._withdraw(key, own, sources, row_ms)
         return overtaken
 
     def _journal_rows(self, entries: Sequence[Entry], row_ms: int) -> dict[bytes, list[Entry]]:
@@ -158,7 +158,7 @@ class OutlinkWriter:
             rows[key].append(entry)
         return rows
 
-    def _take_back(
+    def _withdraw(
         self, key: bytes, entries: Sequence[Entry], sources: Container[str], row_ms: int
     ) -> None:
         """
@@ -173,7 +173,7 @@ class OutlinkWriter:
         else:
             self._journal.delete(key, at_ms=row_ms)
 
-    def _pruned(self, source: str, links: Outlinks) -> Outlinks:
+    def _prune_names(self, source: str, links: Outlinks) -> Outlinks:
         """
         Drop names that no journal row has anymore. Takes seventeen short scans, but is rarely
         needed.
@@ -204,12 +204,12 @@ class OutlinkWriter:
         if not differs:
             return None
         if callable(self._listed):
-            differs = _only(self._listed(source), differs)
+            differs = _filter_listed(self._listed(source), differs)
         parts = map(compress_lines, (differs.added, differs.changed, differs.removed))
         return Entry(source, at_ms, change, *parts)
 
 
-def _edited(edit: Edit, old: Outlinks) -> PackedLinks:
+def _apply_edit(edit: Edit, old: Outlinks) -> PackedLinks:
     return PackedLinks.of_lines(edit(old.lines))
 
 
@@ -223,7 +223,7 @@ def _after_all_changes(links: Iterable[Outlinks], now_ms: int) -> int:
     return max([now_ms, *(change_ms(link.changes[-1]) + 1 for link in links if link.changes)])
 
 
-def _only(listed: Callable[[bytes], bool], differs: Difference) -> Difference:
+def _filter_listed(listed: Callable[[bytes], bool], differs: Difference) -> Difference:
     def those(lines: Sequence[bytes]) -> list[bytes]:
         return [line for line in lines if listed(target_of(line))]
 
@@ -243,10 +243,10 @@ def without(targets: Mapping[str, object] | set[str]) -> Edit:
 
 def with_links(more: bytes) -> Edit:
     """Return an edit that adds the lines of `more`, which replace links to the same targets."""
-    fresh = {target_of(line): line for line in more.split(b"\n") if line}
+    new_lines = {target_of(line): line for line in more.split(b"\n") if line}
 
     def edit(lines: bytes) -> bytes:
         present = {target_of(line): line for line in lines.split(b"\n") if line}
-        return b"\n".join((present | fresh).values())
+        return b"\n".join((present | new_lines).values())
 
     return edit

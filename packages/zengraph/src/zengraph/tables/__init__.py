@@ -56,11 +56,7 @@ class RowExtent(NamedTuple):
 
 
 def newest_ms(row: Row) -> int:
-    """
-    Return the timestamp with which to delete a row that was read.
-
-    The current time may be too early, if a machine with a fast clock wrote the row.
-    """
+    """Return the time to delete a row at; now may be too early if a fast clock wrote the row."""
     return max(cell.at_ms for cell in row.values())
 
 
@@ -91,7 +87,7 @@ OWN_ROWS = (b"\0store-identity", b"\0store-format")
 Scan = Generator[tuple[bytes, Row], None, None]
 
 
-def extents_of(sizes: Mapping[bytes, RowSizes]) -> dict[bytes, RowExtent]:
+def sum_sizes(sizes: Mapping[bytes, RowSizes]) -> dict[bytes, RowExtent]:
     """Return the extents of rows whose cells were measured."""
     return {
         row: RowExtent(sum(cell.size_bytes for cell in cells.values()), len(cells))
@@ -130,12 +126,10 @@ class CellTable(Protocol):
         self, rows: Sequence[bytes], guide: bytes, unneeded: Unneeded
     ) -> dict[bytes, Row]:
         """
-        Like `get_many`, for rows in which one cell, `guide`, shows which other cells a reader
-        needs.
+        Like `get_many`, for rows in which the cell `guide` shows which other cells a reader needs.
 
-        `unneeded` is called with the key of a row and that cell's value, and returns the columns to
-        leave out. Engines that support it do not read these, and return empty values (time 0)
-        instead.
+        `unneeded` gets the key of a row and that cell's value, and returns the columns to leave
+        out. Engines that support it do not read these, and return empty values (time 0) instead.
         """
         del guide, unneeded
         return self.get_many(rows)
@@ -165,9 +159,8 @@ class CellTable(Protocol):
 
     def sizes_many(self, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
         """
-        Return the size and time of each cell of the existing rows.
-
-        Engines that support it do not read the values.
+        Return the size and time of each cell of the existing rows, if possible without reading
+        the values.
         """
         return {
             row: {column: CellSize(len(cell.value), cell.at_ms) for column, cell in cells.items()}
@@ -178,20 +171,19 @@ class CellTable(Protocol):
         """
         Return upper bounds for the existing rows' sizes; exact for large rows.
 
-        Some engines need not examine each cell, so it takes a tenth of the CPU time of
-        `sizes_many`.
+        On some engines, this takes a tenth of the CPU time of `sizes_many`.
         """
-        return extents_of(self.sizes_many(rows))
+        return sum_sizes(self.sizes_many(rows))
 
-    def get_prefix(self, row: bytes, prefix: bytes, limit: int, beyond: bytes = b"") -> Row:
+    def get_prefix(self, row: bytes, prefix: bytes, limit: int, start_after: bytes = b"") -> Row:
         """
         Return up to `limit` cells of a row whose columns begin with `prefix`, ordered by column.
 
-        Only columns after `beyond` are returned. `prefix` begins with a family and a colon. Engines
-        that support it do not read other values.
+        Only columns after `start_after` are returned. `prefix` begins with a family and a colon.
+        Engines that support it do not read other values.
         """
         sizes = self.sizes_many([row]).get(row, {})
-        columns = sorted(c for c in sizes if c.startswith(prefix) and c > beyond)[:limit]
+        columns = sorted(c for c in sizes if c.startswith(prefix) and c > start_after)[:limit]
         found = self.get(row, columns) if columns else {}
         return {column: found[column] for column in columns if column in found}
 
@@ -217,11 +209,9 @@ class CellTable(Protocol):
         deletions: Sequence[Deletion],
     ) -> None:
         """
-        `put_many` and `delete_many` for different rows, in one round trip on engines that support
-        it.
+        `put_many` and `delete_many` for different rows, in one round trip if possible.
 
-        The order is undefined: a call that fails may have done only the puts or only the deletes,
-        or parts of both. Safe to repeat.
+        The order is undefined: a call that fails may have done parts of both. Safe to repeat.
         """
         if puts:
             self.put_many(puts)
@@ -269,13 +259,12 @@ class CellTable(Protocol):
         self, row: bytes, column: bytes, expected: bytes | None, value: bytes
     ) -> bool:
         """
-        Put `value` if the cell contains `expected` (None if it must be absent). Atomic. Returns
-        True if it was written.
+        Put `value` if the cell contains `expected` (None: if it is absent); return True if put.
 
-        Raises InvalidArgument if `expected` or `value` is empty, because HBase does not distinguish
-        empty from absent. To delete a cell that this method wrote, pass the cell's own `at_ms`, not
-        the current time: on HBase, a delete at "now" hid the next check_and_put of the same
-        millisecond in 23 of 200 cases, although that call returned True.
+        Atomic. Raises InvalidArgument if `expected` or `value` is empty, because HBase does not
+        distinguish empty from absent. To delete a cell that this method wrote, pass the cell's own
+        `at_ms`, not the current time: on HBase, a delete at "now" hid the next check_and_put of the
+        same millisecond in 23 of 200 cases, although that call returned True.
         """
         return self.check_and_put_many([(row, column, expected, value)])[0]
 
@@ -350,10 +339,7 @@ class Tables(Protocol):
         return
 
     def identity(self) -> str:
-        """
-        Return a random id of this data, created if missing; empty if the engine does not support
-        it.
-        """
+        """Return a random id of this data, created if missing; empty if not supported."""
         return ""
 
     def format(self) -> int:
@@ -392,10 +378,7 @@ class Tables(Protocol):
         return []
 
     def salvage_finished(self, done: Sequence[Salvaged]) -> None:  # noqa: ARG002
-        """
-        Discard these results of `salvage`, once the caller has restored the lost rows. Safe to
-        repeat.
-        """
+        """Discard these results of `salvage`, whose lost rows were restored. Safe to repeat."""
         return
 
     def scrub(self) -> None:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from zengraph.errors import InvalidArgument
 from zengraph.tables import Cell, Row
-from zengraph.tables._shapes import Numbers, numbers_in, numbers_of, shape_of
+from zengraph.tables._shapes import Numbers, make_shape, parse_numbers, read_numbers
 
 RowHead = Struct(">HI")
 """The header of a row: the number of cells, and the length of the shape."""
@@ -47,7 +47,7 @@ def pack(row: Row) -> bytes:
             f"a row can hold {MAX_CELLS:,} cells, not {len(row):,}: store fewer fields"
         )
     columns = sorted(row)
-    shape = shape_of(columns)
+    shape = make_shape(columns)
     cells = [row[column] for column in columns]
     values = [cell[0] for cell in cells]
     ends = accumulate(map(len, values), initial=0)
@@ -64,10 +64,10 @@ def unpack(data: bytes, columns: Sequence[bytes] | None = None) -> Row:
     numbers = packed.unpack_from(data, start)
     start += packed.size
     if columns is None:
-        where: Iterable[tuple[bytes, int]] = numbers_in(shape).items()
+        where: Iterable[tuple[bytes, int]] = parse_numbers(shape).items()
     else:
         columns = tuple(columns)
-        where = _existing(columns, numbers_of(shape, columns))
+        where = _find_existing(columns, read_numbers(shape, columns))
     # tuple.__new__ takes half the time of Cell(…), and this is the hottest loop of all reads.
     return {
         column: _new(
@@ -77,27 +77,27 @@ def unpack(data: bytes, columns: Sequence[bytes] | None = None) -> Row:
     }
 
 
-def count_of(data: bytes) -> int:
+def read_count(data: bytes) -> int:
     """Return the number of cells in a packed row."""
     return int.from_bytes(data[:2])
 
 
-def end_of(data: bytes, start: int = 0) -> int:
+def find_end(data: bytes, start: int = 0) -> int:
     """Return the end of the packed row that begins at `start`. More bytes may follow it."""
     count, length = RowHead.unpack_from(data, start)
     values: int = start + RowHead.size + length + 12 * count + 4
     return values + int.from_bytes(data[values - 4 : values])
 
 
-def updated(data: bytes, puts: Sequence[CellPut]) -> bytes:
+def update_packed(data: bytes, puts: Sequence[CellPut]) -> bytes:
     """
-    Return the packed row after the puts, as `merged` combines them.
+    Return the packed row after the puts, as `merge_row` combines them.
 
     If no put adds a column, no cell is unpacked, so it takes a third of the time.
     """
     count, length = RowHead.unpack_from(data)
     start = RowHead.size + length
-    where = numbers_in(data[RowHead.size : start])
+    where = parse_numbers(data[RowHead.size : start])
     packed = number_format(count)
     numbers = packed.unpack_from(data, start)
     stored, times = data[start + packed.size :], list(numbers[:count])
@@ -106,7 +106,7 @@ def updated(data: bytes, puts: Sequence[CellPut]) -> bytes:
         for column, value in cells.items():
             i = where.get(column)
             if i is None:
-                return pack(merged(unpack(data), puts))
+                return pack(merge_row(unpack(data), puts))
             if times[i] <= at_ms:
                 times[i], values[i] = at_ms, value
     ends = accumulate(map(len, values), initial=0)
@@ -133,7 +133,7 @@ def values_of_rows(
             count, length = RowHead.unpack_from(data)
             ends_at = RowHead.size + length
             head = data[:ends_at]
-            ends_of, spans = _places(numbers_of(head[RowHead.size :], columns))
+            ends_of, spans = _places(read_numbers(head[RowHead.size :], columns))
             ends_at += 8 * count
             values_at = ends_at + 4 * (count + 1)
         if spans:
@@ -179,12 +179,11 @@ def number_format(count: int) -> Struct:
 
 
 @lru_cache(maxsize=1024)
-def _existing(columns: tuple[bytes, ...], numbers: Numbers) -> list[tuple[bytes, int]]:
-    """Return (column, index) for the columns that have an index."""
+def _find_existing(columns: tuple[bytes, ...], numbers: Numbers) -> list[tuple[bytes, int]]:
     return [(c, number) for c, number in zip(columns, numbers, strict=True) if number is not None]
 
 
-def merged(row: Row, puts: Iterable[CellPut]) -> Row:
+def merge_row(row: Row, puts: Iterable[CellPut]) -> Row:
     """
     Return `row` after the puts. For each cell the larger timestamp wins, or the later put if the
     timestamps are equal.

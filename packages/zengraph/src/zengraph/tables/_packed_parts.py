@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from zengraph.tables import Cell, CellSize, Row, RowSizes
 from zengraph.tables._packed import MAX_CELLS, RowHead, number_format, pack
-from zengraph.tables._shapes import columns_of, shape_of
+from zengraph.tables._shapes import make_shape, parse_columns
 
 LARGE_BYTES = 1_048_576
 
@@ -29,7 +29,7 @@ class ValuePlace(NamedTuple):
     end: int
 
 
-def placed_cells(read: ReadPart, size: int) -> dict[bytes, Any]:
+def locate_cells(read: ReadPart, size: int) -> dict[bytes, Any]:
     """
     Return the cells of a stored row of `size` bytes, with `ValuePlace`s as values, like
     a `Row`.
@@ -37,7 +37,7 @@ def placed_cells(read: ReadPart, size: int) -> dict[bytes, Any]:
     cells: dict[bytes, Any] = {}
     start = 0
     while start < size:
-        found, start = _one_part(read, start)
+        found, start = _locate_part(read, start)
         for column, cell in found:
             old = cells.get(column)
             if old is None or old.at_ms <= cell.at_ms:
@@ -45,7 +45,7 @@ def placed_cells(read: ReadPart, size: int) -> dict[bytes, Any]:
     return cells
 
 
-def _one_part(read: ReadPart, start: int) -> tuple[list[tuple[bytes, Any]], int]:
+def _locate_part(read: ReadPart, start: int) -> tuple[list[tuple[bytes, Any]], int]:
     """Return the cells of the packed row at `start`, and the offset of the packed row after it."""
     count, length = RowHead.unpack(read(start, RowHead.size))
     shape = read(start + RowHead.size, length)
@@ -56,7 +56,7 @@ def _one_part(read: ReadPart, start: int) -> tuple[list[tuple[bytes, Any]], int]
     places = [
         ValuePlace(values_at + begin, values_at + end) for begin, end in pairwise(numbers[count:])
     ]
-    columns = columns_of(shape)
+    columns = parse_columns(shape)
     cells: list[tuple[bytes, Any]] = [
         (column, Cell(place, at_ms))  # type: ignore[arg-type]
         for column, place, at_ms in zip(columns, places, numbers[:count], strict=True)
@@ -69,7 +69,7 @@ def size_of(value: bytes | ValuePlace) -> int:
     return value.end - value.begin if isinstance(value, ValuePlace) else len(value)
 
 
-def sizes_of(cells: Mapping[bytes, Any]) -> RowSizes:
+def measure_cells(cells: Mapping[bytes, Any]) -> RowSizes:
     """Return a row's cells without their values."""
     return {column: CellSize(size_of(cell.value), cell.at_ms) for column, cell in cells.items()}
 
@@ -88,13 +88,13 @@ def read_packed(cells: Mapping[bytes, Any], columns: Sequence[bytes], read: Read
     return pack(read_cells(cells, columns, read))
 
 
-def laid_out(cells: Mapping[bytes, Any]) -> tuple[bytes, list[bytes | ValuePlace]]:
+def lay_out(cells: Mapping[bytes, Any]) -> tuple[bytes, list[bytes | ValuePlace]]:
     """Return the header of a packed row with these cells, and its values in order."""
     if len(cells) > MAX_CELLS:
         pack(dict(cells))  # raises InvalidArgument, because there are too many cells
     columns = sorted(cells)
     values: list[bytes | ValuePlace] = [cells[column].value for column in columns]
-    shape = shape_of(columns)
+    shape = make_shape(columns)
     ends = accumulate(map(size_of, values), initial=0)
     times = [cells[column].at_ms for column in columns]
     numbers = number_format(len(columns)).pack(*times, *ends)

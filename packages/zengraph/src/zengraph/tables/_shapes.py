@@ -40,7 +40,7 @@ class _Request:
         """The columns of the shape that was parsed last."""
 
 
-def shape_of(columns: Sequence[bytes]) -> bytes:
+def make_shape(columns: Sequence[bytes]) -> bytes:
     """Return the shape of a row with these sorted columns."""
     joined = b'["' + _BETWEEN.join(columns) + b'"]' if columns else b"[]"
     if joined.count(b'"') == 2 * len(columns) and _is_plain(joined):
@@ -48,7 +48,7 @@ def shape_of(columns: Sequence[bytes]) -> bytes:
     return orjson.dumps([column.decode("latin-1") for column in columns])
 
 
-def columns_of(shape: bytes) -> list[bytes]:
+def parse_columns(shape: bytes) -> list[bytes]:
     """Return the sorted columns of a shape."""
     if shape != b"[]" and _is_plain(shape):
         return shape[2:-2].split(_BETWEEN)
@@ -56,19 +56,19 @@ def columns_of(shape: bytes) -> list[bytes]:
 
 
 @lru_cache(maxsize=256)
-def numbers_in(shape: bytes) -> Mapping[bytes, int]:
+def parse_numbers(shape: bytes) -> Mapping[bytes, int]:
     """Return the index of each column of a shape."""
-    return {column: number for number, column in enumerate(columns_of(shape))}
+    return {column: number for number, column in enumerate(parse_columns(shape))}
 
 
-def numbers_of(shape: bytes, columns: tuple[bytes, ...]) -> Numbers:
+def read_numbers(shape: bytes, columns: tuple[bytes, ...]) -> Numbers:
     """Return the indexes of `columns`. Readers request the same few sets repeatedly."""
     for before, after, numbers in _request(columns).patterns:
         if shape.startswith(before) and shape.endswith(after):
             own = shape[len(before) : len(shape) - len(after)]
             if own and b'"' not in own and own not in columns and _is_plain(own):
                 return numbers
-    return _parsed(shape, columns)
+    return _parse(shape, columns)
 
 
 @lru_cache(maxsize=1024)
@@ -77,9 +77,9 @@ def _request(_columns: tuple[bytes, ...]) -> _Request:
 
 
 @lru_cache(maxsize=256)
-def _parsed(shape: bytes, columns: tuple[bytes, ...]) -> Numbers:
+def _parse(shape: bytes, columns: tuple[bytes, ...]) -> Numbers:
     """Parse a shape, and remember what it has in common with the previous one."""
-    number_of, request = numbers_in(shape), _request(columns)
+    number_of, request = parse_numbers(shape), _request(columns)
     numbers, names = tuple(map(number_of.get, columns)), list(number_of)
     pairs = zip(names, request.last, strict=False)
     differ = [number for number, (name, last) in enumerate(pairs) if name != last]

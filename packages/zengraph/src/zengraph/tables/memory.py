@@ -23,7 +23,7 @@ from zengraph.tables import (
     Unneeded,
     refuse_empty,
 )
-from zengraph.tables._packed import merged, without
+from zengraph.tables._packed import merge_row, without
 
 _COUNTER_BYTES = 8
 
@@ -64,7 +64,7 @@ class MemoryTable(CellTable):
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
         with self._lock:
             shown = {c: v for c, v in cells.items() if not self._masked(row, c, at_ms)}
-            self._set(row, merged(self._rows.get(row, {}), [(shown, at_ms)]))
+            self._set(row, merge_row(self._rows.get(row, {}), [(shown, at_ms)]))
 
     def put_many(self, items: Sequence[tuple[bytes, Mapping[bytes, bytes], int]]) -> None:
         for row, cells, at_ms in items:
@@ -124,7 +124,7 @@ class MemoryTable(CellTable):
         at_ms = max(self._clock.now_ms(), old.at_ms if old else 0)
         while self._masked(row, column, at_ms):
             at_ms += 1
-        self._set(row, merged(self._rows.get(row, {}), [({column: value}, at_ms)]))
+        self._set(row, merge_row(self._rows.get(row, {}), [({column: value}, at_ms)]))
 
     def _masked(self, row: bytes, column: bytes, at_ms: int) -> bool:
         deleted = self._deleted

@@ -176,7 +176,6 @@ class CachedTables:
         return self._nodes if name == NODES else self._tables[name]
 
     def write(self, puts: Sequence[Put]) -> None:
-        """See `Tables.write`."""
         try:
             self._tables.write(puts)
         finally:
@@ -198,9 +197,9 @@ class _CachedNodes:
         self._cache = cache
         self._read = table.values_many
         for name in _WRITES_OF_ONE:
-            setattr(self, name, _dropping(getattr(table, name), cache, lambda row: [row]))
+            setattr(self, name, _drop_after_write(getattr(table, name), cache, lambda row: [row]))
         for name in _WRITES_OF_MANY:
-            setattr(self, name, _dropping(getattr(table, name), cache, _rows))
+            setattr(self, name, _drop_after_write(getattr(table, name), cache, _rows))
 
     def values_many(self, rows: Sequence[bytes], columns: tuple[bytes, ...]) -> dict[bytes, Values]:
         return self._cache.read(rows, columns, self._read)
@@ -213,7 +212,7 @@ def _rows(items: Iterable[tuple[Any, ...]]) -> list[bytes]:
     return [item[0] for item in items]
 
 
-def _dropping(
+def _drop_after_write(
     write: Callable[..., Any], cache: ReadCache, rows_of: Callable[[Any], list[bytes]]
 ) -> Callable[..., Any]:
     """Wrap a write method, so that the rows in its first argument are dropped afterward."""

@@ -2,6 +2,7 @@
 Contract tests for cell table engines, for authors of new engines.
 
     cell_table.py  `CellTableContract`: a subclass named `Test…` supplies the engine
+    cell_table_checks.py  its tests of compare-and-put and counters
     edge_lists.py  `EdgeListsContract`: orders, takes and trims of a `Graph`
     edge_takes.py  `EdgeTakesContract`: takes and trims alone
     graph_contract.py  the graph and the fixtures of these tests
@@ -19,7 +20,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
-USUAL = 100
+DEFAULT_EXAMPLES = 100
 """The default number of examples of a test."""
 
 
@@ -29,5 +30,5 @@ def examples(count: int, **options: Any) -> settings:
 
     All examples may share fixtures, so a test must not depend on fresh ones.
     """
-    drawn = count * settings().max_examples // USUAL
-    return settings(max_examples=drawn, suppress_health_check=list(HealthCheck), **options)
+    scaled_count = count * settings().max_examples // DEFAULT_EXAMPLES
+    return settings(max_examples=scaled_count, suppress_health_check=list(HealthCheck), **options)

@@ -15,14 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zengraph.errors import InvalidArgument
 from zengraph.tables import TABLES, Cell, CellSize, Tables
 from zengraph.tables.memory import MemoryTables
 from zengraph.testing import examples
+from zengraph.testing.cell_table_checks import BOTH, FAMILY, CheckAndPutContract
 
-# SQLite packs the rows of the first table, but not those of the second.
-BOTH = pytest.mark.parametrize("name", ["n", "e"])
-FAMILY = {"n": b"m:", "e": b"p:"}
 HISTORIES = 30
 
 ROW = st.sampled_from([b"\x00a", b"\x00b", b"\x11", b"\xff\xff"])
@@ -35,7 +32,7 @@ STEP = st.one_of(
 )
 
 
-class CellTableContract:
+class CellTableContract(CheckAndPutContract):
     """
     The contract for cell tables.
 
@@ -263,15 +260,15 @@ class CellTableContract:
         keys = [bytes([first, second]) for first in (0, 1, 7, 255) for second in (0, 128, 255)]
         tables[name].put_many([(key, {a: key}, 1000) for key in reversed(keys)])
 
-        def scanned(*args: Any, **options: Any) -> list[bytes]:
+        def scan_keys(*args: Any, **options: Any) -> list[bytes]:
             return [row for row, _ in tables[name].scan(*args, **options)]
 
-        assert scanned(b"", None) == keys
-        assert scanned(b"", None, reverse=True) == keys[::-1]
-        assert scanned(keys[1], keys[8]) == keys[1:8]
-        assert scanned(keys[1], keys[8], limit=3) == keys[1:4]
-        assert scanned(keys[1], keys[8], limit=3, reverse=True) == keys[7:4:-1]
-        assert scanned(keys[3], keys[3]) == []
+        assert scan_keys(b"", None) == keys
+        assert scan_keys(b"", None, reverse=True) == keys[::-1]
+        assert scan_keys(keys[1], keys[8]) == keys[1:8]
+        assert scan_keys(keys[1], keys[8], limit=3) == keys[1:4]
+        assert scan_keys(keys[1], keys[8], limit=3, reverse=True) == keys[7:4:-1]
+        assert scan_keys(keys[3], keys[3]) == []
 
     @BOTH
     def test_a_scan_of_columns_skips_rows_without_them(self, tables: Tables, name: str) -> None:
@@ -283,60 +280,6 @@ class CellTableContract:
         rows = list(tables[name].scan(b"", None, columns=[b], limit=55))
 
         assert [row for row, _ in rows] == [b"k%03d" % i for i in range(0, 550, 10)]
-
-    @BOTH
-    def test_check_and_put_writes_only_over_the_expected_value(
-        self, tables: Tables, name: str
-    ) -> None:
-        a, table = FAMILY[name] + b"a", tables[name]
-
-        assert table.check_and_put(b"r", a, None, b"1")
-        assert not table.check_and_put(b"r", a, None, b"2")
-        assert not table.check_and_put(b"r", a, b"0", b"2")
-        assert table.check_and_put(b"r", a, b"1", b"3")
-        assert table.get(b"r")[a].value == b"3"
-
-    @BOTH
-    def test_check_and_put_rejects_empty_values(self, tables: Tables, name: str) -> None:
-        a, table = FAMILY[name] + b"a", tables[name]
-
-        for expected, value in ((b"", b"1"), (None, b""), (b"1", b"")):
-            with pytest.raises(InvalidArgument):
-                table.check_and_put(b"r", a, expected, value)
-        assert table.get(b"r") == {}
-
-    @BOTH
-    def test_check_and_put_many_returns_results_in_order(self, tables: Tables, name: str) -> None:
-        a, table = FAMILY[name] + b"a", tables[name]
-        table.check_and_put(b"\x01", a, None, b"1")
-
-        done = table.check_and_put_many(
-            [(b"\x09", a, None, b"9"), (b"\x01", a, None, b"2"), (b"\x01", a, b"1", b"3")]
-        )
-
-        assert done == [True, False, True]
-
-    @BOTH
-    def test_a_check_sees_the_put_of_the_previous_one(self, tables: Tables, name: str) -> None:
-        a, b, table = FAMILY[name] + b"a", FAMILY[name] + b"b", tables[name]
-        row, other = b"\x01", b"\x02"
-
-        done = table.check_and_put_many(
-            [(row, a, None, b"1"), (other, a, None, b"8"), (row, a, b"1", b"2"),
-             (row, b, None, b"9"), (row, a, b"1", b"3"), (other, b, b"1", b"9")]
-        )  # fmt: skip
-
-        assert done == [True, True, True, True, False, False]
-        assert {column: cell.value for column, cell in table.get(row).items()} == {a: b"2", b: b"9"}
-        assert {column: cell.value for column, cell in table.get(other).items()} == {a: b"8"}
-
-    @BOTH
-    def test_a_counter_counts_up_and_down(self, tables: Tables, name: str) -> None:
-        c, table = {"n": b"c:links", "e": b"p:links"}[name], tables[name]
-
-        assert table.incr(b"r", c, 5) == 5
-        assert table.incr(b"r", c, -7) == -2
-        assert table.get(b"r")[c].value == (-2).to_bytes(8, signed=True)
 
     def test_rows_of_several_tables_are_written_in_one_call(self, tables: Tables) -> None:
         tables.write(
@@ -373,7 +316,7 @@ class CellTableContract:
     ) -> None:
         # Times increase with each delete, as `CellTable` requires: later puts are newer than the
         # delete.
-        twin, tables = MemoryTables()[name], make_tables()
+        reference, tables = MemoryTables()[name], make_tables()
         shift = 0
 
         for verb, row, what, at in history:
@@ -382,19 +325,19 @@ class CellTableContract:
                     c.replace(b"m:", FAMILY[name]).replace(b"s:", FAMILY[name]): v
                     for c, v in what.items()
                 }
-                for table in (twin, tables[name]):
+                for table in (reference, tables[name]):
                     table.put(row, cells, at_ms=at + shift)
             else:
                 columns = what and [
                     c.replace(b"m:", FAMILY[name]).replace(b"s:", FAMILY[name]) for c in what
                 ]
-                for table in (twin, tables[name]):
+                for table in (reference, tables[name]):
                     table.delete(row, columns, at_ms=at + shift)
                 shift += 10
 
-        assert list(tables[name].scan(b"", None)) == list(twin.scan(b"", None))
+        assert list(tables[name].scan(b"", None)) == list(reference.scan(b"", None))
         assert list(tables[name].scan(b"\x00b", b"\xff", reverse=True)) == list(
-            twin.scan(b"\x00b", b"\xff", reverse=True)
+            reference.scan(b"\x00b", b"\xff", reverse=True)
         )
 
     def test_values_are_returned_in_column_order(self, tables: Tables) -> None:

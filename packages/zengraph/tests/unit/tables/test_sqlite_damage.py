@@ -302,7 +302,7 @@ def test_disk_error_reopens_every_connection(folder):
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR
 
-    tables._shards.translated(error, 0)
+    tables._shards.translate(error, 0)
 
     assert tables._shards.connection(0) is not before
     assert tables._shards.connection(1) is not other

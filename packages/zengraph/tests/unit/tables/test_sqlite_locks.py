@@ -11,7 +11,7 @@ import pytest
 
 from zengraph.errors import StoreUnavailable
 from zengraph.tables.sqlite import SqliteTables, files
-from zengraph.tables.sqlite.file_locks import holder
+from zengraph.tables.sqlite.file_locks import find_holder
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
@@ -103,8 +103,8 @@ def test_writer_blocked_by_a_stopped_process_names_it(folder, stopped):
 def test_lock_held_by_a_thread_of_this_process_is_reported_as_such(folder):
     tables = SqliteTables(folder, shards=2)
     with tables._shards.writing(0):
-        assert holder(folder / "00.db-shm") == "another thread of this process"
-    assert holder(folder / "00.db-shm") == "another process"
+        assert find_holder(folder / "00.db-shm") == "another thread of this process"
+    assert find_holder(folder / "00.db-shm") == "another process"
     tables.close()
 
 

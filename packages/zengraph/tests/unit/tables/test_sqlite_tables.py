@@ -192,7 +192,7 @@ def test_every_sqlite_error_is_translated(tables):
     ]
 
     for error in leaves:
-        translated = tables._shards.translated(error("x"), 0)
+        translated = tables._shards.translate(error("x"), 0)
         assert isinstance(translated, StoreUnavailable)
 
 

@@ -42,11 +42,11 @@ class PostingLists:
             total += links_in(row) + newer.net if row else newer.present
         return total
 
-    def lines(self, target: bytes, beyond: bytes = b"") -> Iterator[bytes]:
-        """Yield the valid postings of sources after `beyond`, sorted by source."""
+    def lines(self, target: bytes, start_after: bytes = b"") -> Iterator[bytes]:
+        """Yield the valid postings of sources after `start_after`, sorted by source."""
         ((groups, row),) = self._read([target]).values()
         text = _text(groups, target, row)
-        yield from self._long.lines(target, row, text.split(b"\n") if text else (), beyond)
+        yield from self._long.lines(target, row, text.split(b"\n") if text else (), start_after)
 
     def deepest(self, groups: ByGroup) -> dict[bytes, int]:
         """Return `large_groups` for the limits of these lists."""

@@ -49,7 +49,7 @@ from zengraph.links._values import ListLimits
 from zengraph.tables import Cell, Row, Tables, newest_ms
 
 _TRACE = b"l:g"
-_AT_ONCE = 1000
+_BATCH_SIZE = 1000
 
 
 class RemovedLinks:
@@ -87,7 +87,7 @@ class RemovedLinks:
     def forget(self, removals: Iterable[tuple[bytes, bytes]], now_ms: int) -> None:
         """Delete the records of removals, each one as (source name, list id of the target)."""
         left = iter(removals)
-        while batch := list(islice(left, _AT_ONCE)):
+        while batch := list(islice(left, _BATCH_SIZE)):
             self._table.delete_many(
                 [(self._id_of(source), [_column(target)], now_ms) for source, target in batch]
             )
@@ -114,18 +114,19 @@ class Segments:
         self._removed_links = RemovedLinks(tables, naming)
 
     def lines(
-        self, target: bytes, row: Row, newer: Sequence[bytes] = (), beyond: bytes = b""
+        self, target: bytes, row: Row, newer: Sequence[bytes] = (), start_after: bytes = b""
     ) -> Iterator[bytes]:
         """
-        Yield the valid postings of sources after `beyond`, sorted by source, in constant memory.
+        Yield the valid postings of sources after `start_after`, sorted by source, in constant
+        memory.
 
         `row` is the list's row; `newer` has lines of the list that are stored elsewhere.
         """
         head = ListHeader.of(row)
         recent = merged_lines([_recent(row, head).lines, newer])
-        segments = [self._segment(target, segment, beyond) for segment in head.segments]
+        segments = [self._segment(target, segment, start_after) for segment in head.segments]
         for line in newest([recent, *segments]) if segments else recent:
-            if is_there(line) and (not beyond or source_of(line) > beyond):
+            if is_there(line) and (not start_after or source_of(line) > start_after):
                 yield line
 
     def tidy(
@@ -282,11 +283,13 @@ class Segments:
             put()
         return written + len(chunk)
 
-    def _segment(self, target: bytes, segment: Segment, beyond: bytes = b"") -> Iterator[bytes]:
-        """Yield a segment's lines, starting with the chunk that contains `beyond`."""
+    def _segment(
+        self, target: bytes, segment: Segment, start_after: bytes = b""
+    ) -> Iterator[bytes]:
+        """Yield a segment's lines, starting with the chunk that contains `start_after`."""
         start, stop = _chunk_key(target, segment.name), after(_chunk_key(target, segment.name))
-        if beyond:
-            seek = _chunk_key(target, segment.name, beyond) + b"\0"
+        if start_after:
+            seek = _chunk_key(target, segment.name, start_after) + b"\0"
             with closing(self._table.scan(start, seek, limit=1, reverse=True)) as result:
                 start = next((key for key, _ in result), start)
         with closing(self._table.scan(start, stop)) as rows:

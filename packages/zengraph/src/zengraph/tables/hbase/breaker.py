@@ -16,12 +16,12 @@ class Breaker:
     Takes one server out of rotation after errors, and puts it back after a successful call.
 
     Args:
-        errors: how many consecutive errors take the server out of rotation.
+        max_errors: how many consecutive errors take the server out of rotation.
         first_wait_s: the wait before the first probe; doubles with each further error.
         max_wait_s: the maximum wait between probes.
     """
 
-    errors: int
+    max_errors: int
     first_wait_s: float
     max_wait_s: float
     in_a_row: int = 0
@@ -29,22 +29,19 @@ class Breaker:
     """When the server may be probed; 0 while it is in rotation."""
 
     @property
-    def healthy(self) -> bool:
-        """True if the server is in rotation."""
-        return self.in_a_row < self.errors
+    def is_healthy(self) -> bool:
+        return self.in_a_row < self.max_errors
 
-    def worth_asking(self, now_s: float) -> bool:
+    def may_call(self, now_s: float) -> bool:
         """Return True if the server may be called: it is in rotation, or a probe is due."""
         return now_s >= self.probe_at_s
 
-    def answered(self) -> None:
-        """Record a successful call."""
+    def record_answer(self) -> None:
         self.in_a_row, self.probe_at_s = 0, 0.0
 
-    def failed(self, now_s: float) -> None:
-        """Record a failed call."""
+    def record_failure(self, now_s: float) -> None:
         self.in_a_row += 1
-        doublings = self.in_a_row - self.errors
+        doublings = self.in_a_row - self.max_errors
         if doublings >= 0:
             self.probe_at_s = now_s + min(
                 math.ldexp(self.first_wait_s, min(doublings, 32)), self.max_wait_s

@@ -45,7 +45,6 @@ class DeadlineSocket(TSocket):
         self.deadline_s = 0.0
 
     def start_call(self) -> None:
-        """Start the deadline of one call."""
         self.deadline_s = time.monotonic() + self.timeout_s
 
     def read(self, size: int) -> bytes:

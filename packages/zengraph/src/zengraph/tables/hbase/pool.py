@@ -39,16 +39,24 @@ from zengraph.tables.hbase.connection import GatewayConnection, thrift_api
 T = TypeVar("T")
 
 MAX_IDLE_S = 45.0
-FIRST_EJECTION_S = 0.5
-MAX_EJECTION_S = 30.0
+FIRST_WAIT_S = 0.5
+MAX_WAIT_S = 30.0
 
 # These are responses from HBase itself, not transport errors, so retrying at once does not help.
-ANSWERS = (thrift_api.IOError, thrift_api.IllegalArgument, thrift_api.AlreadyExists)
+_HBASE_ERRORS = (thrift_api.IOError, thrift_api.IllegalArgument, thrift_api.AlreadyExists)
 # TException is the base of Thrift's own errors, except for one in the compiled protocol. Bytes that
 # are not Thrift make that protocol allocate a negative size (SystemError) or an enormous one.
-FOREIGN = (TException, ProtocolError, OSError, EOFError, MemoryError, OverflowError, SystemError)
+TRANSPORT_ERRORS = (
+    TException,
+    ProtocolError,
+    OSError,
+    EOFError,
+    MemoryError,
+    OverflowError,
+    SystemError,
+)
 
-REMEDIES = {
+_REMEDIES = {
     "TableNotFoundException": "a table is missing: {words.create}",
     "TableNotDisabled": "a table is not in the state that this needs",
     "TableNotEnabled": "a table is disabled: enable it in the hbase shell",
@@ -71,12 +79,12 @@ def translate_errors(where: str, words: Remedies = DEFAULT) -> Iterator[None]:
         yield
     except thrift_api.IllegalArgument as error:
         raise InvalidArgument(f"{where}: {_first_line(error)}") from error
-    except ANSWERS as error:
+    except _HBASE_ERRORS as error:
         text = _first_line(error)
-        remedy = next((remedy for name, remedy in REMEDIES.items() if name in text), None)
+        remedy = next((remedy for name, remedy in _REMEDIES.items() if name in text), None)
         remedy = remedy and remedy.format(words=words)
         raise StoreUnavailable(where, f"{remedy} ({text})" if remedy else text) from error
-    except FOREIGN as error:
+    except TRANSPORT_ERRORS as error:
         raise StoreUnavailable(where, _first_line(error)) from error
 
 
@@ -94,7 +102,7 @@ class Gateway:
 
     address: str
     idle: list[GatewayConnection] = field(default_factory=list)
-    breaker: Breaker = field(default_factory=partial(Breaker, 1, FIRST_EJECTION_S, MAX_EJECTION_S))
+    breaker: Breaker = field(default_factory=partial(Breaker, 1, FIRST_WAIT_S, MAX_WAIT_S))
 
 
 class HBasePool:
@@ -147,13 +155,13 @@ class HBasePool:
         """Call `use` with a Thrift client reserved for it; raises the errors of `call`."""
         with translate_errors(self._where, self._words):
             try:
-                return self._once(use, fresh=False)
-            except ANSWERS:
+                return self._run_once(use, fresh=False)
+            except _HBASE_ERRORS:
                 raise
-            except FOREIGN:
+            except TRANSPORT_ERRORS:
                 if not repeatable:
                     raise
-            return self._once(use, fresh=True)
+            return self._run_once(use, fresh=True)
 
     def close(self) -> None:
         """Close idle connections. Those in use are closed on an error or at process exit."""
@@ -161,20 +169,20 @@ class HBasePool:
             for gateway in self._gateways:
                 self._drop_idle(gateway)
 
-    def _once(self, use: Callable[[Any], T], *, fresh: bool) -> T:
-        gateway, connection = self._take(fresh=fresh)
+    def _run_once(self, use: Callable[[Any], T], *, fresh: bool) -> T:
+        gateway, connection = self._acquire(fresh=fresh)
         try:
             result = use(connection.client)
         except BaseException as error:
             # Even after KeyboardInterrupt or a soft time limit the response may still arrive, so
             # the connection cannot be used again.
-            failed = isinstance(error, FOREIGN) and not isinstance(error, ANSWERS)
+            failed = isinstance(error, TRANSPORT_ERRORS) and not isinstance(error, _HBASE_ERRORS)
             self._discard(gateway, connection, failed=failed)
             raise
         self._give_back(gateway, connection)
         return result
 
-    def _take(self, *, fresh: bool) -> tuple[Gateway, GatewayConnection]:
+    def _acquire(self, *, fresh: bool) -> tuple[Gateway, GatewayConnection]:
         """Return an idle connection, or a new one; fails only after trying every gateway."""
         if os.getpid() != self._pid:
             self._reset_after_fork()
@@ -185,7 +193,7 @@ class HBasePool:
                 return gateway, connection
             try:
                 return gateway, self._open(gateway)
-            except FOREIGN:
+            except TRANSPORT_ERRORS:
                 tried.add(gateway.address)
                 if len(tried) == len(self._gateways):
                     raise
@@ -223,7 +231,7 @@ class HBasePool:
         rest = [gateway for gateway in order if gateway.address not in tried]
         now_s = self._now_s()
         for gateway in rest:
-            if gateway.breaker.worth_asking(now_s):
+            if gateway.breaker.may_call(now_s):
                 return gateway
         return min(rest, key=lambda gateway: gateway.breaker.probe_at_s)
 
@@ -233,7 +241,7 @@ class HBasePool:
             idle_s = self._now_s() - connection.used_at_s
             if idle_s <= MAX_IDLE_S and connection.is_quiet():
                 return connection
-            self._forget(connection)
+            self._close_connection(connection)
         return None
 
     def _drop_one_idle(self) -> None:
@@ -241,7 +249,7 @@ class HBasePool:
         with_idle = [gateway for gateway in self._gateways if gateway.idle]
         if with_idle:
             oldest = min(with_idle, key=lambda gateway: gateway.idle[0].used_at_s)
-            self._forget(oldest.idle.pop(0))
+            self._close_connection(oldest.idle.pop(0))
 
     def _open(self, gateway: Gateway) -> GatewayConnection:
         try:
@@ -249,8 +257,8 @@ class HBasePool:
         except BaseException as error:
             with self._changed:
                 self._opening -= 1
-                if isinstance(error, FOREIGN):
-                    self._failed(gateway)
+                if isinstance(error, TRANSPORT_ERRORS):
+                    self._record_failure(gateway)
                 self._changed.notify()
             raise
         with self._changed:
@@ -261,27 +269,27 @@ class HBasePool:
     def _give_back(self, gateway: Gateway, connection: GatewayConnection) -> None:
         with self._changed:
             connection.used_at_s = self._now_s()
-            if not gateway.breaker.healthy:
-                gateway.breaker.answered()
+            if not gateway.breaker.is_healthy:
+                gateway.breaker.record_answer()
             gateway.idle.append(connection)
             self._changed.notify()
 
     def _discard(self, gateway: Gateway, connection: GatewayConnection, *, failed: bool) -> None:
         with self._changed:
-            self._forget(connection)
+            self._close_connection(connection)
             if failed:
-                self._failed(gateway)
+                self._record_failure(gateway)
             self._changed.notify()
 
-    def _failed(self, gateway: Gateway) -> None:
-        gateway.breaker.failed(self._now_s())
+    def _record_failure(self, gateway: Gateway) -> None:
+        gateway.breaker.record_failure(self._now_s())
         self._drop_idle(gateway)
 
     def _drop_idle(self, gateway: Gateway) -> None:
         while gateway.idle:
-            self._forget(gateway.idle.pop())
+            self._close_connection(gateway.idle.pop())
 
-    def _forget(self, connection: GatewayConnection) -> None:
+    def _close_connection(self, connection: GatewayConnection) -> None:
         self._all.discard(connection)
         with suppress(OSError):
             connection.close()
@@ -292,6 +300,6 @@ class HBasePool:
         self._start()
         for gateway in self._gateways:
             gateway.idle.clear()
-            gateway.breaker.answered()
+            gateway.breaker.record_answer()
         for connection in inherited:
             connection.disown()

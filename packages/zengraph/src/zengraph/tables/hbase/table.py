@@ -24,7 +24,7 @@ from typing import Any
 
 from zengraph._codec import after
 from zengraph._read_bytes import counted_rows
-from zengraph.errors import CorruptRow, InvalidArgument, StoreUnavailable
+from zengraph.errors import CorruptRow, StoreUnavailable
 from zengraph.tables import (
     TABLES,
     Cell,
@@ -38,24 +38,31 @@ from zengraph.tables import (
     refuse_empty,
 )
 from zengraph.tables.hbase.connection import call_each, call_many, thrift_api
+from zengraph.tables.hbase.mutations import (
+    MAX_BATCH_BYTES,
+    MAX_BATCH_ROWS,
+    Cells,
+    Group,
+    group_deletions,
+    group_puts,
+    put_mutations,
+    split_batches,
+)
+from zengraph.tables.hbase.pages import (
+    FIRST_PAGE_ROWS,
+    count_bytes,
+    first_page_rows,
+    next_page_rows,
+)
 from zengraph.tables.hbase.pool import HBasePool
 
-MAX_BATCH_ROWS = 500
-MAX_BATCH_BYTES = 4 << 20
 # Maximum number of calls that are sent before their responses are read. Their responses are small
 # and fit in the socket buffers, so gateway and client never block each other with unread data.
-MAX_CALLS_ON_THE_WAY = 100
-FIRST_PAGE_ROWS = 64
-FIRST_COUNTED_ROWS = 8
-MAX_PAGE_ROWS = 1024
-MAX_PAGE_BYTES = 1 << 20
+MAX_UNANSWERED_CALLS = 100
 
-_SIZES = b"KeyOnlyFilter(true)"
+_SIZES_FILTER = b"KeyOnlyFilter(true)"
 
-Cells = Mapping[bytes, bytes]
 Call = Callable[[Any, Sequence[tuple[str, Mapping[str, Any]]]], list[Any]]
-Group = tuple[int, Mapping[bytes, list[thrift_api.Mutation]]]
-"""A timestamp and its mutations by row. All of them are puts, or all are deletes."""
 
 
 class HBaseTable(CellTable):
@@ -72,7 +79,7 @@ class HBaseTable(CellTable):
         call = "getRow" if columns is None else "getRowWithColumns"
         columns_argument = () if columns is None else (list(columns),)
         results = self._pool.call(call, self._name, row, *columns_argument, {})
-        _count(results)
+        count_bytes(results)
         return _cells(results[0]) if results else {}
 
     def get_each(self, rows: Sequence[bytes], columns: Sequence[bytes]) -> list[Row]:
@@ -81,24 +88,24 @@ class HBaseTable(CellTable):
         read = partial(call_many, method="getRowWithColumns", calls=calls)
         found: list[list[Any]] = self._pool.run(read)
         for results in found:
-            _count(results)
+            count_bytes(results)
         return [_cells(results[0]) if results else {} for results in found]
 
     def get_many(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None
     ) -> dict[bytes, Row]:
-        return {each.row: _cells(each) for each in self._results(rows, columns)}
+        return {result.row: _cells(result) for result in self._results(rows, columns)}
 
     def values_many(
         self, rows: Sequence[bytes], columns: tuple[bytes, ...]
     ) -> dict[bytes, tuple[bytes | None, ...]]:
-        values_of: dict[bytes, tuple[bytes | None, ...]] = {}
-        for each in self._results(rows, columns):  # avoids creating a Cell for each value
-            find = (each.columns or {}).get
-            values_of[each.row] = tuple(
+        values: dict[bytes, tuple[bytes | None, ...]] = {}
+        for result in self._results(rows, columns):  # avoids creating a Cell for each value
+            find = (result.columns or {}).get
+            values[result.row] = tuple(
                 [None if (cell := find(column)) is None else cell.value for column in columns]
             )
-        return values_of
+        return values
 
     def _results(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None
@@ -111,25 +118,25 @@ class HBaseTable(CellTable):
         distinct = list(dict.fromkeys(rows))
         # A caller that counts bytes may stop the read (`_read_bytes`), so start with a small page
         # for it.
-        at, size = 0, MAX_BATCH_ROWS if counted_rows() is None else FIRST_PAGE_ROWS
-        while part := distinct[at : at + size]:
+        start, size = 0, MAX_BATCH_ROWS if counted_rows() is None else FIRST_PAGE_ROWS
+        while part := distinct[start : start + size]:
             results = self._pool.call(call, self._name, part, *columns_argument, {})
-            _count(results)
+            count_bytes(results)
             yield from results
-            at += len(part)
+            start += len(part)
             if size < MAX_BATCH_ROWS:
-                size = min(_next_size(size, results), MAX_BATCH_ROWS)
+                size = min(next_page_rows(size, results), MAX_BATCH_ROWS)
 
-    def get_prefix(self, row: bytes, prefix: bytes, limit: int, beyond: bytes = b"") -> Row:
+    def get_prefix(self, row: bytes, prefix: bytes, limit: int, start_after: bytes = b"") -> Row:
         if limit <= 0:
             return {}
         family, _, name = prefix.partition(b":")
         # A name is UTF-8, which never contains the byte 0xff, so this key sorts after all names.
-        low, high = max(name, beyond.partition(b":")[2]), after(name) or b"\xff"
+        low, high = max(name, start_after.partition(b":")[2]), after(name) or b"\xff"
         filters = b"ColumnRangeFilter('%s', %s, '%s', false) AND ColumnPaginationFilter(%d, 0)" % (
-            _quoted(low),
-            b"false" if beyond else b"true",
-            _quoted(high),
+            _quote(low),
+            b"false" if start_after else b"true",
+            _quote(high),
             limit,
         )
         read = partial(
@@ -137,27 +144,30 @@ class HBaseTable(CellTable):
             filterString=filters,
         )  # fmt: skip
         results = self._pool.run(read)
-        _count(results)
+        count_bytes(results)
         cells = _cells(results[0]) if results else {}
         return {column: cells[column] for column in sorted(cells)}
 
     def sizes_many(self, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
-        sizes_of: dict[bytes, RowSizes] = {}
+        sizes: dict[bytes, RowSizes] = {}
         distinct = list(dict.fromkeys(rows))
-        for at in range(0, len(distinct), MAX_CALLS_ON_THE_WAY):
-            some = distinct[at : at + MAX_CALLS_ON_THE_WAY]
-            sizes_of |= self._pool.run(partial(self._sizes, some))
-        return sizes_of
+        for start in range(0, len(distinct), MAX_UNANSWERED_CALLS):
+            batch = distinct[start : start + MAX_UNANSWERED_CALLS]
+            sizes |= self._pool.run(partial(self._sizes, batch))
+        return sizes
 
     def _sizes(self, rows: Sequence[bytes], client: Any) -> dict[bytes, RowSizes]:
         """Scan each row with a filter that replaces each value with its length."""
         table = {"tableName": self._name, "attributes": {}}
         scans = [
-            thrift_api.TScan(startRow=row, stopRow=row + b"\0", filterString=_SIZES) for row in rows
+            thrift_api.TScan(startRow=row, stopRow=row + b"\0", filterString=_SIZES_FILTER)
+            for row in rows
         ]
         ids = call_many(client, "scannerOpenWithScan", [{**table, "scan": scan} for scan in scans])
-        found = call_many(client, "scannerGetList", [{"id": each, "nbRows": 1} for each in ids])
-        call_many(client, "scannerClose", [{"id": each} for each in ids])
+        found = call_many(
+            client, "scannerGetList", [{"id": scanner, "nbRows": 1} for scanner in ids]
+        )
+        call_many(client, "scannerClose", [{"id": scanner} for scanner in ids])
         return {
             row.row: {
                 column: CellSize(int.from_bytes(cell.value), cell.timestamp)
@@ -169,23 +179,23 @@ class HBaseTable(CellTable):
 
     def put(self, row: bytes, cells: Cells, *, at_ms: int) -> None:
         if cells:
-            self._pool.call("mutateRowTs", self._name, row, _puts(cells), at_ms, {})
+            self._pool.call("mutateRowTs", self._name, row, put_mutations(cells), at_ms, {})
 
     def put_many(self, items: Sequence[tuple[bytes, Cells, int]]) -> None:
-        self._send(_put_groups(items))
+        self._send(group_puts(items))
 
     def delete(self, row: bytes, columns: Sequence[bytes] | None = None, *, at_ms: int) -> None:
-        mutations = self._deletes(columns)
+        mutations = self._delete_mutations(columns)
         if mutations:
             self._pool.call("mutateRowTs", self._name, row, mutations, at_ms, {})
 
     def delete_many(self, items: Sequence[Deletion]) -> None:
-        self._send(self._delete_groups(items))
+        self._send(group_deletions(items, self._delete_mutations))
 
     def put_and_delete_many(
         self, puts: Sequence[tuple[bytes, Cells, int]], deletions: Sequence[Deletion]
     ) -> None:
-        self._send([*_put_groups(puts), *self._delete_groups(deletions)])
+        self._send([*group_puts(puts), *group_deletions(deletions, self._delete_mutations)])
 
     def get_then_scan(
         self,
@@ -200,16 +210,18 @@ class HBaseTable(CellTable):
         arguments = {"tableName": self._name, "row": row, "columns": list(columns)}
         ahead = [("getRowWithColumns", {**arguments, "attributes": {}})]
         rows = RowRange(start, stop, None, limit, reverse)
-        found, page = self._pool.run(partial(self._ahead_of_page, ahead, rows))
-        _count(found)
+        found, page = self._pool.run(partial(self._get_and_open_page, ahead, rows))
+        count_bytes(found)
         return _cells(found[0]) if found else {}, self._pages(rows, page)
 
-    def _ahead_of_page(
+    def _get_and_open_page(
         self, ahead: Sequence[tuple[str, Mapping[str, Any]]], rows: RowRange, client: Any
     ) -> tuple[list[Any], tuple[list[Any], bool]]:
-        """Send `ahead` while opening a scan. Returns the first result and the first page."""
+        """Send `ahead` while opening a scan. Returns its first result and the first page."""
         results: list[list[Any]] = []
-        page = self._page(rows, _first_page(rows), client, partial(_sent_first, ahead, results))
+        page = self._page(
+            rows, first_page_rows(rows), client, partial(_call_after_others, ahead, results)
+        )
         return results[0], page
 
     def _scan(self, rows: RowRange) -> Scan:
@@ -220,14 +232,14 @@ class HBaseTable(CellTable):
         start, stop, columns, limit, reverse = rows
         if columns is not None and not columns:
             return
-        left = limit
-        size = _first_page(rows._replace(limit=None))
-        while (left is None or left > 0) and (stop is None or start < stop):
-            want = size if left is None else min(size, left)
-            now = RowRange(start, stop, columns, left, reverse)
-            found, more = page or self._pool.run(partial(self._page, now, want))
+        remaining = limit
+        size = first_page_rows(rows._replace(limit=None))
+        while (remaining is None or remaining > 0) and (stop is None or start < stop):
+            max_rows = size if remaining is None else min(size, remaining)
+            rest = RowRange(start, stop, columns, remaining, reverse)
+            found, more = page or self._pool.run(partial(self._page, rest, max_rows))
             page = None
-            _count(found)
+            count_bytes(found)
             for row in found:
                 yield row.row, _cells(row)
             if not more:
@@ -236,8 +248,8 @@ class HBaseTable(CellTable):
                 stop = found[-1].row
             else:
                 start = found[-1].row + b"\0"
-            left = None if left is None else left - len(found)
-            size = _next_size(size, found)
+            remaining = None if remaining is None else remaining - len(found)
+            size = next_page_rows(size, found)
 
     def check_and_put(
         self, row: bytes, column: bytes, expected: bytes | None, value: bytes
@@ -255,9 +267,9 @@ class HBaseTable(CellTable):
         for _, column, expected, value in items:
             refuse_empty(column, expected, value)
         done: list[bool] = []
-        for at in range(0, len(items), MAX_CALLS_ON_THE_WAY):
-            some = items[at : at + MAX_CALLS_ON_THE_WAY]
-            done += self._pool.run(partial(self._checks, some), repeatable=False)
+        for start in range(0, len(items), MAX_UNANSWERED_CALLS):
+            batch = items[start : start + MAX_UNANSWERED_CALLS]
+            done += self._pool.run(partial(self._send_checks, batch), repeatable=False)
         return done
 
     def incr(self, row: bytes, column: bytes, delta: int) -> int:
@@ -271,7 +283,7 @@ class HBaseTable(CellTable):
             raise
         return count
 
-    def _checks(
+    def _send_checks(
         self, items: Sequence[tuple[bytes, bytes, bytes | None, bytes]], client: Any
     ) -> list[bool]:
         calls = [
@@ -287,58 +299,51 @@ class HBaseTable(CellTable):
         ]
         return call_many(client, "checkAndPut", calls)
 
-    def _delete_groups(self, items: Sequence[Deletion]) -> Iterator[Group]:
-        """Group deletions by timestamp."""
-        by_time: dict[int, dict[bytes, list[thrift_api.Mutation]]] = {}
-        for row, columns, at_ms in items:
-            mutations = self._deletes(columns)
-            if mutations:
-                by_time.setdefault(at_ms, {}).setdefault(row, []).extend(mutations)
-        yield from by_time.items()
-
     def _send(self, groups: Iterable[Group]) -> None:
-        """Send each group in calls of bounded size."""
         calls: list[dict[str, Any]] = []
-        size = 0
+        calls_bytes = 0
         for at_ms, rows in groups:
-            for batch, weight in _batches(rows):
-                if len(calls) == MAX_CALLS_ON_THE_WAY or size + weight > MAX_BATCH_BYTES:
+            for batch, batch_bytes in split_batches(rows):
+                if (
+                    len(calls) == MAX_UNANSWERED_CALLS
+                    or calls_bytes + batch_bytes > MAX_BATCH_BYTES
+                ):
                     self._mutate(calls)
-                    calls, size = [], 0
+                    calls, calls_bytes = [], 0
                 call = {"tableName": self._name, "rowBatches": batch, "timestamp": at_ms}
                 calls.append({**call, "attributes": {}})
-                size += weight
+                calls_bytes += batch_bytes
         self._mutate(calls)
 
     def _mutate(self, calls: Sequence[Mapping[str, Any]]) -> None:
         if calls:
             self._pool.run(partial(call_many, method="mutateRowsTs", calls=calls))
 
-    def _deletes(self, columns: Sequence[bytes] | None) -> list[thrift_api.Mutation]:
+    def _delete_mutations(self, columns: Sequence[bytes] | None) -> list[thrift_api.Mutation]:
         # A family without a colon means all of its cells.
         names = self._families if columns is None else columns
         return [thrift_api.Mutation(isDelete=True, column=name) for name in names]
 
     def _page(
-        self, rows: RowRange, want: int, client: Any, call: Call = call_each
+        self, rows: RowRange, max_rows: int, client: Any, call: Call = call_each
     ) -> tuple[list[Any], bool]:
         """
-        Return up to `want` rows of a range, and True if there may be more; `call` opens the
+        Return up to `max_rows` rows of a range, and True if there may be more; `call` opens the
         scanner.
         """
         start, stop, columns, _, reverse = rows
         if not reverse:
-            page = self._read(client, want, call, startRow=start, stopRow=stop, columns=columns)
-            return page, len(page) == want
+            page = self._read(client, max_rows, call, startRow=start, stopRow=stop, columns=columns)
+            return page, len(page) == max_rows
         # HBase's reverse scan includes its first row and excludes its last, unlike
         # `CellTable.scan`. So one more row is read at each end and dropped here.
         page = self._read(
-            client, want + 1, call,
-            startRow=stop, stopRow=_before(start), columns=columns, reversed=True,
+            client, max_rows + 1, call,
+            startRow=stop, stopRow=_key_before(start), columns=columns, reversed=True,
         )  # fmt: skip
-        full = len(page) == want + 1
-        inside = [row for row in page if row.row >= start and (stop is None or row.row < stop)]
-        return inside[:want], full and bool(inside) and page[-1].row >= start
+        is_full = len(page) == max_rows + 1
+        in_range = [row for row in page if row.row >= start and (stop is None or row.row < stop)]
+        return in_range[:max_rows], is_full and bool(in_range) and page[-1].row >= start
 
     def _read(self, client: Any, rows: int, call: Call = call_each, **scan: Any) -> list[Any]:
         columns = scan.pop("columns")
@@ -359,7 +364,7 @@ class HBaseTable(CellTable):
         return results
 
 
-def _sent_first(
+def _call_after_others(
     ahead: Sequence[tuple[str, Mapping[str, Any]]],
     results: list[list[Any]],
     client: Any,
@@ -371,53 +376,8 @@ def _sent_first(
     return found[len(ahead) :]
 
 
-def _first_page(rows: RowRange) -> int:
-    """Return the number of rows of the first page of a scan."""
-    size = FIRST_PAGE_ROWS if counted_rows() is None else FIRST_COUNTED_ROWS
-    return size if rows.limit is None else min(size, rows.limit)
-
-
-def _put_groups(items: Iterable[tuple[bytes, Cells, int]]) -> Iterator[Group]:
-    """
-    Group puts by timestamp.
-
-    If a cell is put twice with the same timestamp, the later put wins. A dict for each row keeps
-    that order; HBase would not keep it within a batch.
-    """
-    by_time: dict[int, dict[bytes, dict[bytes, bytes]]] = {}
-    for row, cells, at_ms in items:
-        by_time.setdefault(at_ms, {}).setdefault(row, {}).update(cells)
-    for at_ms, rows in by_time.items():
-        yield at_ms, {row: _puts(cells) for row, cells in rows.items() if cells}
-
-
-def _batches(
-    rows: Mapping[bytes, list[thrift_api.Mutation]],
-) -> Iterator[tuple[list[thrift_api.BatchMutation], int]]:
-    """Divide rows into batches of bounded size; yields each batch and its size in bytes."""
-    batch: list[thrift_api.BatchMutation] = []
-    size = 0
-    for row, mutations in rows.items():
-        weight = sum(len(mutation.value or b"") for mutation in mutations)
-        if batch and (len(batch) == MAX_BATCH_ROWS or size + weight > MAX_BATCH_BYTES):
-            yield batch, size
-            batch, size = [], 0
-        batch.append(thrift_api.BatchMutation(row=row, mutations=mutations))
-        size += weight
-    if batch:
-        yield batch, size
-
-
-def _quoted(text: bytes) -> bytes:
-    """Quote a string for a filter."""
+def _quote(text: bytes) -> bytes:
     return text.replace(b"'", b"''")
-
-
-def _puts(cells: Cells) -> list[thrift_api.Mutation]:
-    for column in cells:
-        if b":" not in column:
-            raise InvalidArgument(f"column {column!r}: must be family:qualifier")
-    return [thrift_api.Mutation(column=column, value=value) for column, value in cells.items()]
 
 
 def _cells(row: Any) -> Row:
@@ -426,31 +386,10 @@ def _cells(row: Any) -> Row:
     }
 
 
-def _count(rows: Sequence[Any]) -> None:
-    """Count the bytes of rows that the gateway has sent."""
-    if (counted := counted_rows()) is not None:
-        counted.add(sum(_value_bytes(row) for row in rows))
-
-
-def _value_bytes(row: Any) -> int:
-    return sum(len(cell.value) for cell in (row.columns or {}).values())
-
-
-def _before(key: bytes) -> bytes | None:
+def _key_before(key: bytes) -> bytes | None:
     """Return a key just below `key`, with almost no keys in between, or None if there is none."""
     if not key:
         return None
     if key[-1] == 0:
         return key[:-1] or None
     return key[:-1] + bytes((key[-1] - 1,)) + b"\xff" * 16
-
-
-def _next_size(size: int, page: Sequence[Any]) -> int:
-    """
-    Return the number of rows of the next page: four times as many as on the last page, unless its
-    rows were large.
-    """
-    page_bytes = sum(map(_value_bytes, page))
-    if page_bytes > MAX_PAGE_BYTES:
-        return max(1, size // 2)
-    return size if page_bytes * 4 > MAX_PAGE_BYTES else min(size * 4, MAX_PAGE_ROWS)

@@ -57,21 +57,21 @@ def problems(table: str, name: str, result: Mapping[bytes, Any], compression: st
     """Yield problems with a table's column descriptors, one line each with the remedy."""
     by_name = {key.rstrip(b":").decode(): value for key, value in result.items()}
     for family in TABLES[name]:
-        have = by_name.get(family)
-        if have is None:
+        actual = by_name.get(family)
+        if actual is None:
             yield f"{table}: has no family {family}: alter '{table}', {{NAME => '{family}', …}}"
             continue
         expected = {
-            "VERSIONS": (have.maxVersions, 1),
-            "BLOOMFILTER": (_text(have.bloomFilterType), "ROW"),
-            "BLOCKCACHE": (have.blockCacheEnabled, True),
-            "COMPRESSION": (_text(have.compression), compression),
+            "VERSIONS": (actual.maxVersions, 1),
+            "BLOOMFILTER": (_text(actual.bloomFilterType), "ROW"),
+            "BLOCKCACHE": (actual.blockCacheEnabled, True),
+            "COMPRESSION": (_text(actual.compression), compression),
         }
-        for option, (value, want) in expected.items():
-            if value != want:
-                new = f"'{want}'" if isinstance(want, str) else str(want).lower()
+        for option, (value, needed) in expected.items():
+            if value != needed:
+                new = f"'{needed}'" if isinstance(needed, str) else str(needed).lower()
                 yield (
-                    f"{table}: {option} of family {family} is {value}, not {want}: in the hbase "
+                    f"{table}: {option} of family {family} is {value}, not {needed}: in the hbase "
                     f"shell, alter '{table}', {{NAME => '{family}', {option} => {new}}}"
                 )
 
@@ -109,8 +109,7 @@ CREATE_TIMEOUT_S = 120.0
 
 class HBaseTables(Tables):
     """
-    All tables on one HBase cluster. Thread-safe; may be used across a fork, because each process
-    has its own connections.
+    All tables on one HBase cluster. Thread-safe; may be used across a fork.
 
     Does not connect before the first call.
 
@@ -158,10 +157,10 @@ class HBaseTables(Tables):
         """
         pool = self._new_pool(CREATE_TIMEOUT_S)
         try:
-            missing = self._missing(pool)
+            missing = self._find_missing(pool)
             with ThreadPoolExecutor(max_workers=self._pool_size) as threads:
-                for done in [threads.submit(self._create_one, pool, name) for name in missing]:
-                    done.result()
+                for creation in [threads.submit(self._create_one, pool, name) for name in missing]:
+                    creation.result()
             self._store_format()
         finally:
             pool.close()
@@ -188,18 +187,17 @@ class HBaseTables(Tables):
         return table.get(_IDENTITY, [_VALUE])[_VALUE].value.decode()
 
     def check(self) -> list[str]:
-        """Return problems with the tables, one line each with the remedy; empty if none."""
         prefix, result = self._prefix, []
-        missing = self._missing(self._pool)
+        missing = self._find_missing(self._pool)
         for name in TABLES:
-            full = table_name(prefix, name)
+            full_name = table_name(prefix, name)
             if name in missing:
-                result.append(f"{full.decode()}: is missing: {self._remedies.create}")
-            elif not self._pool.call("isTableEnabled", full):
-                result.append(f"{full.decode()}: is disabled: enable '{full.decode()}'")
+                result.append(f"{full_name.decode()}: is missing: {self._remedies.create}")
+            elif not self._pool.call("isTableEnabled", full_name):
+                result.append(f"{full_name.decode()}: is disabled: enable '{full_name.decode()}'")
             else:
-                have = self._pool.call("getColumnDescriptors", full)
-                result.extend(problems(full.decode(), name, have, self._compression))
+                have = self._pool.call("getColumnDescriptors", full_name)
+                result.extend(problems(full_name.decode(), name, have, self._compression))
         return result
 
     def close(self) -> None:
@@ -210,20 +208,20 @@ class HBaseTables(Tables):
             self._gateways, size=self._pool_size, timeout_s=timeout_s, words=self._remedies
         )
 
-    def _missing(self, pool: HBasePool) -> list[str]:
+    def _find_missing(self, pool: HBasePool) -> list[str]:
         existing = set(pool.call("getTableNames"))
         prefix = self._prefix
         return [name for name in TABLES if table_name(prefix, name) not in existing]
 
     def _create_one(self, pool: HBasePool, name: str) -> None:
-        full = table_name(self._prefix, name)
+        full_name = table_name(self._prefix, name)
         compression = self._compression
         try:
-            pool.call("createTable", full, families(name, compression), repeatable=False)
+            pool.call("createTable", full_name, families(name, compression), repeatable=False)
         except StoreUnavailable as error:
             message = str(getattr(error.__cause__, "message", ""))
             if isinstance(error.__cause__, thrift_api.AlreadyExists) or "TableExists" in message:
-                self._wait_until_enabled(pool, full)
+                self._wait_until_enabled(pool, full_name)
                 return
             if "ompression" in message:
                 raise InvalidConfig(
@@ -232,10 +230,10 @@ class HBaseTables(Tables):
                 ) from error
             raise
 
-    def _wait_until_enabled(self, pool: HBasePool, full: bytes) -> None:
+    def _wait_until_enabled(self, pool: HBasePool, full_name: bytes) -> None:
         """Wait while another process creates the table, which takes about a second."""
-        until_s = time.monotonic() + CREATE_TIMEOUT_S
-        while not pool.call("isTableEnabled", full):
-            if time.monotonic() > until_s:
-                raise StoreUnavailable(full.decode(), "is being created and is not ready yet")
+        deadline_s = time.monotonic() + CREATE_TIMEOUT_S
+        while not pool.call("isTableEnabled", full_name):
+            if time.monotonic() > deadline_s:
+                raise StoreUnavailable(full_name.decode(), "is being created and is not ready yet")
             time.sleep(0.1)

@@ -165,7 +165,6 @@ class CellRows(CellTable):
             self._pool.run(calls)
 
     def deletions(self, items: Sequence[Deletion]) -> list[Call]:
-        """Return the calls for these deletions."""
         whole: dict[bytes, int] = {}
         cells: dict[tuple[bytes, bytes], int] = {}
         for row, columns, at_ms in items:
@@ -276,7 +275,6 @@ _GET = b"SELECT col, at, value FROM %s WHERE row = $1"
 
 
 def _collect(rows: Rows, cells_of: dict[bytes, Row]) -> None:
-    """Group the cells of a result by row."""
     for row, column, at, value in rows:
         cell = _new(Cell, (value, int.from_bytes(at, signed=True)))
         if row in cells_of:

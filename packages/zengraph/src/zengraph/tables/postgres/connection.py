@@ -83,7 +83,7 @@ def remedies_by_state(words: Remedies) -> dict[str, str]:
 
 
 # libpq reports no SQLSTATE for a refused connection, so these strings identify the error.
-REFUSALS = (
+_REFUSED_CONNECTIONS = (
     ("too many connections", "53300"),
     ("remaining connection slots", "53300"),
     ("sorry, too many clients", "53300"),
@@ -91,19 +91,19 @@ REFUSALS = (
     ("no pg_hba.conf entry", "28000"),
     ("does not exist", "3D000"),
 )
-REPEATABLE = ("40", "55P03")
+CONFLICT_STATES = ("40", "55P03")
 """Conflicts with other transactions: the same statements may succeed when repeated at once."""
-ENDING = ("57P01", "57P02", "57P03", "57P05", "08")
+CLOSING_STATES = ("57P01", "57P02", "57P03", "57P05", "08")
 """The server or the connection is closing: the call may succeed on another connection."""
-OURS = ("22", "54")
+_INVALID_ARGUMENT_STATES = ("22", "54")
 """The server rejects the arguments, so repeating the call does not help."""
 
 
-def our_error(
+def translate_error(
     where: str, error: ServerError, words: Remedies = DEFAULT
 ) -> InvalidArgument | StoreUnavailable:
     """Return this library's exception for a server error."""
-    if error.state.startswith(OURS):
+    if error.state.startswith(_INVALID_ARGUMENT_STATES):
         return InvalidArgument(f"{where}: {error.text}")
     remedy = remedies_by_state(words).get(error.state)
     return StoreUnavailable(where, f"{remedy} ({error.text})" if remedy else error.text)
@@ -150,7 +150,9 @@ class PostgresConnection:
         except psycopg.OperationalError as error:
             # `from None`: the text of the cause may contain the password.
             text = without_login(" ".join(str(error).split()), dsn)
-            state = error.sqlstate or next((s for words, s in REFUSALS if words in text), None)
+            state = error.sqlstate or next(
+                (s for words, s in _REFUSED_CONNECTIONS if words in text), None
+            )
             if state:
                 raise ServerError(state, text) from None
             raise ConnectionLost(text, sent=False) from None

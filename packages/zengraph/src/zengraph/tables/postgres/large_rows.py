@@ -17,12 +17,12 @@ from zengraph.tables import Row, RowSizes
 from zengraph.tables._packed import pack
 from zengraph.tables._packed_parts import (
     ValuePlace,
-    laid_out,
-    placed_cells,
+    lay_out,
+    locate_cells,
+    measure_cells,
     read_cells,
     read_packed,
     size_of,
-    sizes_of,
 )
 from zengraph.tables.postgres.arrays import (
     BYTEA,
@@ -81,15 +81,14 @@ class LargeNodeRows:
             if columns is None:
                 _count(stored.size)
                 return stored.read(0, stored.size)
-            cells = placed_cells(stored.read, stored.size)
+            cells = locate_cells(stored.read, stored.size)
             _count(sum(size_of(cells[c].value) for c in columns if c in cells))
             return read_packed(cells, columns, stored.read)
 
-        return self._again(row, act, pack({}))
+        return self._retry(row, act, pack({}))
 
     def sizes(self, row: bytes) -> RowSizes:
-        """See `CellTable.sizes_many`."""
-        return self._again(row, lambda s: sizes_of(placed_cells(s.read, s.size)), {})
+        return self._retry(row, lambda s: measure_cells(locate_cells(s.read, s.size)), {})
 
     def change(
         self, row: bytes, needed: Sequence[bytes], change: Callable[[Row], Row], *, repeatable: bool
@@ -102,10 +101,10 @@ class LargeNodeRows:
         """
 
         def act(stored: _StoredRow) -> bool:
-            before = placed_cells(stored.read, stored.size)
+            before = locate_cells(stored.read, stored.size)
             before |= read_cells(before, needed, stored.read)
             after = change(before)
-            head, values = laid_out(after)
+            head, values = lay_out(after)
             if after == before and len(head) + sum(map(size_of, values)) == stored.size:
                 return True
             where = row, stored.version
@@ -120,7 +119,7 @@ class LargeNodeRows:
         except _Changed:
             return False
 
-    def _again(self, row: bytes, act: Callable[[_StoredRow], T], missing: T) -> T:
+    def _retry(self, row: bytes, act: Callable[[_StoredRow], T], missing: T) -> T:
         for _ in range(_ATTEMPTS):
             try:
                 stored = _StoredRow(self._pool, self._part, row)

@@ -26,21 +26,21 @@ from zengraph.tables import (
     RowRange,
     RowSizes,
     Scan,
-    extents_of,
     refuse_empty,
+    sum_sizes,
 )
 from zengraph.tables._packed import (
     CellPut,
     Values,
-    count_of,
-    end_of,
-    merged,
+    find_end,
+    merge_row,
     pack,
+    read_count,
     unpack,
     values_of_rows,
     without,
 )
-from zengraph.tables._packed_parts import LARGE_BYTES, sizes_of
+from zengraph.tables._packed_parts import LARGE_BYTES, measure_cells
 from zengraph.tables.postgres.arrays import (
     BYTEA,
     BYTEA_ARRAY,
@@ -71,7 +71,7 @@ Change = Callable[[Row, int], Row]
 """Returns a row's new cells, given its old cells and the server's time in ms."""
 
 
-class _Seen(NamedTuple):
+class _StoredVersion(NamedTuple):
     """The contents of a row when it was read."""
 
     data: bytes | None
@@ -146,23 +146,23 @@ class NodeRows(CellTable):
 
     def sizes_many(self, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
         return {
-            row: self._large.sizes(row) if data is None else sizes_of(cells_of(data, None))
-            for row, data in self._measured(rows)
+            row: self._large.sizes(row) if data is None else measure_cells(cells_of(data, None))
+            for row, data in self._measure(rows)
         }
 
     def extents_many(self, rows: Sequence[bytes]) -> dict[bytes, RowExtent]:
-        measured = self._measured(rows)
+        measured = self._measure(rows)
         extents = {
-            row: RowExtent(len(data), count_of(data))
+            row: RowExtent(len(data), read_count(data))
             for row, data in measured
-            if data is not None and end_of(data) == len(data)
+            if data is not None and find_end(data) == len(data)
         }
         others = [row for row, _ in measured if row not in extents]
-        return extents | extents_of(self.sizes_many(others)) if others else extents
+        return extents | sum_sizes(self.sizes_many(others)) if others else extents
 
     def values_many(self, rows: Sequence[bytes], columns: tuple[bytes, ...]) -> dict[bytes, Values]:
         fetched = self._fetch(rows, columns)
-        whole = [pair for pair in fetched if end_of(pair[1]) == len(pair[1])]
+        whole = [pair for pair in fetched if find_end(pair[1]) == len(pair[1])]
         values = values_of_rows(whole, columns)
         if len(whole) < len(fetched):
             for row, data in fetched:
@@ -184,7 +184,7 @@ class NodeRows(CellTable):
         for row, cells, at_ms in items:
             if cells:
                 puts.setdefault(row, []).append((cells, at_ms))
-        packed = [(row, pack(merged({}, puts[row]))) for row in sorted(puts)]
+        packed = [(row, pack(merge_row({}, puts[row]))) for row in sorted(puts)]
         return [
             (self._put, (bytea_array([row for row, _ in some]), bytea_array([d for _, d in some])))
             for some in in_batches(packed, lambda item: len(item[1]))
@@ -193,7 +193,7 @@ class NodeRows(CellTable):
     def merge_parts(self, rows: Sequence[bytes]) -> None:
         """Merge the parts of these rows, except rows that another writer changes meanwhile."""
         if rows:
-            self._try(rows, lambda _, cells, __: cells, {})
+            self._try_change(rows, lambda _, cells, __: cells, {})
 
     def delete(self, row: bytes, columns: Sequence[bytes] | None = None, *, at_ms: int) -> None:
         self.delete_many([(row, columns, at_ms)])
@@ -276,10 +276,10 @@ class NodeRows(CellTable):
         """
         return [
             (row, self._large.read(row, columns) if data is None else data)
-            for row, data in self._measured(rows)
+            for row, data in self._measure(rows)
         ]
 
-    def _measured(self, rows: Sequence[bytes]) -> list[tuple[bytes, bytes | None]]:
+    def _measure(self, rows: Sequence[bytes]) -> list[tuple[bytes, bytes | None]]:
         """Return the stored data of the rows that exist; None for a large row."""
         result: list[tuple[bytes, bytes | None]] = []
         for some in in_batches(list(dict.fromkeys(rows)), len):
@@ -300,24 +300,23 @@ class NodeRows(CellTable):
         """
         left = rows
         for _ in range(ATTEMPTS):
-            left = self._try(left, change, needed, repeatable=repeatable)
+            left = self._try_change(left, change, needed, repeatable=repeatable)
             if not left:
                 return
         raise StoreUnavailable(self._pool.where, f"other writers kept changing {len(left)} rows")
 
-    def _try(
+    def _try_change(
         self, rows: Sequence[bytes], change: Callable[[bytes, Row, int], Row],
         needed: Mapping[bytes, Sequence[bytes]], *, repeatable: bool = True,
     ) -> list[bytes]:  # fmt: skip
-        """Make one attempt of `_change`; returns the rows that other writers changed first."""
         left: list[bytes] = []
         for some in in_batches(sorted(rows), lambda _: 0):
             written: list[Call] = []
             wanted: set[bytes] = set()
             kinds: dict[Statement, list[tuple[bytes, bytes, bytes]]] = {}
-            for row, seen, now_ms in self._seen(some):
+            for row, seen, now_ms in self._read_versions(some):
                 if seen is not None and seen.data is None:
-                    own = partial(self._own_change, change, row, now_ms)
+                    own = partial(self._apply_change, change, row, now_ms)
                     if not self._large.change(row, needed.get(row, ()), own, repeatable=repeatable):
                         left.append(row)
                     continue
@@ -338,7 +337,7 @@ class NodeRows(CellTable):
         return left
 
     @staticmethod
-    def _own_change(
+    def _apply_change(
         change: Callable[[bytes, Row, int], Row], row: bytes, now_ms: int, cells: Row
     ) -> Row:
         return change(row, cells, now_ms)
@@ -354,13 +353,15 @@ class NodeRows(CellTable):
             arrays.append(xid_array([version for _, _, version in items]))
         return arrays
 
-    def _seen(self, rows: Sequence[bytes]) -> list[tuple[bytes, _Seen | None, int]]:
+    def _read_versions(
+        self, rows: Sequence[bytes]
+    ) -> list[tuple[bytes, _StoredVersion | None, int]]:
         (found,) = self._pool.run([(self._see, (bytea_array(rows),))])
         own_ms = None if self._clock is None else self._clock.now_ms()
         return [
             (
                 row,
-                None if version is None else _Seen(data, version),
+                None if version is None else _StoredVersion(data, version),
                 number(now) if own_ms is None else own_ms,
             )
             for row, data, version, now in found
@@ -390,12 +391,12 @@ def _next_page(rows: int, size: int) -> int:
 
 
 def _is_one_part(data: bytes | None) -> bool:
-    return data is None or end_of(data) == len(data)
+    return data is None or find_end(data) == len(data)
 
 
 def cells_of(data: bytes, columns: Sequence[bytes] | None) -> Row:
     """Return the cells of a stored row, or only `columns`, merged from all of its parts."""
-    end = end_of(data)
+    end = find_end(data)
     cells = unpack(data, columns)
     while end < len(data):
         rest = data[end:]
@@ -403,7 +404,7 @@ def cells_of(data: bytes, columns: Sequence[bytes] | None) -> Row:
             old = cells.get(column)
             if old is None or old.at_ms <= cell.at_ms:
                 cells[column] = cell
-        end += end_of(rest)
+        end += find_end(rest)
     return cells
 
 

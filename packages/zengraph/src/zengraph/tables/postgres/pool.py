@@ -23,14 +23,14 @@ from typing import Any, TypeVar
 from zengraph._remedies import DEFAULT, Remedies
 from zengraph.errors import StoreUnavailable
 from zengraph.tables.postgres.connection import (
-    ENDING,
-    REPEATABLE,
+    CLOSING_STATES,
+    CONFLICT_STATES,
     Call,
     ConnectionLost,
     PostgresConnection,
     Rows,
     ServerError,
-    our_error,
+    translate_error,
 )
 from zengraph.tables.postgres.dsn import without_password
 
@@ -104,13 +104,13 @@ class PostgresPool:
         fresh = False
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                return self._once(act, fresh=fresh)
+                return self._run_once(act, fresh=fresh)
             except ServerError as error:
-                ends = error.state.startswith(ENDING)
+                ends = error.state.startswith(CLOSING_STATES)
                 if attempt == ATTEMPTS or not (
-                    error.state.startswith(REPEATABLE) or (ends and not fresh)
+                    error.state.startswith(CONFLICT_STATES) or (ends and not fresh)
                 ):
-                    raise our_error(self.where, error, self.words) from error
+                    raise translate_error(self.where, error, self.words) from error
                 fresh = fresh or ends
             except ConnectionLost as error:
                 if fresh or (error.sent and not repeatable):
@@ -123,12 +123,12 @@ class PostgresPool:
         with self._changed:
             self._drop_idle()
 
-    def _once(self, act: Callable[[PostgresConnection], T], *, fresh: bool) -> T:
-        connection = self._take(fresh=fresh)
+    def _run_once(self, act: Callable[[PostgresConnection], T], *, fresh: bool) -> T:
+        connection = self._acquire(fresh=fresh)
         try:
             result = act(connection)
         except ServerError as error:
-            self._give_back(connection, keep=not error.state.startswith(ENDING))
+            self._give_back(connection, keep=not error.state.startswith(CLOSING_STATES))
             raise
         except BaseException as error:
             # Even after KeyboardInterrupt or a soft time limit the response may still arrive, so
@@ -138,7 +138,7 @@ class PostgresPool:
         self._give_back(connection, keep=True)
         return result
 
-    def _take(self, *, fresh: bool) -> PostgresConnection:
+    def _acquire(self, *, fresh: bool) -> PostgresConnection:
         if os.getpid() != self._pid:
             self._start()  # forget the parent's connections without closing them
         until_s = time.monotonic() + self._timeout_s

@@ -271,7 +271,6 @@ class TableSchema:
         return self._read(f"SELECT {each}") == [(b"\1",)]
 
     def close(self) -> None:
-        """Close the connection."""
         self._pool.close()
 
     def _facts(self) -> dict[str, str]:

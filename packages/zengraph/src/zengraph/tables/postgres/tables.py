@@ -103,7 +103,6 @@ class PostgresTables(Tables):
         return self.schema.identity()
 
     def check(self) -> list[str]:
-        """Return problems with the server and its tables, one line each with the remedy."""
         return list(self.schema.problems())
 
     def close(self) -> None:

@@ -23,7 +23,7 @@ _STOPPED = {"T": "is stopped", "t": "was stopped by a debugger"}
 
 
 @contextmanager
-def locked(path: Path, *, wait_s: float) -> Iterator[None]:
+def lock_file(path: Path, *, wait_s: float) -> Iterator[None]:
     """
     Hold the lock of a file; create the file if missing. Takes about 20 µs if the lock is free.
 
@@ -42,7 +42,9 @@ def locked(path: Path, *, wait_s: float) -> Iterator[None]:
             raise sqlite3.OperationalError(str(error)) from error
     with os.fdopen(number, "rb") as file:
         if not _take(file, wait_s):
-            raise sqlite3.OperationalError(f"{path} was locked for {wait_s:g} s by {holder(path)}")
+            raise sqlite3.OperationalError(
+                f"{path} was locked for {wait_s:g} s by {find_holder(path)}"
+            )
         try:
             yield
         finally:
@@ -63,14 +65,14 @@ def _take(file: IO[bytes], wait_s: float) -> bool:
         pause_s = min(2 * pause_s, _MAX_WAIT_S)
 
 
-def holder(*paths: Path) -> str:
+def find_holder(*paths: Path) -> str:
     """
     Describe the processes that hold a write lock of one of these files, for a message.
 
     Reads Linux's `/proc/locks`. Returns "another process" if the system or a container does not
     show the owner.
     """
-    files = {found.st_ino for path in paths if (found := _stat(path))}
+    files = {found.st_ino for path in paths if (found := _read_stat(path))}
     try:
         lines = [line.split() for line in _LOCKS.read_text("ascii").splitlines()]
     except OSError:
@@ -84,16 +86,16 @@ def holder(*paths: Path) -> str:
         and words[3] == "WRITE"
         and int(words[5].rpartition(":")[2]) in files
     } - {0, -1}
-    return " and ".join(_described(pid) for pid in sorted(pids)) or "another process"
+    return " and ".join(_describe_process(pid) for pid in sorted(pids)) or "another process"
 
 
-def _stat(path: Path) -> os.stat_result | None:
+def _read_stat(path: Path) -> os.stat_result | None:
     with suppress(OSError):
         return path.stat()
     return None
 
 
-def _described(pid: int) -> str:
+def _describe_process(pid: int) -> str:
     if pid == os.getpid():
         return "another thread of this process"
     try:

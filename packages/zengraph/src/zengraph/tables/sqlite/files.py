@@ -19,7 +19,7 @@ from zengraph._remedies import DEFAULT, Remedies
 from zengraph.errors import InvalidConfig, StoreDamaged, StoreUnavailable
 from zengraph.tables import FORMAT
 from zengraph.tables.sqlite.checkpoints import Checkpoints, CheckpointTimes
-from zengraph.tables.sqlite.file_locks import holder, locked
+from zengraph.tables.sqlite.file_locks import find_holder, lock_file
 from zengraph.tables.sqlite.health import Health, first_files, has_state
 from zengraph.tables.sqlite.layouts import page_bytes, schemas
 
@@ -43,7 +43,7 @@ class Connections(threading.local):
         self.pid = 0
         self.open: dict[int, tuple[sqlite3.Connection, int]] = {}
         """
-        Open connections by file number, each with the result of `_opening` when it was
+        Open connections by file number, each with the result of `_opening_number` when it was
         opened.
         """
         self.abandoned: list[dict[int, tuple[sqlite3.Connection, int]]] = []
@@ -167,7 +167,7 @@ class StoreFiles:
         """Counts the errors that require connections to be reopened."""
         self._check_folder()
         try:
-            with nullcontext() if has_state(folder) else self._alone():
+            with nullcontext() if has_state(folder) else self._lock_exclusively():
                 self.health = Health(folder, count, remedies)
         except sqlite3.Error as error:
             raise StoreUnavailable(f"sqlite ({folder})", str(error)) from error
@@ -182,7 +182,7 @@ class StoreFiles:
         try:
             yield self.connection(first_byte)
         except sqlite3.Error as error:
-            raise self.translated(error, first_byte) from error
+            raise self.translate(error, first_byte) from error
 
     @contextmanager
     def writing(self, first_byte: int) -> Iterator[sqlite3.Connection]:
@@ -205,7 +205,7 @@ class StoreFiles:
                     db.execute("ROLLBACK")
                 raise
         except sqlite3.Error as error:
-            raise self.translated(error, number) from error
+            raise self.translate(error, number) from error
         self._after_write(number)
 
     def _refuse_damaged(self, number: int) -> None:
@@ -228,7 +228,7 @@ class StoreFiles:
         path = self.folder / "identity"
         try:
             if not path.exists():
-                with self._alone():
+                with self._lock_exclusively():
                     if not path.exists():
                         fresh = path.with_suffix(".new")
                         fresh.write_text(secrets.token_hex(8), "ascii")
@@ -271,14 +271,14 @@ class StoreFiles:
         number = first_byte % self.count
         mine = self._mine.of_this_process()
         entry = mine.get(number)
-        if entry is None or entry[1] != self._opening(number):
+        if entry is None or entry[1] != self._opening_number(number):
             self._forget(number)
-            entry = mine[number] = self._opened(number)
+            entry = mine[number] = self._open_connection(number)
         return entry[0]
 
-    def _opened(self, number: int) -> tuple[sqlite3.Connection, int]:
+    def _open_connection(self, number: int) -> tuple[sqlite3.Connection, int]:
         """
-        Open a connection to a file. Returns it with the current value of `_opening`.
+        Open a connection to a file. Returns it with the current value of `_opening_number`.
 
         An existing file is opened without the lock, so a process that is suspended while it holds
         the lock does not block the others. Only creating a file and switching it to a write-ahead
@@ -286,7 +286,7 @@ class StoreFiles:
         whatever the busy timeout is. Opening can fail the same way while the last other connection
         is closing; then it is tried again under the lock.
         """
-        opening = self._opening(number)
+        opening = self._opening_number(number)
         path = self.health.path(number, opening % _GENERATIONS)
         share_mode(path)
         if _exists(path):
@@ -295,14 +295,13 @@ class StoreFiles:
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
                     raise
-        with self._alone():
+        with self._lock_exclusively():
             return open_file(path, self.form, self._busy_s), opening
 
-    def _alone(self) -> AbstractContextManager[None]:
-        """Let only one thread of one process create files in the folder at a time."""
-        return locked(self.folder / _MARKER, wait_s=self._lock_s)
+    def _lock_exclusively(self) -> AbstractContextManager[None]:
+        return lock_file(self.folder / _MARKER, wait_s=self._lock_s)
 
-    def _opening(self, number: int) -> int:
+    def _opening_number(self, number: int) -> int:
         """Return a number that changes when connections to this file must be reopened."""
         return self._round * _GENERATIONS + self.health.generation(number)
 
@@ -327,7 +326,7 @@ class StoreFiles:
                 self.connection(number).execute("PRAGMA wal_checkpoint(RESTART)")
                 checkpoints.log_is_long[number] = False
 
-    def translated(self, error: sqlite3.Error, first_byte: int) -> StoreUnavailable:
+    def translate(self, error: sqlite3.Error, first_byte: int) -> StoreUnavailable:
         """
         Translate an SQLite error into one that names the remedy.
 
@@ -349,7 +348,7 @@ class StoreFiles:
         where = f"sqlite ({path})"
         if code & 0xFF == sqlite3.SQLITE_BUSY:
             # SQLite writers hold their lock on the -shm file.
-            who = holder(Path(f"{path}-shm"), path)
+            who = find_holder(Path(f"{path}-shm"), path)
             return StoreUnavailable(where, f"{error} by {who}")
         if code & 0xFF == sqlite3.SQLITE_FULL:
             text = f"{error}: free some space; nothing acknowledged is lost"
@@ -362,7 +361,7 @@ class StoreFiles:
             self.folder.mkdir(mode=0o700, exist_ok=True)
             existing = first_files(self.folder)
             marker = self.folder / _MARKER
-            self.form = self._checked_form(is_new=not existing and not marker.exists())
+            self.form = self._read_form(is_new=not existing and not marker.exists())
             if not marker.exists():
                 marker.write_text(f"{existing or self.count}\n", "ascii")
             count = int(marker.read_text("ascii") or self.count)
@@ -376,7 +375,7 @@ class StoreFiles:
                 f"set it to {count}, or export the data and import them into a new folder"
             )
 
-    def _checked_form(self, *, is_new: bool) -> int:
+    def _read_form(self, *, is_new: bool) -> int:
         """
         Return the format of the data. Raises InvalidConfig if a newer release wrote it.
 

@@ -40,7 +40,7 @@ class Health:
         self._folder = folder
         self._count = count
         self._lock = threading.Lock()
-        self._state = _mapped(folder)
+        self._state = _map_state(folder)
 
     def generation(self, number: int) -> int:
         """Return the generation of a file. If it is odd, the file is set aside."""
@@ -54,7 +54,6 @@ class Health:
         )
 
     def damaged(self) -> list[int]:
-        """Return the numbers of the files that are set aside."""
         return [number for number in range(self._count) if self._state[number] & 1]
 
     def set_aside(self, number: int, generation: int, reason: str) -> None:
@@ -87,7 +86,7 @@ class Health:
             state.flush()
 
 
-def _mapped(folder: Path) -> mmap.mmap | bytearray:
+def _map_state(folder: Path) -> mmap.mmap | bytearray:
     """Return the shared state, or a private copy if the folder is read-only."""
     path = folder / _STATE
     try:
@@ -110,7 +109,6 @@ def has_state(folder: Path) -> bool:
 
 
 def _initial_state(folder: Path) -> bytes:
-    """Return the generations, read from the file names."""
     state = bytearray(_STATE_BYTES)
     for name in (path.name for path in folder.glob("*.db")):
         if match := _NAME.fullmatch(name):
@@ -121,10 +119,10 @@ def _initial_state(folder: Path) -> bytes:
 
 def first_files(folder: Path) -> int:
     """Return the number of files that the folder was created with, not counting replacements."""
-    return len(set(_numbers(folder)))
+    return len(set(_file_numbers(folder)))
 
 
-def _numbers(folder: Path) -> list[int]:
+def _file_numbers(folder: Path) -> list[int]:
     return [int(match[1], 16) for p in folder.glob("*.db") if (match := _NAME.fullmatch(p.name))]
 
 
@@ -137,13 +135,13 @@ def files_in_use(folder: Path) -> list[Path]:
     """
     if not folder.is_dir():
         return []
-    health = Health(folder, count := max(_numbers(folder), default=-1) + 1)
+    health = Health(folder, count := max(_file_numbers(folder), default=-1) + 1)
     return [health.path(number) for number in range(count)]
 
 
 def old_files(folder: Path) -> list[Path]:
     """Damaged files that a repair has replaced but not deleted, and their logs."""
-    state = _mapped(folder)
+    state = _map_state(folder)
     paths = []
     for path in sorted(folder.glob("*.db*")):
         match = _NAME.fullmatch(path.name.removesuffix("-wal").removesuffix("-shm"))

@@ -18,11 +18,11 @@ from zengraph.tables._packed import pack
 from zengraph.tables._packed_parts import (
     ReadPart,
     ValuePlace,
-    laid_out,
-    placed_cells,
+    lay_out,
+    locate_cells,
+    measure_cells,
     read_packed,
     size_of,
-    sizes_of,
 )
 
 _MAX_IN_MEMORY = 8_388_608
@@ -40,21 +40,20 @@ class LargePackedRows:
 
     def read(self, db: sqlite3.Connection, row: bytes, columns: Sequence[bytes] | None) -> bytes:
         """Return the packed row, with `columns` only; its bytes are counted before it is read."""
-        with self._opened(db, row) as (blob, size):
+        with self._open_row(db, row) as (blob, size):
             if blob is None:
                 return pack({})
             read = _reader(blob)
             if columns is None:
                 _count(size)
                 return read(0, size)
-            cells = placed_cells(read, size)
+            cells = locate_cells(read, size)
             _count(sum(size_of(cells[c].value) for c in columns if c in cells))
             return read_packed(cells, columns, read)
 
     def sizes(self, db: sqlite3.Connection, row: bytes) -> RowSizes:
-        """See `CellTable.sizes_many`."""
-        with self._opened(db, row) as (blob, size):
-            return {} if blob is None else sizes_of(placed_cells(_reader(blob), size))
+        with self._open_row(db, row) as (blob, size):
+            return {} if blob is None else measure_cells(locate_cells(_reader(blob), size))
 
     def change(self, db: sqlite3.Connection, row: bytes, change: Callable[[Row], Row]) -> None:
         """
@@ -62,14 +61,14 @@ class LargePackedRows:
 
         The caller's transaction must have found the row, so that it still exists.
         """
-        with self._opened(db, row) as (blob, size):
+        with self._open_row(db, row) as (blob, size):
             assert blob is not None  # noqa: S101 - nobody else writes meanwhile
             read = _reader(blob)
-            before = placed_cells(read, size)
+            before = locate_cells(read, size)
             after = change(before)
             if after == before:
                 return
-            head, values = laid_out(after)
+            head, values = lay_out(after)
             kept = _copy(read, values)
         with kept:
             db.execute(self._remove, (row,))
@@ -82,7 +81,7 @@ class LargePackedRows:
                         target.write(some)
 
     @contextmanager
-    def _opened(
+    def _open_row(
         self, db: sqlite3.Connection, row: bytes
     ) -> Iterator[tuple[sqlite3.Blob | None, int]]:
         """Yield the current row and its size, or None if it was removed meanwhile."""

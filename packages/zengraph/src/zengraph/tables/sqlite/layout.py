@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from zengraph._read_bytes import counted_rows
-from zengraph.tables import Row, RowExtent, RowSizes, Unneeded, extents_of
+from zengraph.tables import Row, RowExtent, RowSizes, Unneeded, sum_sizes
 
 COUNTED_BYTES = 65_536
 """
@@ -70,7 +70,7 @@ class Layout(Protocol):
 
     def extents(self, db: sqlite3.Connection, rows: Sequence[bytes]) -> dict[bytes, RowExtent]:
         """See `CellTable.extents_many`."""
-        return extents_of(self.sizes(db, rows))
+        return sum_sizes(self.sizes(db, rows))
 
     def put(self, db: sqlite3.Connection, items: Sequence[RowItem]) -> None:
         """Put each (row, cells, at_ms); a row may occur several times."""

@@ -13,9 +13,17 @@ from functools import partial
 from typing import Any
 
 from zengraph._read_bytes import counted_rows
-from zengraph.tables import Row, RowExtent, RowSizes, extents_of
-from zengraph.tables._packed import CellPut, merged, pack, unpack, updated, values_of_rows, without
-from zengraph.tables._packed_parts import LARGE_BYTES, sizes_of
+from zengraph.tables import Row, RowExtent, RowSizes, sum_sizes
+from zengraph.tables._packed import (
+    CellPut,
+    merge_row,
+    pack,
+    unpack,
+    update_packed,
+    values_of_rows,
+    without,
+)
+from zengraph.tables._packed_parts import LARGE_BYTES, measure_cells
 from zengraph.tables.sqlite.large_rows import LargePackedRows
 from zengraph.tables.sqlite.layout import (
     PAGE_BYTES,
@@ -70,22 +78,22 @@ class Packed(Layout):
     ) -> dict[bytes, Row]:
         if counted_rows() is not None:  # then each row must be counted before the next is read
             return super().get_many(db, rows, columns)
-        found = self._with_large(db, self._measured(db, rows), columns)
+        found = self._read_large_rows(db, self._measure(db, rows), columns)
         return {row: cells for row, data in found if (cells := unpack(data, columns))}
 
     def fetch(
         self, db: sqlite3.Connection, rows: Sequence[bytes], columns: Sequence[bytes] | None
     ) -> Iterable[tuple[bytes, Any]]:
-        return self._with_large(db, self._measured(db, rows), columns)
+        return self._read_large_rows(db, self._measure(db, rows), columns)
 
-    def _measured(self, db: sqlite3.Connection, rows: Sequence[bytes]) -> list[tuple[bytes, Any]]:
+    def _measure(self, db: sqlite3.Connection, rows: Sequence[bytes]) -> list[tuple[bytes, Any]]:
         """Return the rows that exist, packed; for a large row, its size."""
         if len(rows) <= ROWS_A_STATEMENT:
             return all_rows(db.execute(self._get_some[len(rows) - 1], rows))
         parts = [rows[at : at + ROWS_A_STATEMENT] for at in range(0, len(rows), ROWS_A_STATEMENT)]
-        return [pair for part in parts for pair in self._measured(db, part)]
+        return [pair for part in parts for pair in self._measure(db, part)]
 
-    def _with_large(
+    def _read_large_rows(
         self,
         db: sqlite3.Connection,
         measured: list[tuple[bytes, Any]],
@@ -103,8 +111,8 @@ class Packed(Layout):
 
     def sizes(self, db: sqlite3.Connection, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
         return {
-            row: self._large.sizes(db, row) if type(data) is int else sizes_of(unpack(data))
-            for row, data in self._measured(db, rows)
+            row: self._large.sizes(db, row) if type(data) is int else measure_cells(unpack(data))
+            for row, data in self._measure(db, rows)
         }
 
     def extents(self, db: sqlite3.Connection, rows: Sequence[bytes]) -> dict[bytes, RowExtent]:
@@ -116,25 +124,25 @@ class Packed(Layout):
                     large.append(row)
                 else:
                     extents[row] = RowExtent(size, int.from_bytes(cells))
-        return extents | extents_of(self.sizes(db, large)) if large else extents
+        return extents | sum_sizes(self.sizes(db, large)) if large else extents
 
     def put(self, db: sqlite3.Connection, items: Sequence[RowItem]) -> None:
         puts: dict[bytes, list[CellPut]] = {}
         for row, cells, at_ms in items:
             if cells:
                 puts.setdefault(row, []).append((cells, at_ms))
-        old = dict(self._measured(db, list(puts)))
+        old = dict(self._measure(db, list(puts)))
         for row in [row for row, data in old.items() if type(data) is int]:
-            self._large.change(db, row, partial(merged, puts=puts.pop(row)))
+            self._large.change(db, row, partial(merge_row, puts=puts.pop(row)))
         new = [
-            (row, updated(old[row], some) if row in old else pack(merged({}, some)))
+            (row, update_packed(old[row], some) if row in old else pack(merge_row({}, some)))
             for row, some in puts.items()
         ]
         db.executemany(self._put, new)
 
     def delete(self, db: sqlite3.Connection, items: Sequence[DeleteItem]) -> None:
         for row, columns, at_ms in items:
-            for _, data in self._measured(db, [row]):
+            for _, data in self._measure(db, [row]):
                 if type(data) is int:
                     change = partial(without, columns=columns, at_ms=at_ms)
                     self._large.change(db, row, change)
@@ -179,7 +187,8 @@ class Packed(Layout):
         more = len(rows) == limit or size > PAGE_BYTES
         large = {row for row, data in rows if type(data) is int}  # counted when read below
         found = [
-            (row, data, unpack(data, columns)) for row, data in self._with_large(db, rows, columns)
+            (row, data, unpack(data, columns))
+            for row, data in self._read_large_rows(db, rows, columns)
         ]
         count_read(
             sum([kept_bytes(d, cells, columns) for row, d, cells in found if row not in large])

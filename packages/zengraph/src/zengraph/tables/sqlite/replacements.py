@@ -64,7 +64,7 @@ def _path(done: Salvaged) -> Path:
 def _read(path: Path) -> Salvaged:
     try:
         values = json.loads(path.read_text("utf-8"))
-        return _salvaged(values, path)
+        return _parse_result(values, path)
     except (ValueError, TypeError, KeyError, AttributeError):
         # The note is damaged as well, so all keys count as lost. That is safe: the walk does not
         # change pages whose nodes exist.
@@ -72,7 +72,7 @@ def _read(path: Path) -> Salvaged:
         return Salvaged(str(new), str(new), 0, 0, 0, frozenset(range(256)))
 
 
-def _salvaged(values: dict[str, Any], path: Path) -> Salvaged:
+def _parse_result(values: dict[str, Any], path: Path) -> Salvaged:
     known = {name: values[name] for name in Salvaged._fields}
     # The folder may have been moved since then, so only the file names are read from the note.
     places = {name: str(path.parent / Path(known[name]).name) for name in ("old", "new")}

@@ -24,7 +24,7 @@ from zengraph.errors import StoreUnavailable
 from zengraph.tables import TABLES, Salvaged
 from zengraph.tables._packed import unpack
 from zengraph.tables.sqlite import replacements
-from zengraph.tables.sqlite.file_locks import locked
+from zengraph.tables.sqlite.file_locks import lock_file
 from zengraph.tables.sqlite.files import StoreFiles, open_file
 from zengraph.tables.sqlite.layouts import (
     LARGE_PAGE_BYTES,
@@ -36,9 +36,9 @@ from zengraph.tables.sqlite.packed_layout import Packed
 
 log = logging.getLogger(__name__)
 
-PROBES = 20_000
+MAX_RANGES = 20_000
 """Maximum number of ranges to try per table. That takes a few seconds at most."""
-BARREN = 10
+MAX_EMPTY_BISECTIONS = 10
 """A range is skipped after this many consecutive bisections without a row."""
 _ROWS = 1000
 _WAIT_S = 30.0
@@ -66,7 +66,7 @@ def salvage_damaged(shards: StoreFiles, report: Callable[[str], None]) -> list[S
     Raises:
         StoreUnavailable: the disk is full or not writable, or another process is salvaging.
     """
-    with locked(shards.folder / LOCK, wait_s=_OTHER_REPAIR_S):
+    with lock_file(shards.folder / LOCK, wait_s=_OTHER_REPAIR_S):
         _salvage_all(shards, report)
     return replacements.unfinished(shards.folder)
 
@@ -89,7 +89,7 @@ def _check(shards: StoreFiles, number: int) -> None:
     try:
         ((first, *_),) = shards.connection(number).execute("PRAGMA integrity_check(1)").fetchall()
     except sqlite3.Error as error:
-        translated = shards.translated(
+        translated = shards.translate(
             error, number
         )  # this also sets the file aside if it is damaged
         if number not in shards.health.damaged():
@@ -106,7 +106,7 @@ def _salvage_file(shards: StoreFiles, number: int) -> None:
     try:
         _remove(copy)
         _remove(new)
-        with _writers_gone(old):
+        with _exclude_writers(old):
             # Copy the log first. If a checkpoint runs meanwhile, its frames are in both copies.
             for suffix in ("-wal", ""):
                 with suppress(FileNotFoundError):
@@ -124,7 +124,7 @@ def _salvage_file(shards: StoreFiles, number: int) -> None:
     log.warning("%s is replaced by %s: %d cells and nodes saved, %d gaps", old, new, saved, gaps)
 
 
-class _writers_gone:  # noqa: N801 - used as a function
+class _exclude_writers:  # noqa: N801 - used as a function
     """Hold the write lock of a damaged file, so that the copy includes earlier writes."""
 
     def __init__(self, path: Path) -> None:
@@ -148,8 +148,7 @@ def _remove(path: Path) -> None:
 
 
 def _copy_rows(copy: Path, target: sqlite3.Connection, form: int) -> tuple[int, int, int]:
-    """Return (rows saved, rows that could not be decoded, gaps)."""
-    source = _opened(copy, form)
+    source = _open_copy(copy, form)
     saved = unreadable = gaps = 0
     with closing(source):
         for name in TABLES:
@@ -168,7 +167,7 @@ def _copy_rows(copy: Path, target: sqlite3.Connection, form: int) -> tuple[int, 
     return saved, unreadable, gaps
 
 
-def _opened(copy: Path, form: int) -> sqlite3.Connection:
+def _open_copy(copy: Path, form: int) -> sqlite3.Connection:
     for attempt in range(2):
         db = sqlite3.connect(copy, isolation_level=None)
         try:
@@ -179,11 +178,11 @@ def _opened(copy: Path, form: int) -> sqlite3.Connection:
             pass
         db.close()
         if not attempt:
-            _give_first_page(copy, form)
+            _replace_first_page(copy, form)
     return sqlite3.connect(":memory:")  # the copy is unreadable: use an empty database instead
 
 
-def _give_first_page(copy: Path, form: int) -> None:
+def _replace_first_page(copy: Path, form: int) -> None:
     """Overwrite the copy's first page with that of an empty file, with the copy's page count."""
     empty = copy.with_name(f"{copy.name}.empty")
     size = _page_bytes(copy)
@@ -250,7 +249,6 @@ class _Walk:
 
     @property
     def gaps(self) -> int:
-        """Return the number of key ranges that could not be read."""
         count, end = 0, None
         for low, high in sorted(self._lost):
             count += end is None or low > end + 1
@@ -267,7 +265,7 @@ class _Walk:
             probes += 1
             if low > high:
                 continue
-            if probes > PROBES or barren > BARREN:
+            if probes > MAX_RANGES or barren > MAX_EMPTY_BISECTIONS:
                 self._lost.append((low, high))
                 continue
             up = yield from self._read(low, high, "")

@@ -66,7 +66,7 @@ class SqliteTable(CellTable):
         try:
             return self._layout.get(self._shards.connection(row[0]), row, columns)
         except sqlite3.Error as error:
-            raise self._shards.translated(error, row[0]) from error
+            raise self._shards.translate(error, row[0]) from error
 
     def get_many(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None
@@ -74,11 +74,11 @@ class SqliteTable(CellTable):
         cells_of: dict[bytes, Row] = {}
         first_byte = 0
         try:
-            for first_byte, some in self._grouped(rows, itemgetter(0)):
+            for first_byte, some in self._group_by_file(rows, itemgetter(0)):
                 db = self._shards.connection(first_byte)
                 cells_of |= self._layout.get_many(db, some, columns)
         except sqlite3.Error as error:
-            raise self._shards.translated(error, first_byte) from error
+            raise self._shards.translate(error, first_byte) from error
         return cells_of
 
     def get_many_needed(
@@ -87,11 +87,11 @@ class SqliteTable(CellTable):
         cells_of: dict[bytes, Row] = {}
         first_byte = 0
         try:
-            for first_byte, some in self._grouped(rows, itemgetter(0)):
+            for first_byte, some in self._group_by_file(rows, itemgetter(0)):
                 db = self._shards.connection(first_byte)
                 cells_of |= self._layout.get_many_needed(db, some, guide, unneeded)
         except sqlite3.Error as error:
-            raise self._shards.translated(error, first_byte) from error
+            raise self._shards.translate(error, first_byte) from error
         return cells_of
 
     def values_many(
@@ -100,22 +100,22 @@ class SqliteTable(CellTable):
         fetched: list[tuple[bytes, Any]] = []
         first_byte = 0
         try:
-            for first_byte, some in self._grouped(rows, itemgetter(0)):
+            for first_byte, some in self._group_by_file(rows, itemgetter(0)):
                 fetched += self._layout.fetch(self._shards.connection(first_byte), some, columns)
         except sqlite3.Error as error:
-            raise self._shards.translated(error, first_byte) from error
+            raise self._shards.translate(error, first_byte) from error
         return self._layout.values(fetched, columns)
 
     def sizes_many(self, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
-        sizes_of: dict[bytes, RowSizes] = {}
-        for first_byte, some in self._grouped(rows, itemgetter(0)):
+        sizes: dict[bytes, RowSizes] = {}
+        for first_byte, some in self._group_by_file(rows, itemgetter(0)):
             with self._shards.reading(first_byte) as db:
-                sizes_of |= self._layout.sizes(db, some)
-        return sizes_of
+                sizes |= self._layout.sizes(db, some)
+        return sizes
 
     def extents_many(self, rows: Sequence[bytes]) -> dict[bytes, RowExtent]:
         extents: dict[bytes, RowExtent] = {}
-        for first_byte, some in self._grouped(rows, itemgetter(0)):
+        for first_byte, some in self._group_by_file(rows, itemgetter(0)):
             with self._shards.reading(first_byte) as db:
                 extents |= self._layout.extents(db, some)
         return extents
@@ -125,7 +125,7 @@ class SqliteTable(CellTable):
             self._layout.put(db, [(row, cells, at_ms)])
 
     def put_many(self, items: Sequence[RowItem]) -> None:
-        for shard, some in self._grouped(items, lambda item: item[0][0]):
+        for shard, some in self._group_by_file(items, lambda item: item[0][0]):
             with self._shards.writing(shard) as db:
                 self._layout.put(db, some)
 
@@ -133,14 +133,14 @@ class SqliteTable(CellTable):
         self.delete_many([(row, columns, at_ms)])
 
     def delete_many(self, items: Sequence[tuple[bytes, Sequence[bytes] | None, int]]) -> None:
-        for shard, some in self._grouped(items, lambda item: item[0][0]):
+        for shard, some in self._group_by_file(items, lambda item: item[0][0]):
             with self._shards.writing(shard) as db:
                 self._layout.delete(db, some)
 
     def _scan(self, rows: RowRange) -> Scan:
         start, stop, columns, limit, reverse = rows
         count, page = 0, _FIRST_ROWS
-        for first, low, high in _by_first_byte(start, stop, reverse=reverse):
+        for first, low, high in _split_by_first_byte(start, stop, reverse=reverse):
             while limit is None or count < limit:
                 # The page may be short, because rows without the requested columns are omitted.
                 want = page if limit is None else min(page, limit - count)
@@ -157,7 +157,7 @@ class SqliteTable(CellTable):
                         yield row, cells
                 if not more:
                     break
-                low, high = _beyond(page_rows[-1][0], low, high, reverse=reverse)  # noqa: PLW2901
+                low, high = _get_rest(page_rows[-1][0], low, high, reverse=reverse)  # noqa: PLW2901
 
     def check_and_put_many(
         self, items: Sequence[tuple[bytes, bytes, bytes | None, bytes]]
@@ -166,7 +166,7 @@ class SqliteTable(CellTable):
             refuse_empty(column, expected, value)
         done = [False] * len(items)
         numbered = list(enumerate(items))
-        for shard, some in self._grouped(numbered, lambda pair: pair[1][0][0]):
+        for shard, some in self._group_by_file(numbered, lambda pair: pair[1][0][0]):
             with self._shards.writing(shard) as db:
                 now_ms = self._clock.now_ms()
                 put = self._layout.check_and_put(db, [item for _, item in some], now_ms)
@@ -190,7 +190,7 @@ class SqliteTable(CellTable):
         """
         return max(self._clock.now_ms(), old.at_ms if old else 0)
 
-    def _grouped(
+    def _group_by_file(
         self, items: Sequence[T], first_byte: Callable[[T], int]
     ) -> Iterator[tuple[int, list[T]]]:
         """Group `items` by file. Yields, for each file, (a first byte of its keys, its items)."""
@@ -292,7 +292,7 @@ def _by_table(puts: Iterable[Put]) -> Iterator[tuple[str, list[RowItem]]]:
         yield name, [(row, cells, at_ms) for _, row, cells, at_ms in group]
 
 
-def _by_first_byte(
+def _split_by_first_byte(
     start: bytes, stop: bytes | None, *, reverse: bool
 ) -> Iterator[tuple[int, bytes, bytes | None]]:
     """Split the range where the first byte changes, so that each part is in one file."""
@@ -307,7 +307,7 @@ def _by_first_byte(
             yield byte, low, high
 
 
-def _beyond(
+def _get_rest(
     row: bytes, low: bytes, high: bytes | None, *, reverse: bool
 ) -> tuple[bytes, bytes | None]:
     """Return the part of a range that is left after `row` was read."""

@@ -1,6 +1,6 @@
 """The queue that reports finished permits to the limiter in the background."""
 
-from aragog.crawl.politeness.permits import FeedbackQueue
+from aragog.crawl.politeness.feedback_queue import FeedbackQueue
 from tests.support.waiting import wait_until
 
 

@@ -1,0 +1,87 @@
+"""Sends feedback to the limiter in batches, from a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from aragog.errors import LimiterUnavailable
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class FeedbackQueue(Generic[T]):
+    """
+    Collects items and sends them in one batch, `after_s` after the first item.
+
+    Its daemon thread starts with the first item, and again after a fork. Items that cannot be sent
+    are dropped. If feedback is missing, the limiter waits for a timeout.
+
+    Args:
+        send: sends one batch. Called from the thread.
+        after_s: seconds between the first item and the batch.
+    """
+
+    def __init__(self, send: Callable[[Sequence[T]], None], after_s: float) -> None:
+        self._send = send
+        self._after_s = after_s
+        self._start()
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._sending = threading.Lock()
+        self._has_items = threading.Event()
+        self._closed = threading.Event()
+        self._items: list[T] = []
+        self._thread: threading.Thread | None = None
+
+    def add(self, item: T) -> None:
+        """Queue `item` and return immediately."""
+        if self._pid != os.getpid():
+            self._start()  # a child has no thread, and its parent sends its own items
+        with self._lock:
+            self._items.append(item)
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="limiter feedback", daemon=True
+                )
+                self._thread.start()
+        self._has_items.set()
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            self._has_items.wait()
+            self._closed.wait(self._after_s)
+            self._has_items.clear()
+            self.flush()
+
+    def flush(self) -> None:
+        """Return when all items added so far have been sent or dropped."""
+        if self._pid != os.getpid():
+            return
+        with self._sending:
+            with self._lock:
+                items, self._items = self._items, []
+            if not items:
+                return
+            try:
+                self._send(items)
+            except LimiterUnavailable as error:
+                log.warning("dropped limiter feedback for %d requests: %s", len(items), error)
+            except Exception:
+                # The thread must not die, because then no later permit would be released before it
+                # expires.
+                log.exception("dropped limiter feedback for %d requests", len(items))
+
+    def close(self) -> None:
+        """Send the remaining items and stop the thread."""
+        self._closed.set()
+        self._has_items.set()
+        if self._thread is not None and self._pid == os.getpid():
+            self._thread.join(5)
+        self.flush()

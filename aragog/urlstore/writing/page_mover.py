@@ -1,0 +1,171 @@
+"""
+Move a page's data from one URL's node to another: cells, content, links, and index entries.
+
+Cells keep their timestamps, and are written to the new node before they are deleted from the old
+one. So a move is safe to repeat, and moves may run in any order.
+"""
+
+from __future__ import annotations
+
+import orjson
+
+from aragog.urlstore import items, nodes
+from aragog.urlstore.bodies import Bodies, pointer_of
+from aragog.urlstore.compression import content_key
+from aragog.urlstore.hosts import host_put, sender_put
+from aragog.urlstore.items import ItemIndex
+from aragog.urlstore.nodes import facts_of, text
+from aragog.urlstore.same_content import SameContent, entries_of, entry_put
+from urlspelling.domain import host
+from zengraph import MultiGraph
+from zengraph.links import LinksWrite, OutlinkWriter, PackedLinks
+from zengraph.records import Cell, Mutation, Row, newest_ms, put_properties
+
+_MOVED_PREFIXES = (b"m:", b"s:was:", b"s:from:", nodes.IN_CRAWL)
+_PAGE_COLUMNS = (nodes.FACTS, nodes.LIKENESS)
+
+
+class PageMover:
+    """Moves pages between the nodes of an alias and its canonical URL."""
+
+    def __init__(self, zen: MultiGraph, bodies: Bodies, outlinks: OutlinkWriter) -> None:
+        self._zen = zen
+        self._properties = zen.nodes
+        self._same = SameContent(zen)
+        self._items = ItemIndex(zen)
+        self._bodies = bodies
+        self._outlinks = outlinks
+
+    def move(self, source: str, own: Row, canonical: str, target_row: Row, now_ms: int) -> None:
+        """Move cells to another node. Writes them there first, and then deletes them here."""
+        moved = {
+            c: cell
+            for c, cell in own.items()
+            if c.startswith(_MOVED_PREFIXES) or c in _PAGE_COLUMNS
+        }
+        values: list[tuple[dict[bytes, bytes], int]] = [
+            ({c: value}, at) for c, (value, at) in moved.items()
+        ]
+        if moved:
+            last_ms = max(cell.at_ms for cell in moved.values())
+            cells = {nodes.SENTINEL: nodes.record_marker(own), nodes.URL: canonical.encode()}
+            values.append((cells, last_ms))
+            entries = _entries(canonical, own, target_row)
+            entries += items.moved_puts(canonical, moved, target_row)
+            self._zen.mutate(
+                [host_put(self._zen, canonical, now_ms), *self._same.skip_damaged(entries)]
+            )
+            self._same.forget(entries_of(source, own))
+            self._items.forget(items.entries_of(source, own, moved))
+        if nodes.PROVENANCE in own:
+            moved[nodes.PROVENANCE] = own[nodes.PROVENANCE]
+            values.append(_provenance(own[nodes.PROVENANCE], target_row.get(nodes.PROVENANCE)))
+        if nodes.content_cell(own):
+            moved |= {column: own[column] for column in nodes.CONTENT_AND_RESPONSE if column in own}
+            values += self._copy_content(own, canonical, target_row)
+        if not moved:
+            return
+        self._zen.mutate(
+            [
+                sender_put(self._zen, canonical, sender, max(cell.at_ms for cell in moved.values()))
+                for sender in {source, nodes.sender_of(own, source)}
+                if host(sender) != host(canonical)
+            ]
+        )
+        canonical_id = self._zen.node_id(canonical)
+        puts = [
+            put_properties(canonical_id, cells, nodes.after_moves(target_row, at))
+            for cells, at in values
+        ]
+        puts.append(put_properties(canonical_id, {nodes.VERSION: b"%x" % now_ms}, now_ms))
+        self._zen.move(puts, self._zen.node_id(source))
+        last_ms = max(cell.at_ms for cell in moved.values())
+        self._properties.put(
+            self._zen.node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms
+        )
+        # Delete these two last, because a repeated call finds the rest while these exist.
+        last = {c: moved.pop(c) for c in (nodes.SENTINEL, nodes.FACTS) if c in moved}
+        self._properties.delete_many(
+            [(self._zen.node_id(source), [c], cell.at_ms) for c, cell in moved.items()]
+        )
+        if key := text(own, nodes.CONTENT_KEY):
+            self._bodies.objects.delete(key)
+        if last:
+            self._properties.delete(self._zen.node_id(source), list(last), at_ms=newest_ms(last))
+
+    def _copy_content(
+        self, own: Row, canonical: str, target_row: Row
+    ) -> list[tuple[dict[bytes, bytes], int]]:
+        """
+        Return the cells that store the alias's body at the canonical URL.
+
+        They are empty if newer data is stored there.
+
+        A body in its own object is copied to the canonical URL's key. A record in a pack stays
+        where it is, and both nodes refer to it, so that taking down either URL finds its bytes.
+        """
+        source_cell, target_cell = nodes.content_cell(own), nodes.content_cell(target_row)
+        if source_cell is None or (
+            target_cell is not None and target_cell[1].at_ms > source_cell[1].at_ms
+        ):
+            return []
+        cells = {column: own[column].value for column in nodes.CONTENT if column in own}
+        if response := nodes.response_of(own):
+            cells[nodes.RESPONSE] = response.value
+        if (pointer := pointer_of(own)) and self._bodies.packs:
+            self._bodies.packs.catalog.share(pointer, canonical)
+            cells.pop(nodes.CONTENT_KEY, None)
+            records = [(c, cell) for c, cell in own.items() if c.startswith(nodes.RECORDS)]
+            return [
+                (cells, source_cell[1].at_ms),
+                *(({c: cell.value}, cell.at_ms) for c, cell in records),
+            ]
+        stored = self._bodies.objects.get(source_cell[1].value.decode())
+        if stored is None:
+            return []
+        key = content_key(canonical)
+        self._bodies.objects.put(key, stored[0], {**stored[1], "url": canonical})
+        cells[nodes.CONTENT_KEY] = key.encode()
+        cells.pop(nodes.CONTENT_PACK, None)
+        return [(cells, source_cell[1].at_ms)]
+
+    def move_links(self, source: str, canonical: str, target_row: Row, now_ms: int) -> None:
+        """Move outlinks together with their page, unless the target's links or page are newer."""
+        cells = self._outlinks.read([source, canonical])
+        source_links, target_links = cells[source], cells[canonical]
+        if source_links.compressed:
+            links = PackedLinks.of_lines(source_links.lines)
+            # Links that moved away earlier left a delete marker. Its timestamp may be the same as
+            # that of these links.
+            at_ms = (
+                source_links.at_ms
+                if target_links.compressed
+                else max(source_links.at_ms, target_links.at_ms + 1)
+            )
+            # Links that later fetches found unchanged keep the time of the first fetch, so compare
+            # the times of the pages too.
+            if int(facts_of(target_row).get("fetched_at_ms") or 0) <= source_links.at_ms:
+                self._outlinks.write([LinksWrite(canonical, at_ms, links)], now_ms)
+            # Delete as of the links' own time, because a page that was fetched before now may still
+            # write links.
+            self._outlinks.write(
+                [LinksWrite(source, source_links.at_ms + 1, lambda _: b"")], now_ms
+            )
+
+
+def _entries(canonical: str, own: Row, target_row: Row) -> list[Mutation]:
+    """Return the index entry for a body that moves to a canonical URL."""
+    cell = own.get(nodes.LIKENESS)
+    if cell is None:
+        return []
+    return entry_put(canonical, nodes.likeness_of(own), nodes.after_moves(target_row, cell.at_ms))
+
+
+def _provenance(own: Cell, target_cell: Cell | None) -> tuple[dict[bytes, bytes], int]:
+    old, new = orjson.loads(target_cell.value) if target_cell else {}, orjson.loads(own.value)
+    is_newer = target_cell is None or own.at_ms >= target_cell.at_ms
+    merged = {**old, **new} if is_newer else {**new, **old}
+    return (
+        {nodes.PROVENANCE: orjson.dumps(merged)},
+        max(own.at_ms, target_cell.at_ms if target_cell else 0),
+    )

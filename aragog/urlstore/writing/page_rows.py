@@ -1,0 +1,80 @@
+"""The rows of a page: its entries in the host index, its nodes, and its due time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+
+from aragog.urlstore import nodes, record_reader
+from aragog.urlstore.due_index import due_cell
+from aragog.urlstore.hosts import host_put, in_sample, sample_put, sender_put
+from aragog.urlstore.writing import page_plan
+from aragog.urlstore.writing.page_plan import PageWritePlan
+from zengraph import MultiGraph
+from zengraph.records import Mutation, Row, put_properties
+
+
+def index_rows(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> list[Mutation]:
+    """Return the page's rows in the host index, by its host and by the URL that returned it."""
+    page = plan.page
+    rows = [host_put(zen, alias, now_ms) for alias in plan.aliases]
+    if plan.cells and nodes.SENTINEL not in plan.row:
+        rows.append(host_put(zen, plan.canonical, now_ms))
+        if in_sample(plan.canonical):
+            rows.append(sample_put(zen, plan.canonical, now_ms))
+    rows += [
+        sender_put(zen, url, page.final_url, page.fetched_at_ms)
+        for url in page_plan.urls_to_index(plan)
+    ]
+    return rows
+
+
+def node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
+    """Return the page's node, the pointers of its aliases, and the report of the fetched URL."""
+    page, at_ms = plan.page, plan.page.fetched_at_ms
+    rows = [
+        put_properties(zen.node_id(alias), page_plan.pointer_cells(plan, alias), at_ms)
+        for alias in plan.aliases
+    ]
+    if plan.cells:
+        rows.append(put_properties(zen.node_id(plan.canonical), plan.cells, plan.at_ms))
+    if plan.late_facts is not None:
+        # With the time of the fetch, these facts would be older than those of the later attempt.
+        facts = {nodes.FACTS: plan.late_facts}
+        rows.append(put_properties(zen.node_id(plan.canonical), facts, plan.facts_at_ms + 1))
+    if page.report is not None and not plan.refused:
+        # A page that only becomes an alias stores no response, because the stored page has its own.
+        has_content = page.content is not None and not plan.copy
+        column = nodes.FETCHED if has_content else nodes.FETCH
+        report = {column: record_reader.to_cell(page.report), nodes.URL: page.url.encode()}
+        if page.confirmation is not None:
+            report[nodes.FETCH] = record_reader.to_cell(page.confirmation)
+        rows.append(put_properties(zen.node_id(page.url), report, at_ms))
+        if has_content and not plan.stale and page.url != plan.canonical:
+            # Keep the response with the content, because the fetched URL may have another page
+            # later.
+            response = {nodes.RESPONSE: record_reader.to_cell(replace(page.report, hops=()))}
+            rows.append(put_properties(zen.node_id(plan.canonical), response, at_ms))
+    return rows
+
+
+def write_time_row(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> Mutation:
+    """Return the cells dated at the write rather than the fetch: the version and the due time."""
+    cells = {
+        nodes.VERSION: os.urandom(8).hex().encode(),
+        nodes.DUE: due_cell(plan.due_at_ms),
+    }
+    return put_properties(zen.node_id(plan.canonical), cells, now_ms)
+
+
+def outdated_due_ms(plan: PageWritePlan, rows: Mapping[str, Row]) -> int | None:
+    """Return the time of the stored due row, or None if the page is still due at that time."""
+    due = nodes.text(rows.get(plan.canonical, {}), nodes.DUE) if plan.cells else None
+    return int(due) if due and due != str(plan.due_at_ms) else None
+
+
+def vanished_fields(zen: MultiGraph, plan: PageWritePlan) -> tuple[bytes, list[bytes], int]:
+    """Return the page's id, the columns of its removed fields, and when it was fetched."""
+    columns = list(map(nodes.field_column, sorted(plan.gone)))
+    return zen.node_id(plan.canonical), columns, plan.page.fetched_at_ms
