@@ -137,7 +137,7 @@ class Spool:
         Store the blobs of a later stage, even if the spool is full.
         Returns their tokens in order.
         """
-        return self._put_within(blobs, lambda _: 0)
+        return self._put_up_to_limit(blobs, lambda _: 0)
 
     def reserve(self, count: int, *, urgent: bool) -> str | None:
         """
@@ -153,7 +153,7 @@ class Spool:
             max_bytes = bounds.fetch_bytes
             return max_bytes if urgent else min(max_bytes, bounds.claimed_bytes + size)
 
-        tokens = self._put_within([b""], limit, sizes=[count * size])
+        tokens = self._put_up_to_limit([b""], limit, sizes=[count * size])
         return tokens[0] if tokens else None
 
     def offer_many(self, blobs: Sequence[bytes], reservation: str = "") -> list[str] | None:
@@ -165,10 +165,12 @@ class Spool:
         """
         for blob in blobs:
             self._mean_bytes += (len(blob) + OVERHEAD_BYTES - self._mean_bytes) / 100
-        tokens = self._put_within(blobs, lambda bounds: bounds.fetch_bytes, reservation=reservation)
+        tokens = self._put_up_to_limit(
+            blobs, lambda bounds: bounds.fetch_bytes, reservation=reservation
+        )
         return None if blobs and not tokens else tokens
 
-    def _put_within(
+    def _put_up_to_limit(
         self,
         blobs: Sequence[bytes],
         limit: Callable[[SpoolBounds], int],
