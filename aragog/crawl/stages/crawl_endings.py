@@ -88,17 +88,17 @@ class CrawlEndings:
         ]
 
     def _add_members(self, ended: Iterable[Ended]) -> None:
-        new_pages: dict[str, dict[str, int]] = defaultdict(dict)
-        stored_pages: dict[str, dict[str, int]] = defaultdict(dict)
+        pages: dict[str, dict[str, int]] = defaultdict(dict)
+        earlier: dict[str, dict[str, int]] = defaultdict(dict)
         for ending in ended:
             name = self.name_of(ending.job)
             if ending.canonical_url and name:
-                members = stored_pages if ending.existed else new_pages
+                members = earlier if ending.existed else pages
                 members[name][ending.canonical_url] = ending.at_ms
-        # New pages first: if two URLs of one page end in one call, the second finds it stored.
-        for name, new in new_pages.items():
+        # New pages first: if two URLs of one page end together, the second one finds it stored.
+        for name, new in pages.items():
             self.members.add(name, new)
-        for name, stored in stored_pages.items():
+        for name, stored in earlier.items():
             self.members.add_stored(name, stored)
 
     def name_of(self, job: UrlJob) -> str:
