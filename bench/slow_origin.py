@@ -155,7 +155,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=90)
     parser.add_argument("--qps", type=float, default=20.0)
     parser.add_argument("--service-ms", type=float, default=100.0)
-    add_quick(parser, seconds=5.0)
+    add_quick(parser, seconds=1.5)
     args = parser.parse_args()
     table = Table("max slowdown", "requests/s", "pages/s", "p50", "p90", "longest queue", "503")
     for max_slowdown in (PolitenessSettings().max_latency_slowdown, 1.0):

@@ -109,7 +109,7 @@ def main() -> None:
     parser.add_argument("--rest-s", type=float, default=0.0, help="wait before each measurement")
     add_quick(parser, rounds=1)
     options = parser.parse_args()
-    rounds = options.rounds
+    rounds, starts = options.rounds, 1 if options.quick else 5
     console, totals = Console(), []
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         environ = {
@@ -126,7 +126,7 @@ def main() -> None:
                 if number == rounds - 1:
                     table = Table("command", "CPU s, median", box=None)
                     for arguments in COMMANDS:
-                        spent = [cpu_of_command(arguments, environ) for _ in range(5)]
+                        spent = [cpu_of_command(arguments, environ) for _ in range(starts)]
                         table.add_row(" ".join(arguments), f"{statistics.median(spent):.2f}")
                     console.print(table)
             totals.append(sum(cpu for _, cpu, _ in rows))

@@ -50,6 +50,7 @@ MACHINE_TESTS = (
 # Tests in tests/system of pages, jobs and limits in a running system. It starts as in the other
 # files, and then behaves the same on every machine.
 SAME_EVERYWHERE = (
+    "tests/system/test_addons_deleted.py",
     "tests/system/test_backpressure.py",
     "tests/system/test_chaos.py",
     "tests/system/test_hostile_page.py",
@@ -63,6 +64,7 @@ SAME_EVERYWHERE = (
     "tests/system/test_refresh.py",
     "tests/system/test_run_changes.py",
     "tests/system/test_run_repeated.py",
+    "tests/system/test_scrapy_packages.py",
     "tests/system/test_scrapy_spiders.py",
     "tests/system/test_scrapy_stored_pages.py",
     "tests/system/test_standalone_misbehaviour.py",

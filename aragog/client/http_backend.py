@@ -1,8 +1,8 @@
 """
 Calls operations over HTTP with JSON, using the library `requests`.
 
-The timeout limits a request as a whole. The standard adapter of `requests` would apply it to each
-read of the response.
+The timeout limits a whole request. The standard adapter of `requests` would apply it to each read
+of the response.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from aragog.urlstore.field_formats import FieldFormats, parse
 R = TypeVar("R")
 _TRANSIENT_STATUSES = {408, 421, 429, 502, 503, 504}
 _PIECE_BYTES = 1 << 20
-_WITHOUT_FACTS: Mapping[str, Any] = {"facts": {}, **dict.fromkeys(STORED)}
+_EMPTY_FACTS: Mapping[str, Any] = {"facts": {}, **dict.fromkeys(STORED)}
 _NO_RESPONSE = "no response in time"
 
 
@@ -68,8 +68,8 @@ class HttpBackend:
     See `Backend`.
 
     Values are sent as base64, so their exact bytes arrive. Values in responses are decoded
-    according to their formats. JSON may therefore be escaped differently, and a field whose format
-    this client does not know is read as text.
+    according to their formats, so JSON may be escaped differently. A field whose format this client
+    does not know is read as text.
 
     Args:
         address: the server's address, such as `http://127.0.0.1:8100`.
@@ -95,7 +95,7 @@ class HttpBackend:
             "get": self._get,
             "get_fresh": self._get_fresh,
             "get_many": self._get_many,
-            "content_part": self._content,
+            "content_part": self._get_content,
             "delete_fields": self._delete_fields,
         }
         """Operations whose HTTP requests need more than their options as JSON."""
@@ -130,7 +130,7 @@ class HttpBackend:
             raise BadInput(f"{operation.name}: cannot be called over HTTP; use Thrift")
         route = next(r for r in reversed(operation.routes) if _matches_fixed_options(r, request))
         members = members_of(request) if route.has_body else to_query(request, route.selected_by)
-        path, headers, body = _fill_path(route, members), _condition(request), None
+        path, headers, body = _fill_path(route, members), _condition_headers(request), None
         params: dict[str, Any] = {**members, **route.selects}
         if route.has_body:
             params = {name: members.pop(name) for name in route.in_query}
@@ -154,7 +154,7 @@ class HttpBackend:
     def _get(self, request: GetRequest, limit_s: float) -> PageRecord | None:
         if request.include:
             found: PageRecord | None = self._call_generic(reading.get, request, limit_s)
-            return found if found is None or request.facts else replace(found, **_WITHOUT_FACTS)
+            return found if found is None or request.facts else replace(found, **_EMPTY_FACTS)
         batch_request = GetManyRequest(
             [request.url], request.fields, facts=request.facts, purpose=request.purpose
         )
@@ -167,16 +167,16 @@ class HttpBackend:
         self, request: GetManyRequest, limit_s: float
     ) -> list[PageRecord | TakenDown | None]:
         records: dict[str, PageRecord | TakenDown | None] = {}
-        remaining, fields = list(dict.fromkeys(request.urls)), request.fields
-        while remaining:
+        urls_left, fields = list(dict.fromkeys(request.urls)), request.fields
+        while urls_left:
             body = {
-                "urls": remaining,
+                "urls": urls_left,
                 "fields": None if fields is None else list(fields),
                 "for": request.purpose,
             }
-            results = self._json("POST", "/v1/urls:batchGet", limit_s, body)["results"]
+            results = self._request_json("POST", "/v1/urls:batchGet", limit_s, body)["results"]
             postponed = []
-            for url, result in zip(remaining, results, strict=True):
+            for url, result in zip(urls_left, results, strict=True):
                 if result["status"] in (200, 404):
                     raw = result.get("record")
                     record = record_of(raw, self._formats, facts=request.facts) if raw else None
@@ -187,10 +187,10 @@ class HttpBackend:
                     postponed.append(url)
                 else:
                     raise _problem(result["status"], result)
-            remaining = postponed
+            urls_left = postponed
         return [records[url] for url in request.urls]
 
-    def _content(self, request: ContentRequest, limit_s: float) -> ContentPart | None:
+    def _get_content(self, request: ContentRequest, limit_s: float) -> ContentPart | None:
         headers, begin = {}, validate_options(request).offset_bytes
         if begin or request.limit_bytes is not None:
             end = "" if request.limit_bytes is None else begin + request.limit_bytes - 1
@@ -215,15 +215,12 @@ class HttpBackend:
         return ContentPart(url, response.body, int(total or len(response.body)), meta)
 
     def _delete_fields(self, request: DeleteFieldsRequest, limit_s: float) -> str:
-        """
-        Delete fields with a write that sets no fields, because DELETE cannot carry a version or
-        many names.
-        """
+        """Delete fields with a write that sets none: DELETE carries no version and few names."""
         write = PutRequest(request.url, {}, if_version=request.if_version, deleted=request.names)
         version: str = self._call_generic(writing.put, write, limit_s)
         return version
 
-    def _json(
+    def _request_json(
         self,
         method: str,
         path: str,
@@ -257,7 +254,7 @@ class HttpBackend:
                 timeout=Timeout(total=limit_s),  # type: ignore[arg-type] # requests passes it on
                 allow_redirects=False, stream=True,
             )  # fmt: skip
-            body = _body(response)
+            body = _read_body(response)
         except (requests.RequestException, HTTPError, OSError) as error:
             raise ServiceUnavailable(
                 self._display_address, without_login(str(error), self._address)
@@ -265,14 +262,13 @@ class HttpBackend:
         if response.ok or (missing and response.status_code in (404, 416)):
             return _Response(response.status_code, body, response.headers)
         retry_after = response.headers.get("Retry-After")
-        raise _problem(response.status_code, _members(body), self._display_address, retry_after)
+        raise _problem(
+            response.status_code, _problem_members(body), self._display_address, retry_after
+        )
 
 
 def _fill_path(route: HttpRoute, members: dict[str, Any]) -> str:
-    """
-    Return the path with its placeholders filled in. The options used are
-    removed from `members`.
-    """
+    """Return the path with its placeholders filled in, and remove these options from `members`."""
     parts = route.path.split("/")
     for index, part in enumerate(parts):
         if part.startswith("{"):
@@ -285,8 +281,7 @@ def _matches_fixed_options(route: HttpRoute, request: Any) -> bool:
     return all(getattr(request, name) == value for name, value in route.fixed.items())
 
 
-def _condition(request: Any) -> dict[str, str]:
-    """Return the header for a conditional write."""
+def _condition_headers(request: Any) -> dict[str, str]:
     if_version = getattr(request, "if_version", None)
     if if_version is None:
         return {}
@@ -295,8 +290,7 @@ def _condition(request: Any) -> dict[str, str]:
     return {"If-Match": f'"{if_version}"'} if if_version else {"If-None-Match": "*"}
 
 
-def _body(response: requests.Response) -> bytes:
-    """Return the complete body."""
+def _read_body(response: requests.Response) -> bytes:
     pieces = []
     try:
         while piece := response.raw.read1(_PIECE_BYTES, decode_content=True):
@@ -308,11 +302,8 @@ def _body(response: requests.Response) -> bytes:
     return b"".join(pieces)
 
 
-def _members(body: bytes) -> Mapping[str, Any]:
-    """
-    Return the members of a problem, or none if the response does not come from
-    an aragog server.
-    """
+def _problem_members(body: bytes) -> Mapping[str, Any]:
+    """Return the members of a problem; none if the response does not come from an aragog server."""
     try:
         members = orjson.loads(body)
     except ValueError:
@@ -330,8 +321,8 @@ def _problem(
     if status in _TRANSIENT_STATUSES:
         wait_s = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
         if members.get("code") == OVER_QUOTA.code:
-            limit, most, used = (members.get(name, 0) for name in ("limit", "most", "used"))
-            return QuotaExceeded(where, detail, str(limit), int(most), int(used), wait_s)
+            limit, max_value, used = (members.get(name, 0) for name in ("limit", "most", "used"))
+            return QuotaExceeded(where, detail, str(limit), int(max_value), int(used), wait_s)
         return ServiceUnavailable(where, detail, wait_s)
     if members.get("code") == TAKEN_DOWN.code:
         return TakenDown(str(members.get("url", "")))

@@ -101,10 +101,7 @@ class ChangeSignals:
                     _UNNAMED.add()
 
     def record_unchanged(self, urls: Iterable[str], at_ms: int) -> None:
-        """
-        Record that these files returned a 304, so they have reported no changes since the last
-        read.
-        """
+        """Record that these files returned a 304: they report no changes since the last read."""
         for name in {host(url) for url in urls}:
             self.change(name, partial(trust.record_read, at_ms=at_ms))
 
@@ -148,10 +145,7 @@ class ChangeSignals:
         return [feed for feed in self.new_sources(feeds) if self._admit_feed(feed)]
 
     def _admit_feed(self, feed: str) -> bool:
-        """
-        Record a feed of the host before it is enqueued; returns False if the host has too many
-        feeds.
-        """
+        """Record a feed before it is enqueued; returns False if its host has too many feeds."""
         key, name = url_key(feed).hex(), host(feed)
         known = self.trusts([name])[name].feeds
         if key in known:
@@ -171,16 +165,16 @@ class ChangeSignals:
         """
         newest = sorted(listed, key=lambda child: -(child.lastmod_ms or 0))
         rows = self.nodes.follow([child.url for child in newest], _SOURCE_COLUMNS)
-        earlier, new = [], []
+        due_earlier, new_urls = [], []
         for child in newest:
             url, row = rows[child.url]
             state = state_of(row)
             if state is None:
-                new.append(child.url)
+                new_urls.append(child.url)
             elif state.page_type in SOURCES and _has_changed(child, state, fetched_at_ms):
-                earlier += _earlier_due(url, row, state, self.clock.now_ms(), self.settings)
-        self.move(earlier)
-        return new[:limit]
+                due_earlier += _earlier_due(url, row, state, self.clock.now_ms(), self.settings)
+        self.move(due_earlier)
+        return new_urls[:limit]
 
     def move(self, earlier: Sequence[tuple[Due, int]]) -> None:
         """Change the due times of pages, except pages that were rescheduled meanwhile."""
@@ -220,7 +214,7 @@ class Reading:
         """
         rows = self._signals.nodes.follow([entry.url for entry in entries], _COLUMNS)
         if self._is_believed:
-            self._take_dated(entries, rows)
+            self._mark_reported_pages(entries, rows)
         return [
             page_seen_at_ms(row) if nodes.content_cell(row) else None
             for entry in entries
@@ -232,10 +226,10 @@ class Reading:
         for name in self._trusts:
             self._signals.change(name, partial(trust.record_read, at_ms=self._at_ms))
 
-    def _take_dated(
+    def _mark_reported_pages(
         self, entries: Sequence[SitemapUrl], rows: Mapping[str, tuple[str, Row]]
     ) -> None:
-        written: list[Mutation] = []
+        mutations: list[Mutation] = []
         earlier: list[tuple[Due, int]] = []
         self._load_trust({host(rows[entry.url][0]) for entry in entries})
         zen = self._signals.zen
@@ -247,9 +241,9 @@ class Reading:
             mark = self._new_mark(reported, canonical, row, state, earlier)
             if mark is not None and mark != mark_of(row):
                 cell = {nodes.SIGNAL: marks.to_cell(mark)}
-                written.append(put_properties(zen.node_id(canonical), cell, self._at_ms))
-        if written:
-            zen.mutate(written)
+                mutations.append(put_properties(zen.node_id(canonical), cell, self._at_ms))
+        if mutations:
+            zen.mutate(mutations)
         # Do this after writing the marks, because they give the reason for the earlier refresh.
         self._signals.move(earlier)
 
@@ -264,19 +258,19 @@ class Reading:
         """
         Return a page's new mark after this entry, or None to keep the stored mark.
 
-        If the page must be refreshed earlier, add it to `earlier`.
+        Adds the page to `earlier` if it must be refreshed earlier.
         """
         settings = self._signals.settings
-        believed, before = self._trusts.get(host(canonical), HostTrust()), mark_of(row)
-        is_news = marks.is_news(reported, before, state.compared_at_ms, self._at_ms)
-        if not believed.belief:
-            _IGNORED.add(is_news)
+        host_trust, before = self._trusts.get(host(canonical), HostTrust()), mark_of(row)
+        is_new_report = marks.is_news(reported, before, state.compared_at_ms, self._at_ms)
+        if not host_trust.belief:
+            _IGNORED.add(is_new_report)
             return None
-        if not is_news:
+        if not is_new_report:
             return self._mark_without_change(reported, before)
-        if not believed.is_proven and not self._may_probe(host(canonical)):
+        if not host_trust.is_proven and not self._count_probe(host(canonical)):
             return None
-        belief, (rate, usual_s) = believed.belief, (state.rate_per_s, state.usual_s)
+        belief, (rate, usual_s) = host_trust.belief, (state.rate_per_s, state.usual_s)
         if is_wanted(row, settings) and marks.is_worth_a_fetch(rate, usual_s, belief, settings):
             self.signal_count += belief
             _REPORTED.add()
@@ -288,10 +282,10 @@ class Reading:
         self, reported: ReportedChange, before: PageMark | None
     ) -> PageMark | None:
         """
-        Return the mark for a page that a sitemap lists without a new change.
+        Return the mark for a page that a sitemap lists without a new change; None keeps the stored
+        mark.
 
-        None keeps the stored mark. A feed does not list all pages, so it never changes the mark
-        here.
+        A feed does not list all pages, so it never changes the mark here.
         """
         if self._kind != SITEMAP:
             return None
@@ -301,14 +295,14 @@ class Reading:
             return before._replace(reported_ms=reported.start_ms, covered=True)
         return None
 
-    def _may_probe(self, name: str) -> bool:
+    def _count_probe(self, name: str) -> bool:
         self._probes[name] += 1
         return self._probes[name] <= PROBES
 
     def _load_trust(self, hosts: set[str]) -> None:
-        new = sorted(hosts - self._trusts.keys())[: max(MAX_HOSTS - len(self._trusts), 0)]
-        if new:
-            self._trusts |= self._signals.trusts(new)
+        hosts_to_load = sorted(hosts - self._trusts.keys())[: max(MAX_HOSTS - len(self._trusts), 0)]
+        if hosts_to_load:
+            self._trusts |= self._signals.trusts(hosts_to_load)
 
 
 def _is_page(row: Row, state: RefreshState) -> bool:

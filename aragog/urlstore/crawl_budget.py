@@ -113,34 +113,33 @@ def ration(
         ((marginal_freshness_s(page.state, budget, now_ms, page.belief), page) for page in due),
         key=lambda ranked_page: -ranked_page[0],
     )
-    go, rest = ranked[:limit], ranked[limit:]
-    later: list[tuple[Due, int]] = []
+    to_fetch, rest = ranked[:limit], ranked[limit:]
+    postponed: list[tuple[Due, int]] = []
     start_ms = _first_due_ms(budget, now_ms, tick_s)
-    booked = 0
+    booked_count = 0
     for gain_s, page in rest:
         if gain_s >= budget.price_s:
-            later.append((page, int(start_ms + booked * step_ms)))
-            booked += 1
+            postponed.append((page, int(start_ms + booked_count * step_ms)))
+            booked_count += 1
         else:
             wait_s = max(_postpone_s(page.state, budget, now_ms), tick_s)
-            later.append((page, now_ms + int(wait_s * 1000)))
-    after = budget._replace(
-        booked_ms=int(start_ms + booked * step_ms) if booked else budget.booked_ms,
-        free_ms=int(free_ms + len(go) * step_ms),
-        age_s=_usual_age_s(budget.age_s, [page for _, page in go], now_ms),
+            postponed.append((page, now_ms + int(wait_s * 1000)))
+    new_budget = budget._replace(
+        booked_ms=int(start_ms + booked_count * step_ms) if booked_count else budget.booked_ms,
+        free_ms=int(free_ms + len(to_fetch) * step_ms),
+        age_s=_mean_age_s(budget.age_s, [page for _, page in to_fetch], now_ms),
         at_ms=now_ms,
     )
-    ready = sum(1 for gain_s, _ in ranked if gain_s >= budget.price_s)
-    allowed = max(rate_per_s * tick_s, 1.0)
-    price_s = _price_s(budget, after, (ready - allowed) / allowed, tick_s)
-    return Rationed([page for _, page in go], later, after._replace(price_s=price_s))
+    qualifying_count = sum(1 for gain_s, _ in ranked if gain_s >= budget.price_s)
+    allowed_count = max(rate_per_s * tick_s, 1.0)
+    price_s = _price_s(
+        budget, new_budget, (qualifying_count - allowed_count) / allowed_count, tick_s
+    )
+    return Rationed([page for _, page in to_fetch], postponed, new_budget._replace(price_s=price_s))
 
 
 def _first_due_ms(budget: Budget, now_ms: int, tick_s: float) -> float:
-    """
-    Return the due time for the next postponed URL, or the next tick's time if the queue is already
-    too long.
-    """
+    """Return when the next postponed URL is due: the next tick if the queue is too long."""
     first_ms = now_ms + tick_s * 1000
     if not budget.age_s:
         return max(first_ms, float(budget.booked_ms))
@@ -179,9 +178,9 @@ def optimistic_rate(state: RefreshState) -> float:
     Return the changes per second; the estimate is optimistic (low) while there are few
     observations.
 
-    A page that is assumed to change too fast is rarely checked, so a wrong estimate would hardly
-    ever be corrected. The rate is therefore estimated low while it is uncertain. If a page had
-    changed at many consecutive checks, each further check raises the estimate.
+    A page that seems to change too fast is rarely checked, so a wrong estimate would hardly ever be
+    corrected. The rate is therefore estimated low while it is uncertain. Once a page has changed at
+    many consecutive checks, each further check raises the estimate.
     """
     rate = state.rate_per_s * math.exp(-1 / math.sqrt(state.a)) if state.a else 1.0
     changed_at_every_check = state.checks - state.changes < 0.5
@@ -206,7 +205,7 @@ def _postpone_s(state: RefreshState | None, budget: Budget, now_ms: int) -> floa
     return at_s - age_s
 
 
-def _usual_age_s(age_s: float, pages: Sequence[Due], now_ms: int) -> float:
+def _mean_age_s(age_s: float, pages: Sequence[Due], now_ms: int) -> float:
     for page in pages:
         state = page.state
         if state is not None and state.compared_at_ms and state.page_type not in SOURCES:

@@ -1,11 +1,10 @@
 """
 The change feed lists, for a limited time, the changes that later fetches found in stored pages.
 
-For each batch of pages with changes, one row, keyed by time, is written before the changed nodes; a
-batch without changes has no row. After a crash between the two writes, the batch runs again and its
-changes are reported twice, but never lost. Rows become visible shortly after their timestamp, so
-that readers do not miss rows that are written late. A cursor is the key of the last change that was
-read.
+For each batch of pages with changes, one row, keyed by time, is written before the changed nodes.
+After a crash between the two writes, the batch runs again and its changes are reported twice, but
+never lost. Rows become visible shortly after their timestamp, so that readers do not miss rows that
+are written late. A cursor is the key of the last change that was read.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ def changes_put(log: TimeLog, changes: Sequence[Change], now_ms: int) -> Mutatio
 
 def _pack_values(change: Change) -> dict[str, Values]:
     """
-    Return the fields and the other values; no field can have the names of the other values.
+    Return the fields, and the values that are not fields under names that no field can have.
 
     aragog 0.1 ignores those names.
     """
@@ -176,8 +175,8 @@ class Changes:
         """
         result: list[Change] = []
         last = cursor or "00" * _CURSOR_BYTES
-        for read, change in enumerate(self._after(_parse_cursor(last), now_ms)):
-            if len(result) == limit or read == 10_000:
+        for read_count, change in enumerate(self._changes_after(_parse_cursor(last), now_ms)):
+            if len(result) == limit or read_count == 10_000:
                 break
             last = change.cursor
             if owner is not None and owner not in change.owners:
@@ -209,9 +208,9 @@ class Changes:
             for change in changes
         ]
 
-    def _after(self, after: bytes, now_ms: int) -> Iterator[Change]:
+    def _changes_after(self, after: bytes, now_ms: int) -> Iterator[Change]:
         stop = now_ms - SETTLE_MS + 1
-        buckets = [self._bucket(bucket, after, stop) for bucket in self._log.buckets]
+        buckets = [self._bucket_rows(bucket, after, stop) for bucket in self._log.buckets]
         try:
             for key, row in merge(*buckets, key=lambda item: item[0]):
                 for change in _unpack(key, row):
@@ -221,7 +220,7 @@ class Changes:
             for rows in buckets:
                 rows.close()
 
-    def _bucket(
+    def _bucket_rows(
         self, bucket: int, after: bytes, stop: int
     ) -> Generator[tuple[bytes, Row], None, None]:
         """Yield (time and nonce, row) for each row of a bucket, in order."""
@@ -281,11 +280,11 @@ def _unpack(key: bytes, row: Row) -> Iterable[Change]:
             if entry is None:  # `purge` deleted this change
                 continue
             url, at_ms, kind, fields, owners = entry
-            both: dict[str, Values] = {n: (before, now) for n, (before, now) in fields.items()}
-            hashes, target = both.pop(_HASH, None), both.pop(_TARGET, None)
+            values: dict[str, Values] = {n: (before, now) for n, (before, now) in fields.items()}
+            hashes, target = values.pop(_HASH, None), values.pop(_TARGET, None)
             cursor = (key + number.to_bytes(4)).hex()
             yield Change(
-                url, at_ms, kind, both, tuple(owners), cursor,
+                url, at_ms, kind, values, tuple(owners), cursor,
                 hashes and (_from_json(hashes[0]), _from_json(hashes[1])),
                 target and _from_json(target[1]),
             )  # fmt: skip

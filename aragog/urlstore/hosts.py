@@ -33,9 +33,9 @@ _SENDERS = b"\xff"
 
 def host_order(url: str) -> bytes:
     """
-    Return a normalized URL's host with the labels reversed, and a zero byte.
+    Return a normalized URL's host with its labels reversed, and a zero byte.
 
-    Row keys that contain it sort URLs by host.
+    Row keys with this prefix sort URLs by host.
     """
     return reversed_host(host(url)).encode() + b"\0"
 
@@ -62,7 +62,7 @@ def sample_put(zen: MultiGraph, url: str, now_ms: int) -> Mutation:
     Return the mutation that adds a page to the sample (`in_sample`), ordered by the hash of its
     URL.
 
-    Nodes are grouped by host, so the nodes after a random key are not representative. The pages
+    Nodes are grouped by host, so the nodes after a random key are not representative, but the pages
     after a random hash are.
     """
     return put_order(zen.node_id(url), SAMPLE + url_key(url), {SAMPLED: b"1"}, now_ms)
@@ -128,23 +128,23 @@ class Hosts:
 
     def sent_by_url(self, sender: str) -> Iterator[SentPage]:
         """Yield pages with data that was fetched from this URL; takes one small read per bucket."""
-        return self._sent(host(sender), [b"\0" + self._zen.node_id(sender)])
+        return self._sent_pages(host(sender), [b"\0" + self._zen.node_id(sender)])
 
     def sent_by_host(self, site: str) -> Iterator[SentPage]:
         """Yield pages with data that was fetched from URLs of a host."""
-        return self._sent(site, [b"\0"])
+        return self._sent_pages(site, [b"\0"])
 
     def sent_by_domain(self, domain: str) -> Iterator[SentPage]:
         """Yield pages with data that was fetched from URLs of a domain or of hosts below it."""
-        return self._sent(domain, [b"\0", b"."])
+        return self._sent_pages(domain, [b"\0", b"."])
 
-    def _sent(self, site: str, endings: list[bytes]) -> Iterator[SentPage]:
+    def _sent_pages(self, site: str, endings: list[bytes]) -> Iterator[SentPage]:
         """`endings` follow the host: a zero byte for the host itself, a dot for its subdomains."""
         prefix = _SENDERS + reversed_host(site).encode()
         for position, row in self._index.rows([prefix + ending for ending in endings]):
             cell = row[HOST_URL]
             yield SentPage(position, cell.value.decode(), cell.at_ms)
 
-    def _rows(self, prefixes: list[bytes], beyond: bytes) -> Iterator[tuple[bytes, str]]:
-        for position, row in self._index.rows(prefixes, beyond):
+    def _rows(self, prefixes: list[bytes], after: bytes) -> Iterator[tuple[bytes, str]]:
+        for position, row in self._index.rows(prefixes, after):
             yield position, row[HOST_URL].value.decode()

@@ -100,9 +100,7 @@ class RefreshState(NamedTuple):
     checks: int = 0
     """Number of fetches that could be compared with an earlier one."""
     changes: float = 0.0
-    """The number of these fetches that found a change; a change to a slow field counts less than
-    one.
-    """
+    """How many of these fetches found a change. A change to a slow field counts as less than 1."""
     checked_at_ms: int = 0
     """When the page was last fetched, with any outcome."""
     compared_at_ms: int = 0
@@ -162,15 +160,15 @@ def decide(
         return before, before.due_at_ms
     before = _reset_if_kind_changed(before, seen)
     if seen.source and seen.outcome in _PAGE_OUTCOMES:
-        after = _after_read(before, seen, settings)
+        after = _state_after_reading_list(before, seen, settings)
         wait_s = after.interval_s
     elif seen.outcome in _PAGE_OUTCOMES:
-        after = _after_comparison(
+        after = _state_after_comparison(
             before, seen, tuple(changed), present, settings, is_reported=is_reported
         )
-        wait_s = max(_hinted_s(after, seen), after.interval_s * stretch)
+        wait_s = max(_interval_with_freshness_s(after, seen), after.interval_s * stretch)
     elif seen.outcome == OutcomeKind.GONE:
-        after = _after_gone(before, seen, settings)
+        after = _state_after_gone(before, seen, settings)
         wait_s = GONE_DELAYS_S[min(after.gone, len(GONE_DELAYS_S)) - 1]
     elif seen.outcome in WITHHELD_NAMES:
         streak = max(0, -before.failures)
@@ -179,8 +177,8 @@ def decide(
     else:
         streak = max(0, before.failures)
         after = before._replace(failures=streak + 1)
-        doubled = FAILED_DELAY_S * 2.0 ** min(streak, 10)
-        wait_s = min(max(doubled, after.interval_s), MAX_FAILED_DELAY_S)
+        retry_s = FAILED_DELAY_S * 2.0 ** min(streak, 10)
+        wait_s = min(max(retry_s, after.interval_s), MAX_FAILED_DELAY_S)
     given_up = after.gone >= settings.gone_confirmations or (
         after.page_type in SOURCES and not settings.signals
     )
@@ -192,7 +190,7 @@ _PAGE_OUTCOMES = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
 
 
 def _reset_if_kind_changed(before: RefreshState, seen: Seen) -> RefreshState:
-    """Return the state, or a new one if the page became a sitemap or feed, or is no longer one."""
+    """Return the state. It starts anew if a page became a sitemap or feed, or the reverse."""
     if seen.source and before.page_type not in SOURCES:
         return RefreshState(page_type=seen.source)
     if not seen.source and before.page_type in SOURCES and seen.outcome in _PAGE_OUTCOMES:
@@ -200,7 +198,9 @@ def _reset_if_kind_changed(before: RefreshState, seen: Seen) -> RefreshState:
     return before
 
 
-def _after_read(before: RefreshState, seen: Seen, settings: RefreshSettings) -> RefreshState:
+def _state_after_reading_list(
+    before: RefreshState, seen: Seen, settings: RefreshSettings
+) -> RefreshState:
     """Return the state of a sitemap or feed after a read or a 304."""
     is_read = seen.outcome == OutcomeKind.FETCHED
     kind = seen.source if is_read and seen.source else before.page_type
@@ -212,7 +212,7 @@ def _after_read(before: RefreshState, seen: Seen, settings: RefreshSettings) -> 
         a=a,
         b_s=b_s,
         usual_s=usual_s(kind, settings),
-        interval_s=_bounded_s(reading_interval_s(a / b_s, settings), settings),
+        interval_s=_limit_interval_s(reading_interval_s(a / b_s, settings), settings),
         checks=before.checks + bool(before.compared_at_ms),
         changes=before.changes + seen.signal_count,
         compared_at_ms=seen.fetched_at_ms,
@@ -226,15 +226,15 @@ def _after_read(before: RefreshState, seen: Seen, settings: RefreshSettings) -> 
 
 
 def _due_ms(seen: Seen, wait_s: float, settings: RefreshSettings, spread: float) -> int:
-    wait_s = _bounded_s(wait_s * (1 - JITTER + 2 * JITTER * spread), settings)
+    wait_s = _limit_interval_s(wait_s * (1 - JITTER + 2 * JITTER * spread), settings)
     return max(seen.fetched_at_ms + int(wait_s * 1000), seen.not_before_ms or 0)
 
 
-def _bounded_s(wait_s: float, settings: RefreshSettings) -> float:
+def _limit_interval_s(wait_s: float, settings: RefreshSettings) -> float:
     return min(max(wait_s, settings.min_interval_s), settings.max_interval_s)
 
 
-def _after_gone(before: RefreshState, seen: Seen, settings: RefreshSettings) -> RefreshState:
+def _state_after_gone(before: RefreshState, seen: Seen, settings: RefreshSettings) -> RefreshState:
     spacing_s = min(GONE_SPACING_S, settings.max_interval_s / 2)
     is_separate = seen.fetched_at_ms - before.gone_at_ms >= spacing_s * 1000
     if not is_separate and before.gone:
@@ -243,7 +243,7 @@ def _after_gone(before: RefreshState, seen: Seen, settings: RefreshSettings) -> 
     return before._replace(gone=gone, gone_at_ms=seen.fetched_at_ms)
 
 
-def _after_comparison(
+def _state_after_comparison(
     before: RefreshState,
     seen: Seen,
     changed: tuple[str, ...],
@@ -278,7 +278,7 @@ def _after_comparison(
             state = state._replace(b_s=state.b_s + min(unchanged_s, 10 * usual_interval_s))
     return state._replace(
         usual_s=usual_interval_s,
-        interval_s=_bounded_s(interval_s(state.rate_per_s, kind), settings),
+        interval_s=_limit_interval_s(interval_s(state.rate_per_s, kind), settings),
         compared_at_ms=seen.fetched_at_ms,
         changed_at_ms=seen.fetched_at_ms if weight else before.changed_at_ms,
         gone=0,
@@ -289,8 +289,8 @@ def _after_comparison(
     )
 
 
-def _hinted_s(state: RefreshState, seen: Seen) -> float:
-    """Return the interval, extended until the response goes stale, but at most to the usual one."""
+def _interval_with_freshness_s(state: RefreshState, seen: Seen) -> float:
+    """Return the interval, extended while the response is fresh, up to the usual interval."""
     if not seen.fresh_s:
         return state.interval_s
     return max(state.interval_s, min(seen.fresh_s, state.usual_s))

@@ -80,20 +80,20 @@ class Repair:
     grace_s: float = GRACE_S
     wait: bool = True
     """If False, content that no node points to is left to a later repair."""
-    _counted: set[int] = field(init=False, default_factory=set)
-    _last: tuple[bytes, bytes, int] | None = field(init=False, default=None)
-    _repaired: Counter[str] = field(init=False, default_factory=Counter)
-    _walked: Counter[str] = field(init=False, default_factory=Counter)
-    _replaced: frozenset[int] = field(init=False, default=frozenset())
+    _counted_edge_types: set[int] = field(init=False, default_factory=set)
+    _last_edge_group: tuple[bytes, bytes, int] | None = field(init=False, default=None)
+    _repair_counts: Counter[str] = field(init=False, default_factory=Counter)
+    _row_counts: Counter[str] = field(init=False, default_factory=Counter)
+    _replaced_first_bytes: frozenset[int] = field(init=False, default=frozenset())
     _report: Callable[[str], None] = field(init=False, default=lambda _: None)
-    _due: DueIndex = field(init=False)
+    _due_index: DueIndex = field(init=False)
     _tombstones: Tombstones = field(init=False)
-    _same: SameContent = field(init=False)
-    _items: ItemIndex = field(init=False)
+    _same_content: SameContent = field(init=False)
+    _item_index: ItemIndex = field(init=False)
 
     def __post_init__(self) -> None:
-        self._due, self._tombstones = DueIndex(self.zen), Tombstones(self.zen)
-        self._same, self._items = SameContent(self.zen), ItemIndex(self.zen)
+        self._due_index, self._tombstones = DueIndex(self.zen), Tombstones(self.zen)
+        self._same_content, self._item_index = SameContent(self.zen), ItemIndex(self.zen)
 
     def run(
         self, progress: Progress | None = None, report: Callable[[str], None] = lambda _: None
@@ -109,54 +109,56 @@ class Repair:
         if salvaged:
             self._tombstones.repair(self._now_ms())
             self._tombstones.current()
-        self._replaced = frozenset[int]().union(*(file.first_bytes for file in salvaged))
+        self._replaced_first_bytes = frozenset[int]().union(
+            *(file.first_bytes for file in salvaged)
+        )
         for key, row in self.zen.nodes.walk():
             self._check_node(key, row)
-            self._step("n", progress, int.from_bytes(key[:4]) / 2**32)
+            self._count_row("n", progress, int.from_bytes(key[:4]) / 2**32)
         for entry in self.zen.by_number.walk():
             self._check_due_row(entry)
-            self._step("d", progress)
+            self._count_row("d", progress)
         for position, row in self.zen.by_order.walk():
             self._check_host_row(position, row)
-            self._step("h", progress)
-        for item, at_ms in self._items.walk():
+            self._count_row("h", progress)
+        for item, at_ms in self._item_index.walk():
             self._check_item_record(item, at_ms)
-            self._step("u", progress)
+            self._count_row("u", progress)
         for row_of_edge in self.zen.walk_all_edges():
             self._check_edge(*row_of_edge)
-            self._step("e", progress)
+            self._count_row("e", progress)
         is_complete = self._check_objects(progress, report)
         self._check_packs(progress, report)
         self._check_lists(progress)
         if is_complete:
             self.zen.salvage_finished(salvaged)
-        return RepairReport(dict(self._walked), dict(self._repaired), salvaged)
+        return RepairReport(dict(self._row_counts), dict(self._repair_counts), salvaged)
 
-    def _step(self, name: str, progress: Progress | None, share: float | None = None) -> None:
-        """Count a row; `share` is the fraction of the table done so far, or None if unknown."""
-        self._walked[name] += 1
-        if progress and self._walked[name] % _PROGRESS_INTERVAL == 0:
-            progress(name, self._walked[name], share)
+    def _count_row(self, name: str, progress: Progress | None, share: float | None = None) -> None:
+        """Count a row, and report progress; `share` is the fraction of the table done, if known."""
+        self._row_counts[name] += 1
+        if progress and self._row_counts[name] % _PROGRESS_INTERVAL == 0:
+            progress(name, self._row_counts[name], share)
 
     def _check_node(self, key: bytes, row: Row) -> None:
         url = text(row, nodes.URL)
         count_columns = [column for column in row if column.startswith(COUNTS)]
         for column in count_columns:
             edge_type = int(column[len(COUNTS) : -1])
-            self._counted.add(edge_type)
+            self._counted_edge_types.add(edge_type)
             self._recount(key, column[-1:], edge_type)
         if url is None or self.zen.node_id(url) != key:
             is_needed = nodes.SENTINEL in row or count_columns or self._is_due(key, row)
             if not is_needed and not self._has_recent_cell(row):
                 self.zen.nodes.drop(key, at_ms=newest_ms(row))
-                self._repaired["node without a URL"] += 1
+                self._repair_counts["node without a URL"] += 1
             return
         removed = text(row, nodes.REMOVED)
         if removed and removed.encode() == nodes.TAKEN_DOWN:
             return
         if text(row, nodes.LEAVING) and not self._has_recent_cell(row):
             self.aliases.undo(url, self._now_ms())
-            self._repaired["alias half undone"] += 1
+            self._repair_counts["alias half undone"] += 1
             return
         canonical = alias_of(row, url)
         is_page = canonical is not None or nodes.SENTINEL in row
@@ -169,7 +171,7 @@ class Repair:
         self._add_item_entries(url, row)
         added, duplicates = self.zen.index(key, row)
         if added:
-            self._repaired["value of an indexed field missing"] += added
+            self._repair_counts["value of an indexed field missing"] += added
         if duplicates:
             self._report(
                 f"{url}: another page already has the values of {duplicates} of its unique fields "
@@ -181,31 +183,30 @@ class Repair:
         self._check_object(url, row)
 
     def _add_content_entry(self, url: str, row: Row) -> None:
-        """Add a page to the same-content index, at the time of the page's likeness."""
+        """Add a page to the same-content index, dated like the page's likeness."""
         likeness = nodes.likeness_of(row)
         name = entry_of(url, likeness)
-        if name is None or nodes.SENTINEL not in row or self._same.has(name):
+        if name is None or nodes.SENTINEL not in row or self._same_content.has(name):
             return
         for put in entry_put(url, likeness, row[nodes.LIKENESS].at_ms):
             self._put(put, "entry of a body missing")
 
     def _add_item_entries(self, url: str, row: Row) -> None:
-        """Add a page's items to their index."""
         for name, value in fields_of(row).items():
             at_ms = row[nodes.field_column(name)].at_ms
             for put in puts_of(url, {name: value}, at_ms):
-                if not self._items.has(put[1]):
+                if not self._item_index.has(put[1]):
                     self._put(put, "entry of an item missing")
 
     def _check_item_record(self, entry: ItemEntry, at_ms: int) -> None:
-        """Delete an item's record if its page does not have the item, after a killed write."""
+        """Delete an item's index entry if a killed write left it there, but not in the page."""
         fields = fields_of(self.zen.nodes.get(self.zen.node_id(entry.url))).items()
         names = (names_of(entry.url, name, value) for name, value in fields)
         if not self._is_recent(at_ms) and not any(
             entry.name in record_names for record_names in names
         ):
-            self._items.forget([(entry.name, at_ms)])
-            self._repaired["entry of an item without it"] += 1
+            self._item_index.forget([(entry.name, at_ms)])
+            self._repair_counts["entry of an item without it"] += 1
 
     def _is_due(self, key: bytes, row: Row) -> bool:
         """
@@ -224,7 +225,7 @@ class Repair:
             self._put(mark, "alias mark missing")
         if not self._has_recent_cell(row) and self.aliases.has_data(url, row):
             self.aliases.settle(url, self._now_ms())
-            self._repaired["alias with data of its own"] += 1
+            self._repair_counts["alias with data of its own"] += 1
 
     def _check_object(self, url: str, row: Row) -> None:
         location = nodes.content_cell(row)
@@ -240,8 +241,8 @@ class Repair:
         at_ms = location[1].at_ms
         self.zen.nodes.delete(self.zen.node_id(url), nodes.CONTENT, at_ms=at_ms)
         # Delete the pointer, so that no reader gets wrong content; the next fetch restores it.
-        self._due.schedule(url, self._now_ms(), self._now_ms())
-        self._repaired["content missing or damaged"] += 1
+        self._due_index.schedule(url, self._now_ms(), self._now_ms())
+        self._repair_counts["content missing or damaged"] += 1
 
     def _is_readable(self, row: Row) -> bool:
         try:
@@ -256,32 +257,32 @@ class Repair:
             if nodes.URL not in node:
                 self._fetch_again(page_id, text(row, DUE_URL))
             self.zen.by_number.delete_many([(page_id, due_at_ms, newest_ms(row))])
-            self._repaired["due row without its node"] += 1
+            self._repair_counts["due row without its node"] += 1
 
     def _check_host_row(self, key: bytes, row: Row) -> None:
         if not self.zen.nodes.get(key[-ID_BYTES:], [nodes.URL]) and not self._has_recent_cell(row):
             self._fetch_again(key[-ID_BYTES:], text(row, HOST_URL))
             self.zen.by_order.delete_at(key, at_ms=newest_ms(row))
-            self._repaired["host row without its node"] += 1
+            self._repair_counts["host row without its node"] += 1
 
     def _fetch_again(self, page_id: bytes, url: str | None) -> None:
         """Make a page due now, because its node was lost with a damaged file."""
         if (
             url is None
             or self._tombstones.refuses(url)
-            or page_id[0] not in self._replaced
+            or page_id[0] not in self._replaced_first_bytes
             or self.zen.node_id(url) != page_id
         ):
             return
         if not text(self.zen.nodes.get(page_id, [nodes.DUE]), nodes.DUE):
-            self._due.schedule(url, self._now_ms(), self._now_ms())
-            self._repaired["page lost with a damaged file, due again"] += 1
+            self._due_index.schedule(url, self._now_ms(), self._now_ms())
+            self._repair_counts["page lost with a damaged file, due again"] += 1
 
     def _check_edge(self, home_id: bytes, direction: bytes, edge_type: int, edge: Edge) -> None:
         # A type has stored counts only if some node has a count for it.
         group = home_id, direction, edge_type
-        if edge_type in self._counted and group != self._last:
-            self._last = group
+        if edge_type in self._counted_edge_types and group != self._last_edge_group:
+            self._last_edge_group = group
             if not self.zen.nodes.get(home_id, [count_column(direction, edge_type)]):
                 self._recount(*group)
         if direction != IN or edge_type != ALIAS or self._is_recent(edge.at_ms):
@@ -291,7 +292,7 @@ class Repair:
         canonical = alias_of(node, url) if url else None
         if canonical is None or self.zen.node_id(canonical) != home_id:
             self.zen.remove_edge(edge.other, ALIAS, home_id)
-            self._repaired["alias edge without its pointer"] += 1
+            self._repair_counts["alias edge without its pointer"] += 1
 
     def _recount(self, key: bytes, direction: bytes, edge_type: int) -> None:
         """Correct a node's edge count, unless a recent edge's writer may still write the count."""
@@ -299,13 +300,13 @@ class Repair:
             if any(self._is_recent(edge.at_ms) for edge in edges):
                 return
         if self.zen.counting(edge_type).recount(key, direction, edge_type):
-            self._repaired["edges counted wrongly"] += 1
+            self._repair_counts["edges counted wrongly"] += 1
 
     def _check_objects(self, progress: Progress | None, report: Callable[[str], None]) -> bool:
         """Delete content that no page uses; False if some of it is left to a later repair."""
         suspects = []
         for key in self.bodies.objects.keys(""):
-            self._step("content", progress, int(key[:8], 16) / 2**32)
+            self._count_row("content", progress, int(key[:8], 16) / 2**32)
             if not self._is_used(key):
                 suspects.append(key)
         if suspects and not self.wait:
@@ -315,7 +316,7 @@ class Repair:
             )
             return False
         if suspects:
-            # Content is written before its pointer, so give its writer time to write the pointer.
+            # Content is written before its pointer, so its writer needs time for the pointer.
             report(
                 f"{len(suspects):,} stored bodies belong to no page: waiting "
                 f"{self.grace_s:g} s, in which a writer may still set the pointer, before they "
@@ -324,30 +325,30 @@ class Repair:
             self.clock.sleep_s(self.grace_s)
         for key in suspects:
             if not self._is_used(key):
-                if self._replaced and (url := self._url_of(key)):
+                if self._replaced_first_bytes and (url := self._object_url(key)):
                     self._fetch_again(self.zen.node_id(url), url)
                 self.bodies.objects.delete(key)
-                self._repaired["content that nothing points to"] += 1
+                self._repair_counts["content that nothing points to"] += 1
         return True
 
     def _check_packs(self, progress: Progress | None, report: Callable[[str], None]) -> None:
-        """Record which pack records no page uses; the job in `pack_upkeep` removes them later."""
+        """Mark the pack records that no page uses; `pack_upkeep` removes them later."""
         packs = self.bodies.packs
         if packs is None:
             return
         upkeep = PackUpkeep(self.zen, self.bodies, self.clock)
         for file in packs.files.packs():
-            self._step("packs", progress)
+            self._count_row("packs", progress)
             if packs.catalog.row(OPEN, file.name) or self._is_recent(file.modified_ms):
                 continue  # the pack's writer or the upkeep job will inspect it
             try:
                 lost = upkeep.inspect(file.name)
             except CorruptContent as error:
                 report(f"pack {file.name}: {error.reason}")
-                self._repaired["pack damaged"] += 1
+                self._repair_counts["pack damaged"] += 1
                 continue
             if lost:
-                self._repaired["record of a pack that no page has"] += lost
+                self._repair_counts["record of a pack that no page has"] += lost
 
     def _is_used(self, key: str) -> bool:
         """
@@ -358,14 +359,14 @@ class Repair:
         if not self.zen.naming.together:
             # In this layout a node's id is a prefix of its content key: both are hashes of the URL.
             page_id = bytes.fromhex(key)[:ID_BYTES]
-        elif (url := self._url_of(key)) is not None:
+        elif (url := self._object_url(key)) is not None:
             page_id = self.zen.node_id(url)
         else:
             return False
         node = self.zen.nodes.get(page_id, [nodes.CONTENT_KEY])
         return text(node, nodes.CONTENT_KEY) == key
 
-    def _url_of(self, key: str) -> str | None:
+    def _object_url(self, key: str) -> str | None:
         """
         Return the URL in an object's metadata, or None if it has no URL or is damaged.
 
@@ -377,8 +378,8 @@ class Repair:
         return None
 
     def _check_lists(self, progress: Progress | None) -> None:
-        for problem in self.compactor.repair_lists(lambda: self._step("l", progress)):
-            self._repaired[problem] += 1
+        for problem in self.compactor.repair_lists(lambda: self._count_row("l", progress)):
+            self._repair_counts[problem] += 1
 
     def _has_recent_cell(self, row: Row) -> bool:
         return any(self._is_recent(cell.at_ms) for cell in row.values())
@@ -388,7 +389,7 @@ class Repair:
 
     def _put(self, put: Mutation, problem: str) -> None:
         self.zen.mutate([put])
-        self._repaired[problem] += 1
+        self._repair_counts[problem] += 1
 
     def _now_ms(self) -> int:
         return self.clock.now_ms()

@@ -89,8 +89,8 @@ def entries_of(url: str, row: Row) -> list[tuple[bytes, int]]:
     name = entry_of(url, likeness)
     if name is None or cell is None:
         return []
-    # The second delete keeps the record of a page that stored the same body later, because its
-    # record is newer: that page is now the original.
+    # If another page stored the same body later, that page is now the original. Its record is newer
+    # than the second delete, so it stays.
     return [(name, cell.at_ms), (name[:-_PART] + bytes(_PART), cell.at_ms)]
 
 
@@ -174,7 +174,7 @@ class SameContent:
         pages: list[SamePage] = []
         last, count = b"", 0
         with closing(
-            self._entries(canonical, likeness, after, same_body=within is None)
+            self._walk_entries(canonical, likeness, after, same_body=within is None)
         ) as entries:
             while batch := list(islice(entries, min(MAX_ENTRIES_READ - count, limit - len(pages)))):
                 last, count = batch[-1][0], count + len(batch)
@@ -183,7 +183,7 @@ class SameContent:
                     return ListPage(pages, last.hex())
         return ListPage(pages)
 
-    def _entries(
+    def _walk_entries(
         self, url: str, likeness: Likeness, after: bytes, *, same_body: bool
     ) -> Generator[tuple[bytes, Row], None, None]:
         """Yield the host's entries after the name `after`, or only those with the same body."""
@@ -191,7 +191,7 @@ class SameContent:
         if same_body:
             prefixes = [body] if body else []
         else:
-            prefixes = [bytes([bucket]) + _KIND + _host(url) for bucket in _BUCKETS]
+            prefixes = [bytes([bucket]) + _KIND + _host_hash(url) for bucket in _BUCKETS]
         for prefix in prefixes:
             if after[:1] > prefix[:1] or not self.serves(prefix):
                 continue
@@ -202,7 +202,7 @@ class SameContent:
     def _similar_pages(
         self, url: str, likeness: Likeness, entries: Sequence[tuple[bytes, Row]], within: int | None
     ) -> list[SamePage]:
-        """Return those of the entries' pages that are similar according to their nodes."""
+        """Return the entries' pages that their nodes confirm as similar."""
         own_entry, own_fingerprint = entry_of(url, likeness), fingerprint_of(likeness.text)
         urls = []
         for name, row in entries:
@@ -213,14 +213,14 @@ class SameContent:
                 urls.append(_entry_url(row, url))
         rows = self._nodes.read(urls, _COLUMNS) if urls else {}
         pages = []
-        for other, row in rows.items():
+        for other_url, row in rows.items():
             other_likeness = likeness_of(row)
-            if other_likeness is None or not self._is_shown(row, other):
+            if other_likeness is None or not self._is_shown(row, other_url):
                 continue
             is_same = bool(likeness.body) and other_likeness.body == likeness.body
             bits = distance(own_fingerprint, fingerprint_of(other_likeness.text))
             if is_same or (within is not None and bits is not None and bits <= within):
-                pages.append(SamePage(other, is_same, bits))
+                pages.append(SamePage(other_url, is_same, bits))
         return pages
 
     def _is_shown(self, row: Row, url: str) -> bool:
@@ -229,7 +229,7 @@ class SameContent:
         return is_page and not is_gone
 
 
-def _host(url: str) -> bytes:
+def _host_hash(url: str) -> bytes:
     return sha256(host_of(url.encode())).digest()[:_PART]
 
 
@@ -237,7 +237,7 @@ def _body_prefix(url: str, likeness: Likeness | None) -> bytes | None:
     if likeness is None or not _BODY.fullmatch(likeness.body):
         return None
     body = bytes.fromhex(likeness.body)
-    return bytes([body[0] % len(_BUCKETS)]) + _KIND + _host(url) + body
+    return bytes([body[0] % len(_BUCKETS)]) + _KIND + _host_hash(url) + body
 
 
 def _entry_url(row: Row, neighbor: str) -> str:

@@ -81,13 +81,13 @@ class ItemReading:
             list(islice(item_entries, MAX_PAGES_PER_ITEM))
             for _, item_entries in groupby(entries, key=lambda entry: entry.item)
         ]
-        self._read([entry.url for group in groups for entry in group], self._kind)
+        self._cache_pages([entry.url for group in groups for entry in group], self._kind)
         items: list[StoredItem] = []
         for group in groups:
             records = [
                 record
                 for entry in group
-                if (record := self._record(entry.url, self._kind)) is not None
+                if (record := self._usable_record(entry.url, self._kind)) is not None
                 and is_below(record.canonical_url, below)
             ]
             records.sort(key=_fetched_ms, reverse=True)
@@ -124,14 +124,14 @@ class ItemReading:
     def of_record(self, record: Record) -> Iterator[StoredItem]:
         """Yield a record's items, including the values that they inherit."""
         page_items = PageItems.read(record.fields.get(field_of(self._kind)))
-        inherited, linking = self._inherited(record, page_items.parents)
-        also_from = dict.fromkeys([*_senders(record), *linking])
+        inherited_values, linking_urls = self._inherited_values(record, page_items.parents)
+        also_from = dict.fromkeys([*_senders(record), *linking_urls])
         also_from.pop(record.canonical_url, None)
         for position, item in enumerate(page_items.items):
             yield StoredItem(
                 page_items.site,
                 self._kind,
-                {**item.values, **inherited},
+                {**item.values, **inherited_values},
                 record.canonical_url,
                 _fetched_ms(record),
                 item.key,
@@ -140,25 +140,24 @@ class ItemReading:
                 page_items.files,
             )
 
-    def _inherited(
+    def _inherited_values(
         self, record: Record, parents: Mapping[str, tuple[str, str]]
     ) -> tuple[dict[str, Any], list[str]]:
         """
-        Return the values that a page's items inherit, and the URLs of the pages they come from.
-
-        They are inherited from items that link to the page.
+        Return the values that a page's items inherit from items that link to the page, and the URLs
+        of those items' pages.
         """
         requested = record.facts.get("url")
         urls = dict.fromkeys([record.canonical_url, str(requested or record.canonical_url)])
-        linking = {
+        linking_items = {
             kind: self._linking_item(kind, urls)
             for kind in {parent_kind for parent_kind, _ in parents.values()}
         }
         values = {
-            name: linking[parent_kind][0].get(field)
+            name: linking_items[parent_kind][0].get(field)
             for name, (parent_kind, field) in parents.items()
         }
-        return values, [url for _, pages in linking.values() for url in pages]
+        return values, [url for _, pages in linking_items.values() for url in pages]
 
     def _linking_item(self, kind: str, urls: Iterable[str]) -> tuple[Mapping[str, Any], list[str]]:
         """
@@ -170,9 +169,9 @@ class ItemReading:
         for url in urls:
             with closing(self._index.of_item(link_prefix(kind, url))) as entries:
                 pages = [entry.url for entry in islice(entries, MAX_PAGES_PER_ITEM)]
-            self._read(pages, kind)
+            self._cache_pages(pages, kind)
             for page in pages:
-                record = self._record(page, kind)
+                record = self._usable_record(page, kind)
                 if record is None:
                     continue
                 items = PageItems.read(record.fields.get(field_of(kind)))
@@ -185,17 +184,17 @@ class ItemReading:
         newest = max(candidates, key=lambda candidate: candidate[0], default=None)
         return newest[1:] if newest else ({}, [])
 
-    def _read(self, urls: Sequence[str], kind: str) -> None:
+    def _cache_pages(self, urls: Sequence[str], kind: str) -> None:
         """Read the pages that are not cached, in small batches."""
-        new = [url for url in dict.fromkeys(urls) if (kind, url) not in self._cached]
-        for start in range(0, len(new), BATCH_SIZE):
-            batch = new[start : start + BATCH_SIZE]
+        uncached = [url for url in dict.fromkeys(urls) if (kind, url) not in self._cached]
+        for start in range(0, len(uncached), BATCH_SIZE):
+            batch = uncached[start : start + BATCH_SIZE]
             for url, record in zip(batch, self._get_many(batch, kind), strict=True):
                 self._cached[kind, url] = record
         while len(self._cached) > max(_MAX_CACHED_PAGES, len(urls)):
             self._cached.popitem(last=False)
 
-    def _record(self, url: str, kind: str) -> Record | None:
+    def _usable_record(self, url: str, kind: str) -> Record | None:
         """Return a page's record; None if it is missing or the reader may not use it."""
         if (kind, url) not in self._cached:
             (self._cached[kind, url],) = self._get_many([url], kind)
@@ -213,32 +212,27 @@ class ItemReading:
 
 
 def _add_files(item: StoredItem, stored: Mapping[str, StoredFile]) -> dict[str, Any]:
-    """
-    Return the values, with descriptions of the stored files.
-
-    The description of a field's files follows the field.
-    """
+    """Return the values, with the description of its stored files after each file field."""
     values: dict[str, Any] = {}
     for name, value in item.values.items():
         values[name] = value
         if name in item.files:
-            values[file_column(name)] = _files_of(value, stored)
+            values[file_column(name)] = _describe_files(value, stored)
     return values
 
 
-def _files_of(value: Any, stored: Mapping[str, StoredFile]) -> Any:
+def _describe_files(value: Any, stored: Mapping[str, StoredFile]) -> Any:
     """
     Return the description of a URL's stored file, or None if it is not stored.
 
     For a list of URLs, returns a list of these.
     """
     if isinstance(value, list):
-        return [_files_of(url, stored) for url in value]
+        return [_describe_files(url, stored) for url in value]
     return stored.get(value) if isinstance(value, str) else None
 
 
 def _belongs_to(item: StoredItem, entry: ItemEntry) -> bool:
-    """Return True if an item belongs to an entry."""
     if item.key:
         return key_prefix(item.site, item.kind, item.key) == entry.item
     return item_prefix(item.site, item.kind, url_key(entry.url)) == entry.item

@@ -198,13 +198,10 @@ class Takedowns:
         return any(map(self.tombstones.refuses, urls))
 
     def recheck(self, urls: Iterable[str], before: int) -> None:
-        """
-        Delete the data of those normalized URLs that were taken down after `count` returned
-        `before`.
-        """
-        if self.tombstones.count() != before and (late := self.refused(urls)):
+        """Delete the data of URLs that were taken down since `count` returned `before`."""
+        if self.tombstones.count() != before and (newly_refused := self.refused(urls)):
             now_ms = self.clock.now_ms()
-            self.takedown.of_urls(late, now_ms, listed=False)
+            self.takedown.of_urls(newly_refused, now_ms, listed=False)
             self.clock.record_deletion(now_ms)
 
     @contextmanager

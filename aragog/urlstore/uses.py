@@ -17,7 +17,7 @@ from aragog.urlstore.records import is_allowed
 from aragog.urlstore.store import UrlStore
 from zengraph import MultiGraph
 
-_NOTHING_SAID: dict[str, object] = {}
+_NO_STATEMENTS: dict[str, object] = {}
 
 
 def is_usable(store: UrlStore, url: str, purpose: str | None) -> bool:
@@ -36,7 +36,7 @@ def usable_urls(store: UrlStore, urls: Iterable[str], purpose: str) -> set[str]:
     return {
         url
         for url, record in zip(distinct, found, strict=True)
-        if is_allowed(record.facts if record else _NOTHING_SAID, purpose)
+        if is_allowed(record.facts if record else _NO_STATEMENTS, purpose)
     }
 
 

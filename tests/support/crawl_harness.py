@@ -43,13 +43,15 @@ from aragog.settings import (
     StoreSettings,
     WebhookSettings,
 )
-from aragog.settings.servers import RedisSettings
+from aragog.settings.servers import ContentSettings, RedisSettings
 from aragog.urlstore.store import UrlStore
 from tests.support.origin import Handler, Origin
 from tests.support.pipeline_harness import Sent
 
 AGENT = "aragog/1.0 (+http://127.0.0.1/)"
 NO_RULES = b"User-agent: *\nDisallow:\n"
+CONTENT = ContentSettings(pack_wait_s=0.05)
+"""Packs that close early, because a harness delivers one message at a time: no other joins them."""
 
 
 @dataclass
@@ -250,6 +252,7 @@ def crawl_harness(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., Craw
             politeness=PolitenessSettings(**politeness),
             preferences=PreferencesSettings(**(preferences or {})),
             store=StoreSettings(engine="memory"),
+            content=CONTENT,
             fetch=FetchSettings(
                 **{
                     "user_agent": agent,

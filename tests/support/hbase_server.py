@@ -8,9 +8,12 @@ test its own key space: `KeySpace` puts a few bytes before every row key.
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,6 +27,8 @@ from zengraph.tables import FORMAT, TABLES, Cell, CellTable, Deletion, Row, RowR
 from zengraph.tables.hbase import HBaseTables
 
 _numbers = itertools.count(1)
+_stack = ExitStack()
+atexit.register(_stack.close)
 
 
 def start_hbase(folder: Path, *, gateways: int) -> HBaseServer:
@@ -31,13 +36,18 @@ def start_hbase(folder: Path, *, gateways: int) -> HBaseServer:
     return start_or_skip(HBaseServer(folder, ports=(0,) * gateways).start, HBASE)
 
 
+@cache
+def running_hbase() -> HBaseServer:
+    """Return the HBase of this process, with two gateways. The first call starts it."""
+    server = start_hbase(_stack.enter_context(folder_of_a_server("hbase")), gateways=2)
+    _stack.callback(server.kill)
+    return server
+
+
 @pytest.fixture(scope="session")
-def hbase_server() -> Iterator[HBaseServer]:
+def hbase_server() -> HBaseServer:
     """One HBase for the whole run, with two gateways. Tests leave both running."""
-    with folder_of_a_server("hbase") as folder:
-        server = start_hbase(folder, gateways=2)
-        yield server
-        server.kill()
+    return running_hbase()
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,19 @@
 """
-Schedule tests with pytest-xdist: file by file, the longest first, each server in one worker.
+Schedule tests with pytest-xdist: file by file, from both ends, each server in one worker.
 
 A worker has its own Redis and S3 server. HBase takes 1 GB and nine seconds to start, RabbitMQ eight,
 Kafka four: all tests whose id names one of them run in the same worker. Other files are not divided,
 so that a module's fixtures start once. Files are ordered by their duration (`pytest --durations=0`),
 so that no worker has a minute of work left when the others have none.
+
+Every second worker begins at the other end, with the unit tests. These compute, while the long
+tests wait for servers most of the time: if all workers ran one kind and then the other, the cores
+would first be idle and then be shared by too many.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -23,6 +29,19 @@ LONGEST_FIRST = (
     "test_pack_kills",
     "system/test_standalone_lifecycle",
     "pinlater/test_pinlater_faults",
+    "serving/test_job_exchange",
+    "pipeline/test_second_visit",
+    "system/test_addons_deleted",
+    "system/test_run_changes",
+    "system/test_run_repeated",
+    "system/test_traps",
+    "pages/test_regex_growth",
+    "pipeline/test_celery_chains",
+    "pipeline/test_held_links",
+    "serving/test_pages_in_a_browser",
+    "serving/test_page_texts",
+    "serving/test_record_limits",
+    "rendering/",
     "politeness/test_interval_promise",
     "pinlater/test_pinlater_celery",
     "system/test_refresh",
@@ -48,6 +67,11 @@ def scope_of(nodeid: str) -> str:
     return next(named, nodeid if file.endswith(APART) else file)
 
 
+def begins_with_the_last(worker: str) -> bool:
+    """Return True for every second worker (`gw1`, `gw3`, ...)."""
+    return int(worker.removeprefix("gw")) % 2 == 1
+
+
 def rank(nodeid: str) -> int:
     """Return the position in the order of `LONGEST_FIRST`."""
     ranks = (n for n, part in enumerate(LONGEST_FIRST) if part in nodeid)
@@ -71,6 +95,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             return scope_of(nodeid)
+
+        def _assign_work_unit(self, node: Any) -> None:
+            if begins_with_the_last(node.gateway.id):
+                self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
+            super()._assign_work_unit(node)
 
     config.option.loadscopereorder = False
     return Scheduling(config, log)

@@ -7,8 +7,8 @@ exceeds them, the extracting process ends, but the server does not. The work on 
 its deadline, or when the last caller stops waiting.
 
 Callers occupy no thread while they wait. Callers that want the text of the same bytes share one
-extraction, and a page that exceeded its limits is refused for a while without being extracted
-again. The cost of a hostile page therefore does not depend on the number of requests for it.
+extraction, and a page that exceeded its limits is refused for a while without another attempt. So a
+hostile page costs the same, no matter how often it is requested.
 
 Sites share the processes fairly. The next page comes from the site that used the least time in the
 last minute, and sites that used more than `SLOW_SITE_S` leave one process to the others. Even many
@@ -142,8 +142,8 @@ class TextProcesses:
 
 class _Shared:
     """
-    State that callers share with the threads that run processes. It refers neither to the
-    callers nor to the threads.
+    State that the callers share with the threads that run processes. It holds no reference to
+    either.
     """
 
     def __init__(self, settings: PipelineSettings, max_waiting: int, slow_site_s: float) -> None:
@@ -153,29 +153,29 @@ class _Shared:
         self._changed = threading.Condition()
         self._waiting: deque[TextRun] = deque()
         self._runs: dict[bytes, TextRun] = {}
-        self._refused: OrderedDict[bytes, tuple[float, str]] = OrderedDict()
+        self._refused_pages: OrderedDict[bytes, tuple[float, str]] = OrderedDict()
         self._used_by_site: OrderedDict[str, tuple[float, float]] = OrderedDict()
         """For each site, the time that its pages took, and when the last one was finished."""
         self._slow_count = 0
         """How many processes are working on a slow site's page."""
-        self._threads = 0
-        self._closed = False
+        self._thread_count = 0
+        self._is_closed = False
 
     def begin(self, header: Mapping[str, Any], body: bytes, deadline_s: float) -> TextRun:
         key = _key(header, body)
         with self._changed:
             site = _site(str(header["url"]))
-            self._check(key, site)
+            self._check_capacity(key, site)
             run = self._runs.get(key)
             if run is None:
                 run = self._runs[key] = TextRun(key, header, body, deadline_s, site=site)
                 self._waiting.append(run)
-                self._wake()
+                self._start_thread_or_notify()
             run.callers += 1
             return run
 
-    def _check(self, key: bytes, site: str) -> None:
-        refused_until_s, reason = self._refused.get(key, (0.0, ""))
+    def _check_capacity(self, key: bytes, site: str) -> None:
+        refused_until_s, reason = self._refused_pages.get(key, (0.0, ""))
         if refused_until_s > time.monotonic():
             raise PageTextUnavailable(reason)
         if key not in self._runs and (
@@ -189,9 +189,9 @@ class _Shared:
                 "main text", f"{site_count} others from {site} are waiting; retry later"
             )
 
-    def _wake(self) -> None:
-        if self._threads < MAX_PROCESSES and self._threads < len(self._runs):
-            self._threads += 1
+    def _start_thread_or_notify(self) -> None:
+        if self._thread_count < MAX_PROCESSES and self._thread_count < len(self._runs):
+            self._thread_count += 1
             threading.Thread(target=self._work, name="main-text", daemon=True).start()
         self._changed.notify()
 
@@ -203,22 +203,22 @@ class _Shared:
 
     def close(self) -> None:
         with self._changed:
-            self._closed = True
+            self._is_closed = True
             for run in self._runs.values():
                 run.callers = 0
             self._changed.notify_all()
-            self._changed.wait_for(lambda: not self._threads, timeout=5)
+            self._changed.wait_for(lambda: not self._thread_count, timeout=5)
 
     def _work(self) -> None:
         """Extract the text of pages in one process, one after the other."""
         process: TextProcess | None = None
         try:
-            while (run := self._next()) is not None:
+            while (run := self._next_run()) is not None:
                 process = process or TextProcess(self._settings)
                 started_s = time.monotonic()
                 result = process.extract(run)
-                self._end_run(run, time.monotonic() - started_s)
-                self._finish(run, result)
+                self._record_duration(run, time.monotonic() - started_s)
+                self._store_result(run, result)
                 if not process.is_usable:
                     process.close()
                     process = None
@@ -226,14 +226,14 @@ class _Shared:
             if process is not None:
                 process.close()
             with self._changed:
-                self._threads -= 1
+                self._thread_count -= 1
                 self._changed.notify_all()
 
-    def _next(self) -> TextRun | None:
+    def _next_run(self) -> TextRun | None:
         with self._changed:
-            while not self._closed:
+            while not self._is_closed:
                 self._drop_expired()
-                if (run := self._choose()) is not None:
+                if (run := self._choose_run()) is not None:
                     self._waiting.remove(run)
                     run.is_slow = self._is_slow(run.site)
                     self._slow_count += run.is_slow
@@ -250,40 +250,41 @@ class _Shared:
             if not run.abandoned:
                 self._set_result(run, {"busy": "other pages took too long; retry later"})
 
-    def _choose(self) -> TextRun | None:
+    def _choose_run(self) -> TextRun | None:
         """
-        Return the next run.
-
-        Returns None if no run is queued, or if only slow sites have runs and may not use another
-        process.
+        Return the next run, or None if no run is queued or only slow sites have runs, which may not
+        use another process.
         """
         is_reserved = self._slow_count >= max(1, MAX_PROCESSES - 1)
         eligible = [run for run in self._waiting if not (is_reserved and self._is_slow(run.site))]
         # If several sites used the least time, this is the first run in the queue.
-        return min(eligible, key=lambda run: self._used_s(run.site), default=None)
+        return min(eligible, key=lambda run: self._recent_use_s(run.site), default=None)
 
-    def _used_s(self, site: str) -> float:
+    def _recent_use_s(self, site: str) -> float:
         duration_s, ended_s = self._used_by_site.get(site, (0.0, 0.0))
         return duration_s if ended_s > time.monotonic() - SITE_TTL_S else 0.0
 
     def _is_slow(self, site: str) -> bool:
-        return self._used_s(site) > self._slow_site_s
+        return self._recent_use_s(site) > self._slow_site_s
 
-    def _end_run(self, run: TextRun, duration_s: float) -> None:
+    def _record_duration(self, run: TextRun, duration_s: float) -> None:
         with self._changed:
             self._slow_count -= run.is_slow
-            self._used_by_site[run.site] = (self._used_s(run.site) + duration_s, time.monotonic())
+            self._used_by_site[run.site] = (
+                self._recent_use_s(run.site) + duration_s,
+                time.monotonic(),
+            )
             self._used_by_site.move_to_end(run.site)
             while len(self._used_by_site) > _MAX_SITES:
                 self._used_by_site.popitem(last=False)
             self._changed.notify_all()
 
-    def _finish(self, run: TextRun, result: dict[str, Any]) -> None:
+    def _store_result(self, run: TextRun, result: dict[str, Any]) -> None:
         with self._changed:
             if result.get("error", CRASHED) != CRASHED and not run.abandoned:
-                self._refused[run.key] = (time.monotonic() + REFUSAL_TTL_S, result["error"])
-                while len(self._refused) > _MAX_REFUSED:
-                    self._refused.popitem(last=False)
+                self._refused_pages[run.key] = (time.monotonic() + REFUSAL_TTL_S, result["error"])
+                while len(self._refused_pages) > _MAX_REFUSED:
+                    self._refused_pages.popitem(last=False)
             self._set_result(run, result)
 
     def _set_result(self, run: TextRun, result: dict[str, Any]) -> None:

@@ -147,7 +147,7 @@ class HedgePolicy:
         return True
 
     def mirror(self) -> bool:
-        """Decide whether to repeat a completed read on the standby to keep the standby warm."""
+        """Decide whether to repeat a completed read on the standby, to keep it warm."""
         if self._warm_debt < 1 or self._budget < 1:
             return False
         self.mirrored += 1
@@ -176,7 +176,7 @@ class _SharedRead:
         self._is_abandoned = abandonment()
 
     def is_over(self) -> bool:
-        """Return True if nobody is waiting for a result any longer. Can be called in any thread."""
+        """Return True if nobody waits for a result anymore. Can be called in any thread."""
         return self.is_decided or self._is_abandoned()
 
     def require_waiting(self) -> None:
@@ -245,14 +245,14 @@ class HedgedReads:
             self.policy.count_read()
             delay_s = self.policy.delay_s
             self._waiting_since_s[first] = started_s
-        first.add_done_callback(self._on_primary_done)
+        first.add_done_callback(self._stop_waiting)
         while not wait([first], delay_s).done:
             delay_s = self._wait_before_hedge_s(started_s)
             if delay_s <= 0:
                 return self._hedge(first, shared_read)
-        return self._after_primary(first, shared_read)
+        return self._result_after_primary(first, shared_read)
 
-    def _on_primary_done(self, first: Future[Any]) -> None:
+    def _stop_waiting(self, first: Future[Any]) -> None:
         with self._lock:
             self._waiting_since_s.pop(first, None)
 
@@ -262,8 +262,8 @@ class HedgedReads:
         latest_s = started_s + DEADLINE_SHARE * self._deadline_s
         with self._lock:
             oldest_s = next(iter(self._waiting_since_s.values()), now_s)
-            down_s = max(self._last_response_s, oldest_s) + self.policy.down_after_s
-            left_s = min(down_s, latest_s) - now_s
+            down_at_s = max(self._last_response_s, oldest_s) + self.policy.down_after_s
+            left_s = min(down_at_s, latest_s) - now_s
             return 0.0 if self.policy.hedge(down=left_s <= 0) else left_s
 
     def _hedge(self, first: Future[Any], shared_read: _SharedRead) -> HedgedResult:
@@ -272,7 +272,7 @@ class HedgedReads:
         wait([first, second], return_when=FIRST_COMPLETED)
         if not first.done() and _is_complete_result(second):
             first.cancel()  # it may still be queued behind stalled reads
-            return self._use_standby(second)
+            return self._take_standby_result(second)
         return self._choose_result(first, second)
 
     def close(self) -> None:
@@ -303,26 +303,23 @@ class HedgedReads:
 
         return self._standby.submit(read)
 
-    def _mirror(self, shared_read: _SharedRead) -> None:
+    def _read_for_warmth(self, shared_read: _SharedRead) -> None:
         with SmallRead():
             shared_read.call(self._stores[1])
 
-    def _after_primary(self, first: Future[Any], shared_read: _SharedRead) -> HedgedResult:
-        """
-        Return the result of a primary that responded in time, or the standby's if the primary had
-        an outage.
-        """
+    def _result_after_primary(self, first: Future[Any], shared_read: _SharedRead) -> HedgedResult:
+        """Return the primary's result, which arrived in time, or the standby's after an outage."""
         if _is_outage(first.exception()):
             with self._lock:
                 self.policy.repeated += 1
             return self._choose_result(first, self._submit_to_standby(shared_read))
         with self._lock:
-            mirrored = self.policy.mirror()
-        if mirrored:
-            self._standby.submit(self._mirror, shared_read)
+            is_mirrored = self.policy.mirror()
+        if is_mirrored:
+            self._standby.submit(self._read_for_warmth, shared_read)
         return HedgedResult(first.result(), from_standby=False)
 
-    def _use_standby(self, second: Future[T]) -> HedgedResult:
+    def _take_standby_result(self, second: Future[T]) -> HedgedResult:
         with self._lock:
             self.policy.won += 1
         return HedgedResult(second.result(), from_standby=True)
@@ -333,14 +330,14 @@ class HedgedReads:
         if _is_outage(error) or isinstance(error, TooManyReads):
             wait([second])
             if _is_complete_result(second):
-                return self._use_standby(second)
+                return self._take_standby_result(second)
         return HedgedResult(first.result(), from_standby=False)
 
 
 def _is_outage(error: BaseException | None) -> bool:
-    """Return True if the store fails temporarily, but not if this process exceeds a limit."""
-    bounds = (ReadAbandoned, ReadTooLarge, TooManyReads)
-    return isinstance(error, TRANSIENT) and not isinstance(error, bounds)
+    """Return True if the store failed temporarily. A limit of this process is no outage."""
+    limit_errors = (ReadAbandoned, ReadTooLarge, TooManyReads)
+    return isinstance(error, TRANSIENT) and not isinstance(error, limit_errors)
 
 
 def _is_complete_result(read: Future[Any]) -> bool:

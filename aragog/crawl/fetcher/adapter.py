@@ -146,13 +146,15 @@ class PinnedAdapter(BaseAdapter):
             reason = self._ssrf_filter.vet_url(request.url or "")
             if reason is not None:
                 raise TargetBlocked(RefusalCause.URL, reason)
-            polite = request if isinstance(request, PoliteRequest) else self._polite(request)
-            response = self.exchange(polite).as_response(request, self._bounds)
+            polite_request = (
+                request if isinstance(request, PoliteRequest) else self._to_polite_request(request)
+            )
+            response = self.exchange(polite_request).as_response(request, self._bounds)
             if not stream:
                 _ = response.content
             return response
 
-    def _polite(self, request: requests.PreparedRequest) -> PoliteRequest:
+    def _to_polite_request(self, request: requests.PreparedRequest) -> PoliteRequest:
         method = request.method or ""
         body: object = request.body or b""
         body = body.encode() if isinstance(body, str) else body

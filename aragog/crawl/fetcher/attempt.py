@@ -121,7 +121,7 @@ class FetchAttempt:
                 if (outcome := self._follow(response.head, location)) is not None:
                     return outcome
         except TransportError as fault:
-            # Keep no status, because a 200 whose body never arrived would look like an empty page
+            # Do not keep the status: a 200 whose body never arrived would look like an empty page
             # or an empty robots.txt.
             record = self._record()
             if fault.kind is not UnreachableKind.REDIRECT:
@@ -209,10 +209,7 @@ class FetchAttempt:
         return headers
 
     def _cookie_header(self) -> str | None:
-        """
-        Return the Cookie header.
-        Leaves out session cookies if another origin redirected here.
-        """
+        """Return the Cookie header, without session cookies if another origin redirected here."""
         if self._cookies is None:
             return None
         if isinstance(self._cookies, OriginCookies) and any(
@@ -236,18 +233,18 @@ class FetchAttempt:
             self._url = target
             raise TargetBlocked(RefusalCause.URL, reason)
         waiting_since_s = self._deadline.now_s()
-        given = resolve_as_sent(location, self._spelling)
-        admission = self._gate.admit(target, given)
+        target_as_sent = resolve_as_sent(location, self._spelling)
+        admission = self._gate.admit(target, target_as_sent)
         self._deadline.extend(self._deadline.now_s() - waiting_since_s)
         match admission:
             case Go():
-                self._url, self._spelling, self._target_as_sent = target, spelling, given
+                self._url, self._spelling, self._target_as_sent = target, spelling, target_as_sent
                 return None
             case Deny(reason=reason, cause=cause):
                 self._url = target
                 return Refused(**self._record(), cause=cause, reason=reason)
             case Later():
-                return self._redirected_outcome(admission, target, given)
+                return self._redirected_outcome(admission, target, target_as_sent)
             case _:
                 assert_never(admission)
 
@@ -258,11 +255,13 @@ class FetchAttempt:
         at_ms = later.retry_at_ms
         return Deferred(**self._record(), cause=later.cause, retry_at_ms=at_ms, reason=later.reason)
 
-    def _redirected_outcome(self, later: Later, target: str, given: str | None) -> Redirected:
+    def _redirected_outcome(
+        self, later: Later, target: str, target_as_sent: str | None
+    ) -> Redirected:
         return Redirected(
             **self._record(),
             target=target,
-            given=given,
+            given=target_as_sent,
             cause=later.cause,
             retry_at_ms=later.retry_at_ms,
             reason=later.reason,
@@ -293,10 +292,10 @@ class FetchAttempt:
                 return Unreachable(**self._record(), kind=UnreachableKind.STATUS, reason=reason)
             return NotModified(**self._record())
         if status in (429, 503):
-            after = next(iter(head.values("retry-after")), None)
+            retry_after = next(iter(head.values("retry-after")), None)
             date = next(iter(head.values("date")), None)
             now_ms = self._defaults.clock.now_ms()
-            at_ms = retry_at_ms(after, now_ms, date)
+            at_ms = retry_at_ms(retry_after, now_ms, date)
             # Report this before reading the body, so that other workers slow down as early as
             # possible.
             self._gate.report_busy(self._url, None if at_ms is None else (at_ms - now_ms) / 1000)
@@ -308,16 +307,17 @@ class FetchAttempt:
         if status >= 400:
             record = self._error_record(response)
             return Unreachable(**record, kind=UnreachableKind.STATUS, reason=status_line)
-        if status == 206 and not self._sent_range():
+        if status == 206 and not self._has_range():
             return self._partial_outcome(response)
         return self._read(response)
 
-    def _sent_range(self) -> bool:
+    def _has_range(self) -> bool:
         return self._request is not None and "Range" in self._request.headers
 
     def _partial_outcome(self, response: HttpResponse) -> Outcome:
         """
-        Handle a 206 that was not requested.
+        Return the outcome of an unrequested 206.
+
         If it contains the start of the page, that part is stored as a truncated response.
         """
         part = parse_content_range(response.head)
@@ -338,10 +338,10 @@ class FetchAttempt:
         if not self._options.error_body_bytes:
             response.discard()
             return self._record()
-        limits = self._defaults.bounds
+        max_bounds = self._defaults.bounds
         bounds = Bounds(
-            min(self._options.error_body_bytes, limits.max_wire_bytes),
-            min(self._options.error_body_bytes, limits.max_body_bytes),
+            min(self._options.error_body_bytes, max_bounds.max_wire_bytes),
+            min(self._options.error_body_bytes, max_bounds.max_body_bytes),
         )
         try:
             body = response.read_body(bounds)
@@ -351,10 +351,7 @@ class FetchAttempt:
         return self._record() | {"error_body": body.data, "truncated": truncated}
 
     def _read(self, response: HttpResponse, missing: str | None = None) -> Outcome:
-        """
-        Read the body and return Fetched. `missing` says which part of the page is missing even if
-        the whole body arrives.
-        """
+        """Read the body and return Fetched. `missing` names the part of the page not in it."""
         head, settings = response.head, self._defaults.settings
         content_type = content_type_of(head.values("content-type"))
         framing = response.framing

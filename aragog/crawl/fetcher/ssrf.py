@@ -195,7 +195,7 @@ class SsrfFilter:
         if self._find_mapping(host) is None:
             if reason := self._vet_host(host):
                 return reason
-            if _AMBIGUOUS.search(url) and (reason := self._vet_other_parser(url, host)):
+            if _AMBIGUOUS.search(url) and (reason := self._vet_with_other_parser(url, host)):
                 return reason
         port = int(parts.port) if parts.port else _DEFAULT_PORTS[parts.protocol]
         return None if port in self._ports else _port_problem(port)
@@ -227,7 +227,7 @@ class SsrfFilter:
                 return f"{host} resolves to {reason}"
         return None
 
-    def _vet_other_parser(self, url: str, host: str) -> str | None:
+    def _vet_with_other_parser(self, url: str, host: str) -> str | None:
         """
         Check the host that an RFC 3986 parser finds in the same text, if it is a different one.
 

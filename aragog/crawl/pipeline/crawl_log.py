@@ -394,7 +394,7 @@ class CrawlLogWriter:
             # Use a short-lived thread, because a living thread keeps 10 MB of the memory that it
             # used.
             with ThreadPoolExecutor(1, "crawl-log") as thread:
-                thread.submit(self._make, path, first, end_ms).result()
+                thread.submit(self._build_file, path, first, end_ms).result()
             # All rows of a span are removed from the stream at once. If the first row is still
             # there, the file contains all rows.
             if not self.stream.has(first):
@@ -403,7 +403,7 @@ class CrawlLogWriter:
         self.stream.forget(end_ms)
         return True
 
-    def _make(self, path: Path, first: bytes, end_ms: int) -> None:
+    def _build_file(self, path: Path, first: bytes, end_ms: int) -> None:
         require("parquet", "the crawl log")
         import pyarrow as pa  # noqa: PLC0415 - an extra, and 0.2 s
         from pyarrow import parquet  # noqa: PLC0415

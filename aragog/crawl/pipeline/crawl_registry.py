@@ -113,8 +113,8 @@ class Crawls:
 
     def cancelled_until_s(self, url: str) -> int:
         """
-        Return the time (s since the epoch) of the latest cancellation of a normalized URL. Requests
-        that were enqueued up to then are cancelled. 0 if there is no cancellation.
+        Return when a normalized URL was last cancelled (s since the epoch); 0 if never. Requests
+        enqueued until then are cancelled.
         """
         return max((c.at_s for c in self.cancellations if c.matches(url)), default=0)
 
@@ -165,12 +165,12 @@ class CrawlRegistry:
                 version, (seconds, micros) = pipe.execute()
             now_ms = int(seconds) * 1000 + int(micros) // 1000
             if cached is not None and cached[1] == version:
-                last = cached[2]
+                last_read = cached[2]
                 crawls = (
-                    last
+                    last_read
                     if version is None
                     else Crawls.from_records(
-                        last.records, self._ended_numbers, last.cancellations, now_ms
+                        last_read.records, self._ended_numbers, last_read.cancellations, now_ms
                     )
                 )
             else:
@@ -209,7 +209,7 @@ class CrawlRegistry:
                 return built_in_record(number)
         record = self.read().records.get(name)
         if record is None:
-            raise _unknown(name)
+            raise _unknown_crawl(name)
         return record
 
     def start(self, name: str, options: Mapping[str, Any], *, token: str = "") -> CrawlRecord:
@@ -257,7 +257,7 @@ class CrawlRegistry:
                 record = with_next_round(record, now_ms)
             return validate(record)
 
-        return self._change(name, start_or_change)
+        return self._replace_record(name, start_or_change)
 
     def _next_number(self) -> int:
         return int(self._redis.incr(self._number)) + FIRST_NUMBER - 1
@@ -272,7 +272,7 @@ class CrawlRegistry:
 
         def transition(record: CrawlRecord | None, now_ms: int, _pipe: Pipeline) -> CrawlRecord:
             if record is None:
-                raise _unknown(name)
+                raise _unknown_crawl(name)
             if record.has_ended:
                 if state in (CrawlPhase.CANCELLED, CrawlPhase.ENDED):
                     return record
@@ -281,7 +281,7 @@ class CrawlRegistry:
                 )
             return with_changes(record, now_ms, state=state, reason=reason)
 
-        return self._change(name, transition)
+        return self._replace_record(name, transition)
 
     def note(self, record: CrawlRecord, **values: Any) -> CrawlRecord:
         """
@@ -302,7 +302,7 @@ class CrawlRegistry:
             )
             return dataclasses.replace(current, **values) if current and is_unchanged else current
 
-        return self._change(record.name, update)
+        return self._replace_record(record.name, update)
 
     def end_round(self, record: CrawlRecord) -> CrawlRecord:
         """Cancel the waiting URLs of a crawl before its next round. Its schedule stays."""
@@ -314,11 +314,11 @@ class CrawlRegistry:
                 return current
             return with_new_number(current, now_ms, self._next_number())
 
-        return self._change(record.name, renumber)
+        return self._replace_record(record.name, renumber)
 
     def delete(self, name: str) -> CrawlRecord:
         """Delete a crawl's record and cancel its waiting URLs. The caller deletes its counts."""
-        return self._change(name, lambda *_: None)
+        return self._replace_record(name, lambda *_: None)
 
     def cancel(self, kind: str, values: Sequence[str]) -> list[Cancellation]:
         """
@@ -350,31 +350,28 @@ class CrawlRegistry:
         return created
 
     def forget_old(self) -> None:
-        """
-        Delete cancellations, and numbers of crawls that ended, more than 35 days ago. No URL waits
-        that long.
-        """
+        """Delete cancellations and ended crawls' numbers after 35 days. No URL waits longer."""
         with _translate_errors():
             now_ms = int(self._redis.time()[0]) * 1000
             ended: Any = self._redis.hgetall(self._ended)
-            old = [
+            old_numbers = [
                 number
                 for number, at_ms in ended.items()
                 if int(at_ms) < now_ms - RETENTION_S * 1000
             ]
             rules: Any = self._redis.lrange(self._cancelled, 0, -1)
-            expired = [r for r in rules if orjson.loads(r)[2] < now_ms // 1000 - RETENTION_S]
-            if not (old or expired):
+            expired_rules = [r for r in rules if orjson.loads(r)[2] < now_ms // 1000 - RETENTION_S]
+            if not (old_numbers or expired_rules):
                 return
             with self._redis.pipeline() as pipe:
-                if old:
-                    pipe.hdel(self._ended, *old)
-                for rule in expired:
+                if old_numbers:
+                    pipe.hdel(self._ended, *old_numbers)
+                for rule in expired_rules:
                     pipe.lrem(self._cancelled, 1, rule)
                 pipe.incr(self._version)
                 pipe.execute()
 
-    def _change(
+    def _replace_record(
         self,
         name: str,
         change: Callable[[CrawlRecord | None, int, Pipeline], CrawlRecord | None],
@@ -396,7 +393,7 @@ class CrawlRegistry:
             before = CrawlRecord.read(wire) if wire else None
             after = change(before, now_ms, pipe)
             if before is None and after is None:
-                raise _unknown(name)
+                raise _unknown_crawl(name)
             numbers = {*(before.numbers if before else ()), *(after.numbers if after else ())}
             live = () if after is None or after.has_ended else (after.number,)
             pipe.multi()
@@ -423,7 +420,7 @@ class CrawlRegistry:
             return
 
 
-def _unknown(name: str) -> BadInput:
+def _unknown_crawl(name: str) -> BadInput:
     return BadInput(f"crawl: there is no crawl {name[:80]!r}; `aragog crawl list` lists them")
 
 

@@ -36,7 +36,7 @@ def result_of(
 ) -> FetchResult:
     """Return the result for an outcome. `token` refers to its body in the spool."""
     stored_body = body if isinstance(outcome, Fetched) else None
-    latencies: dict[str, Any] = {name: _rounded(getattr(outcome, name)) for name in LATENCIES}
+    latencies: dict[str, Any] = {name: _round_ms(getattr(outcome, name)) for name in LATENCIES}
     return FetchResult(
         job=job,
         fetch=FetchRecord.of(
@@ -56,7 +56,7 @@ def result_of(
     )
 
 
-def _rounded(ms: float | None) -> float | None:
+def _round_ms(ms: float | None) -> float | None:
     return None if ms is None else round(ms, 1)
 
 

@@ -116,28 +116,30 @@ class InFlightSet:
         Takes one round trip, and a few more within 3 s if another producer is sending one of the
         URLs at the same time.
         """
-        marks = self._acquire(urls, for_crawl, insist)
+        marks = self._mark_once(urls, for_crawl, insist)
         pause_s = 0.02
         while unclear := [index for index, mark in enumerate(marks) if mark is Mark.UNCLEAR]:
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, MAX_PAUSE_S)
-            retried = self._acquire([urls[index] for index in unclear], for_crawl, insist)
+            retried = self._mark_once([urls[index] for index in unclear], for_crawl, insist)
             for index, mark in zip(unclear, retried, strict=True):
                 marks[index] = mark
         return marks
 
-    def _acquire(self, urls: Sequence[str], for_crawl: MarkingCrawl, insist: bool) -> list[Mark]:
+    def _mark_once(self, urls: Sequence[str], for_crawl: MarkingCrawl, insist: bool) -> list[Mark]:
         marks = [Mark.WAITING] * len(urls)
         with _translate_errors():
             for client, indexes in self._nodes.group(
                 (url, index) for index, url in enumerate(urls)
             ):
-                replies = self._mark(client, [urls[index] for index in indexes], for_crawl, insist)
+                replies = self._mark_on_server(
+                    client, [urls[index] for index in indexes], for_crawl, insist
+                )
                 for index, mark in zip(indexes, replies, strict=True):
                     marks[index] = _MARKS[mark]
         return marks
 
-    def _mark(
+    def _mark_on_server(
         self, client: redis.Redis, urls: Sequence[str], for_crawl: MarkingCrawl, insist: bool
     ) -> bytes:
         counts, by_host = f"{self._counts}{for_crawl.crawl}", for_crawl.max_per_host is not None
@@ -169,26 +171,20 @@ class InFlightSet:
         return marks
 
     def _remaining_urls(self, client: redis.Redis, for_crawl: MarkingCrawl) -> int:
-        """
-        Return the maximum number of the crawl's URLs on this server, given the counts of other
-        servers.
-        """
+        """Return how many of the crawl's URLs fit on this server, given the other counts."""
         if for_crawl.max_urls is None:
             return -1
-        others = 0
+        counted_elsewhere = 0
         for other in self._nodes.clients:
             if other is not client:
                 values: Any = other.hmget(
                     f"{self._counts}{for_crawl.crawl}", ["enqueued", "repeated"]
                 )
-                others += int(values[0] or 0) - int(values[1] or 0)
-        return max(0, for_crawl.max_urls - others)
+                counted_elsewhere += int(values[0] or 0) - int(values[1] or 0)
+        return max(0, for_crawl.max_urls - counted_elsewhere)
 
     def confirm(self, urls: Sequence[str]) -> None:
-        """
-        Record that the messages of these URLs were sent.
-        This extends the expiry of their entries.
-        """
+        """Record that the messages of these URLs were sent, and extend the entries' expiry."""
         with _translate_errors():
             for client, server_urls in self._group_by_server(urls):
                 _script("in_flight_confirm").run(
@@ -219,10 +215,10 @@ class InFlightSet:
                     client,
                     in_flight=self._key,
                     **self._count_arguments(),
-                    endings=[v for index in indexes for v in _values(endings[index])],
+                    endings=[v for index in indexes for v in _ending_values(endings[index])],
                 )
                 for index, value in zip(indexes, replies, strict=True):
-                    next_crawls[index] = _next_crawl(value) if value else None
+                    next_crawls[index] = _parse_next_crawl(value) if value else None
             self._publish(ending.url for ending in endings)
         return next_crawls
 
@@ -256,13 +252,13 @@ class InFlightSet:
                     in_flight=self._key,
                     **self._count_arguments(),
                     unconfirmed_s=UNCONFIRMED_TTL_S,
-                    ended=_numbers(ended),
-                    paused=_numbers(paused),
+                    ended=_join_numbers(ended),
+                    paused=_join_numbers(paused),
                     urls=[value for index in indexes for value in _query_values(queries[index])],
                 )
                 for index, value in zip(indexes, values, strict=True):
                     replies[index] = (
-                        _NEXT_STEPS[value] if value in _NEXT_STEPS else _next_crawl(value)
+                        _NEXT_STEPS[value] if value in _NEXT_STEPS else _parse_next_crawl(value)
                     )
             ended_urls = [
                 q.url for q, step in zip(queries, replies, strict=True) if step is NextStep.ENDS
@@ -309,10 +305,7 @@ class InFlightSet:
         return bool(self.intersection([url]))
 
     def intersection(self, urls: Sequence[str]) -> set[str]:
-        """
-        Return those of the normalized URLs that are in flight.
-        Takes one round trip per server.
-        """
+        """Return which of these normalized URLs are in flight. Takes one round trip per server."""
         in_flight: set[str] = set()
         with _translate_errors():
             for client, server_urls in self._group_by_server(urls):
@@ -339,7 +332,7 @@ class InFlightSet:
 
     def sweep(self, ended: Iterable[int] = ()) -> Swept:
         """Remove expired entries and entries of ended crawls, in steps of about 500."""
-        swept, numbers = Swept(0, 0), _numbers(ended)
+        swept, numbers = Swept(0, 0), _join_numbers(ended)
         with _translate_errors():
             for client in self._nodes.clients:
                 cursor = b"0"
@@ -368,7 +361,7 @@ def _is_wanted(query: CancelQuery, entry: bytes | None, ended: frozenset[int], n
     if entry is None:
         return query.crawl not in ended
     until_s, members = expiry_s(entry), entry.partition(b":")[2]
-    crawls = [_next_crawl(member).crawl for member in members.split()] or [0]
+    crawls = [_parse_next_crawl(member).crawl for member in members.split()] or [0]
     ttl_s = NAMED_ENTRY_TTL_S if crawls[0] > 1 else ENTRY_TTL_S
     if until_s - now_s <= UNCONFIRMED_TTL_S:
         ttl_s = UNCONFIRMED_TTL_S
@@ -382,7 +375,7 @@ def expiry_s(entry: bytes) -> int:
     return int(digits, 36 if len(digits) < 10 else 10)
 
 
-def _values(ending: UrlEnding) -> tuple[Any, ...]:
+def _ending_values(ending: UrlEnding) -> tuple[Any, ...]:
     domain = registered_domain(ending.url)
     name = field(ending.url)
     notes = " ".join(ending.notes)
@@ -394,11 +387,11 @@ def _query_values(query: CancelQuery) -> tuple[Any, ...]:
     return field(url), crawl, depth, registered_domain(url), cancelled_until_s
 
 
-def _numbers(numbers: Iterable[int]) -> str:
+def _join_numbers(numbers: Iterable[int]) -> str:
     return f" {' '.join(map(str, sorted(numbers)))} "
 
 
-def _next_crawl(value: bytes) -> NextCrawl:
+def _parse_next_crawl(value: bytes) -> NextCrawl:
     crawl, _, depth = value.partition(b".")
     return NextCrawl(int(crawl), int(depth) if depth else None)
 

@@ -133,11 +133,8 @@ class Spool:
         self._mean_bytes = INITIAL_MEAN_BYTES
 
     def put_many(self, blobs: Sequence[bytes]) -> list[str]:
-        """
-        Store the blobs of a later stage, even if the spool is full.
-        Returns their tokens in order.
-        """
-        return self._put_within(blobs, lambda _: 0)
+        """Store the blobs of a later stage even if the spool is full; returns their tokens."""
+        return self._put_up_to_limit(blobs, lambda _: 0)
 
     def reserve(self, count: int, *, urgent: bool) -> str | None:
         """
@@ -153,7 +150,7 @@ class Spool:
             max_bytes = bounds.fetch_bytes
             return max_bytes if urgent else min(max_bytes, bounds.claimed_bytes + size)
 
-        tokens = self._put_within([b""], limit, sizes=[count * size])
+        tokens = self._put_up_to_limit([b""], limit, sizes=[count * size])
         return tokens[0] if tokens else None
 
     def offer_many(self, blobs: Sequence[bytes], reservation: str = "") -> list[str] | None:
@@ -165,10 +162,12 @@ class Spool:
         """
         for blob in blobs:
             self._mean_bytes += (len(blob) + OVERHEAD_BYTES - self._mean_bytes) / 100
-        tokens = self._put_within(blobs, lambda bounds: bounds.fetch_bytes, reservation=reservation)
+        tokens = self._put_up_to_limit(
+            blobs, lambda bounds: bounds.fetch_bytes, reservation=reservation
+        )
         return None if blobs and not tokens else tokens
 
-    def _put_within(
+    def _put_up_to_limit(
         self,
         blobs: Sequence[bytes],
         limit: Callable[[SpoolBounds], int],
@@ -180,11 +179,11 @@ class Spool:
             return []
         sizes = sizes or [len(blob) + OVERHEAD_BYTES for blob in blobs]
         # A reservation and its bodies are on the same server.
-        batch = _batch(reservation) or secrets.token_urlsafe(BATCH_BYTES)
+        batch = _batch_part(reservation) or secrets.token_urlsafe(BATCH_BYTES)
         client = self._nodes.client(batch)
         marks = [RESERVATION_MARK if not blob else f"{n:x}" for n, blob in enumerate(blobs)]
         tokens = [f"{batch}{mark}.{size}" for mark, size in zip(marks, sizes, strict=True)]
-        keys, limit_bytes = self._bodies(tokens), limit(self._server_bounds(client))
+        keys, limit_bytes = self._body_keys(tokens), limit(self._server_bounds(client))
         values = {
             "spool": self._spool_key,
             "index": self._index_key,
@@ -206,17 +205,16 @@ class Spool:
         return tokens if is_stored else []
 
     def get_many(self, tokens: Sequence[str]) -> list[bytes | None]:
-        """
-        Return the blobs in order, with None for freed tokens.
-        Reading a blob resets its idle time.
-        """
+        """Return the blobs in order, None for freed ones. Reading resets a blob's idle time."""
         result: list[bytes | None] = [None] * len(tokens)
-        tokens_by_batch = ((_batch(token), (index, token)) for index, token in enumerate(tokens))
+        tokens_by_batch = (
+            (_batch_part(token), (index, token)) for index, token in enumerate(tokens)
+        )
         with _translate_errors():
             for client, pairs in self._nodes.group(tokens_by_batch):
                 server_tokens = [token for _, token in pairs]
                 with client.pipeline(transaction=False) as pipe:
-                    pipe.mget(self._bodies(server_tokens))
+                    pipe.mget(self._body_keys(server_tokens))
                     _script("touch").queue(
                         pipe, spool=self._spool_key, index=self._index_key, tokens=server_tokens
                     )
@@ -227,7 +225,7 @@ class Spool:
 
     def free(self, tokens: Sequence[str]) -> None:
         """Delete the blobs. Unknown tokens are ignored."""
-        self._forget(tokens, 0)
+        self._delete(tokens, 0)
 
     def state(self) -> SpoolState:
         """
@@ -258,8 +256,8 @@ class Spool:
 
     def idle_tokens(self, for_s: float, limit: int) -> list[str]:
         """
-        Return up to `limit` tokens that were not written or read for `for_s` seconds, starting with
-        those of each server that have been idle longest.
+        Return up to `limit` tokens that were not written or read for `for_s` seconds. Those of each
+        server that have been idle longest come first.
         """
         result: list[bytes] = []
         with _translate_errors():
@@ -284,9 +282,9 @@ class Spool:
 
     def free_idle(self, tokens: Sequence[str], for_s: float) -> int:
         """Delete those tokens that were not written or read for `for_s` s. Returns how many."""
-        return self._forget(tokens, int(for_s * 1000))
+        return self._delete(tokens, int(for_s * 1000))
 
-    def _forget(self, tokens: Sequence[str], idle_ms: int) -> int:
+    def _delete(self, tokens: Sequence[str], idle_ms: int) -> int:
         freed = 0
         with _translate_errors():
             for client, server_tokens in self._group_by_server(tokens):
@@ -295,7 +293,7 @@ class Spool:
                     spool=self._spool_key,
                     packed=self._packed_key,
                     index=self._index_key,
-                    bodies=self._bodies(server_tokens),
+                    bodies=self._body_keys(server_tokens),
                     prefix_bytes=len(self._prefix.encode()),
                     idle_ms=idle_ms,
                 )
@@ -313,7 +311,7 @@ class Spool:
                     spool=self._spool_key,
                     packed=self._packed_key,
                     index=self._index_key,
-                    bodies=self._bodies(server_tokens),
+                    bodies=self._body_keys(server_tokens),
                     prefix_bytes=len(self._prefix.encode()),
                 )
 
@@ -336,14 +334,14 @@ class Spool:
         return cached[1]
 
     def _group_by_server(self, tokens: Sequence[str]) -> list[tuple[redis.Redis, list[str]]]:
-        return self._nodes.group((_batch(token), token) for token in tokens)
+        return self._nodes.group((_batch_part(token), token) for token in tokens)
 
-    def _bodies(self, tokens: Sequence[str]) -> list[str]:
+    def _body_keys(self, tokens: Sequence[str]) -> list[str]:
         return [self._prefix + token for token in tokens]
 
 
-def _batch(token: str) -> str:
-    """Return the part of a token that all bodies stored together share. It selects their server."""
+def _batch_part(token: str) -> str:
+    """Return the part of a token that selects its server. Bodies stored together share it."""
     return token[:BATCH_CHARS]
 
 

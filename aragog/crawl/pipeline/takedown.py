@@ -53,14 +53,14 @@ class SiteBlocks:
 
     def refused(self, urls: Iterable[str]) -> set[str]:
         """
-        Return the normalized URLs that were taken down, individually or with their site.
-        Usually takes one round trip.
+        Return the normalized URLs that were taken down, individually or with their site. Usually
+        takes one round trip.
         """
         urls = list(urls)
         with redis_errors("taken down hosts"):
             if not urls or not self._redis.scard(self._key):
                 return set()
-            names = {name: _entries(name) for name in map(host, urls)}
+            names = {name: _entries_of_host(name) for name in map(host, urls)}
             entries = sorted(set().union(*names.values(), (f"{URL}:{url}" for url in urls)))
             replies = self._redis.smismember(self._key, entries)
             blocked_entries = {
@@ -82,7 +82,7 @@ class SiteBlocks:
             pipe.execute()
 
 
-def _entries(name: str) -> set[str]:
+def _entries_of_host(name: str) -> set[str]:
     return {f"{HOST}:{name}", *(f"{DOMAIN}:{parent}" for parent in and_parents(name))}
 
 
@@ -186,7 +186,9 @@ class Purge:
             if (outgoing := _remainder_message(job, remainder)) is not None:
                 self.sender.send(outgoing)
             self.sender.send_all(_replies_to_callers(message, refused))
-            tokens = _tokens(message) - (set() if _needs_refetch(job) else _tokens(remainder))
+            tokens = _body_tokens(message) - (
+                set() if _needs_refetch(job) else _body_tokens(remainder)
+            )
             self.spool.free(sorted(tokens))
             self.in_flight.clear(sorted(refused), "taken down")
             deleted = shard.delete(queue, state, ids=[job.job_id])
@@ -221,10 +223,7 @@ def _message(job: JobInfo) -> Any:
 
 
 def _drop_refused(message: Any, refused: set[str]) -> Any:
-    """
-    Return the message without entries that contain a refused URL, or None
-    if no entry is left.
-    """
+    """Return the message without entries that contain a refused URL; None if none are left."""
 
     def without_refused(entries: list[Any]) -> list[Any]:
         return [entry for entry in entries if refused.isdisjoint(_urls(entry))]
@@ -262,7 +261,7 @@ def _remainder_message(job: JobInfo, remainder: Any) -> OutgoingMessage | None:
     wait_ms = max(0, job.due_at_ms - job.created_at_ms) or None
     if not _needs_refetch(job):
         return OutgoingMessage(_DESTINATIONS[job.name], _Json(remainder), wait_ms, job.priority)
-    jobs = tuple(replace(job, attempt=0) for job in _jobs(remainder))
+    jobs = tuple(replace(job, attempt=0) for job in _readable_jobs(remainder))
     return (
         OutgoingMessage(Destination.FETCH, FetchBatch(jobs), priority=job.priority)
         if jobs
@@ -272,15 +271,19 @@ def _remainder_message(job: JobInfo, remainder: Any) -> OutgoingMessage | None:
 
 def _replies_to_callers(message: Any, refused: set[str]) -> list[OutgoingMessage]:
     """Return the results for callers waiting for the refused URLs of a message."""
-    jobs = [job for job in _jobs(message) if job.then and not refused.isdisjoint(_urls(job.wire()))]
+    jobs = [
+        job
+        for job in _readable_jobs(message)
+        if job.then and not refused.isdisjoint(_urls(job.wire()))
+    ]
     return finished_messages(jobs, takedown_results(job.url for job in jobs))
 
 
-def _tokens(message: Any) -> set[str]:
+def _body_tokens(message: Any) -> set[str]:
     return set(tokens_in(message))
 
 
-def _jobs(message: Any) -> list[UrlJob]:
+def _readable_jobs(message: Any) -> list[UrlJob]:
     """Return the readable URL jobs of a message of any stage."""
     if not isinstance(message, Mapping):
         return []

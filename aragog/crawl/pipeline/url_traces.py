@@ -62,7 +62,7 @@ class CallSpans:
         self._rng = rng
         self._link = found_on
         self._caller = caller or (tracer.active() if tracer and not found_on else "")
-        self._remaining = MAX_IN_CALLERS_TRACE
+        self._remaining_count = MAX_IN_CALLERS_TRACE
         self._spans: dict[str, Span] = {}
 
     @contextmanager
@@ -76,7 +76,7 @@ class CallSpans:
         try:
             yield
         except Exception as error:
-            problem = _text(error)
+            problem = _error_text(error)
             raise
         finally:
             for span in self._spans.values():
@@ -90,12 +90,12 @@ class CallSpans:
             return {}
         spans: dict[str, Span | None] = {}
         if context is not None:
-            for url in urls[: self._remaining]:
+            for url in urls[: self._remaining_count]:
                 span_attributes = {"url.full": url, **attributes}
                 spans[url] = tracer.child(
                     "enqueue", self._caller, SpanPart.PRODUCER, span_attributes
                 )
-            self._remaining -= len(spans)
+            self._remaining_count -= len(spans)
         for url in urls[len(spans) :]:
             if self._rng() < tracer.ratio:
                 span_attributes, link = {"url.full": url, **attributes}, self._link or self._caller
@@ -153,7 +153,7 @@ class StageSpans:
         trace: TracebackType | None,
     ) -> None:
         for span in self._spans.values():
-            span.end(error="" if error is None else _text(error))
+            span.end(error="" if error is None else _error_text(error))
 
     def __bool__(self) -> bool:
         """Return True if any URL of this run is traced."""
@@ -176,8 +176,10 @@ class StageSpans:
     def event(self, job: UrlJob, name: str, **attributes: Value | None) -> None:
         """Add an event to the job's span. Attributes that are None are left out."""
         if span := self.span_for(job):
-            known = {f"aragog.{key}": v for key, v in attributes.items() if v is not None}
-            span.event(name, known)
+            present_attributes = {
+                f"aragog.{key}": v for key, v in attributes.items() if v is not None
+            }
+            span.event(name, present_attributes)
 
     def set(self, job: UrlJob, **attributes: Value | None) -> None:
         """Add attributes to the job's span. Attributes that are None are left out."""
@@ -194,7 +196,7 @@ class StageSpans:
         try:
             yield
         except BaseException as error:
-            problem = _text(error)
+            problem = _error_text(error)
             raise
         finally:
             if span is not None:
@@ -214,30 +216,29 @@ class StageSpans:
         return self._tracer.child(name, parent.traceparent, kind, attributes, started_ns)
 
     def requests(self, job: UrlJob, gate: Gate) -> TimedGate | None:
-        """
-        Return a gate that records the requests of a job's fetch;
-        None if its URL is not traced.
-        """
+        """Return a gate that records a fetch's requests; None if its URL is not traced."""
         return TimedGate(gate, job.next_url) if self.span_for(job) else None
 
     def record_requests(self, job: UrlJob, requests: TimedGate, outcome: Outcome) -> None:
         """After a fetch, add a span for the wait for the slot and one for each request."""
         spans, ended_ns = requests.ended(), time.time_ns()
         if spans[0].started_ns - self._started_ns > MIN_WAIT_NS:
-            self._record(job, "wait for slot", self._started_ns, spans[0].started_ns)
+            self._record_span(job, "wait for slot", self._started_ns, spans[0].started_ns)
         statuses: list[int | None] = []
         statuses += [hop.status for hop in outcome.hops[len(job.hops) :]][: len(spans) - 1]
         statuses += [None] * (len(spans) - 1 - len(statuses))
         for request, status in zip(spans, [*statuses, outcome.status], strict=True):
-            last = request is spans[-1]
-            attributes = exchange_attributes(request.url, status, outcome if last else None)
+            is_last = request is spans[-1]
+            attributes = exchange_attributes(request.url, status, outcome if is_last else None)
             span = self._child_span(job, "GET", SpanPart.CLIENT, attributes, request.started_ns)
             if span is None:
                 return
             for name, at_ns in request.events:
                 span.event(name, {}, at_ns)
-            failed = last and (status is None or status >= 400)
-            problem = (getattr(outcome, "reason", "") or outcome.outcome.value) if failed else ""
+            has_failed = is_last and (status is None or status >= 400)
+            problem = (
+                (getattr(outcome, "reason", "") or outcome.outcome.value) if has_failed else ""
+            )
             span.end(at_ns=request.ended_ns or ended_ns, error=problem)
 
     def record_shared_fetch(self, job: UrlJob, url: str, outcome: Outcome) -> None:
@@ -249,16 +250,13 @@ class StageSpans:
             took_ns = int((outcome.total_ms or 0) * NS_PER_MS)
             span.end(at_ns=started_ns + took_ns)
 
-    def _record(self, job: UrlJob, name: str, started_ns: int, ended_ns: int) -> None:
+    def _record_span(self, job: UrlJob, name: str, started_ns: int, ended_ns: int) -> None:
         span = self._child_span(job, name, SpanPart.INTERNAL, {}, started_ns)
         if span is not None:
             span.end(at_ns=ended_ns)
 
     def with_departure_time(self, job: UrlJob) -> UrlJob:
-        """
-        Return the job with the time at which it left this stage, so that the next stage can report
-        its wait.
-        """
+        """Return the job with the current time, so the next stage can report its wait."""
         return replace(job, left_at_ms=now_ms()) if self._spans and job.traceparent else job
 
     def with_departure_times(self, outgoing: list[OutgoingMessage]) -> list[OutgoingMessage]:
@@ -358,12 +356,12 @@ OFF = UrlTraces()
 
 
 def record_wait(tracer: Tracer, job: UrlJob, name: str, until_ns: int) -> None:
-    """Add a span that began when the job left a stage. Inaccurate if the two clocks differ."""
+    """Add a span that began when the job left a stage. Inaccurate if the clocks differ."""
     started_ns = min((job.left_at_ms or 0) * NS_PER_MS, until_ns)
     span = tracer.child(name, job.traceparent, SpanPart.INTERNAL, {}, started_ns)
     if span is not None:
         span.end(at_ns=until_ns)
 
 
-def _text(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

@@ -117,16 +117,16 @@ class Limiter:
         Safe to repeat: an unused slot costs its domain one interval.
         """
         result: list[Slot | RateExceeded | None] = [None] * len(requests)
-        stopped = {key for key in {request.key for request in requests} if self.is_closed(key)}
+        closed_keys = {key for key in {request.key for request in requests} if self.is_closed(key)}
         for index, request in enumerate(requests):
-            if request.key in stopped:
+            if request.key in closed_keys:
                 result[index] = self._closed_result(request.key)
-        numbered = (
+        numbered_requests = (
             (request.key, (index, request))
             for index, request in enumerate(requests)
-            if request.key not in stopped
+            if request.key not in closed_keys
         )
-        for group, slots in self._nodes.call_each(numbered, self._reserve_at):
+        for group, slots in self._nodes.call_each(numbered_requests, self._reserve_at):
             for (index, _), slot in zip(group, slots, strict=True):
                 result[index] = slot
         return [slot for slot in result if slot is not None]
@@ -141,28 +141,28 @@ class Limiter:
 
     def _closed_result(self, key: str) -> RateExceeded:
         """
-        Return the result for a closed domain. The waits vary, so that callers do not all come back
-        at the same time.
+        Return the result for a closed domain. The waits vary, so that callers do not all return at
+        once.
         """
         wait_s = STOPPED_RETRY_S * random.uniform(0.8, 1.2)
         return RateExceeded(key, ceil_ms(self._nodes.node_for(key).now_us() + wait_s * 1e6))
 
     def _reserve_at(
-        self, node: LimiterNode, numbered: Sequence[tuple[int, SlotRequest]]
+        self, node: LimiterNode, numbered_requests: Sequence[tuple[int, SlotRequest]]
     ) -> list[Slot | RateExceeded]:
-        requests = [request for _, request in numbered]
+        requests = [request for _, request in numbered_requests]
         intervals = [self.interval_us(request.key, request.crawl_delay_s) for request in requests]
         tokens = _tokens(len(requests))
         now_us, replies = scripts.reserve(
             node,
             [request.key for request in requests],
             [
-                self._arguments(request, interval, token)
+                self._slot_arguments(request, interval, token)
                 for request, interval, token in zip(requests, intervals, tokens, strict=True)
             ],
         )
         return [
-            self._slot(
+            self._to_slot(
                 request,
                 node=node.name,
                 now_us=now_us,
@@ -175,7 +175,9 @@ class Limiter:
             )
         ]
 
-    def _arguments(self, request: SlotRequest, interval_us: float, token: int) -> SlotArguments:
+    def _slot_arguments(
+        self, request: SlotRequest, interval_us: float, token: int
+    ) -> SlotArguments:
         within_ms = (
             self._settings.horizon_s * 1000 if request.within_ms is None else request.within_ms
         )
@@ -184,7 +186,7 @@ class Limiter:
             interval_us, within_ms * 1e3, 0 if needs_permit_request else token, request.urgent
         )
 
-    def _slot(
+    def _to_slot(
         self,
         request: SlotRequest,
         *,
@@ -225,7 +227,7 @@ class Limiter:
         urgent: bool = False,
     ) -> Slot:
         """
-        Return the slot of a job that was rescheduled to that slot, possibly in another process.
+        Return the slot of a job that was rescheduled for it, possibly in another process.
 
         Needs no round trip. Check `is_usable` first.
         """

@@ -125,8 +125,8 @@ class LimiterRing:
             copy = self._ring.server(name).ring_copy()
         except LimiterUnavailable:
             return NodeReport(name, state, answers=False, ring=False, share=record.share(name))
-        current = copy is not None and RingRecord.parse(copy).version == record.version
-        return NodeReport(name, state, answers=True, ring=current, share=record.share(name))
+        is_current = copy is not None and RingRecord.parse(copy).version == record.version
+        return NodeReport(name, state, answers=True, ring=is_current, share=record.share(name))
 
     def locate(self, key: str) -> DomainPlace:
         """Return which node decides for a limiter key (a domain), and the key's state there."""
@@ -136,10 +136,7 @@ class LimiterRing:
         return DomainPlace(owner.name, leased.record.owners_before(key), state)
 
     def urls(self) -> tuple[str, ...]:
-        """
-        Return the URLs of the nodes, with passwords; empty if there is no record. Takes one round
-        trip.
-        """
+        """Return the nodes' URLs with passwords, () without a record. Takes one round trip."""
         record = self._ring.authority.read()
         return tuple(map(self._ring.addresses.url, record.members)) if record else ()
 
@@ -188,16 +185,16 @@ class LimiterRing:
         if lost:
             self._fence(name)
         self.finish()
-        self._distribute()
+        self._send_to_members()
 
     def _change(self, change: Callable[[RingRecord], RingRecord]) -> None:
         while True:
             record = self._ring.refresh().record
-            changed = change(record)
-            if changed is record:
+            new_record = change(record)
+            if new_record is record:
                 return
-            if self._ring.replace(changed, record).version == changed.version:
-                self._on_step(f"the ring has epoch {changed.epoch}")
+            if self._ring.replace(new_record, record).version == new_record.version:
+                self._on_step(f"the ring has epoch {new_record.epoch}")
                 return
 
     def _fence(self, name: str) -> None:
@@ -222,22 +219,22 @@ class LimiterRing:
                 if record.lost and waited_version != record.version:
                     self._wait_for_lost(record)
                     waited_version = record.version
-                self._walk(leased)
-                restart = bool(record.lost) or self._restarted(leased)
+                self._move_domains(leased)
+                restart = bool(record.lost) or self._has_restarted_node(leased)
             except OtherRing as error:
                 self._ring.renew(error.node)
                 continue
             except LimiterUnavailable as error:
-                raise LimiterUnavailable(error.where, _unfinished(error)) from error
+                raise LimiterUnavailable(error.where, _unfinished_reason(error)) from error
             self._ring.replace(record.with_moves_done(restart=restart), record)
-        self._distribute()
+        self._send_to_members()
 
     def _install(self, record: RingRecord) -> None:
         for name in dict.fromkeys((*record.exporters, *record.active)):
             self._ring.install(name)
 
-    def _distribute(self) -> None:
-        """Send the ring to all nodes that respond. Callers send it to the others."""
+    def _send_to_members(self) -> None:
+        """Send the ring to all nodes that respond. The others get it from later callers."""
         for name in self._ring.refresh().record.members:
             try:
                 self._ring.install(name)
@@ -249,9 +246,9 @@ class LimiterRing:
         self._on_step(f"waiting {seconds:.0f} s, until no worker uses permits of {record.lost[-1]}")
         self._sleep_s(seconds)
 
-    def _walk(self, leased: LeasedRing) -> None:
+    def _move_domains(self, leased: LeasedRing) -> None:
         """Take over every domain whose state is on a former node."""
-        record, moved = leased.record, 0
+        record, moved_count = leased.record, 0
         for name in record.exporters:
             domains = _domains(leased.nodes[name])
             while keys := list(islice(domains, MAX_DOMAINS_PER_CALL)):
@@ -262,14 +259,11 @@ class LimiterRing:
                 ]
                 for node, group in leased.group((key, key) for key in moving):
                     leased.ensure_arrived(node, group)
-                moved += len(moving)
-        self._on_step(f"{moved} domains with state have moved")
+                moved_count += len(moving)
+        self._on_step(f"{moved_count} domains with state have moved")
 
-    def _restarted(self, leased: LeasedRing) -> bool:
-        """
-        Return True if a former node recently lost data. Domains without state may then have lost
-        theirs.
-        """
+    def _has_restarted_node(self, leased: LeasedRing) -> bool:
+        """Return True if a former node recently lost data, possibly all state of a domain."""
         for name in leased.record.exporters:
             node = leased.nodes[name]
             packed = node.get_many([node.key("slots", "epoch")])[0]
@@ -288,7 +282,7 @@ def _domains(node: LimiterNode) -> Iterator[str]:
         yield key.decode()
 
 
-def _unfinished(error: LimiterUnavailable) -> str:
+def _unfinished_reason(error: LimiterUnavailable) -> str:
     return (
         f"{error.reason}; domains are still moving, and those of this node wait: run the command "
         "again when it responds, or give it up with `aragog limiter remove NODE --lost`"

@@ -2,9 +2,9 @@
 Lines: queues of requests waiting for their domain's next slot (time to send), most urgent first.
 
 The limiter reserves slots only for the next second or two. All other requests wait here without a
-scheduled time. So a changed rate applies to all of them, and an urgent request moves ahead of the
-others. A line consists of one Redis list per priority and share. It is checked when its domain has
-a free slot.
+scheduled time, so a changed rate applies to all of them, and urgent requests overtake the others. A
+line consists of one Redis list per priority and share. It is checked when its domain has a free
+slot.
 
 A share is one crawl's part of a domain's slots. Requests with priority 0 to 2 go first. The others
 take turns according to the weights of their crawls, and each further priority step counts half as
@@ -120,10 +120,7 @@ class Lines:
         self.open_hosts = OpenHosts(self._nodes, prefix=prefix)
 
     def park(self, entries: Sequence[LineEntry]) -> None:
-        """
-        Add requests to their domains' lines.
-        Takes one round trip per server and 1,000 requests.
-        """
+        """Add requests to their domains' lines; one round trip per server and 1,000 requests."""
         for client, group in self._nodes.group((entry.key, entry) for entry in entries):
             for start in range(0, len(group), MAX_ENTRIES_PER_CALL):
                 _park(client, self._prefix, group[start : start + MAX_ENTRIES_PER_CALL])
@@ -172,40 +169,40 @@ class LineServer:
         self._lists = f"{prefix}{LIST_PREFIX}"
         self._due, self._waiting = f"{prefix}lines2:due", f"{prefix}lines2:waiting"
         self._taken, self._leases = f"{prefix}lines2:taken", f"{prefix}lines2:leases"
-        self._shares = f"{prefix}lines2:shares"
+        self._parse_shares = f"{prefix}lines2:shares"
 
     def claim_due(self, limit: int) -> dict[str, DueLine]:
         """Claim up to `limit` lines that must be checked. Returns them by domain."""
         with _errors():
-            old, *reply = _script("line_due").run(
+            has_old_lines, *reply = _script("line_due").run(
                 self._redis,
                 due=self._due,
                 waiting=self._waiting,
                 taken=self._taken,
                 leases=self._leases,
-                shares=self._shares,
+                shares=self._parse_shares,
                 old_due=f"{self._prefix}lines:due",
                 old_leases=f"{self._prefix}lines:leases",
                 most=limit,
                 lease_ms=CHECK_LEASE_MS,
                 prefix_bytes=len(self._lists.encode()),
             )
-        if old:
+        if has_old_lines:
             self.move_old()
         parts = zip(reply[::3], reply[1::3], reply[2::3], strict=True)
-        return {key.decode(): DueLine(count, _shares(text)) for key, count, text in parts}
+        return {key.decode(): DueLine(count, _parse_shares(text)) for key, count, text in parts}
 
     def move_old(self) -> int:
         """
-        Move some entries out of lines that version 0.1 created. Returns how many such lines are
-        left.
+        Move up to 1,000 entries out of lines that version 0.1 created. Returns the number of such
+        lines that are left.
         """
         with _errors():
             remaining = _script("line_move").run(
                 self._redis,
                 due=self._due,
                 waiting=self._waiting,
-                shares=self._shares,
+                shares=self._parse_shares,
                 old_due=f"{self._prefix}lines:due",
                 old_waiting=f"{self._prefix}lines:waiting",
                 old_taken=f"{self._prefix}lines:taken",
@@ -236,7 +233,7 @@ class LineServer:
                 waiting=self._waiting,
                 taken=self._taken,
                 leases=self._leases,
-                shares=self._shares,
+                shares=self._parse_shares,
                 token=token,
                 lease_ms=self._lease_ms,
                 prefix=self._lists,
@@ -277,7 +274,7 @@ class LineServer:
                 waiting=self._waiting,
                 taken=self._taken,
                 leases=self._leases,
-                shares=self._shares,
+                shares=self._parse_shares,
                 token=token,
                 prefix=self._lists,
                 returned=len(returned),
@@ -286,7 +283,7 @@ class LineServer:
                     *(part for check in check_after_ms.items() for part in check),
                 ],
             )
-        return dict(zip(check_after_ms, map(_shares, shares), strict=True))
+        return dict(zip(check_after_ms, map(_parse_shares, shares), strict=True))
 
     def domains(self) -> Iterator[str]:
         """Yield the domains that have a line."""
@@ -334,7 +331,7 @@ class LineServer:
 
     def contents(self, key: str, limit: int) -> list[bytes]:
         """Return the payloads of the first `limit` requests in a line, grouped by share."""
-        lists = self._lists_for(key)
+        lists = self._list_names(key)
         with _errors(), self._redis.pipeline(transaction=False) as pipe:
             for name in lists:
                 pipe.lrange(name, 0, max(0, limit - 1))
@@ -343,7 +340,7 @@ class LineServer:
 
     def walk(self, key: str) -> Iterator[bytes]:
         """Yield the payloads of a line. Requests that move meanwhile may be missed or repeated."""
-        for name in self._lists_for(key):
+        for name in self._list_names(key):
             start = 0
             while True:
                 with _errors():
@@ -356,10 +353,10 @@ class LineServer:
                 if len(entries) < MAX_ENTRIES_PER_CALL:
                     break
 
-    def _lists_for(self, key: str) -> list[str]:
-        """Return the lists of a line, most urgent first."""
+    def _list_names(self, key: str) -> list[str]:
+        """Return the keys of a line's Redis lists, most urgent first."""
         with _errors():
-            text = cast("bytes | None", self._redis.hget(self._shares, key)) or b""
+            text = cast("bytes | None", self._redis.hget(self._parse_shares, key)) or b""
         priorities_and_shares = sorted(
             (priority, int(share))
             for share, _, _, priorities in (
@@ -391,7 +388,7 @@ def _values(entry: LineEntry) -> tuple[int, int, bytes]:
     return max(0, entry.check_after_ms), int(entry.to_front), delay + b"|" + entry.payload
 
 
-def _shares(text: bytes) -> frozenset[int]:
+def _parse_shares(text: bytes) -> frozenset[int]:
     """
     Return the shares that have entries. The others are in Redis only because they have used more
     slots than they were due.

@@ -202,7 +202,7 @@ def read_overrides(path: Path) -> dict[str, Override]:
     problems: list[str] = []
     overrides: dict[str, Override] = {}
     for name, values in document.items():
-        override = _read_one(f"{path}: [{name!r}]", name, values, problems)
+        override = _read_override(f"{path}: [{name!r}]", name, values, problems)
         if override.name in overrides:
             problems.append(f"{path}: [{name!r}] is listed twice; keep one")
         overrides[override.name] = override
@@ -211,7 +211,7 @@ def read_overrides(path: Path) -> dict[str, Override]:
     return overrides
 
 
-def _read_one(where: str, name: str, values: Any, problems: list[str]) -> Override:
+def _read_override(where: str, name: str, values: Any, problems: list[str]) -> Override:
     if not isinstance(values, dict):
         problems.append(f'{where}: must be a table; put ["{name}"] above its keys')
         return Override(name)

@@ -109,16 +109,21 @@ class Permits:
         node = self._nodes.node_for(slot.key)
         if self._rates.is_closed(slot.key, node.now_us):
             return False
-        slot = self._with_times_of(node, slot)
-        planned_only = self._is_planned_only(slot)
-        if planned_only:
+        slot = self._to_node_time(node, slot)
+        is_planned_only = self._is_planned_only(slot)
+        if is_planned_only:
             self._sleep_until(node, slot.at_us)
-        paused = self._is_paused(slot, node, check=planned_only)
-        if planned_only and not paused:
+        is_paused = self._is_paused(slot, node, check=is_planned_only)
+        if is_planned_only and not is_paused:
             return True
         if slot.pre_granted_until_us:
-            unused = slot.token in self._held and not paused and self._nodes.is_current(node)
-            if unused and node.clock.latest_us(stopwatch_us()) < slot.pre_granted_until_us:
+            may_use_pre_granted = (
+                slot.token in self._held and not is_paused and self._nodes.is_current(node)
+            )
+            if (
+                may_use_pre_granted
+                and node.clock.latest_us(stopwatch_us()) < slot.pre_granted_until_us
+            ):
                 return True
             self._feedback.flush()  # otherwise the node would still count it as the holder
         self._sleep_until(node, self._request_at_us(node, slot))
@@ -131,35 +136,35 @@ class Permits:
                 self._sleep_until(node, decision.at_us - PERMIT_LEAD_US)
                 continue
             self._sleep_until(node, decision.at_us)
-            in_time = node.clock.latest_us(stopwatch_us()) < decision.at_us + WRITE_ALLOWANCE_US
+            is_in_time = node.clock.latest_us(stopwatch_us()) < decision.at_us + WRITE_ALLOWANCE_US
             # If this process may no longer use its copy of the ring, another node may have granted
             # a permit for the same time.
-            if in_time and self._nodes.is_current(node):
+            if is_in_time and self._nodes.is_current(node):
                 self.hold(slot.token)
                 return True
         self.report([(slot, None)])
         return False
 
-    def _with_times_of(self, node: LimiterNode, slot: Slot) -> Slot:
+    def _to_node_time(self, node: LimiterNode, slot: Slot) -> Slot:
         """
         Return the slot with its times converted to the clock of `node`.
 
-        If another node reserved the slot, even a pre-granted permit must be requested, so that the
-        domain's new node knows about the request.
+        If another node reserved the slot, its permit must be requested even if it was pre-granted.
+        Otherwise the domain's new node would not know about the request.
         """
         if slot.node in ("", node.name):
             return slot
-        ahead_us = node.now_us() - self._nodes.server(slot.node).now_us()
-        at_us = slot.at_us + ahead_us
+        offset_us = node.now_us() - self._nodes.server(slot.node).now_us()
+        at_us = slot.at_us + offset_us
         return replace(slot, at_us=at_us, pre_granted_until_us=0.0, node=node.name)
 
     def _request_at_us(self, node: LimiterNode, slot: Slot) -> float:
         """
         Return when to request a slot's permit: not before the node can grant it.
 
-        The node grants it one interval after the previous request, which may have been sent later
-        than planned. If another process sent that request, this process does not know when it was
-        sent, and the node says when to ask again.
+        The node grants it one interval after the previous request, which may have been sent late.
+        If another process sent that request, its time is unknown here, and the node says when to
+        ask again.
         """
         if slot.urgent:
             return slot.request_at_us
@@ -181,7 +186,7 @@ class Permits:
         max_concurrent = self._rates.max_concurrent(slot.key) or 0
 
         def request_from(node: LimiterNode) -> tuple[LimiterNode, Slot, PermitDecision]:
-            local_slot, late_us = self._with_times_of(node, slot), self._window_us
+            local_slot, late_us = self._to_node_time(node, slot), self._window_us
             decision = scripts.acquire_permit(
                 node, local_slot, max_concurrent=max_concurrent, window_us=late_us
             )
@@ -200,7 +205,7 @@ class Permits:
         written_us = stopwatch_us() if written else None
         if written_us is not None:
             _USED.add()
-            _LATENESS.observe(max(0.0, self._late_us(slot, written_us) / 1e6))
+            _LATENESS.observe(max(0.0, self._lateness_us(slot, written_us) / 1e6))
             if len(self._sent_us) >= MAX_DOMAINS:
                 self._sent_us.clear()
             self._sent_us[slot.key] = written_us
@@ -213,8 +218,8 @@ class Permits:
         else:
             self.report([(slot, written_us)])
 
-    def _late_us(self, slot: Slot, written_us: float) -> float:
-        """Return how long after its slot the request was written, by the clock of its node."""
+    def _lateness_us(self, slot: Slot, written_us: float) -> float:
+        """Return how long after its slot the request was written."""
         node = self._nodes.server(slot.node) if slot.node else self._nodes.last_known_node(slot.key)
         return node.clock.latest_us(written_us) - slot.at_us if node.clock.is_known else 0.0
 
@@ -228,14 +233,14 @@ class Permits:
         latencies = {slot.key: self.latencies.take(slot.key) for slot, _ in sent_requests}
 
         def send(node: LimiterNode, group: Sequence[tuple[Slot, float | None]]) -> None:
-            sent = [
+            permit_reports = [
                 self._permit_report(
                     node, sent_request, latencies.pop(sent_request[0].key, NO_LATENCY)
                 )
                 for sent_request in group
             ]
-            for number in scripts.release_permits(node, sent):
-                latencies[sent[number].slot.key] = sent[number].latency
+            for number in scripts.release_permits(node, permit_reports):
+                latencies[permit_reports[number].slot.key] = permit_reports[number].latency
                 unreported.append(group[number])
 
         for _ in range(MAX_ATTEMPTS):
@@ -275,8 +280,8 @@ class Permits:
     @staticmethod
     def _is_early(node: LimiterNode, at_us: float) -> bool:
         """
-        Return True if a permit is so far ahead that it must be confirmed later, because the domain
-        may be paused by then.
+        Return True if a permit is so far ahead that the domain may be paused by then. It must be
+        requested again later.
         """
         return node.clock.latest_us(stopwatch_us()) < at_us - scripts.MAX_GRANT_LEAD_US
 

@@ -52,7 +52,7 @@ RECHECK_S = 5.0
 RECORD_OVERHEAD_BYTES = 300
 _NO_VERSION = bytes(8)
 # robots_put.lua packs a record's size into the low bits of its score.
-_SIZES = 1 << 20
+_SIZE_FACTOR = 1 << 20
 
 
 class RobotsCache:
@@ -106,17 +106,17 @@ class RobotsCache:
         distinct = list(dict.fromkeys(origins))
         checked_s = self._clock.monotonic_s()
         ahead_ms = self._shared.ahead_ms()
-        entries = {origin: self._from_memory(origin, checked_s) for origin in distinct}
+        entries = {origin: self._get_from_memory(origin, checked_s) for origin in distinct}
         # Only usable rules are returned from memory. If rules have just expired here, another
         # process may have fetched them already, but after MISSING the caller would fetch them
         # again.
-        uncertain = [
+        origins_to_read = [
             origin
             for origin in distinct
             if self._current_state(entries[origin], ahead_ms).state is not RulesState.FRESH
         ]
-        if uncertain:
-            entries.update(self._read_redis(uncertain, checked_s))
+        if origins_to_read:
+            entries.update(self._read_redis(origins_to_read, checked_s))
         return {origin: self._current_state(entries[origin], ahead_ms) for origin in distinct}
 
     def get(self, origin: str) -> CachedRules:
@@ -125,8 +125,7 @@ class RobotsCache:
 
     def rules_after_admission(self, origin: str) -> RobotsRules | None:
         """
-        Return the rules that `get_many` returned when a request was just admitted, even if they are
-        due for another check.
+        Return the rules with which a request was just admitted, even if they are due for a check.
 
         Needs no round trip, unless this process has dropped the rules. Returns None if they no
         longer exist.
@@ -157,7 +156,7 @@ class RobotsCache:
         for origin, reply in zip(origins, replies, strict=True):
             cached = None
             if reply is not None:
-                cached = self._read(reply)
+                cached = self._parse_reply(reply)
             cached_rules[origin] = self._current_state(cached, ahead_ms)
         return cached_rules
 
@@ -176,10 +175,10 @@ class RobotsCache:
             if names and names[0]
         }
 
-    def _from_memory(
+    def _get_from_memory(
         self, origin: str, checked_s: float
     ) -> tuple[RobotsRecord, RobotsRules] | None:
-        """Return the rules in this process's memory, if they were checked recently enough."""
+        """Return the rules from memory if they were checked recently, else None."""
         cached = self._memory.get(origin)
         if cached is None or checked_s - cached[2] >= RECHECK_S:
             return None
@@ -205,7 +204,7 @@ class RobotsCache:
         for origin, reply, cached in zip(origins, replies, remembered, strict=True):
             if reply is None:
                 continue
-            entry_read = self._read(reply, cached)
+            entry_read = self._parse_reply(reply, cached)
             if entry_read is None:
                 self._unusable.add(origin)
             else:
@@ -213,19 +212,19 @@ class RobotsCache:
                 entries[origin] = entry_read
         return entries
 
-    def _read(
+    def _parse_reply(
         self, reply: bytes, remembered: tuple[RobotsRecord, RobotsRules, float] | None = None
     ) -> tuple[RobotsRecord, RobotsRules] | None:
         """
-        Return a record's rules, or None if they cannot be used. robots.txt is then fetched again.
+        Return a record's rules, or None if they cannot be used, so robots.txt is fetched again.
 
-        Rules are unusable if they belong to another crawl, or if another version of aragog wrote
-        them in another format.
+        Rules are unusable if they were stored for another User-Agent, lack the tdmrep.json that
+        this crawl needs, or have the format of another version of aragog.
         """
         try:
             record = unpack_head(reply)
             is_current = remembered is not None and remembered[0].version == record.version
-            rules = remembered[1] if remembered and is_current else self._parse(record, reply)
+            rules = remembered[1] if remembered and is_current else self._parse_rules(record, reply)
         except UNREADABLE_RECORD as error:
             log.debug("cannot read stored rules, so they are fetched again: %s", error)
             return None
@@ -239,7 +238,7 @@ class RobotsCache:
         is_complete = rules.tdm is not None or not self._requires_tdm or not record.is_good
         return is_complete and rules.agent in (None, self._agent)
 
-    def _parse(self, record: RobotsRecord, reply: bytes) -> RobotsRules:
+    def _parse_rules(self, record: RobotsRecord, reply: bytes) -> RobotsRules:
         rules = self._memory.rules(record.version)
         if rules is not None:
             return rules
@@ -352,7 +351,7 @@ class RobotsCache:
         with robots_errors():
             for key in self._redis.scan_iter(match=self._key("robots.domain", "*"), count=1000):
                 pairs: Any = self._redis.zrange(key, 0, -1, withscores=True)
-                sizes = {name.decode(): int(score) % _SIZES for name, score in pairs if name}
+                sizes = {name.decode(): int(score) % _SIZE_FACTOR for name, score in pairs if name}
                 refused_urls = refused({f"{origin}/" for origin in sizes})
                 for origin in [origin for origin in sizes if f"{origin}/" in refused_urls]:
                     self._drop(key, origin, sizes.pop(origin), last=not sizes)

@@ -64,10 +64,10 @@ class RobotsMemory:
                 self._rules_count += rules.size
             self._rules[record.version] = rules
             self._rules.move_to_end(record.version)
-            while len(self._rules) > 1 and self._too_many():
+            while len(self._rules) > 1 and self._is_full():
                 self._rules_count -= self._rules.popitem(last=False)[1].size
 
-    def _too_many(self) -> bool:
+    def _is_full(self) -> bool:
         return len(self._rules) > self._max_files or self._rules_count > self._max_rules
 
     def drop(self, origin: str) -> None:

@@ -97,7 +97,7 @@ class RobotsRefreshes:
                     self._redis.zrangebyscore(self.due_key, "-inf", before_ms, 0, limit),
                 )
                 origins = [name.decode() for name in names]
-                in_use = self._used(origins)
+                in_use = self._origins_in_use(origins)
                 self._postpone(in_use, before_ms, idle=set(origins).difference(in_use))
                 expiring += in_use
                 if len(origins) < limit:
@@ -105,10 +105,10 @@ class RobotsRefreshes:
                     break
         return expiring
 
-    def _used(self, origins: Sequence[str]) -> list[str]:
+    def _origins_in_use(self, origins: Sequence[str]) -> list[str]:
         """
-        Return origins whose rules were used since they were fetched. The first byte of a record
-        states this.
+        Return the origins whose rules were used since their fetch, as their record's first byte
+        says.
         """
         with self._redis.pipeline(transaction=False) as pipe:
             for origin in origins:
@@ -117,7 +117,7 @@ class RobotsRefreshes:
         return [origin for origin, flag in zip(origins, flags, strict=True) if flag == b"\x01"]
 
     def _postpone(self, in_use: Sequence[str], before_ms: int, *, idle: Iterable[str]) -> None:
-        """Have used origins returned again in 60 s, in case a refresh fails. Remove idle ones."""
+        """Return used origins again in 60 s, in case their refresh fails. Remove idle origins."""
         due_at_ms = max(before_ms, self._shared.server_now_ms()) + int(CLAIM_S * 1000)
         with self._redis.pipeline(transaction=False) as pipe:
             if names := sorted(idle):

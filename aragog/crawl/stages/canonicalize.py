@@ -104,10 +104,7 @@ class CanonicalizeStage:
             self.marks.end(tokens)
 
     def _keep_wanted(self, batch: ResultBatch) -> ResultBatch:
-        """
-        Return the batch without URLs that no crawl wants anymore.
-        Deletes the bodies of those URLs.
-        """
+        """Return the batch without URLs that no crawl wants anymore, and delete their bodies."""
         wanted = still_wanted(batch.results, self.checks)
         kept = {result.job.url for result in wanted}
         self.spool.free([r.token for r in batch.results if r.token and r.job.url not in kept])
@@ -138,7 +135,7 @@ class CanonicalizeStage:
         )
         readings = reader.read(present, bodies, give_up=give_up)
         rules = page_scope.excluded_pages(present, readings.analyses, self.checks)
-        for_excluded = self._end_excluded([r for r in present if r.job.url in rules], rules)
+        excluded_messages = self._end_excluded([r for r in present if r.job.url in rules], rules)
         present = [result for result in present if result.job.url not in rules]
         confirmed = replace(confirmed, results=present)
         self.discovery.sitemaps.record_unchanged(
@@ -156,13 +153,13 @@ class CanonicalizeStage:
         self._follow_stored(present)
         outgoing = [self._to_store(present, updates)] if updates else []
         refetches = self.returning_jobs.refetch([result.job for result in expired])
-        return outgoing + for_excluded + refetches
+        return outgoing + excluded_messages + refetches
 
     def _end_excluded(
         self, results: Sequence[FetchResult], rules: Mapping[str, str]
     ) -> list[OutgoingMessage]:
         """
-        End the jobs of pages that their crawls exclude. Returns the messages for callers, and the
+        End the jobs of pages that their crawls exclude. Returns messages: replies to callers, and
         jobs for other crawls that want the pages.
         """
         if not results:
@@ -251,10 +248,7 @@ class CanonicalizeStage:
         return updates
 
     def _read_known_pages(self, urls: Sequence[str]) -> dict[str, KnownPage]:
-        """
-        Return what is stored for these URLs.
-        A URL whose rows are unreadable counts as unknown.
-        """
+        """Return what is stored for these URLs. URLs with unreadable rows are left out."""
         pages: dict[str, KnownPage] = {}
         damaged.isolate(urls, lambda part: pages.update(self.store.pages.known(part)))
         return pages
@@ -291,7 +285,7 @@ def _one_message_per_page(batch: ResultBatch) -> list[OutgoingMessage]:
 
 
 def _with_failure(result: FetchResult, problems: Mapping[str, str]) -> FetchResult:
-    """Return the result for a page that could not be analyzed, with the reason."""
+    """Return the result, marked Unreadable with the reason if its page could not be analyzed."""
     problem = problems.get(result.job.url)
     if problem is None and (result.fetch.outcome is not OutcomeKind.FETCHED or result.job.sitemap):
         return result

@@ -34,8 +34,8 @@ from aragog.urlstore.records import PageWrite, Written
 MAX_BYTES = "it has fetched max_bytes"
 SUPERSEDED = "superseded"
 """The outcome of a page that a later fetch has replaced, or that was removed in the meantime."""
-_WITH_PAGE = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
-_BY_STATUS = (OutcomeKind.GONE, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
+_PAGE_OUTCOMES = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
+_OUTCOMES_WITH_STATUS = (OutcomeKind.GONE, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
 
 
 class Ended(NamedTuple):
@@ -126,9 +126,9 @@ class CrawlEndings:
             for name, part in by_name.items()
             for url in (self.members.among(name, part) if name else part)
         }
-        return self.end([self._stored(job, urls[job.url], now_ms, members) for job in jobs])
+        return self.end([self._stored_ending(job, urls[job.url], now_ms, members) for job in jobs])
 
-    def _stored(
+    def _stored_ending(
         self, job: UrlJob, canonical_url: str, now_ms: int, members: set[tuple[str, str]]
     ) -> Ended:
         if (self.name_of(job), job.url) in members:
@@ -150,7 +150,7 @@ class CrawlLimits:
             record = crawls.record_of(number)
             if record.max_bytes is None or record.has_ended or not record.name:
                 continue
-            # Bytes fetched in an earlier round, or before a restart of the crawl, do not count.
+            # Bytes from earlier rounds, or from before the crawl was restarted, do not count.
             fetched = self.counts.totals([record.number]).bytes - record.round_bytes
             if number != record.number or fetched < record.max_bytes:
                 continue
@@ -167,7 +167,7 @@ def ending_of_page(job: UrlJob, write: PageWrite, written: Written | None) -> En
     body_bytes = 0 if fetch is None else fetch.body_bytes
     if written is not None and written.stale:
         return Ended(job, SUPERSEDED, bytes=body_bytes)
-    if kind in _WITH_PAGE and not write.withdrawn and not job.sitemap:
+    if kind in _PAGE_OUTCOMES and not write.withdrawn and not job.sitemap:
         canonical_url = write.canonical_url if written is None else written.canonical_url
         return Ended(
             job,
@@ -180,7 +180,7 @@ def ending_of_page(job: UrlJob, write: PageWrite, written: Written | None) -> En
             joined="" if written is None else written.crawl,
         )
     # Another crawl may have other permissions for the page, or may extract other fields.
-    for_all = kind != OutcomeKind.RESERVED and kind not in _WITH_PAGE
+    for_all = kind != OutcomeKind.RESERVED and kind not in _PAGE_OUTCOMES
     return Ended(job, _outcome_name(kind, write), bytes=body_bytes, for_all=for_all)
 
 
@@ -191,10 +191,10 @@ def _notes(job: UrlJob, kind: str, canonical_url: str) -> tuple[str, ...]:
 
 def _outcome_name(kind: str, write: PageWrite) -> str:
     """Return the outcome with its cause or status, such as `refused: robots` or `gone: 404`."""
-    if kind in _WITH_PAGE:
+    if kind in _PAGE_OUTCOMES:
         return "sitemap"
     detail = write.facts.get("cause")
-    if not detail and kind in _BY_STATUS:
+    if not detail and kind in _OUTCOMES_WITH_STATUS:
         detail = write.facts.get("status")
     words = "".join(f" {c.lower()}" if c.isupper() else c for c in kind).strip()
     return f"{words}: {detail}" if detail else words

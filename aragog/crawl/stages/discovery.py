@@ -1,12 +1,12 @@
 """
 Enqueues the URLs that pages and sitemaps list. Links are only followed from pages that have depth
-left: their jobs say how many more levels of links to follow.
+left. The depth in a job says how many more levels of links to follow.
 
 Each sitemap is requested once per walk through its site (`aragog.crawl.pipeline.sitemap_walks`).
 
 If a page is already stored and this call does not fetch it, its links are read from the store. So a
 repeated call reaches every page that the first call reached. A call that refreshes pages also
-refreshes each of their links once (`FollowedPages`).
+refreshes the pages that they link to, each once (`FollowedPages`).
 
 It is safe to run twice: it skips URLs that are waiting, and URLs whose page was fetched since their
 lastmod.
@@ -57,10 +57,7 @@ class _PageLinks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """
-    Enqueues URLs in the registered domain of the page that listed them, or in their
-    crawl's scope.
-    """
+    """Enqueues URLs in their crawl's scope, or in the registered domain of their page."""
 
     enqueuer: Enqueuer
     store: UrlStore
@@ -95,9 +92,9 @@ class Discovery:
         """Return the URLs of results that have depth left or are on hosts with link budgets."""
         if self.budgets is None:
             return set()
-        deep = {result.job.url for result in results if result.job.depth > 0}
+        urls_with_depth = {result.job.url for result in results if result.job.depth > 0}
         others = [result.job.url for result in results if result.job.depth <= 0]
-        return deep | self.budgets.watched(others)
+        return urls_with_depth | self.budgets.watched(others)
 
     def links(
         self,
@@ -130,16 +127,18 @@ class Discovery:
         the job has just fetched the page and found it unchanged (`looked_at`). Takes two round
         trips, and two more if there are links to follow.
         """
-        with_page = [(job, r) for job, r in pages if r is not None and r.content_key]
-        count = self._listings.follow_stored(with_page, self.store, self._enqueue_links)
-        arrived = [] if looked_at else [ArrivedPage(j.url, is_stored=True) for j, _ in with_page]
-        deep = [(job, record) for job, record in with_page if job.depth > 0 and job.request_id]
-        if self.followed_pages is None or not (deep or (self.budgets and arrived)):
+        stored_pages = [(job, r) for job, r in pages if r is not None and r.content_key]
+        count = self._listings.follow_stored(stored_pages, self.store, self._enqueue_links)
+        arrived = [] if looked_at else [ArrivedPage(j.url, is_stored=True) for j, _ in stored_pages]
+        pages_with_depth = [
+            (job, record) for job, record in stored_pages if job.depth > 0 and job.request_id
+        ]
+        if self.followed_pages is None or not (pages_with_depth or (self.budgets and arrived)):
             return count
-        depths = {} if looked_at else self._depths([job for job, _ in deep])
+        depths = {} if looked_at else self._followed_depths([job for job, _ in pages_with_depth])
         unfollowed = [
             (job, record)
-            for job, record in deep
+            for job, record in pages_with_depth
             if not _is_followed(depths.get((job.request_id, job.url)), job.depth)
         ]
         links: dict[str, list[tuple[str, str]]] = {}
@@ -148,7 +147,8 @@ class Discovery:
         return count + self._follow(
             [
                 _PageLinks(
-                    job, self._stored_links(job, record, links.get(record.canonical_url, []))
+                    job,
+                    self._stored_links_to_follow(job, record, links.get(record.canonical_url, [])),
                 )
                 for job, record in unfollowed
             ],
@@ -157,9 +157,12 @@ class Discovery:
 
     @property
     def _listings(self) -> Listings:
-        kinds, obey = load_kinds(self.settings.extract), self.settings.politeness.obey_nofollow
+        kinds, obeys_nofollow = (
+            load_kinds(self.settings.extract),
+            self.settings.politeness.obey_nofollow,
+        )
         max_files = self.settings.pipeline.max_files_per_page
-        return Listings(kinds, self.checks, self.followed_pages, obey, max_files)
+        return Listings(kinds, self.checks, self.followed_pages, obeys_nofollow, max_files)
 
     def _follow(self, pages: Sequence[_PageLinks], arrived: Sequence[ArrivedPage] = ()) -> int:
         """Enqueue the links of pages, then record that they were followed."""
@@ -168,7 +171,7 @@ class Discovery:
             count = follow_all(links, self._enqueue_links)
         else:
             count = self.budgets.follow(links, arrived, self._enqueue_links)
-        self._record([job for job, _ in pages])
+        self._record_followed([job for job, _ in pages])
         return count
 
     def _enqueue_links(self, options: EnqueueOptions, urls: list[str]) -> int:
@@ -182,29 +185,31 @@ class Discovery:
         return self.held_links.run(self._enqueue_links) if self.held_links else 0
 
     def _refresh(self, urls: Sequence[str], options: EnqueueOptions) -> int:
-        """Enqueue the URLs. Only those that this call has not reached yet are fetched again."""
+        """Enqueue the URLs. Those that this call has already reached are not fetched again."""
         if self.followed_pages is None:
             return self._enqueue(urls, replace(options, refresh=False))
         refresh_id = options.request_id + REFRESHED_SUFFIX
         depths = dict(zip(urls, self.followed_pages.depths(refresh_id, urls), strict=True))
-        new = [url for url, depth in depths.items() if depth is None]
-        deeper = [u for u, depth in depths.items() if depth is not None and depth < options.depth]
-        count = self._enqueue(new, options)
-        self.followed_pages.add(refresh_id, dict.fromkeys((*new, *deeper), options.depth))
-        return count + self._enqueue(deeper, replace(options, refresh=False))
+        new_urls = [url for url, depth in depths.items() if depth is None]
+        deeper_urls = [
+            u for u, depth in depths.items() if depth is not None and depth < options.depth
+        ]
+        count = self._enqueue(new_urls, options)
+        self.followed_pages.add(refresh_id, dict.fromkeys((*new_urls, *deeper_urls), options.depth))
+        return count + self._enqueue(deeper_urls, replace(options, refresh=False))
 
-    def _depths(self, jobs: Sequence[UrlJob]) -> Mapping[tuple[str, str], int | None]:
-        """Return, for each job, the depth to which its call has followed the links of its page."""
+    def _followed_depths(self, jobs: Sequence[UrlJob]) -> Mapping[tuple[str, str], int | None]:
+        """Return the depth to which each job's call has followed its page's links, or None."""
         depths_of_pages: dict[tuple[str, str], int | None] = {}
         if self.followed_pages is not None:
-            for request_id, urls in _by_call(jobs).items():
+            for request_id, urls in _depths_by_call(jobs).items():
                 depths = self.followed_pages.depths(request_id, list(urls))
                 depths_of_pages |= {(request_id, u): d for u, d in zip(urls, depths, strict=True)}
         return depths_of_pages
 
-    def _record(self, jobs: Sequence[UrlJob]) -> None:
+    def _record_followed(self, jobs: Sequence[UrlJob]) -> None:
         if self.followed_pages is not None:
-            for request_id, depths in _by_call(jobs).items():
+            for request_id, depths in _depths_by_call(jobs).items():
                 self.followed_pages.add(request_id, depths)
 
     def canonicals(self, declared: Sequence[tuple[UrlJob, PageWrite, str]]) -> list[str]:
@@ -223,8 +228,8 @@ class Discovery:
 
     def _may_follow(self, job: UrlJob, write: PageWrite, url: str) -> bool:
         crawl = self.checks.crawl_of(job)
-        obey = self.settings.politeness.obey_nofollow and not crawl.nofollow
-        if obey and write.facts.get("nofollow"):
+        obeys_nofollow = self.settings.politeness.obey_nofollow and not crawl.nofollow
+        if obeys_nofollow and write.facts.get("nofollow"):
             return False
         return scope_filter(crawl.scope, write.final_url)(url) and read_url_filter(job).accepts(url)
 
@@ -234,13 +239,10 @@ class Discovery:
             result.job, result.fetch.final_url, links, nofollow=analysis.nofollow
         )
 
-    def _stored_links(
+    def _stored_links_to_follow(
         self, job: UrlJob, record: Record, links: Sequence[tuple[str, str]]
     ) -> list[str]:
-        """
-        Return the links of a stored page that may be followed. Each link comes with its `rel`
-        words.
-        """
+        """Return the links that may be followed; `links` are pairs of URL and `rel`."""
         with_nofollow = [(url, "nofollow" in rel.split()) for url, rel in links]
         page_url = str(record.facts.get("final_url") or record.canonical_url)
         nofollow = bool(record.facts.get("nofollow"))
@@ -249,19 +251,18 @@ class Discovery:
     def _links_in_scope(
         self, job: UrlJob, page_url: str, links: Iterable[tuple[str, bool]], *, nofollow: bool
     ) -> list[str]:
-        """
-        Return the links of a page that may be followed.
-        Each link comes with its own `nofollow`.
-        """
+        """Return the links that may be followed; `links` are pairs of URL and nofollow."""
         crawl, url_filter = self.checks.crawl_of(job), read_url_filter(job)
-        obey = self.settings.politeness.obey_nofollow and not crawl.nofollow
-        if obey and nofollow:
+        obeys_nofollow = self.settings.politeness.obey_nofollow and not crawl.nofollow
+        if obeys_nofollow and nofollow:
             return []
         is_in_scope = scope_filter(crawl.scope, page_url)
         return [
             url
             for url, link_nofollow in links
-            if is_in_scope(url) and not (obey and link_nofollow) and url_filter.accepts(url)
+            if is_in_scope(url)
+            and not (obeys_nofollow and link_nofollow)
+            and url_filter.accepts(url)
         ]
 
     def _enqueue(self, urls: Sequence[str], options: EnqueueOptions) -> int:
@@ -286,11 +287,10 @@ def _list_page(page: tuple[FetchResult, PageAnalysis]) -> ListingPage:
 
 
 def _options_of_links(job: UrlJob) -> EnqueueOptions:
-    """Return the options for enqueuing the links on a job's page."""
     return inherited(job, depth=job.depth - 1)
 
 
-def _by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:
+def _depths_by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:
     """Return the URLs and depths of jobs, by request ID. Jobs without a request ID are left out."""
     calls: dict[str, dict[str, int]] = defaultdict(dict)
     for job in jobs:
@@ -300,8 +300,5 @@ def _by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:
 
 
 def _is_followed(followed_depth: int | None, depth: int) -> bool:
-    """
-    Return True if a page's links were followed to this depth, or if the call has recorded too many
-    pages.
-    """
+    """Return True if the links were followed to this depth, or the call has too many pages."""
     return followed_depth is not None and (followed_depth == FULL or followed_depth >= depth)

@@ -133,26 +133,25 @@ class Enqueuer:
                 fits.
             BadInput: no crawl has this name, or it has ended.
         """
-        crawl = self._crawl(options)
+        crawl = self._find_crawl(options)
         options = options.for_crawl(crawl)
         if not options.request_id:
             options = replace(options, request_id=secrets.token_urlsafe(6))
         inputs, spans = iter(urls), self.traces.call(options.caller, options.found_on)
         sites: set[str] = set()
         while chunk := list(islice(inputs, CHUNK)):
-            self._admit(on_wait)
+            self._wait_for_admission(on_wait)
             if options.sitemap and not options.in_walk:
                 self._begin_walks(chunk, options.request_id, sites)
             yield from self._enqueue_chunk(chunk, options, crawl, spans)
 
-    def _crawl(self, options: EnqueueOptions) -> CrawlRecord:
+    def _find_crawl(self, options: EnqueueOptions) -> CrawlRecord:
         """Return the crawl that wants the URLs."""
         if not options.crawl:
             return self.crawls.crawls().record_of(options.crawl_number)
         if options.crawl == BUILT_IN_NAMES[ENQUEUED]:
             return built_in_record(ENQUEUED)
-        # A copy that is a second old may contain the number of a crawl that was cancelled since
-        # then.
+        # A cached copy may still contain the number of a crawl that has just been cancelled.
         record = self.crawls.read().records.get(options.crawl)
         if record is None:
             raise BadInput(
@@ -165,10 +164,7 @@ class Enqueuer:
         return record
 
     def _begin_walks(self, inputs: Sequence[str], request_id: str, sites: set[str]) -> None:
-        """
-        Start a sitemap walk for each site that is not in `sites`. These are the sites of earlier
-        chunks.
-        """
+        """Start a sitemap walk for each site that is not yet in `sites`, and add it there."""
         first_urls: dict[str, str] = {}
         for url in inputs:
             if not isinstance(normalized := _normalize(url), InvalidUrl):
@@ -178,7 +174,7 @@ class Enqueuer:
         if self.walks is not None:
             self.walks.begin(request_id, new)
 
-    def _admit(self, on_wait: Callable[[SlowDown], None] | None) -> None:
+    def _wait_for_admission(self, on_wait: Callable[[SlowDown], None] | None) -> None:
         while self.admission and (refusal := self.admission.refusal()):
             if on_wait is None:
                 raise refusal
@@ -252,18 +248,18 @@ class Enqueuer:
         crawl: CrawlRecord,
     ) -> dict[str, _Refusal]:
         """
-        Return the refusals of the URLs that exceed the token's quota.
-        Raises `QuotaExceeded` if none of the call's own URLs was enqueued.
+        Return the refusals of the URLs that exceed the token's quota. Raises `QuotaExceeded` if
+        none of the caller's URLs was enqueued.
         """
-        over = [url for url, mark in zip(urls, marks, strict=True) if mark is Mark.OVER_QUOTA]
-        state = self._token_state(crawl) if over else None
+        over_quota = [url for url, mark in zip(urls, marks, strict=True) if mark is Mark.OVER_QUOTA]
+        state = self._token_state(crawl) if over_quota else None
         if state is None:
             return {}
-        error = state.refusal(len(over))
-        # Links beyond a quota are dropped silently, as with the other limits of a crawl.
+        error = state.refusal(len(over_quota))
+        # Links that exceed a quota are dropped silently, as with the crawl's other limits.
         if options.crawl and not any(mark <= Mark.JOINED for mark in marks):
             raise error
-        return dict.fromkeys(over, _Refusal(EnqueueStatus.OVER_BUDGET, str(error)))
+        return dict.fromkeys(over_quota, _Refusal(EnqueueStatus.OVER_BUDGET, str(error)))
 
     def _refusals(
         self, urls: Sequence[str], options: EnqueueOptions, crawl: CrawlRecord
@@ -271,7 +267,7 @@ class Enqueuer:
         """Return the refusals of URLs that were taken down or are outside the crawl's scope."""
         taken_down = self.blocks.refused(urls) if self.blocks else set()
         refused = {url: _TAKEN_DOWN for url in urls if url in taken_down}
-        # The scope of links was already checked when their page was analyzed.
+        # Links were checked against the scope when their page was analyzed.
         if options.crawl and crawl.scope.rules:
             for url in urls:
                 accepted, rule = crawl.scope.decide(url)
@@ -320,10 +316,9 @@ class Enqueuer:
         spans: CallSpans,
     ) -> list[OutgoingMessage]:
         """
-        Return the messages with this priority. The jobs in them keep the priority that the caller
-        requested.
+        Return the messages, each delayed until its first URL is due.
 
-        A message is delayed until the first of its URLs is due.
+        `priority` is that of the messages. Their jobs keep the priority that the caller requested.
         """
         job_options = options.for_jobs()
         jobs = [

@@ -102,7 +102,7 @@ class FetchStage:
     def _fetch(self, batch: FetchBatch, spans: StageSpans) -> list[OutgoingMessage]:
         wanted = self.checks.wanted(batch.jobs)
         self.access.line.park(wanted.in_line())
-        continuing = self._within_open_hosts(wanted.jobs)
+        continuing = self._park_host_limited(wanted.jobs)
         if not continuing:
             return []
         batch = FetchBatch(tuple(continuing))
@@ -111,20 +111,17 @@ class FetchStage:
             return [OutgoingMessage(Destination.FETCH, batch, SPACE_RETRY_MS, urgency)]
         run = _Run(self, spans)
         validators, allowed = run.vet(batch.jobs)
-        near, in_line = self.access.assign_slots(allowed)
+        near_jobs, in_line = self.access.assign_slots(allowed)
         run.in_line += in_line
-        with self.spool_space.reservation(len(near), urgent=urgency <= URGENT) as reservation:
+        with self.spool_space.reservation(len(near_jobs), urgent=urgency <= URGENT) as reservation:
             capacity = reservation.bodies if reservation else 0
-            run.postpone_until_space(job for job, _ in near[capacity:])
+            run.postpone_until_space(job for job, _ in near_jobs[capacity:])
             if reservation:
-                run.fetch(near[:capacity], validators, reservation.token)
+                run.fetch(near_jobs[:capacity], validators, reservation.token)
         return run.outgoing()
 
-    def _within_open_hosts(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
-        """
-        Return the jobs to continue with. Puts the other jobs in line. These belong to crawls that
-        limit how many hosts are open.
-        """
+    def _park_host_limited(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
+        """Put the jobs of crawls that limit their open hosts in line, and return the other jobs."""
         continuing, waiting = [], []
         for job in jobs:
             is_bounded = job.crawl and self.checks.crawl_of(job).max_open_hosts
@@ -167,8 +164,8 @@ class _Run:
         self, jobs: Sequence[UrlJob]
     ) -> tuple[dict[str, StoredValidators], list[tuple[UrlJob, float | None]]]:
         """
-        Return the validators and the jobs that may be fetched, with their Crawl-delay. The other
-        jobs get their results here.
+        Return the validators, and the jobs that may be fetched with their Crawl-delay. Other jobs
+        get their results here.
         """
         selected = self.stage.selection.select(jobs)
         self.delayed_jobs += selected.postponed
@@ -193,17 +190,14 @@ class _Run:
         return self.stage.rendering.usable_validators(selected.validators), allowed
 
     def _delay_s(self, job: UrlJob, crawl_delay_s: float | None) -> float | None:
-        """
-        Return the longer of the Crawl-delay in robots.txt and the interval
-        of the crawl's rate.
-        """
+        """Return the longer of robots.txt's Crawl-delay and the interval of the crawl's rate."""
         rate = self.stage.checks.crawl_of(job).rate if job.crawl else None
         return crawl_delay_s if rate is None else max(crawl_delay_s or 0.0, 1 / rate)
 
     def _refused_result(self, denial: Denial, now_ms: int) -> FetchResult:
         """
-        Return the result for a URL that may not be requested, with the current statements of its
-        site about allowed uses.
+        Return the result for a URL that may not be requested, with what its site currently states
+        about allowed uses.
         """
         result = without_fetch(
             denial.job, denial.outcome, denial.reason, now_ms, cause=denial.cause
@@ -214,7 +208,7 @@ class _Run:
         return replace(result, fetch=fetch)
 
     def _with_departure_times(self, waiting: Iterable[InLine]) -> list[InLine]:
-        return [one._replace(job=self.spans.with_departure_time(one.job)) for one in waiting]
+        return [entry._replace(job=self.spans.with_departure_time(entry.job)) for entry in waiting]
 
     def wait_for(self, delayed: Iterable[Delayed]) -> None:
         """Send the jobs again after their delays."""
@@ -253,7 +247,7 @@ class _Run:
     def _route(self, job: UrlJob, outcome: Outcome) -> None:
         """Route a job whose fetch returned no body."""
         if isinstance(outcome, Deferred):
-            self._defer(_at_next_request(job, outcome), outcome)
+            self._defer(_with_next_request(job, outcome), outcome)
         elif isinstance(outcome, Busy | Unreachable):
             retry_at_ms = self._ms_until(outcome.retry_at_ms) if isinstance(outcome, Busy) else None
             self._fail(self._reroute(job, outcome), result_of(job, outcome), retry_at_ms)
@@ -264,8 +258,8 @@ class _Run:
 
     def _reroute(self, job: UrlJob, outcome: Outcome) -> UrlJob:
         """
-        Return the job. If the egress rules choose other routes after this 403 or 429, the job is
-        marked.
+        Return the job, marked with the status if the egress rules choose other routes after this
+        403 or 429.
         """
         status = outcome.status if isinstance(outcome, Busy | Withheld) else None
         if status is None or not self.stage.requester.egress.routes_differ(job, outcome, status):
@@ -273,7 +267,7 @@ class _Run:
         return replace(job, after_status=status)
 
     def _defer(self, job: UrlJob, outcome: Deferred) -> None:
-        """Make a job wait for what its next request needs."""
+        """Make a job wait until its next request can be sent."""
         access, at_ms = self.stage.access, outcome.retry_at_ms or 0
         match outcome.cause:
             case DeferralCause.RULES:
@@ -310,10 +304,7 @@ class _Run:
             self.wait_for([retry])
 
     def _wait_for_rules(self, job: UrlJob, result: FetchResult, verdict: RulesUnreachable) -> None:
-        """
-        Schedule another attempt for the time when robots.txt is available or is
-        requested again.
-        """
+        """Schedule another attempt for when robots.txt has arrived or is requested again."""
         until_ms = self._ms_until(verdict.retry_at_ms)
         retry = self.stage.returning_jobs.next_attempt(job, until_ms)
         if retry is None:
@@ -394,16 +385,16 @@ class _Run:
         return messages
 
 
-def _at_next_request(job: UrlJob, outcome: Deferred) -> UrlJob:
+def _with_next_request(job: UrlJob, outcome: Deferred) -> UrlJob:
     """Return the job without a slot, set to continue with the request that was not sent yet."""
     if not isinstance(outcome, Redirected):
         return replace(job, slot_at_ms=None)
     # If the redirect writes its target differently, robots.txt must allow that form, too.
-    given = None if outcome.given is None else other_spelling(outcome.given, outcome.target)
+    other_form = None if outcome.given is None else other_spelling(outcome.given, outcome.target)
     return replace(
         job,
         target=outcome.target,
-        target_given=given,
+        target_given=other_form,
         hops=kept_hops(outcome.hops),
         slot_at_ms=None,
     )

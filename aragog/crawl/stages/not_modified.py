@@ -2,10 +2,9 @@
 Applies a 304 response to a stored page: the headers of the 304 replace those of the stored response
 (RFC 9111, 4.3.4).
 
-With nothing but a 304, a site can withdraw permission for a purpose, declare another canonical URL,
-or shorten the freshness of a page. If the 304 changes a header that affects decisions, the stored
-page is analyzed again with the new headers, as if it had just been fetched. Otherwise the stored
-page does not change.
+With a 304, a site can withdraw permission for a purpose, declare another canonical URL, or shorten
+the freshness of a page. If the 304 changes a header that affects decisions, the stored page is
+analyzed again with the new headers, as if it had just been fetched. Otherwise it does not change.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _NOT_REPLACED = frozenset({
 })  # fmt: skip
 """Headers that describe the stored bytes or a connection (RFC 9111, 3.1 and 3.2)."""
 _PER_RESPONSE = frozenset({"age", "date"})
-"""If a 304 lacks these headers, it was generated now, so the stored values are too old."""
+"""Stored values of these headers are outdated after a 304, even if the 304 lacks them."""
 
 
 def merge_headers(stored: Headers, confirming: Headers) -> Headers:
@@ -56,19 +55,16 @@ def merge_headers(stored: Headers, confirming: Headers) -> Headers:
         if name.lower() == "connection"
         for token in value.split(",")
     }
-    new = {name.lower() for name, _ in confirming} - _NOT_REPLACED - connection_headers
-    replaced = new | _PER_RESPONSE
+    new_names = {name.lower() for name, _ in confirming} - _NOT_REPLACED - connection_headers
+    replaced_names = new_names | _PER_RESPONSE
     return (
-        *((name, value) for name, value in stored if name.lower() not in replaced),
-        *((name, value) for name, value in confirming if name.lower() in new),
+        *((name, value) for name, value in stored if name.lower() not in replaced_names),
+        *((name, value) for name, value in confirming if name.lower() in new_names),
     )
 
 
 def has_same_decisive_headers(one: Headers, other: Headers) -> bool:
-    """
-    Return True if two lists of headers have the same values for all headers that affect
-    decisions.
-    """
+    """Return True if both lists have the same values for all headers that affect decisions."""
     return _decisive_headers(one) == _decisive_headers(other)
 
 
@@ -116,14 +112,14 @@ class ConfirmedPages:
             TransientError: Redis or the store did not respond.
         """
         confirmed = Confirmed(list(results))
-        stored = self._stored([r.job.url for r in results if _is_confirming(r)])
+        stored = self._read_stored([r.job.url for r in results if _is_304(r)])
         for index, result in enumerate(results):
-            if _is_confirming(result):
+            if _is_304(result):
                 stored_record = stored.get(result.job.url)
-                confirmed.results[index] = self._apply_one(result, stored_record, confirmed)
+                confirmed.results[index] = self._apply_304(result, stored_record, confirmed)
         return confirmed
 
-    def _apply_one(
+    def _apply_304(
         self, result: FetchResult, stored_record: FetchRecord | None, confirmed: Confirmed
     ) -> FetchResult:
         """Return the result of one 304. Adds its consequences to `confirmed`."""
@@ -135,30 +131,27 @@ class ConfirmedPages:
         if has_same_decisive_headers(stored_record.headers, headers):
             return result
         if (
-            refetched := self._as_fetched_now(result, stored_record, headers, confirmed.bodies)
+            refetched := self._as_new_fetch(result, stored_record, headers, confirmed.bodies)
         ) is None:
             return self._add_statements(result)
         confirmed.responses[url] = result.fetch
         return refetched
 
-    def _stored(self, urls: Sequence[str]) -> Mapping[str, FetchRecord]:
+    def _read_stored(self, urls: Sequence[str]) -> Mapping[str, FetchRecord]:
         """Return the fetch records of the stored pages, except for those in a damaged file."""
         responses: dict[str, FetchRecord] = {}
         if urls:
             damaged.isolate(urls, lambda part: responses.update(self.store.pages.responses(part)))
         return responses
 
-    def _as_fetched_now(
+    def _as_new_fetch(
         self,
         result: FetchResult,
         stored_record: FetchRecord,
         headers: Headers,
         bodies: dict[str, bytes],
     ) -> FetchResult | None:
-        """
-        Return the stored response and body as if fetched now, or None if the body is
-        unreadable.
-        """
+        """Return the stored page as if just fetched, or None if its body is unreadable."""
         try:
             content = self.store.content(result.job.url)
         except CorruptContent as error:
@@ -196,5 +189,5 @@ class ConfirmedPages:
         )
 
 
-def _is_confirming(result: FetchResult) -> bool:
+def _is_304(result: FetchResult) -> bool:
     return result.fetch.outcome is OutcomeKind.NOT_MODIFIED and not result.job.sitemap

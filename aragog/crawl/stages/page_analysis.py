@@ -124,7 +124,7 @@ def read_page(
     )
     pin = parts.fields(page, extractors, texts)
     return PageAnalysis(
-        evidence=parts.get("evidence", lambda: _evidence(page, result), None)
+        evidence=parts.get("evidence", lambda: _collect_evidence(page, result), None)
         or _evidence_of_fetch(result),
         links=parts.get("links", lambda: links.extract(page, limit=max_links), ()),
         fields=pin.fields,
@@ -133,7 +133,7 @@ def read_page(
         noindex=robots.noindex,
         nofollow=robots.nofollow,
         preferences=parts.get(
-            "preferences", lambda: _statements(page, result, agent, drafts), _RESERVED
+            "preferences", lambda: _use_statements(page, result, agent, drafts), _RESERVED
         ),
         unavailable_after_ms=unavailable_at_ms(robots.unavailable_after),
         complete=is_read
@@ -167,10 +167,7 @@ def feed_of(page: Document) -> str | None:
 
 
 def named_agent(settings: FetchSettings) -> str:
-    """
-    Return the product token of the User-Agent.
-    Pages and robots.txt use it to address this crawler.
-    """
+    """Return the User-Agent's product token, by which pages and robots.txt address this crawler."""
     return product_token(settings.user_agent) or "aragog"
 
 
@@ -220,8 +217,8 @@ class _Parts:
                 provenance={**result.provenance, RULES_VERSION: "settings"},
             )
         if texts is not None:
-            nothing: Mapping[str, bytes] = {}
-            text_values = self.get("main text", partial(texts, page), nothing)
+            no_fields: Mapping[str, bytes] = {}
+            text_values = self.get("main text", partial(texts, page), no_fields)
             sources = {**result.provenance, **dict.fromkeys(text_values, "main text")}
             result = replace(result, fields={**result.fields, **text_values}, provenance=sources)
         return self._with_fingerprint(page, result)
@@ -250,10 +247,7 @@ def fields_of(
 
 
 def text_fields(settings: PipelineSettings) -> TextFields | None:
-    """
-    Return the extractor for the forms of main text that are stored according to the settings, or
-    None.
-    """
+    """Return the extractor for the forms of main text to store, or None if there are none."""
     if not settings.store_text:
         return None
     finder = main_text.load(settings.text_finder)
@@ -282,7 +276,7 @@ def _add_extracted(
     )
 
 
-def _statements(
+def _use_statements(
     page: Document, result: FetchResult, agent: str, drafts: Collection[str]
 ) -> tuple[UseStatement, ...]:
     """Return what the response and the page state about allowed uses."""
@@ -302,7 +296,7 @@ def _statements(
     )
 
 
-def _evidence(page: Document, result: FetchResult) -> Evidence:
+def _collect_evidence(page: Document, result: FetchResult) -> Evidence:
     return canonical_evidence.collect(
         page,
         url=result.job.url,
@@ -324,12 +318,12 @@ def _evidence_of_fetch(result: FetchResult) -> Evidence:
 
 
 def redirects_of(result: FetchResult) -> tuple[Redirect, ...]:
-    """Return the redirects as evidence."""
+    """Return the redirects of the fetch as evidence."""
     return tuple(Redirect(hop.url, hop.target, hop.permanent) for hop in result.fetch.hops)
 
 
 def candidates(facts: Evidence) -> set[str]:
-    """Return other URLs that the decision depends on, because of their stored results."""
+    """Return the other URLs whose stored results affect the decision."""
     urls = {*facts.link_header, *facts.link_canonical, facts.final_url}
     urls |= {facts.og_url} if facts.og_url else set()
     urls |= {facts.meta_refresh[1]} if facts.meta_refresh else set()

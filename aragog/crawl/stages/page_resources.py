@@ -106,9 +106,9 @@ def near_slot(limiter: Limiter, request: SlotRequest, left_ms: float) -> Slot | 
         return slot
     if limiter.is_closed(request.key):
         return None
-    ahead = limiter.slot_ahead(request)
+    early_slot = limiter.slot_ahead(request)
     # A domain with an interval of at most `NO_PERMIT_US` has slots but no permits.
-    return ahead if NO_PERMIT_US < ahead.interval_us <= left_ms * 1000 else None
+    return early_slot if NO_PERMIT_US < early_slot.interval_us <= left_ms * 1000 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +133,15 @@ class PageResources:
             url = normalize(request.url)
         except InvalidUrl as error:
             return error.reason
-        given = other_spelling(request.url, url)
-        job = UrlJob(url=url, given=given, purposes=request.purposes, crawl=request.crawl)
-        allowed = self._slot_request_or_reason(job, request.until_s)
-        if isinstance(allowed, str):
-            return allowed
-        return self._fetch_in_slot(job, allowed, request)
+        other_form = other_spelling(request.url, url)
+        job = UrlJob(url=url, given=other_form, purposes=request.purposes, crawl=request.crawl)
+        slot_request = self._slot_request_or_reason(job, request.until_s)
+        if isinstance(slot_request, str):
+            return slot_request
+        return self._fetch_in_slot(job, slot_request, request)
 
     def _slot_request_or_reason(self, job: UrlJob, until_s: float) -> SlotRequest | str:
-        """Return the slot request, or the reason why the URL is not requested."""
+        """Return the slot request, or why the URL is not requested."""
         requested_rules = False
         while True:
             vetted = self.access.vet([job])

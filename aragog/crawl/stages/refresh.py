@@ -61,7 +61,7 @@ TICK = "refresh"
 TICK_S = 5.0
 # A beat process that is slightly early must not lose its tick, and two beat processes must not both
 # get a tick.
-_EARLY_S = 0.8
+_MIN_TICK_SHARE = 0.8
 # One tick catches up on at most this much backlog, so that not too many URLs arrive at once.
 _MAX_TICK_S = 60.0
 # The maximum number of URLs that a tick claims. This keeps its memory below about 50 MB. A tick
@@ -114,7 +114,7 @@ class RefreshStage:
         """Enqueue the URLs that are due. Does nothing if another beat process has just done so."""
         self.counters.note_tick()
         now_ms = self.clock.now_ms()
-        elapsed_s = self.schedule.take_tick(TICK, now_ms, TICK_S * _EARLY_S)
+        elapsed_s = self.schedule.take_tick(TICK, now_ms, TICK_S * _MIN_TICK_SHARE)
         if elapsed_s is None:
             return Tick()
         elapsed_s = min(elapsed_s, _MAX_TICK_S)

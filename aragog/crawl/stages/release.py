@@ -139,7 +139,7 @@ class ReleaseStage:
             BrokerUnavailable, LimiterUnavailable: nothing is lost; entries that were taken return
                 to their lines within a minute.
         """
-        self._check_changed()
+        self._check_lines_with_new_rates()
         if not self.is_open():
             return 0
         open_next_hosts(self.lines, self.checks.registry.crawls())
@@ -163,8 +163,8 @@ class ReleaseStage:
         check.run()
         return check.sent, check.has_more
 
-    def _check_changed(self) -> None:
-        """Check the lines whose rate may have changed with the overrides."""
+    def _check_lines_with_new_rates(self) -> None:
+        """Check the lines whose rates a change to the overrides may have affected."""
         table = self.overrides.table()
         if table is self._last_overrides:
             return
@@ -217,19 +217,19 @@ class _LineCheck:
     def _take_count(self, key: str, waiting: int) -> int:
         limiter = self.stage.limiter
         if is_without_slots(key):
-            free = (
+            count = (
                 0
                 if self.rules_wait_ms[key]
                 else min(waiting, MAX_RELEASED_BY_RULES, self.takes_left)
             )
-            self.takes_left -= free
-            return free
+            self.takes_left -= count
+            return count
         if limiter.is_closed(key) or key in self.shares.all_closed:
             return 0
         capacity = 1 + int(MIN_CHECK_INTERVAL_MS * 1000 / limiter.interval_us(key))
-        extra = max(0, min(self.stage.ended_lines.get(key, 0) - capacity, self.takes_left))
-        self.takes_left -= extra
-        return max(1, min(waiting, capacity + extra))
+        extra_count = max(0, min(self.stage.ended_lines.get(key, 0) - capacity, self.takes_left))
+        self.takes_left -= extra_count
+        return max(1, min(waiting, capacity + extra_count))
 
     def run(self) -> None:
         counts = {key: count for key, count in self.take_counts.items() if count}
@@ -247,30 +247,30 @@ class _LineCheck:
         to_send: list[Delayed] = [
             (self.stage.traces.end_line_wait(job), 0) for job in without_slots
         ]
-        returned: list[TakenEntry] = []
+        entries_to_return: list[TakenEntry] = []
         free_at_ms: dict[str, int] = {}
         sent: dict[str, Counter[int]] = {}
         for (entry, job), reply in zip(needing_slots, replies, strict=True):
             if isinstance(reply, RateExceeded):
-                returned.append(entry)
+                entries_to_return.append(entry)
                 free_at_ms.setdefault(entry.key, reply.free_at_ms)
             else:
                 to_send.append(self._assign_slot(job, reply))
                 sent.setdefault(entry.key, Counter())[job.crawl] += 1
         self._send(to_send)
         self.sent = len(to_send)
-        remaining = self.server.settle(token, returned, self._next_checks(free_at_ms))
+        remaining = self.server.settle(token, entries_to_return, self._next_checks(free_at_ms))
         self.shares.report(sent, remaining)
 
     def _still_wanted(
         self, jobs: Sequence[tuple[TakenEntry, UrlJob]]
     ) -> list[tuple[TakenEntry, UrlJob]]:
         """
-        Return the jobs that a crawl still wants. Moves jobs of paused crawls to the lines of those
-        crawls.
+        Return the jobs that a crawl still wants, and move jobs of paused crawls to the crawls'
+        lines.
 
-        If the process is killed before the entries are settled, the entries are taken again, and
-        their URLs end again without being counted twice.
+        If the process is killed before the entries are settled, they are taken again. Their URLs
+        then end again, but are not counted twice.
         """
         wanted = self.stage.checks.wanted([job for _, job in jobs])
         if len(wanted.jobs) == len(jobs):
@@ -280,25 +280,28 @@ class _LineCheck:
             WaitingLine(self.stage.lines, 0).park(wanted.in_line())
         continuing = {job.url: job for job in wanted.jobs}
         remaining = [(entry, continuing[job.url]) for entry, job in jobs if job.url in continuing]
-        self._note_ended(jobs, remaining)
+        self._update_ended_lines(jobs, remaining)
         return remaining
 
-    def _note_ended(
+    def _update_ended_lines(
         self,
         jobs: Sequence[tuple[TakenEntry, UrlJob]],
         remaining: Sequence[tuple[TakenEntry, UrlJob]],
     ) -> None:
         """
-        Take more entries from lines with URLs of ended crawls, as long as there are any. Such
-        entries need no slots.
+        Have the next check take more entries from lines with URLs of ended crawls. Such entries
+        need no slots.
         """
-        taken, kept = Counter(e.key for e, _ in jobs), Counter(e.key for e, _ in remaining)
-        for key, count in taken.items():
-            if kept[key] < count:
+        taken_counts, kept_counts = (
+            Counter(e.key for e, _ in jobs),
+            Counter(e.key for e, _ in remaining),
+        )
+        for key, count in taken_counts.items():
+            if kept_counts[key] < count:
                 self.stage.ended_lines[key] = min(2 * count, MAX_ENDED_TAKEN)
             else:
                 self.stage.ended_lines.pop(key, None)
-        self.ended_only = set(taken.keys() - kept.keys())
+        self.ended_only = set(taken_counts.keys() - kept_counts.keys())
 
     def _request(self, entry: TakenEntry, job: UrlJob) -> SlotRequest:
         return SlotRequest(
@@ -356,7 +359,7 @@ class _LineCheck:
 
 def _rules_wait_ms(cached: CachedRules, now_ms: int) -> int:
     """
-    Return how many ms URLs must still wait because robots.txt could not be fetched; 0 if they may
+    Return how many ms the URLs waiting for an unreachable robots.txt must still wait; 0 if they may
     continue.
     """
     if cached.unreachable:
@@ -402,7 +405,7 @@ class ReleaseThread:
                 log.debug("no URL is released: %s", error)
                 wait_s = RETRY_S
             except Exception:
-                # The thread must not die, because then URLs would wait forever.
+                # If the thread died, URLs would wait forever.
                 log.exception("failed to release URLs; trying again")
                 wait_s = RETRY_S
 

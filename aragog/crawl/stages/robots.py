@@ -138,7 +138,7 @@ class RobotsStage:
             groups = [
                 tuple(origins[start : start + size]) for start in range(0, len(origins), size)
             ]
-            yield [_background(RobotsBatch(group, claimed=True)) for group in groups]
+            yield [_background_message(RobotsBatch(group, claimed=True)) for group in groups]
             if len(due) < step:
                 return
 
@@ -165,14 +165,11 @@ class _RobotsRun:
         return not job.sitemap and covers_any(purposes) and (rules is None or rules.tdm is None)
 
     def _requests_tdm_file(self, origin_url: str) -> bool:
-        """
-        Return True if this run requests tdmrep.json.
-        Otherwise the rules of the old file stay in the cache.
-        """
+        """Return True if this run requests tdmrep.json. If not, its cached rules stay."""
         rules = self.cached[origin_url].rules
         has_tdm_rules = rules is not None and rules.tdm is not None
-        asks = self.stage.settings.preferences.asks_tdm_file
-        return asks or has_tdm_rules or origin_url in self.lacking_tdm
+        is_enabled = self.stage.settings.preferences.asks_tdm_file
+        return is_enabled or has_tdm_rules or origin_url in self.lacking_tdm
 
     def messages(self) -> list[OutgoingMessage]:
         wanted = self._requestable(self._origins_to_fetch())
@@ -186,11 +183,11 @@ class _RobotsRun:
 
     def _origins_to_fetch(self) -> list[str]:
         """Return the origins whose rules must be fetched."""
-        anyway = self.batch.claimed or self.batch.refresh
+        must_fetch = self.batch.claimed or self.batch.refresh
         return [
             o
             for o, rules in self.cached.items()
-            if anyway or rules.state != RulesState.FRESH or self._is_incomplete(o)
+            if must_fetch or rules.state != RulesState.FRESH or self._is_incomplete(o)
         ]
 
     def _is_incomplete(self, origin_url: str) -> bool:
@@ -215,13 +212,13 @@ class _RobotsRun:
         return [urls[url] for url in forbidden]
 
     def _slots(self, origins: Sequence[str]) -> dict[str, Slot | RateExceeded]:
-        """Return the batch's existing slots and new ones. Takes one round trip per limiter node."""
+        """Return the batch's slots, old and new. Takes one round trip per limiter node."""
         # An existing slot is used even if its message is late, because the permit decides when the
         # request is sent.
         with_slot = [o for o in origins if o in self.batch.slots]
         new = [o for o in origins if o not in self.batch.slots]
         replies = self.stage.limiter.reserve([self._request(o) for o in new])
-        return {o: self._kept_slot(o) for o in with_slot} | dict(zip(new, replies, strict=True))
+        return {o: self._resume_slot(o) for o in with_slot} | dict(zip(new, replies, strict=True))
 
     def _request(self, origin_url: str) -> SlotRequest:
         return SlotRequest(
@@ -231,7 +228,7 @@ class _RobotsRun:
             urgent=origin_url in self.urgent,
         )
 
-    def _kept_slot(self, origin_url: str) -> Slot:
+    def _resume_slot(self, origin_url: str) -> Slot:
         return self.stage.limiter.resume(
             self.stage.limiter.key_for(origin_url + "/"),
             self.batch.slots[origin_url],
@@ -245,10 +242,7 @@ class _RobotsRun:
         return rules.crawl_delay_s(self.stage.settings.fetch.user_agent) if rules else None
 
     def _near_slots(self, slots: Mapping[str, Slot | RateExceeded]) -> dict[str, Slot]:
-        """
-        Return the slots that come soon enough for this task to wait for. The other origins are
-        tried later.
-        """
+        """Return the slots that are soon enough to wait for. The other origins are tried later."""
         near: dict[str, Slot] = {}
         for origin_url, slot in slots.items():
             if isinstance(slot, RateExceeded):
@@ -260,7 +254,7 @@ class _RobotsRun:
         return near
 
     def _retry_near_slot(self, origin_url: str, key: str, free_at_ms: int) -> None:
-        """Try an origin again shortly before a waiting URL would get its next slot."""
+        """Try an origin again shortly before its next free slot."""
         wait_ms = self.stage.limiter.wait_ms(key, free_at_ms) - SLOT_WITHIN_MS
         self.waits[origin_url] = RulesWait(max(RULES_POLL_MS, wait_ms))
 
@@ -293,8 +287,8 @@ class _RobotsRun:
             else:
                 results.append(result_of(origin_url, outcome)._replace(tdm=tdm))
         if results:
-            if lacking := [o for o in near if self._is_incomplete(o)]:
-                self.robots.mark_insufficient(lacking)
+            if incomplete := [o for o in near if self._is_incomplete(o)]:
+                self.robots.mark_insufficient(incomplete)
             self.robots.put_many(results)
             self._compare(results)
             self._release(result.origin for result in results if not is_error(result.status))
@@ -324,9 +318,10 @@ class _RobotsRun:
 
     def _validators(self, origins: Iterable[str]) -> dict[str, Validators]:
         """
-        Return the validators of cached rules, or none for a refresh that a user requested.
+        Return the validators of cached rules.
 
-        There are also none if tdmrep.json is read, because both files are cached together.
+        A refresh requested by a user gets none. Neither does an origin whose tdmrep.json is read,
+        because both files are cached together.
         """
         cached = [
             o
@@ -338,10 +333,7 @@ class _RobotsRun:
     def _fetch_rules(
         self, origin_url: str, slot: Slot, validators: Validators
     ) -> tuple[Outcome, tuple[TdmRule, ...] | None]:
-        """
-        Return the outcome for robots.txt, and the rules of tdmrep.json if this crawl
-        needs them.
-        """
+        """Return the outcome for robots.txt, and the rules of tdmrep.json if they are needed."""
         stage = self.stage
         default_pause_s = stage.settings.pipeline.retry_first_s
         with RobotsGate(stage.limiter, slot, default_pause_s, forbidden=stage.forbidden) as gate:
@@ -364,16 +356,13 @@ class _RobotsRun:
         return as_outcome(fetch, url=url, next_url=url, clock=self.stage.clock)
 
     def _egress(self, origin_url: str) -> EgressContext:
-        """
-        Return the egress context of the first URL that waits for the rules.
-        A refresh may use any egress.
-        """
+        """Return the egress context of the first URL waiting for the rules; any for a refresh."""
         waiting = (job for job in self.batch.jobs if origin(job.next_url) == origin_url)
         first = next(waiting, None)
         return ANY if first is None else replace(self.stage.egress.context(first), after=0)
 
     def _hold_claims(self) -> None:
-        """Extend the claims on origins that are tried later, because fetching took time."""
+        """Extend the claims on origins that are tried later: fetching has used up some time."""
         limiter = self.stage.limiter
         for origin_url, wait in self.waits.items():
             if wait.slot_at_ms is not None:
@@ -382,11 +371,11 @@ class _RobotsRun:
         self.robots.refreshes.hold({o: wait.wait_ms for o, wait in self.waits.items()})
 
     def _wait_for_others(self, origins: Iterable[str]) -> None:
-        """Send URLs again when another task should have fetched their rules."""
+        """Schedule the URLs for when another task should have fetched their rules."""
         unknown = [o for o in origins if not self.cached[o].rules or self._is_incomplete(o)]
         for origin_url, wait_ms in self.robots.refreshes.remaining_ms(unknown).items():
             self.waits[origin_url] = RulesWait(wait_ms + RULES_POLL_MS, claimed=False)
 
 
-def _background(batch: RobotsBatch) -> OutgoingMessage:
+def _background_message(batch: RobotsBatch) -> OutgoingMessage:
     return OutgoingMessage(Destination.ROBOTS, batch, priority=BACKGROUND)

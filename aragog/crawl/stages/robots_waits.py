@@ -38,16 +38,18 @@ def route_jobs(
     for claimed in (True, False):
         waits_of_kind = {o: wait for o, wait in waits.items() if wait.claimed is claimed}
         for group in _group_by_wait(waits_of_kind, span_ms):
-            repeated = _repeat(batch, {o: waits_of_kind[o] for o in group}, claimed=claimed)
-            if repeated.jobs or claimed or batch.refresh:
-                priority = min((job.priority for job in repeated.jobs), default=BACKGROUND)
+            retry = _retry_batch(batch, {o: waits_of_kind[o] for o in group}, claimed=claimed)
+            if retry.jobs or claimed or batch.refresh:
+                priority = min((job.priority for job in retry.jobs), default=BACKGROUND)
                 first_ms = waits_of_kind[group[0]].wait_ms
-                outgoing.append(OutgoingMessage(Destination.ROBOTS, repeated, first_ms, priority))
+                outgoing.append(OutgoingMessage(Destination.ROBOTS, retry, first_ms, priority))
     return outgoing
 
 
-def _repeat(batch: RobotsBatch, waits: Mapping[str, RulesWait], *, claimed: bool) -> RobotsBatch:
-    """Return the part of a batch that is repeated for these origins."""
+def _retry_batch(
+    batch: RobotsBatch, waits: Mapping[str, RulesWait], *, claimed: bool
+) -> RobotsBatch:
+    """Return the batch that requests the rules of these origins again."""
     jobs = tuple(job for job in batch.jobs if origin(job.next_url) in waits)
     slots = {o: at_ms for o, wait in waits.items() if (at_ms := wait.slot_at_ms)}
     return RobotsBatch(tuple(waits), jobs, claimed, batch.refresh, slots)

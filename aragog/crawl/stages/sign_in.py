@@ -184,11 +184,11 @@ class SignIns:
             session = self.sessions.read(origin_url, crawl)
             if session.cookies or self._wait_ms(session, settings) > 0:
                 return session if session.cookies else LEASE_POLL_MS
-            return self._attempt(origin_url, crawl, settings, session, egress)
+            return self._try_to_sign_in(origin_url, crawl, settings, session, egress)
         finally:
             self.sessions.release(origin_url, crawl)
 
-    def _attempt(
+    def _try_to_sign_in(
         self,
         origin_url: str,
         crawl: str,
@@ -198,13 +198,13 @@ class SignIns:
     ) -> Session | int:
         sign_in_started_at_ms = self.clock.now_ms()
         try:
-            values = _values(origin_url, settings)
+            values = _field_values(origin_url, settings)
             cookies = self._submit_form(origin_url, settings, values, egress)
         except (_SignInFailed, ConfigError) as error:
             log.warning("signing in to %s failed: %s", origin_url, error)
-            failed = Session((), sign_in_started_at_ms, previous.failures + 1, str(error))
-            self.sessions.write(origin_url, crawl, failed)
-            return max(LEASE_POLL_MS, self._wait_ms(failed, settings))
+            failed_session = Session((), sign_in_started_at_ms, previous.failures + 1, str(error))
+            self.sessions.write(origin_url, crawl, failed_session)
+            return max(LEASE_POLL_MS, self._wait_ms(failed_session, settings))
         session = Session(tuple(cookies.plain()), sign_in_started_at_ms)
         self.sessions.write(origin_url, crawl, session)
         log.info("signed in to %s%s", origin_url, f" for the crawl {crawl}" if crawl else "")
@@ -252,12 +252,12 @@ class SignIns:
             body=form.encode_with(values),
             headers={"Content-Type": FORM_TYPE, "Origin": origin_url},
         )
-        self._check(response, settings, form_url)
+        self._check_accepted(response, settings, form_url)
         if not cookies.plain():
             raise _SignInFailed("the site set no cookie")
         return cookies
 
-    def _check(self, response: Outcome, settings: SignInSettings, form_url: str) -> None:
+    def _check_accepted(self, response: Outcome, settings: SignInSettings, form_url: str) -> None:
         """
         Raise if the site did not accept the form: it responded with an error or with the form, or
         redirected back to the form.
@@ -282,8 +282,10 @@ class SignIns:
 
         vetted = self.access.vet([UrlJob(url=url)])
         if not vetted.allowed:
-            denied = vetted.denied[0].reason if vetted.denied else "its robots.txt is not known yet"
-            raise _SignInFailed(f"{url} may not be requested: {denied}")
+            denial_reason = (
+                vetted.denied[0].reason if vetted.denied else "its robots.txt is not known yet"
+            )
+            raise _SignInFailed(f"{url} may not be requested: {denial_reason}")
         _, crawl_delay_s = vetted.allowed[0]
         request = SlotRequest(self.access.limiter.key_for(url), crawl_delay_s)
         slot = near_slot(self.access.limiter, request, left_ms())
@@ -301,7 +303,7 @@ class SignIns:
 
 
 def _find_form(page: Fetched, settings: SignInSettings) -> SignInForm | None:
-    """Return the form on a page. Pages that do not mention all field names are not parsed."""
+    """Return the sign-in form. A page that lacks one of the field names is not parsed."""
     names = frozenset(settings.fields)
     if not all(name.encode() in page.body for name in names):
         return None
@@ -335,18 +337,19 @@ def check_values(sign_in: Mapping[str, SignInSettings]) -> None:
         ConfigError: a value is missing. The message contains no value.
     """
     for key, settings in sign_in.items():
-        _values(origin_of(key) or "", settings)
+        _field_values(origin_of(key) or "", settings)
 
 
-def _values(origin_url: str, settings: SignInSettings) -> dict[str, str]:
+def _field_values(origin_url: str, settings: SignInSettings) -> dict[str, str]:
     return {
-        name: _value(origin_url, name, reference) for name, reference in settings.fields.items()
+        name: _field_value(origin_url, name, reference)
+        for name, reference in settings.fields.items()
     }
 
 
-def _value(origin_url: str, name: str, reference: str) -> str:
+def _field_value(origin_url: str, name: str, reference: str) -> str:
     """
-    Return the value of a field.
+    Return a field's value.
 
     Raises:
         ConfigError: the value is missing. The message does not contain it.

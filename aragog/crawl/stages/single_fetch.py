@@ -51,7 +51,7 @@ MIN_WAIT_MS = 25
 """How often to ask for a slot of a domain."""
 ERROR_BODY_BYTES = 1_000_000
 """How much of an error response's body is in the outcome."""
-_TOO_LATE = {
+_TIMEOUT_REASONS = {
     DeferralCause.SLOT: "its domain had no free slot in time; see politeness.qps",
     DeferralCause.RULES: "its robots.txt was not known in time",
     DeferralCause.VISIT_TIME: "the Visit-time of its site did not begin in time",
@@ -185,9 +185,9 @@ class SingleFetch:
                 if slot is not None:
                     self.release_unused(slot)
                 return allowed
-            slot = slot or self._slot(allowed, left_s)
+            slot = slot or self._wait_for_slot(allowed, left_s)
             if slot is None:
-                return _too_late(job, DeferralCause.SLOT)
+                return _deferred_outcome(job, DeferralCause.SLOT)
             outcome = self._send(job, slot, request)
             if not isinstance(outcome, Deferred):
                 return outcome
@@ -198,10 +198,7 @@ class SingleFetch:
                 return outcome
 
     def _wait_for_route(self, outcome: Deferred, left_s: Callable[[], float]) -> bool:
-        """
-        Wait until a proxy is tried again.
-        Returns False if the caller's time runs out first.
-        """
+        """Wait until a proxy is tried again. Returns False if the caller's time runs out first."""
         wait_s = ((outcome.retry_at_ms or 0) - self.clock.now_ms()) / 1000
         return wait_s < left_s() and self._wait(max(RULES_POLL_S, wait_s), left_s)
 
@@ -210,7 +207,7 @@ class SingleFetch:
         return SlotRequest(self.access.limiter.key_for(job.url), crawl_delay_s, within_ms=within_ms)
 
     def _ms_until_near(self, key: str, free_at_ms: int) -> int:
-        """Return how long it takes until a slot is near enough to be reserved."""
+        """Return how long to wait until a slot can be reserved."""
         wait_ms = self.access.limiter.wait_ms(key, free_at_ms)
         near_ms = self.access.rules.settings.politeness.wait_inline_ms
         return max(MIN_WAIT_MS, wait_ms - near_ms)
@@ -223,13 +220,13 @@ class SingleFetch:
         while True:
             vetted = self.access.vet([job])
             if vetted.denied:
-                return _denied(vetted.denied[0])
+                return _denied_outcome(vetted.denied[0])
             if claimed := self.access.claim_refresh(vetted.stale_origins):
                 self._fetch_rules(RobotsBatch(tuple(claimed), claimed=True), left_s)
             if vetted.allowed:
                 return self._request(*vetted.allowed[0])
             if left_s() <= 0:
-                return _too_late(
+                return _deferred_outcome(
                     job, DeferralCause.VISIT_TIME if vetted.too_early else DeferralCause.RULES
                 )
             if vetted.too_early:
@@ -242,15 +239,15 @@ class SingleFetch:
 
     def _fetch_rules(self, batch: RobotsBatch, left_s: Callable[[], float]) -> None:
         """Fetch robots.txt in its slot, unless another process is fetching it."""
-        later = self.robots.run(batch)
-        while later:
-            first = later.pop(0)
+        pending = self.robots.run(batch)
+        while pending:
+            first = pending.pop(0)
             if not self._wait((first.delay_ms or 0) / 1000, left_s):
                 return
             if isinstance(first.message, RobotsBatch):
-                later += self.robots.run(first.message)
+                pending += self.robots.run(first.message)
 
-    def _slot(self, request: SlotRequest, left_s: Callable[[], float]) -> Slot | None:
+    def _wait_for_slot(self, request: SlotRequest, left_s: Callable[[], float]) -> Slot | None:
         """Wait for a slot. Returns None if the caller's time runs out first."""
         while True:
             reply = self.access.limiter.reserve([request])[0]
@@ -304,12 +301,12 @@ class SingleFetch:
             limiter.report(gate.key, is_ok)
 
 
-def _job(given: str) -> UrlJob:
-    url = normalize(given)
-    return UrlJob(url=url, given=other_spelling(given, url))
+def _job(raw_url: str) -> UrlJob:
+    url = normalize(raw_url)
+    return UrlJob(url=url, given=other_spelling(raw_url, url))
 
 
-def _denied(denial: Denial) -> Outcome:
+def _denied_outcome(denial: Denial) -> Outcome:
     url = denial.job.url
     match denial.verdict:
         case Forbidden(cause=cause, reason=reason):
@@ -319,5 +316,5 @@ def _denied(denial: Denial) -> Outcome:
             return Unreachable(url=url, final_url=url, kind=why, reason=reason)
 
 
-def _too_late(job: UrlJob, cause: DeferralCause) -> Deferred:
-    return Deferred(url=job.url, final_url=job.url, cause=cause, reason=_TOO_LATE[cause])
+def _deferred_outcome(job: UrlJob, cause: DeferralCause) -> Deferred:
+    return Deferred(url=job.url, final_url=job.url, cause=cause, reason=_TIMEOUT_REASONS[cause])

@@ -1,9 +1,9 @@
 """
-Canonicalizes and writes stored pages again, from their stored content and response.
+Re-canonicalizes and rewrites stored pages from their stored content and response.
 
 Implements `canonicalize.delay(url)` and `store.delay(url)` as users of Celery expect them. Nothing
-is fetched, no links are followed, and the crawl log gets no row, because there was no fetch. The
-write has the time of the original fetch, so it never replaces a newer one and is safe to repeat.
+is fetched, no links are followed, and the crawl log gets no row. The write carries the timestamp of
+the original fetch, so it never replaces newer data and is safe to repeat.
 """
 
 from __future__ import annotations
@@ -28,11 +28,8 @@ class _NoPageError(Exception):
     """There is no stored page to write again."""
 
 
-class _NotInFlight:
-    """
-    Replaces the in-flight set.
-    These URLs are not in flight, and other fetches are unaffected.
-    """
+class _NullInFlightSet:
+    """Stands in for the in-flight set, so that rewriting a page does not affect its fetches."""
 
     def clear(self, urls: Sequence[str], outcome: str = "") -> None:
         """Do nothing."""
@@ -55,7 +52,7 @@ class StoredAgain:
 
     def run(self, urls: Sequence[str]) -> list[str]:
         """
-        Write the pages of these URLs again. Returns a problem for each URL without a page.
+        Rewrite the pages of these URLs. Returns a problem for each URL without a page.
 
         URLs may be in any form.
 
@@ -69,14 +66,14 @@ class StoredAgain:
             except (InvalidUrl, TakenDown, ContentReplaced, CorruptContent, _NoPageError) as error:
                 problems.append(f"{url}: {error}")
         if results:
-            write = replace(self.store, crawl_log=None, in_flight=_NotInFlight())
+            write = replace(self.store, crawl_log=None, in_flight=_NullInFlightSet())
             for outgoing in self.canonicalize.run(ResultBatch(tuple(results))):
                 if isinstance(outgoing.message, PageBatch):
                     write.run(outgoing.message)
         return problems
 
     def _result(self, url: str) -> FetchResult:
-        """Return the fetch that the stored page comes from, with its body in the spool."""
+        """Return the fetch result of a stored page, with its body put into the spool."""
         pages = self.canonicalize.store
         content = pages.content(url)
         if content is None:
@@ -94,7 +91,7 @@ class StoredAgain:
 
 
 def _job(response: FetchRecord, content: Content) -> UrlJob:
-    """Return a job of a crawl that the page is kept for. It follows no links."""
+    """Return a job for one of the crawls that keep this page. It follows no links."""
     crawls = crawls_of(content.facts)
     name = USUAL if USUAL in crawls else min(crawls, default=USUAL)
     return UrlJob(url=response.url, purposes=purposes_of(name))

@@ -14,8 +14,8 @@ from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.politeness.lines import PAUSED_PREFIX, LineEntry, is_without_slots
 from aragog.crawl.politeness.robots_cache import RECHECK_S
 
-# Jobs leave the line this long before a task could reserve the same slot. So jobs in line get the
-# slots first, and their message has time to reach a worker.
+# Jobs leave the line this long before a task could reserve the same slot. So jobs in line get their
+# slots first, and their messages have time to reach a worker.
 RELEASE_LEAD_MS = 500
 # After this time, no process uses an old copy of replaced rules anymore.
 RULES_TTL_MS = int(RECHECK_S * 1000) + 500
@@ -78,7 +78,7 @@ class WaitingLine:
             BrokerUnavailable: Redis did not respond; some of the jobs may be in line.
         """
         if waiting:
-            self._lines.park([self._entry(one) for one in waiting])
+            self._lines.park([self._entry(waiting_job) for waiting_job in waiting])
 
     def rules_arrived(self, origins: Sequence[str]) -> None:
         """
@@ -89,16 +89,16 @@ class WaitingLine:
         """
         self._lines.check(origins, RULES_TTL_MS)
 
-    def _entry(self, one: InLine) -> LineEntry:
-        ahead_ms = 0 if is_without_slots(one.key) else self._ahead_ms
+    def _entry(self, waiting_job: InLine) -> LineEntry:
+        ahead_ms = 0 if is_without_slots(waiting_job.key) else self._ahead_ms
         return LineEntry(
-            one.key,
-            one.job.priority,
-            orjson.dumps(one.job.wire()),
-            one.crawl_delay_s,
-            check_after_ms=max(0, one.wait_ms - ahead_ms),
-            to_front=one.to_front,
-            share=one.job.crawl,
+            waiting_job.key,
+            waiting_job.job.priority,
+            orjson.dumps(waiting_job.job.wire()),
+            waiting_job.crawl_delay_s,
+            check_after_ms=max(0, waiting_job.wait_ms - ahead_ms),
+            to_front=waiting_job.to_front,
+            share=waiting_job.job.crawl,
         )
 
 

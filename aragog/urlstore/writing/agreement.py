@@ -30,11 +30,11 @@ class Standing(Enum):
     FIRST = "first"
     """The page is the first to declare this canonical URL, which was never fetched."""
     UPDATES = "updates"
-    """The page provided this never-fetched URL's record earlier, and updates it now."""
+    """The page provided the record of this never-fetched URL earlier, and updates it now."""
     JOINS = "joins"
     """The page matches the record, and just becomes an alias."""
     APART = "apart"
-    """The page does not match, or its canonical URL is not trusted, so it keeps its own record."""
+    """The page keeps its own record: it does not match, or its canonical URL is not trusted."""
     DISPUTES = "disputes"
     """The page is the first that does not match the record of a URL that was never fetched."""
 
@@ -100,16 +100,16 @@ def judge(page: PageWrite, rows: Mapping[str, Row], now_ms: int) -> Judgment:
         is_kept = nodes.was_fetched(row)
         return Judgment(canonical, Standing.JOINS if is_kept else Standing.OWN)
     if facts_of(row, nodes.OWN).get("gone"):
-        judgment = _separate(page, canonical, f"{canonical} is gone")
+        judgment = _keep_apart(page, canonical, f"{canonical} is gone")
     elif nodes.was_fetched(row) or canonical in nodes.senders_of(row):
-        judgment = _with_fetched(page, canonical, rows)
+        judgment = _judge_fetched(page, canonical, rows)
     else:
-        judgment = _with_unfetched(page, canonical, rows, now_ms)
+        judgment = _judge_unfetched(page, canonical, rows, now_ms)
     return _after_later_evidence(page, judgment, rows)
 
 
 def _after_later_evidence(page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]) -> Judgment:
-    """Return the judgment, unless later evidence has already settled where the URL leads."""
+    """Return the judgment, corrected if later evidence has already settled where the URL leads."""
     pointer = rows.get(page.final_url, {}).get(nodes.CANONICAL)
     if (
         pointer is None
@@ -125,39 +125,39 @@ def _after_later_evidence(page: PageWrite, judgment: Judgment, rows: Mapping[str
     return replace(judgment, canonical=target, standing=standing, why=why)
 
 
-def _with_fetched(page: PageWrite, canonical: str, rows: Mapping[str, Row]) -> Judgment:
-    same = agrees(page, rows[canonical])
-    if same or (same is None and _is_alias(page, canonical, rows)):
+def _judge_fetched(page: PageWrite, canonical: str, rows: Mapping[str, Row]) -> Judgment:
+    is_same = agrees(page, rows[canonical])
+    if is_same or (is_same is None and _is_alias(page, canonical, rows)):
         return Judgment(canonical, Standing.JOINS, canonical)
-    return _separate(page, canonical, f"{canonical} was fetched and {_difference(same)}")
+    return _keep_apart(page, canonical, f"{canonical} was fetched and {_difference_text(is_same)}")
 
 
-def _with_unfetched(
+def _judge_unfetched(
     page: PageWrite, canonical: str, rows: Mapping[str, Row], now_ms: int
 ) -> Judgment:
     row = rows.get(canonical, {})
     senders = nodes.senders_of(row)
-    doubted = nodes.CONFLICTING_PAGES in row
+    has_conflicts = nodes.CONFLICTING_PAGES in row
     has_provisional_alias = is_provisional(canonical, rows)
-    if doubted:
+    if has_conflicts:
         why = f"{canonical} is not trusted until it is fetched: pages that declare it differ"
-        # A process was killed while it ended the trust in this URL; complete that.
+        # A process was killed while it revoked the trust in this URL; finish that.
         standing = Standing.DISPUTES if has_provisional_alias else Standing.APART
         return Judgment(page.final_url, standing, canonical, why, is_doubted=True)
     if page.final_url in senders or page.url in senders:
         return Judgment(canonical, Standing.UPDATES, canonical)
     if senders:
-        same = agrees(page, row)
-        if same or (same is None and _is_alias(page, canonical, rows)):
+        is_same = agrees(page, row)
+        if is_same or (is_same is None and _is_alias(page, canonical, rows)):
             return Judgment(canonical, Standing.JOINS, canonical)
-        why = f"{senders[0]} declares {canonical} too, and {_difference(same)}"
+        why = f"{senders[0]} declares {canonical} too, and {_difference_text(is_same)}"
         standing = (
-            Standing.DISPUTES if has_provisional_alias and same is not None else Standing.APART
+            Standing.DISPUTES if has_provisional_alias and is_same is not None else Standing.APART
         )
         return Judgment(page.final_url, standing, canonical, why)
     claim = Lease.of(row, nodes.CLAIM)
     if claim and claim.is_live(now_ms) and claim.holder != claimant(page):
-        return _separate(
+        return _keep_apart(
             page, canonical, f"another page that declares {canonical} is being written"
         )
     return Judgment(canonical, Standing.FIRST, canonical)
@@ -199,13 +199,13 @@ def is_disproved(page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]) -
 
 
 def _is_alias(page: PageWrite, canonical: str, rows: Mapping[str, Row]) -> bool:
-    """Return True if the page already is an alias of `canonical`; older data cannot be compared."""
+    """Return True if the page already is an alias of `canonical`."""
     return follow_aliases(page.final_url, rows) == canonical
 
 
-def _separate(page: PageWrite, declared: str, why: str) -> Judgment:
+def _keep_apart(page: PageWrite, declared: str, why: str) -> Judgment:
     return Judgment(page.final_url, Standing.APART, declared, why)
 
 
-def _difference(same: bool | None) -> str:
-    return "has another page" if same is False else "it is unknown whether its page is the same"
+def _difference_text(is_same: bool | None) -> str:
+    return "has another page" if is_same is False else "it is unknown whether its page is the same"

@@ -65,12 +65,12 @@ class AliasMerger:
     ) -> None:
         self._zen = zen
         self._refresh = refresh or RefreshSettings()
-        self._due = DueIndex(zen)
+        self._due_index = DueIndex(zen)
         self._properties = zen.nodes
         self._nodes = Nodes(zen)
         self._watches = Watches(zen)
-        self._same = SameContent(zen)
-        self._items = ItemIndex(zen)
+        self._same_content = SameContent(zen)
+        self._item_index = ItemIndex(zen)
         self._bodies = bodies
         self._outlinks = outlinks
         self._mover = PageMover(zen, bodies, outlinks)
@@ -114,42 +114,44 @@ class AliasMerger:
         same.
         """
         canonical, row = self._nodes.follow([alias], None)[alias]
-        own = self._properties.get(self._zen.node_id(alias))
+        alias_row = self._properties.get(self._zen.node_id(alias))
         if canonical == alias:
             return
-        if not trusted and _has_another_page(canonical, row, alias, own):
-            own = self._without_page(alias, own, now_ms)
+        if not trusted and _has_another_page(canonical, row, alias, alias_row):
+            alias_row = self._delete_page(alias, alias_row, now_ms)
         self._mover.move_links(alias, canonical, row, now_ms)
-        if text(own, nodes.WATCHED):
+        if text(alias_row, nodes.WATCHED):
             self._watches.move(alias, canonical, now_ms)
-        due = text(own, nodes.DUE)
+        due = text(alias_row, nodes.DUE)
         if due:
             self._zen.by_number.delete_many([(self._zen.node_id(alias), int(due), now_ms)])
             self._properties.put(self._zen.node_id(alias), {nodes.DUE: b""}, at_ms=now_ms)
-        if nodes.SENTINEL in own:
-            self._mover.move(alias, own, canonical, row, now_ms)
+        if nodes.SENTINEL in alias_row:
+            self._mover.move(alias, alias_row, canonical, row, now_ms)
 
-    def _without_page(self, alias: str, own: Row, now_ms: int) -> Row:
-        """Delete the data that fetches stored in a node; returns the remaining cells."""
-        self._bodies.give_up(own)
-        fields = facts_of(own, nodes.PROVENANCE)
+    def _delete_page(self, alias: str, alias_row: Row, now_ms: int) -> Row:
+        """Delete what fetches stored in an alias's node; returns the remaining cells."""
+        self._bodies.give_up(alias_row)
+        fields = facts_of(alias_row, nodes.PROVENANCE)
         columns = {
             column_of(name)
             for name in fields
             for column_of in (nodes.field_column, nodes.history_column)
         }
         columns |= {nodes.FACTS, nodes.PROVENANCE, nodes.LIKENESS, *nodes.CONTENT_AND_RESPONSE}
-        self._same.forget(entries_of(alias, own))
-        self._items.forget(items.entries_of(alias, own, columns))
-        if not any(c.startswith(b"m:") and c not in columns for c in own.keys() - {nodes.SENTINEL}):
+        self._same_content.forget(entries_of(alias, alias_row))
+        self._item_index.forget(items.entries_of(alias, alias_row, columns))
+        if not any(
+            c.startswith(b"m:") and c not in columns for c in alias_row.keys() - {nodes.SENTINEL}
+        ):
             columns.add(nodes.SENTINEL)
-        present = [column for column in columns if column in own]
+        present = [column for column in columns if column in alias_row]
         if present:
             # The deleted page may be dated later than now if its worker's clock is ahead.
-            at_ms = max(now_ms, *(own[column].at_ms for column in present))
+            at_ms = max(now_ms, *(alias_row[column].at_ms for column in present))
             self._properties.delete(self._zen.node_id(alias), present, at_ms=at_ms)
         self._outlinks.write([LinksWrite(alias, now_ms, lambda _: b"")], now_ms)
-        return {column: cell for column, cell in own.items() if column not in columns}
+        return {column: cell for column, cell in alias_row.items() if column not in columns}
 
     def has_data(self, alias: str, row: Row) -> bool:
         """Return True if there is anything for `settle` to move."""
@@ -171,45 +173,44 @@ class AliasMerger:
         Make a URL independent again; data from its own fetch moves back to it.
 
         If the URL is still wanted, it is fetched soon, because a later page may have replaced its
-        data. Evidence older than `at_ms` (now if None) does not make it an alias again. After a
-        crash, a repeated call continues: until everything is done, the node contains the canonical
-        URL that it is being detached from.
+        data. Evidence older than `at_ms` (now if None) does not make it an alias again. Until all
+        steps are done, the node contains the old canonical URL, so a call after a crash continues.
 
         Args:
             alias: a normalized URL.
             now_ms: the store's time.
             at_ms: the time of the evidence.
             reasons: the reasons that `explain` shows; None keeps the stored reasons.
-            inherits: move the page to this URL although it was fetched from another URL, because
-                the two pages matched.
-            is_needed: make the URL due at once even if it is not wanted, because its page's data is
-                deleted.
+            inherits: move the canonical URL's page here even though it was fetched from another
+                URL. The two pages matched.
+            is_needed: make the URL due at once even if it is not wanted, because the data of its
+                page is deleted.
         """
-        own = self._properties.get(self._zen.node_id(alias))
-        detaching = text(own, nodes.LEAVING)
-        canonical = detaching or alias_of(own, alias)
+        alias_row = self._properties.get(self._zen.node_id(alias))
+        detaching_from = text(alias_row, nodes.LEAVING)
+        canonical = detaching_from or alias_of(alias_row, alias)
         if canonical is None:
             return
-        if not detaching:
+        if not detaching_from:
             self._properties.put(
                 self._zen.node_id(alias), {nodes.LEAVING: canonical.encode()}, at_ms=now_ms
             )
-        at_ms = max(now_ms if at_ms is None else at_ms, own[nodes.CANONICAL].at_ms + 1)
+        at_ms = max(now_ms if at_ms is None else at_ms, alias_row[nodes.CANONICAL].at_ms + 1)
         pointer = {nodes.CANONICAL: alias.encode(), nodes.PROVISIONAL: b""}
         if reasons is not None:
             pointer[nodes.REASONS] = orjson.dumps(reasons)
         self._properties.put(self._zen.node_id(alias), pointer, at_ms=at_ms)
-        self._give_back(alias, own, canonical, now_ms, inherits=inherits)
+        self._return_page(alias, alias_row, canonical, now_ms, inherits=inherits)
         self._watches.move(canonical, alias, now_ms, watched_as=alias)
         self._zen.remove_edge(self._zen.node_id(alias), ALIAS, self._zen.node_id(canonical))
-        begun_ms = own[nodes.LEAVING].at_ms if detaching else now_ms
+        begun_ms = alias_row[nodes.LEAVING].at_ms if detaching_from else now_ms
         self._create_record(alias, canonical, begun_ms + REFETCH_DELAY_MS, at_ms)
         if is_needed:
-            self._due.schedule(alias, now_ms, now_ms)
+            self._due_index.schedule(alias, now_ms, now_ms)
         self._properties.put(self._zen.node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)
 
     def _create_record(self, alias: str, canonical: str, due_at_ms: int, at_ms: int) -> None:
-        """Give a URL a record, and a next fetch if it or its old canonical URL is wanted."""
+        """Give a URL a record. Schedules a fetch if it or its old canonical URL is wanted."""
         row = self._properties.get(self._zen.node_id(alias))
         cells = {nodes.URL: alias.encode(), nodes.SENTINEL: b"1"}
         if nodes.FACTS not in row:
@@ -227,10 +228,10 @@ class AliasMerger:
             else self._properties.get(self._zen.node_id(canonical), [nodes.WATCHED])
         )
         if not text(row, nodes.DUE) and is_wanted(watched, self._refresh):
-            self._due.schedule(alias, due_at_ms, at_ms)
+            self._due_index.schedule(alias, due_at_ms, at_ms)
 
-    def _give_back(
-        self, alias: str, own: Row, canonical: str, now_ms: int, *, inherits: bool
+    def _return_page(
+        self, alias: str, alias_row: Row, canonical: str, now_ms: int, *, inherits: bool
     ) -> None:
         row = self._properties.get(self._zen.node_id(canonical))
         facts = facts_of(row)
@@ -240,14 +241,14 @@ class AliasMerger:
         times = {fetched_ms, nodes.after_moves(row, fetched_ms)}
         page_cells = {c: cell for c, cell in row.items() if cell.at_ms in times}
         if page_cells:
-            page_cells.setdefault(nodes.FACTS, _first_facts(facts, own, fetched_ms))
+            page_cells.setdefault(nodes.FACTS, _first_facts(facts, alias_row, fetched_ms))
             if inherits:
                 facts_of_alias = {**facts_of(page_cells), "url": alias, "final_url": alias}
                 page_cells[nodes.FACTS] = Cell(
                     orjson.dumps(facts_of_alias), page_cells[nodes.FACTS].at_ms
                 )
-            self._mover.move_links(canonical, alias, own, now_ms)
-            self._mover.move(canonical, page_cells, alias, own, now_ms)
+            self._mover.move_links(canonical, alias, alias_row, now_ms)
+            self._mover.move(canonical, page_cells, alias, alias_row, now_ms)
         if nodes.FACTS in row and row[nodes.FACTS].at_ms not in times:
             # The canonical URL's page has moved away. Without this, an older fetch of the URL would
             # be dropped as if that page were still stored.
@@ -265,9 +266,9 @@ class AliasMerger:
         if nodes.ALIASED not in self._properties.get(self._zen.node_id(canonical), [nodes.ALIASED]):
             return
         for alias in list(self.unverified_aliases_of(canonical)):
-            own = self._properties.get(self._zen.node_id(alias), [*_ALIAS_COLUMNS, nodes.OWN])
-            is_joined = alias_of(own, alias) == canonical and nodes.was_fetched(own)
-            if is_joined and not nodes.is_taken_down(own) and not stays(alias):
+            alias_row = self._properties.get(self._zen.node_id(alias), [*_ALIAS_COLUMNS, nodes.OWN])
+            is_joined = alias_of(alias_row, alias) == canonical and nodes.was_fetched(alias_row)
+            if is_joined and not nodes.is_taken_down(alias_row) and not stays(alias):
                 self.undo(alias, now_ms, is_needed=True)
 
     def mark(self, urls: Sequence[str], column: bytes, now_ms: int) -> None:
@@ -283,9 +284,8 @@ class AliasMerger:
 
     def aliases_of(self, canonical: str) -> Iterator[str]:
         """
-        Yield the URLs that lead to `canonical`, directly or through other aliases.
-
-        Takes constant memory.
+        Yield the URLs that lead to `canonical`, directly or through other aliases, in constant
+        memory.
         """
         yield from self._walk(canonical, _ALIAS_COLUMNS, {canonical}, nodes.MAX_HOPS)
 
@@ -306,15 +306,15 @@ class AliasMerger:
                 yield from self._walk(alias, columns, visited, hops - 1)
 
     def unverified_aliases_of(self, canonical: str) -> Iterator[str]:
-        """Yield the aliases according to the edges alone, not verified at their nodes."""
+        """Yield the aliases that the edges list, without verifying them against their nodes."""
         with closing(self._zen.walk_edges(self._zen.node_id(canonical), IN, ALIAS)) as edges:
             for edge in edges:
                 yield edge.properties[_URL].decode()
 
 
-def _has_another_page(canonical: str, row: Row, alias: str, own: Row) -> bool:
+def _has_another_page(canonical: str, row: Row, alias: str, alias_row: Row) -> bool:
     """Return True if the page of `canonical` (its node is `row`) was not fetched from `alias`."""
-    redirects = facts_of(own, nodes.OWN).get("redirects_to")
+    redirects = facts_of(alias_row, nodes.OWN).get("redirects_to")
     if nodes.was_fetched(row):
         return not redirects or not nodes.on_one_host(alias, canonical)
     senders = nodes.senders_of(row)
@@ -326,11 +326,11 @@ def _known_facts(alias: str, row: Row) -> dict[str, Fact]:
     return {"url": alias} if status is None else {"url": alias, "status": status}
 
 
-def _first_facts(facts: Mapping[str, Fact], own: Row, brought_ms: int) -> Cell:
+def _first_facts(facts: Mapping[str, Fact], alias_row: Row, brought_ms: int) -> Cell:
     """
     Return the facts of the fetch that returned the page, even if a later failed fetch replaced
     them.
     """
     values = {name: facts[name] for name in ("url", "final_url", "fetched_at_ms")}
-    values["status"] = facts_of(own, nodes.OWN).get("status")
+    values["status"] = facts_of(alias_row, nodes.OWN).get("status")
     return Cell(orjson.dumps(values), brought_ms)

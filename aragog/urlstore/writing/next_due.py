@@ -36,8 +36,8 @@ class Next(NamedTuple):
     """Evidence about the signals of the page's host, or None."""
     mark: bytes | None = None
     """
-    The new cell with the reports of sitemaps and feeds about the page (`signal_marks`), if the page
-    changed without such a report. None keeps the stored cell.
+    The new cell with what sitemaps and feeds report about the page (`signal_marks`). Only set if
+    the page changed without such a report. None keeps the stored cell.
     """
 
 
@@ -99,7 +99,7 @@ def plan_next(
         settings,
         spread=_spread(url_key(canonical), seen.fetched_at_ms),
         is_reported=is_reported,
-        stretch=_stretch(before, mark, trust, seen.fetched_at_ms),
+        stretch=_interval_factor(before, mark, trust, seen.fetched_at_ms),
     )
     if mark and due_at_ms and _is_reported_again(mark, state, seen, settings):
         due_at_ms = min(due_at_ms, seen.fetched_at_ms + int(settings.min_interval_s * 1000))
@@ -113,7 +113,7 @@ def plan_next(
         wanted_ms,
         first=before is None or not before.compared_at_ms,
         given_up=due_at_ms is None and before is not None and before.due_at_ms is not None,
-        **_evidence(before, state, mark, is_reported=is_reported),
+        **_signal_evidence(before, state, mark, is_reported=is_reported),
     )
 
 
@@ -122,10 +122,10 @@ class _SignalEvidence(TypedDict, total=False):
     mark: bytes
 
 
-def _evidence(
+def _signal_evidence(
     before: RefreshState | None, after: RefreshState, mark: PageMark | None, *, is_reported: bool
 ) -> _SignalEvidence:
-    """Return evidence about the host's signals; empty if there was no page to compare with."""
+    """Return evidence about the host's signals, or nothing if no earlier page was compared."""
     if mark is None or before is None or not before.compared_at_ms:
         return {}
     elapsed_s = (after.compared_at_ms - before.compared_at_ms) / 1000
@@ -139,7 +139,7 @@ def _evidence(
     return evidence
 
 
-def _stretch(
+def _interval_factor(
     before: RefreshState | None, mark: PageMark | None, trust: HostTrust | None, at_ms: int
 ) -> float:
     """Return the factor for the page's interval, above 1 if its host reports changes reliably."""
@@ -168,8 +168,8 @@ def replacement_cells(
     """
     Compare a page's fields as of `at_ms` with its node.
 
-    Returns the cells to write, the names to delete, and the names that changed. `before` has the
-    fields that the pipeline found earlier.
+    Returns the cells to write, the field names to delete, and the names of changed fields. `before`
+    contains the fields that earlier fetches found.
     """
     vanished = vanished_fields(row, fields, before, at_ms)
     cells: dict[bytes, bytes] = {}
@@ -185,7 +185,7 @@ def replacement_cells(
 def vanished_fields(
     row: Row, fields: Container[str], before: Iterable[str], at_ms: int
 ) -> frozenset[str]:
-    """Return the names from `before` that a page, read as of `at_ms`, no longer has."""
+    """Return the fields from `before` that the page no longer had at `at_ms`."""
     return frozenset(
         name
         for name in before
@@ -197,6 +197,6 @@ def vanished_fields(
 
 
 def _spread(key: bytes, at_ms: int) -> float:
-    """Return a number from 0 to 1, evenly distributed across pages and fetches; deterministic."""
+    """Return a deterministic number from 0 to 1, evenly distributed across pages and fetches."""
     hashed = (int.from_bytes(key[8:12]) ^ at_ms * 2_654_435_761) & 0xFFFF_FFFF
     return hashed / 2**32

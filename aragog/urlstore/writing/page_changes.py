@@ -27,7 +27,7 @@ from zengraph.records import Row
 
 
 def changes_of(
-    plan: PageWritePlan, following: Next, owners: Sequence[str], *, all_pages: bool = False
+    plan: PageWritePlan, next_fetch: Next, owners: Sequence[str], *, all_pages: bool = False
 ) -> list[Change]:
     """
     Return the entries for the plan's page, and for the fetched URL if it redirects now.
@@ -36,13 +36,17 @@ def changes_of(
     and for a page whose record was merged into another URL without a redirect.
     """
     changes = redirect_changes(plan, all_pages=all_pages)
-    kind = _kind(plan, following, all_pages=all_pages)
+    kind = _change_kind(plan, next_fetch, all_pages=all_pages)
     if kind is None:
         return changes
     is_unwatched_new = kind == "new" and not _reports_first_fetch(plan)
-    values = {} if is_unwatched_new else {name: _values(plan, name) for name in _changed(plan)}
+    values = (
+        {}
+        if is_unwatched_new
+        else {name: _value_change(plan, name) for name in _changed_fields(plan)}
+    )
     fields = {**values, **plan.item_news}
-    hashes = _hashes(plan)
+    hashes = _hash_change(plan)
     at_ms = plan.page.fetched_at_ms
     change = Change(plan.canonical, at_ms, kind, fields, tuple(owners), content_hash=hashes)
     return [*changes, change]
@@ -52,10 +56,8 @@ def changed_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
     """
     Return the cell that records how the plan changes its page.
 
-    Empty if the change is already recorded.
-
-    It is written together with the page. If that write is interrupted, the repeated write finds the
-    change again.
+    Empty if the change is already recorded. The cell is written together with the page. If that
+    write is interrupted, the repeated write finds the change again.
     """
     kind = next((change.kind for change in plan.changes if change.url == plan.canonical), None)
     was_gone = absent_as(facts_of(plan.row)) == OutcomeKind.GONE
@@ -68,8 +70,8 @@ def moved_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
     """
     Return the cell that says: this URL had its own page, but this fetch led to another page.
 
-    It also contains the time when the URL's own page was fetched. A page that appeared and moved in
-    the same round is therefore not reported as lost.
+    It also contains the time when the URL's own page was fetched. That keeps a page that appeared
+    and moved in the same round of a crawl from being reported as lost.
     """
     page, row = plan.page, plan.requested_row
     fetched_ms = facts_of(row).get("fetched_at_ms")
@@ -79,18 +81,18 @@ def moved_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
     return {nodes.CHANGED: b"redirected %d" % int(fetched_ms)}
 
 
-def _kind(plan: PageWritePlan, following: Next, *, all_pages: bool) -> ChangeKind | None:
-    if following.given_up:
+def _change_kind(plan: PageWritePlan, next_fetch: Next, *, all_pages: bool) -> ChangeKind | None:
+    if next_fetch.given_up:
         return "given_up"
     if is_failed_fetch(plan.page):
-        return _kind_of_failure(plan)
-    is_changed = bool(_changed(plan) or plan.item_news)
-    if following.first:
+        return _failure_kind(plan)
+    is_changed = bool(_changed_fields(plan) or plan.item_news)
+    if next_fetch.first:
         is_reported = all_pages or _reports_first_fetch(plan)
         return "new" if is_reported and (is_changed or plan.page.content) else None
     if is_changed:
         return "changed"
-    if _is_other_body(plan):
+    if _body_changed(plan):
         return "content"
     is_later = plan.facts_at_ms <= plan.at_ms
     return "back" if is_later and absent_as(facts_of(plan.row)) else None
@@ -98,17 +100,17 @@ def _kind(plan: PageWritePlan, following: Next, *, all_pages: bool) -> ChangeKin
 
 def _reports_first_fetch(plan: PageWritePlan) -> bool:
     """Return True if the first fetch is reported in every feed, with the values of the fields."""
-    # Tell readers that deleted a withdrawn page that it is available again.
+    # Consumers that deleted a withdrawn page need to hear that it is back.
     return is_watched(plan) or nodes.text(plan.row, nodes.WITHDRAWN) == "1"
 
 
-def _changed(plan: PageWritePlan) -> list[str]:
+def _changed_fields(plan: PageWritePlan) -> list[str]:
     """Return the changed fields. Items are left out, because they have their own entries."""
     return [n for n in plan.changed if n not in IGNORED_FIELDS and kind_from_field(n) is None]
 
 
-def _kind_of_failure(plan: PageWritePlan) -> ChangeKind | None:
-    """Return the kind of change for the first failure of a stored or watched page, or None."""
+def _failure_kind(plan: PageWritePlan) -> ChangeKind | None:
+    """Return the change that a stored or watched page's first failure is reported as, or None."""
     before, now = absent_as(facts_of(plan.row)), plan.page.facts.get("outcome")
     if nodes.CONTENT_HASH not in plan.row and not _had_page(plan.row) and not is_watched(plan):
         return None
@@ -166,23 +168,23 @@ def _had_page_before(plan: PageWritePlan) -> bool:
     return _had_page(row) and own.get("redirects_to") != plan.page.final_url
 
 
-def _is_other_body(plan: PageWritePlan) -> bool:
+def _body_changed(plan: PageWritePlan) -> bool:
     """Return True if the body itself changed, not just its compression."""
     before, seen = state_of(plan.row), plan.page.seen
     if before is None or seen is None or not before.body_hash or not seen.body_hash:
-        return _hashes(plan) is not None
+        return _hash_change(plan) is not None
     return seen.body_hash[:16] != before.body_hash
 
 
-def _hashes(plan: PageWritePlan) -> Values | None:
-    """Return the content's hash before and after, or None if it did not change."""
+def _hash_change(plan: PageWritePlan) -> Values | None:
+    """Return the content hashes before and after, or None if they are equal."""
     before = nodes.text(plan.row, nodes.CONTENT_HASH)
     cell = plan.cells.get(nodes.CONTENT_HASH)
     now = before if cell is None else cell.decode()
     return None if before == now else (before, now)
 
 
-def _values(plan: PageWritePlan, name: str) -> Values:
+def _value_change(plan: PageWritePlan, name: str) -> Values:
     stored = plan.row.get(nodes.field_column(name))
     return shown(stored and stored.value), shown(plan.page.fields.get(name))
 
@@ -198,7 +200,7 @@ def has_another_page(plan: PageWritePlan) -> bool:
 
 
 def is_failed_alias(plan: PageWritePlan) -> bool:
-    """Return True if the fetch of an alias that was due itself returned no page."""
+    """Return True if an alias was due in its own right, and its fetch returned no page."""
     is_alias = plan.canonical != plan.page.url
     return (
         is_alias and is_failed_fetch(plan.page) and bool(nodes.text(plan.requested_row, nodes.DUE))
@@ -206,7 +208,7 @@ def is_failed_alias(plan: PageWritePlan) -> bool:
 
 
 def is_newly_reserved(plan: PageWritePlan) -> bool:
-    """Return True if the stored page now refuses a use that it did not refuse before."""
+    """Return True if the stored page now disallows a use that it allowed before."""
     before, cell = facts_of(plan.row), plan.cells.get(nodes.FACTS)
     if cell is None or not before.get("fetched_at_ms"):
         return False
@@ -218,5 +220,5 @@ def is_newly_reserved(plan: PageWritePlan) -> bool:
 
 
 def reserved_change(plan: PageWritePlan, owners: Sequence[str]) -> Change:
-    """Return the entry for a page that now refuses another use."""
+    """Return the entry for a page that now disallows another use."""
     return Change(plan.canonical, plan.page.fetched_at_ms, "reserved", owners=tuple(owners))

@@ -22,7 +22,7 @@ _ATTEMPT_FACTS = (
 """Facts that a failed fetch always replaces, because they belong to the previous attempt."""
 
 
-def _absent(page: PageWrite, before: Mapping[str, object]) -> dict[str, object]:
+def _absence_facts(page: PageWrite, before: Mapping[str, object]) -> dict[str, object]:
     """
     Return the fact that says whether the page is absent after a failed fetch.
 
@@ -31,14 +31,14 @@ def _absent(page: PageWrite, before: Mapping[str, object]) -> dict[str, object]:
     now = page.facts.get("outcome")
     if page.gone or now in WITHHELD:
         return {ABSENT: now}
-    outcome = None if _confirms(page) else absent_as(before)
+    outcome = None if _is_not_modified(page) else absent_as(before)
     return {ABSENT: outcome} if outcome else {}
 
 
 def facts_after(page: PageWrite, row: Row, *, complete: bool) -> dict[str, object]:
     """
-    Return the facts after a fetch. A failed fetch keeps the page's facts, and replaces those of the
-    last attempt.
+    Return the facts after a fetch. A failed fetch keeps the facts about the page, and replaces
+    those about the last attempt.
 
     Args:
         page: the fetch.
@@ -52,11 +52,11 @@ def facts_after(page: PageWrite, row: Row, *, complete: bool) -> dict[str, objec
         facts |= {**page.facts, "attempted_at_ms": page.fetched_at_ms}
         facts |= _withdrawn_statements(before, page)
         facts.pop(ABSENT, None)
-        facts |= _absent(page, before)
+        facts |= _absence_facts(page, before)
     else:
         facts |= {**page.facts, "fetched_at_ms": page.fetched_at_ms, "complete": int(complete)}
     facts.pop(KEPT_FOR, None)
-    if (crawls := fact_of(_crawls(page, before, facts))) is not None:
+    if (crawls := fact_of(_crawls_to_keep_for(page, before, facts))) is not None:
         facts[KEPT_FOR] = crawls
     return facts
 
@@ -77,10 +77,14 @@ def _withdrawn_statements(before: Mapping[str, Fact], page: PageWrite) -> dict[s
     """
     Return the changes that a fetch without a page makes to the statements about the stored page.
 
-    It can only add refusals. The exception is robots.txt at a 304, which applies to this page and
-    may also allow something again.
+    Such a fetch can only add refusals. The exception is a 304: robots.txt then applies to the
+    stored page, and may also allow a use again.
     """
-    names = ("page_preferences",) if _confirms(page) else ("page_preferences", "robots_preferences")
+    names = (
+        ("page_preferences",)
+        if _is_not_modified(page)
+        else ("page_preferences", "robots_preferences")
+    )
     result: dict[str, Fact] = {}
     for name in names:
         old_text, new_text = before.get(name), page.facts.get(name)
@@ -91,21 +95,17 @@ def _withdrawn_statements(before: Mapping[str, Fact], page: PageWrite) -> dict[s
     return result
 
 
-def _crawls(
+def _crawls_to_keep_for(
     page: PageWrite, before: Mapping[str, object], facts: Mapping[str, object]
 ) -> frozenset[str]:
-    """
-    Return the crawls that the page is kept for after this fetch.
-
-    `facts` are the page's new facts.
-    """
+    """Return the crawls that the page is kept for after this fetch, which has set `facts`."""
     crawl = str(page.facts.get(KEPT_FOR) or USUAL)
     if page.withdrawn:
         return others(before, facts, crawl)
-    if is_failed_fetch(page) and not _confirms(page):
+    if is_failed_fetch(page) and not _is_not_modified(page):
         return crawls_of(before)
     return others(before, facts, crawl) | {crawl}
 
 
-def _confirms(page: PageWrite) -> bool:
+def _is_not_modified(page: PageWrite) -> bool:
     return page.facts.get("outcome") == OutcomeKind.NOT_MODIFIED

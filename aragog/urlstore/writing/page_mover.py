@@ -31,16 +31,18 @@ class PageMover:
     def __init__(self, zen: MultiGraph, bodies: Bodies, outlinks: OutlinkWriter) -> None:
         self._zen = zen
         self._properties = zen.nodes
-        self._same = SameContent(zen)
-        self._items = ItemIndex(zen)
+        self._same_content = SameContent(zen)
+        self._item_index = ItemIndex(zen)
         self._bodies = bodies
         self._outlinks = outlinks
 
-    def move(self, source: str, own: Row, canonical: str, target_row: Row, now_ms: int) -> None:
-        """Move cells to another node. Writes them there first, and then deletes them here."""
+    def move(
+        self, source: str, source_row: Row, canonical: str, target_row: Row, now_ms: int
+    ) -> None:
+        """Move cells to another node: write them there, then delete them here."""
         moved = {
             c: cell
-            for c, cell in own.items()
+            for c, cell in source_row.items()
             if c.startswith(_MOVED_PREFIXES) or c in _PAGE_COLUMNS
         }
         values: list[tuple[dict[bytes, bytes], int]] = [
@@ -48,27 +50,33 @@ class PageMover:
         ]
         if moved:
             last_ms = max(cell.at_ms for cell in moved.values())
-            cells = {nodes.SENTINEL: nodes.record_marker(own), nodes.URL: canonical.encode()}
+            cells = {nodes.SENTINEL: nodes.record_marker(source_row), nodes.URL: canonical.encode()}
             values.append((cells, last_ms))
-            entries = _entries(canonical, own, target_row)
+            entries = _index_entry(canonical, source_row, target_row)
             entries += items.moved_puts(canonical, moved, target_row)
             self._zen.mutate(
-                [host_put(self._zen, canonical, now_ms), *self._same.skip_damaged(entries)]
+                [host_put(self._zen, canonical, now_ms), *self._same_content.skip_damaged(entries)]
             )
-            self._same.forget(entries_of(source, own))
-            self._items.forget(items.entries_of(source, own, moved))
-        if nodes.PROVENANCE in own:
-            moved[nodes.PROVENANCE] = own[nodes.PROVENANCE]
-            values.append(_provenance(own[nodes.PROVENANCE], target_row.get(nodes.PROVENANCE)))
-        if nodes.content_cell(own):
-            moved |= {column: own[column] for column in nodes.CONTENT_AND_RESPONSE if column in own}
-            values += self._copy_content(own, canonical, target_row)
+            self._same_content.forget(entries_of(source, source_row))
+            self._item_index.forget(items.entries_of(source, source_row, moved))
+        if nodes.PROVENANCE in source_row:
+            moved[nodes.PROVENANCE] = source_row[nodes.PROVENANCE]
+            values.append(
+                _merge_provenance(source_row[nodes.PROVENANCE], target_row.get(nodes.PROVENANCE))
+            )
+        if nodes.content_cell(source_row):
+            moved |= {
+                column: source_row[column]
+                for column in nodes.CONTENT_AND_RESPONSE
+                if column in source_row
+            }
+            values += self._copy_content(source_row, canonical, target_row)
         if not moved:
             return
         self._zen.mutate(
             [
                 sender_put(self._zen, canonical, sender, max(cell.at_ms for cell in moved.values()))
-                for sender in {source, nodes.sender_of(own, source)}
+                for sender in {source, nodes.sender_of(source_row, source)}
                 if host(sender) != host(canonical)
             ]
         )
@@ -83,39 +91,42 @@ class PageMover:
         self._properties.put(
             self._zen.node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms
         )
-        # Delete these two last, because a repeated call finds the rest while these exist.
-        last = {c: moved.pop(c) for c in (nodes.SENTINEL, nodes.FACTS) if c in moved}
+        # Delete these two last: as long as they exist, a repeated call finds the rest.
+        last_cells = {c: moved.pop(c) for c in (nodes.SENTINEL, nodes.FACTS) if c in moved}
         self._properties.delete_many(
             [(self._zen.node_id(source), [c], cell.at_ms) for c, cell in moved.items()]
         )
-        if key := text(own, nodes.CONTENT_KEY):
+        if key := text(source_row, nodes.CONTENT_KEY):
             self._bodies.objects.delete(key)
-        if last:
-            self._properties.delete(self._zen.node_id(source), list(last), at_ms=newest_ms(last))
+        if last_cells:
+            self._properties.delete(
+                self._zen.node_id(source), list(last_cells), at_ms=newest_ms(last_cells)
+            )
 
     def _copy_content(
-        self, own: Row, canonical: str, target_row: Row
+        self, source_row: Row, canonical: str, target_row: Row
     ) -> list[tuple[dict[bytes, bytes], int]]:
         """
-        Return the cells that store the alias's body at the canonical URL.
-
-        They are empty if newer data is stored there.
+        Return the cells that store the alias's body at the canonical URL; none if newer data is
+        stored there.
 
         A body in its own object is copied to the canonical URL's key. A record in a pack stays
         where it is, and both nodes refer to it, so that taking down either URL finds its bytes.
         """
-        source_cell, target_cell = nodes.content_cell(own), nodes.content_cell(target_row)
+        source_cell, target_cell = nodes.content_cell(source_row), nodes.content_cell(target_row)
         if source_cell is None or (
             target_cell is not None and target_cell[1].at_ms > source_cell[1].at_ms
         ):
             return []
-        cells = {column: own[column].value for column in nodes.CONTENT if column in own}
-        if response := nodes.response_of(own):
+        cells = {
+            column: source_row[column].value for column in nodes.CONTENT if column in source_row
+        }
+        if response := nodes.response_of(source_row):
             cells[nodes.RESPONSE] = response.value
-        if (pointer := pointer_of(own)) and self._bodies.packs:
+        if (pointer := pointer_of(source_row)) and self._bodies.packs:
             self._bodies.packs.catalog.share(pointer, canonical)
             cells.pop(nodes.CONTENT_KEY, None)
-            records = [(c, cell) for c, cell in own.items() if c.startswith(nodes.RECORDS)]
+            records = [(c, cell) for c, cell in source_row.items() if c.startswith(nodes.RECORDS)]
             return [
                 (cells, source_cell[1].at_ms),
                 *(({c: cell.value}, cell.at_ms) for c, cell in records),
@@ -153,19 +164,26 @@ class PageMover:
             )
 
 
-def _entries(canonical: str, own: Row, target_row: Row) -> list[Mutation]:
+def _index_entry(canonical: str, source_row: Row, target_row: Row) -> list[Mutation]:
     """Return the index entry for a body that moves to a canonical URL."""
-    cell = own.get(nodes.LIKENESS)
+    cell = source_row.get(nodes.LIKENESS)
     if cell is None:
         return []
-    return entry_put(canonical, nodes.likeness_of(own), nodes.after_moves(target_row, cell.at_ms))
+    return entry_put(
+        canonical, nodes.likeness_of(source_row), nodes.after_moves(target_row, cell.at_ms)
+    )
 
 
-def _provenance(own: Cell, target_cell: Cell | None) -> tuple[dict[bytes, bytes], int]:
-    old, new = orjson.loads(target_cell.value) if target_cell else {}, orjson.loads(own.value)
-    is_newer = target_cell is None or own.at_ms >= target_cell.at_ms
+def _merge_provenance(
+    source_cell: Cell, target_cell: Cell | None
+) -> tuple[dict[bytes, bytes], int]:
+    old, new = (
+        orjson.loads(target_cell.value) if target_cell else {},
+        orjson.loads(source_cell.value),
+    )
+    is_newer = target_cell is None or source_cell.at_ms >= target_cell.at_ms
     merged = {**old, **new} if is_newer else {**new, **old}
     return (
         {nodes.PROVENANCE: orjson.dumps(merged)},
-        max(own.at_ms, target_cell.at_ms if target_cell else 0),
+        max(source_cell.at_ms, target_cell.at_ms if target_cell else 0),
     )

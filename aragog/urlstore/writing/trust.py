@@ -36,7 +36,7 @@ class Trust:
         self._aliases = aliases
         self._properties = zen.nodes
         self._nodes = Nodes(zen)
-        self._due = DueIndex(zen)
+        self._due_index = DueIndex(zen)
         self._watches = Watches(zen)
 
     def revoke_aliases(self, urls: Sequence[str], now_ms: int, *, gone: bool = False) -> None:
@@ -45,8 +45,8 @@ class Trust:
 
         With `gone`, the URL has no page; aliases that an earlier fetch of it confirmed are kept. If
         the URL now leads to another page, aliases that did not provide its record are kept, too.
-        They lead to that page from now on, because their own data was deleted when they matched the
-        earlier page.
+        They lead to the other page from now on, because their own data was deleted when they joined
+        the record.
         """
         rows = self._nodes.read(urls, [nodes.ALIASED, nodes.FETCHED])
         for url, row in rows.items():
@@ -58,23 +58,27 @@ class Trust:
         """
         Schedule fetches of the aliases of `urls`; the page they matched has changed or is gone.
 
-        Aliases have no data and no schedule of their own. Without this fetch, they would keep
-        leading to a page that they may differ from. Aliases that are not wanted or that redirect
-        are left unchanged.
+        Aliases have no data and no schedule of their own. Without this fetch, they would still lead
+        to a page that may differ from theirs. Aliases that are not wanted or that redirect are left
+        unchanged.
         """
         rows = self._nodes.read(urls, [nodes.ALIASED, nodes.WATCHED])
         for url, row in rows.items():
             for alias in self._aliases.unverified_aliases_of(url) if nodes.ALIASED in row else ():
-                own = self._properties.get(self._zen.node_id(alias), _ALIAS_COLUMNS)
-                is_joined = alias_of(own, alias) == url and nodes.was_fetched(own)
-                watched = own if text(own, nodes.WATCHED) else row
-                if is_joined and not text(own, nodes.DUE) and is_wanted(watched, self._refresh):
-                    self._due.schedule(alias, now_ms + REFETCH_DELAY_MS, now_ms)
+                alias_row = self._properties.get(self._zen.node_id(alias), _ALIAS_COLUMNS)
+                is_joined = alias_of(alias_row, alias) == url and nodes.was_fetched(alias_row)
+                watched = alias_row if text(alias_row, nodes.WATCHED) else row
+                if (
+                    is_joined
+                    and not text(alias_row, nodes.DUE)
+                    and is_wanted(watched, self._refresh)
+                ):
+                    self._due_index.schedule(alias, now_ms + REFETCH_DELAY_MS, now_ms)
 
     def mark_rechecked(self, aliases: Sequence[str], now_ms: int) -> None:
         """Cancel the next fetch of aliases whose fetch returned no page; they stay aliases."""
         for alias in aliases:
-            self._due.schedule(alias, None, now_ms)
+            self._due_index.schedule(alias, None, now_ms)
 
     def dispute(self, canonical: str, url: str, now_ms: int) -> None:
         """
@@ -105,35 +109,39 @@ class Trust:
         row = self._properties.get(
             self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL, nodes.DUE]
         )
-        provisional = [
+        provisional_aliases = [
             url
             for url in self._aliases.unverified_aliases_of(canonical)
             if self._is_provisional(url, canonical)
         ]
-        first = next((url for url in nodes.senders_of(row) if url in provisional), None)
-        for alias in provisional:
-            if first not in (None, alias):
-                self._follow(alias, canonical, str(first), now_ms, why)
-        to_undo = provisional if without_page else list(filter(self._is_half_detached, provisional))
-        for alias in to_undo if first is None else [first]:
-            self._aliases.undo(alias, now_ms, reasons=self._reasons(alias, why))
-        if provisional:
+        provider = next((url for url in nodes.senders_of(row) if url in provisional_aliases), None)
+        for alias in provisional_aliases:
+            if provider not in (None, alias):
+                self._point_alias_to(alias, canonical, str(provider), now_ms, why)
+        to_undo = (
+            provisional_aliases
+            if without_page
+            else list(filter(self._is_half_detached, provisional_aliases))
+        )
+        for alias in to_undo if provider is None else [provider]:
+            self._aliases.undo(alias, now_ms, reasons=self._reasons_with(alias, why))
+        if provisional_aliases:
             self._unschedule(canonical, now_ms)
 
     def shared_record(self, url: str) -> str | None:
         """
         Return the never-fetched URL whose record `url` shares with other pages, or None.
 
-        All of these pages declare it as canonical. If a process was killed while it detached `url`
-        from that URL, it is returned as well.
+        All of these pages declare it as canonical. The URL is also returned if a process was killed
+        while it detached `url` from it.
         """
         columns = [nodes.LEAVING, nodes.CANONICAL, nodes.PROVISIONAL]
-        own = self._properties.get(self._zen.node_id(url), columns)
-        canonical = text(own, nodes.LEAVING) or alias_of(own, url)
-        if canonical is None or text(own, nodes.LEAVING):
+        url_row = self._properties.get(self._zen.node_id(url), columns)
+        canonical = text(url_row, nodes.LEAVING) or alias_of(url_row, url)
+        if canonical is None or text(url_row, nodes.LEAVING):
             return canonical
         row = self._properties.get(self._zen.node_id(canonical), [nodes.OWN, nodes.ALIASED])
-        if nodes.was_fetched(row) or not is_trusting(own, url, canonical):
+        if nodes.was_fetched(row) or not is_trusting(url_row, url, canonical):
             return None
         others = (alias for alias in self._aliases.unverified_aliases_of(canonical) if alias != url)
         return (
@@ -163,29 +171,31 @@ class Trust:
         it) has another page now.
 
         The first alias takes over the record, the others become aliases of the first, and all are
-        due soon. Returns True if there were such aliases. The sender's new page can then be written
-        without changing their page.
+        due soon. Returns True if there were such aliases. Writing the sender's new page then leaves
+        their page unchanged.
         """
         row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
         senders = nodes.senders_of(row)
-        joined = [
+        matching_aliases = [
             url
             for url in self._aliases.unverified_aliases_of(canonical)
             if url not in senders and self._is_provisional(url, canonical)
         ]
-        if not joined or not senders:
+        if not matching_aliases or not senders:
             return False
-        heir, *others = joined
+        new_sender, *others = matching_aliases
         why = f"{senders[0]} now has another page than the one that they matched"
         for alias in others:
-            self._follow(alias, canonical, heir, now_ms, why)
-        self._aliases.undo(heir, now_ms, reasons=self._reasons(heir, why), inherits=True)
+            self._point_alias_to(alias, canonical, new_sender, now_ms, why)
+        self._aliases.undo(
+            new_sender, now_ms, reasons=self._reasons_with(new_sender, why), inherits=True
+        )
         return True
 
     def detach(self, url: str, now_ms: int, *, at_ms: int) -> None:
         """`undo` an alias; other aliases that matched its page become its aliases."""
-        own = self._properties.get(self._zen.node_id(url), [nodes.CANONICAL])
-        canonical = alias_of(own, url)
+        url_row = self._properties.get(self._zen.node_id(url), [nodes.CANONICAL])
+        canonical = alias_of(url_row, url)
         if canonical is not None:
             row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
             senders = nodes.senders_of(row)
@@ -193,7 +203,7 @@ class Trust:
                 why = f"{url} no longer declares {canonical}"
                 for alias in list(self._aliases.unverified_aliases_of(canonical)):
                     if alias not in senders and self._is_provisional(alias, canonical):
-                        self._follow(alias, canonical, url, now_ms, why)
+                        self._point_alias_to(alias, canonical, url, now_ms, why)
         self._aliases.undo(url, now_ms, at_ms=at_ms)
 
     def _is_provisional(self, alias: str, canonical: str) -> bool:
@@ -208,20 +218,22 @@ class Trust:
             text(self._properties.get(self._zen.node_id(alias), [nodes.LEAVING]), nodes.LEAVING)
         )
 
-    def _reasons(self, alias: str, why: str) -> list[str]:
+    def _reasons_with(self, alias: str, why: str) -> list[str]:
         stored = self._properties.get(self._zen.node_id(alias), [nodes.REASONS])
         texts = orjson.loads(stored[nodes.REASONS].value) if nodes.REASONS in stored else []
         reasons = dict.fromkeys(map(str, texts))
         reasons.pop(why, None)  # the reason is appended below, as the latest
         return [*reasons, why]
 
-    def _follow(self, alias: str, canonical: str, target: str, now_ms: int, why: str) -> None:
+    def _point_alias_to(
+        self, alias: str, canonical: str, target: str, now_ms: int, why: str
+    ) -> None:
         """Make an alias of `canonical` an alias of `target`, whose page it matches."""
         before = self._properties.get(self._zen.node_id(alias), [nodes.CANONICAL])
         pointer = {
             nodes.CANONICAL: target.encode(),
             nodes.PROVISIONAL: b"",
-            nodes.REASONS: orjson.dumps([*self._reasons(alias, why), f"it matched {target}"]),
+            nodes.REASONS: orjson.dumps([*self._reasons_with(alias, why), f"it matched {target}"]),
         }
         self._zen.mutate(alias_puts(self._zen, alias, target, now_ms))
         at_ms = max(now_ms, before[nodes.CANONICAL].at_ms + 1)
@@ -234,4 +246,4 @@ class Trust:
         columns = [nodes.SENTINEL, nodes.DUE, nodes.WATCHED]
         row = self._properties.get(self._zen.node_id(canonical), columns)
         if nodes.SENTINEL not in row and text(row, nodes.DUE) and text(row, nodes.WATCHED) != "1":
-            self._due.schedule(canonical, None, now_ms)
+            self._due_index.schedule(canonical, None, now_ms)

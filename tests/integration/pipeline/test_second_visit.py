@@ -22,7 +22,7 @@ from aragog.settings import (
 from aragog.settings.servers import RedisSettings
 from aragog.standalone.postgres_server import PostgresServer
 from aragog.urlstore.content import open_content
-from tests.support.crawl_harness import AGENT, CrawlHarness
+from tests.support.crawl_harness import AGENT, CONTENT, CrawlHarness
 from tests.support.pipeline_harness import Sent
 from tests.support.postgres_server import store_settings
 from tests.support.second_visit.hooks import LOOPBACK, receiver
@@ -73,6 +73,7 @@ def seen(request, redis_server, tmp_path_factory) -> Iterator[Seen]:
             redis=RedisSettings(url=redis_server.url, prefix=f"second-{request.param}:"),
             politeness=PolitenessSettings(qps=1000),
             store=ENGINES[request.param](request),
+            content=CONTENT,
             fetch=FetchSettings(
                 user_agent=AGENT,
                 host_map={"*.test": origin.address},

@@ -9,7 +9,7 @@ from tests.support.page_quality import SCREENS, background, overflow_px, show_on
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
-PAGES = ("/", f"/?url={LAMP}", "/?url=nonsense", "/docs", "/docs#get")
+PAGES = ("/", f"/?url={LAMP}", "/?url=nonsense", "/docs")
 LONG = "http://www.shop.test/" + "a" * 500
 
 
@@ -31,6 +31,17 @@ def test_every_page_is_accessible_and_fits(shown, width, scheme):
         assert violations(page) == [], path
         assert overflow_px(page) <= 0, path
         assert (background(page) > 128) == (scheme == "light"), path
+
+
+def test_documentation_is_accessible_when_scrolled_to_an_operation(shown):
+    # The same elements at other places: once is enough, because it takes four seconds of CPU.
+    page, address = shown
+    show_on(page, 390, "dark")
+
+    page.goto(f"{address}/docs#get")
+
+    assert violations(page) == []
+    assert overflow_px(page) <= 0
 
 
 def test_long_url_and_wide_example_do_not_widen_the_page(shown):

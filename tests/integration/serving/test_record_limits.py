@@ -71,9 +71,9 @@ def oversized(store):
     """A record from before there was a limit: 36 MB in 40 fields."""
     key = node_id(OVERSIZED)
     store.put(OVERSIZED, {"team.small": b"1"})
-    for number in range(40):
-        cell = {nodes.field_column(f"team.f{number}"): b'"%b"' % (b"x" * PART)}
-        store.zen.nodes.put(key, cell, at_ms=number + 1)
+    # In one write: forty would each rewrite the row, which takes eight seconds of CPU.
+    values = {nodes.field_column(f"team.f{n}"): b'"%b"' % (b"x" * PART) for n in range(40)}
+    store.zen.nodes.put(key, values, at_ms=1)
     yield OVERSIZED
     store.remove(OVERSIZED)
 

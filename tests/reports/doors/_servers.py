@@ -16,7 +16,7 @@ from deploy.hbase.server import HBaseServer
 from pinlater.postgres.shard import PostgresShard
 from pinlater.redis_shard import RedisShard
 from tests.support.flower_server import FlowerSystem, flower_system
-from tests.support.hbase_server import start_hbase
+from tests.support.hbase_server import running_hbase
 from tests.support.postgres_server import start_postgres
 
 _stack = ExitStack()
@@ -56,12 +56,9 @@ def postgres_shard() -> PostgresShard:
     return PostgresShard(postgres_server().create_database("reports"), timeout_s=60)
 
 
-@cache
 def hbase_server() -> HBaseServer:
-    """One for the process, with two gateways."""
-    server = start_hbase(folder(), gateways=2)
-    _stack.callback(server.kill)
-    return server
+    """One for the process, with two gateways, also used by other tests."""
+    return running_hbase()
 
 
 @cache

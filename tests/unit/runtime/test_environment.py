@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.crawl.egress.routes import _read_login
-from aragog.crawl.stages.sign_in import _value
+from aragog.crawl.stages.sign_in import _field_value
 from aragog.runtime.environment import variable
 from aragog.runtime.secret import reveal
 from aragog.settings import load_settings
@@ -46,7 +46,7 @@ def test_logins_from_variables_do_not_contain_it_either(monkeypatch, end):
     monkeypatch.setenv("LOGIN", f"me:pass word{end}")
 
     assert reveal(_read_login("egress.ways.a.login", "env:LOGIN")) == "me:pass word"
-    assert _value("https://a.test", "password", "env:LOGIN") == "me:pass word"
+    assert _field_value("https://a.test", "password", "env:LOGIN") == "me:pass word"
     assert variable("LOGIN") == "me:pass word"
 
 

@@ -132,10 +132,10 @@ class _Gzip(_Coding):
         return True
 
     def _complete(self) -> bool:
-        return self._inflate.eof or not self._has_output or _only_trailer_missing(self._inflate)
+        return self._inflate.eof or not self._has_output or _lacks_only_trailer(self._inflate)
 
 
-def _only_trailer_missing(inflate: zlib._Decompress) -> bool:
+def _lacks_only_trailer(inflate: zlib._Decompress) -> bool:
     """
     Return True if only the checksum is missing.
 
@@ -200,7 +200,7 @@ class _Deflate(_Coding):
     def _complete(self) -> bool:
         if self._inflate is None:
             return not self._first
-        return self._inflate.eof or (self._has_zlib_header and _only_trailer_missing(self._inflate))
+        return self._inflate.eof or (self._has_zlib_header and _lacks_only_trailer(self._inflate))
 
 
 class _Brotli(_Coding):

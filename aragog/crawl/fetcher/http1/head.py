@@ -191,7 +191,7 @@ def framing_of(head: ResponseHead) -> Framing:
     if head.values("transfer-encoding"):
         persistent = persistent and head.minor == 1 and not head.values("content-length")
         if codings := _transfer_codings(head):
-            return _framing_of_codings(codings, persistent=persistent)
+            return _framing_from_codings(codings, persistent=persistent)
     lengths = {
         _parse_length(part) for value in head.values("content-length") for part in value.split(",")
     }
@@ -209,7 +209,7 @@ def _transfer_codings(head: ResponseHead) -> list[str]:
     return [name for name in names if name == "chunked" or name in TRANSFER_CODINGS]
 
 
-def _framing_of_codings(names: list[str], *, persistent: bool) -> Framing:
+def _framing_from_codings(names: list[str], *, persistent: bool) -> Framing:
     while names[-2:] == ["chunked", "chunked"]:
         names.pop()  # like curl and browsers, treat a repeated `chunked` as one
     if "chunked" in names[:-1]:

@@ -111,7 +111,7 @@ class ConnectionPool:
                 return False
             event = GreenEvent()
             self._waiting.setdefault(peer, deque()).append(event)
-        woken = event.wait(seconds)
+        is_woken = event.wait(seconds)
         with self._lock:
             waiting = self._waiting.get(peer)
             if waiting is not None:
@@ -119,7 +119,7 @@ class ConnectionPool:
                     waiting.remove(event)
                 if not waiting:
                     del self._waiting[peer]
-        return woken
+        return is_woken
 
     def _take_idle(self, peer: Peer) -> HttpConnection | None:
         while True:

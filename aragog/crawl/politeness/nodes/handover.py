@@ -76,25 +76,25 @@ def _collect_exports(
     owner: LimiterNode,
     keys: Sequence[str],
 ) -> list[TakenDomain]:
-    before = {key: record.owners_before(key) for key in keys}
+    former_owners = {key: record.owners_before(key) for key in keys}
     exports: dict[str, list[bytes]] = {key: [] for key in keys}
     for name in record.exporters:
-        moving = [key for key in keys if name in before[key] and name != owner.name]
+        moving = [key for key in keys if name in former_owners[key] and name != owner.name]
         for key, export in zip(moving, _export(nodes[name], moving), strict=True):
             exports[key] += [export] if export else []
     closed_us = record.lease_s * 1e6 + owner.hold_us
     return [
         TakenDomain(
             key,
-            owner.name in before[key],
-            0.0 if set(record.lost).isdisjoint(before[key]) else closed_us,
+            owner.name in former_owners[key],
+            0.0 if set(record.lost).isdisjoint(former_owners[key]) else closed_us,
             exports[key],
         )
         for key in keys
     ]
 
 
-def _pairs(node: LimiterNode, keys: Sequence[str]) -> list[str]:
+def _state_keys(node: LimiterNode, keys: Sequence[str]) -> list[str]:
     return [node.key(kind, key) for key in keys for kind in ("slot", "concurrent")]
 
 
@@ -104,7 +104,7 @@ def _export(node: LimiterNode, keys: Sequence[str]) -> list[bytes]:
     reply = node.run(
         "domain_export",
         epoch=node.key("slots", "epoch"),
-        pairs=_pairs(node, keys),
+        pairs=_state_keys(node, keys),
         ring=f"{node.version:.0f}",
     )
     return cast("list[bytes]", reply)
@@ -116,7 +116,7 @@ def _import(owner: LimiterNode, domains: Sequence[TakenDomain]) -> None:
         epoch=owner.key("slots", "epoch"),
         arrived=owner.key("slots", "arrived"),
         failing=owner.key("slots", "failing"),
-        pairs=_pairs(owner, [domain.key for domain in domains]),
+        pairs=_state_keys(owner, [domain.key for domain in domains]),
         ring=f"{owner.version:.0f}",
         domains=[
             value

@@ -75,9 +75,9 @@ class LimiterNode:
             attempts=2,
         )
         pool: Any = self.client.connection_pool
-        pool.connection_kwargs["redis_connect_func"] = self._connected
+        pool.connection_kwargs["redis_connect_func"] = self._on_connect
 
-    def _connected(self, connection: Any) -> None:
+    def _on_connect(self, connection: Any) -> None:
         """Prepare a new connection. `restart.lua` is its first command."""
         connection.on_connect()
         keys = self.key("slots", "run"), self.key("slots", "epoch")

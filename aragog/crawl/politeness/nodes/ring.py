@@ -5,8 +5,8 @@ The shared Redis stores the record of the ring. A process reads the record every
 may use it for `RingRecord.lease_s` after a read. After that, it sends nothing to any node until it
 has read the record again. Every node stores the ring's version, refuses callers with another
 version, and has a copy of the record. If a process finds a server with an older record, it sends
-the newer one. So servers never disagree for long, no matter in which order changes and
-crashes happen (docs/adr/0085).
+the newer one. So servers never disagree for long, whatever the order of changes and crashes
+(docs/adr/0085).
 """
 
 from __future__ import annotations
@@ -129,10 +129,7 @@ class NodeRing:
         self._leased: LeasedRing | None = None
 
     def server(self, name: str) -> LimiterNode:
-        """
-        Return a server by its name in the record, without a ring version.
-        Connects on first use.
-        """
+        """Return a server by its name, without a ring version. Connects on first use."""
         if name not in self._servers:
             url = self.addresses.url(name)
             self._servers.setdefault(name, LimiterNode(url, self._prefix, self.hold_us, name))
@@ -190,7 +187,7 @@ class NodeRing:
         for _ in range(MAX_ATTEMPTS):
             if not remaining:
                 break
-            leased, refused = self.leased(), []
+            leased, refused_items = self.leased(), []
             for node, group in leased.group((key, (key, item)) for key, item in remaining):
                 try:
                     leased.ensure_arrived(node, (key for key, _ in group))
@@ -198,8 +195,8 @@ class NodeRing:
                     results.append((values, call(node, values)))
                 except OtherRing as error:
                     self.renew(error.node)
-                    refused += group
-            remaining = refused
+                    refused_items += group
+            remaining = refused_items
         if remaining:
             raise LimiterUnavailable("the limiter", "its ring keeps changing; try again")
         return results
@@ -243,10 +240,7 @@ class NodeRing:
             return leased
 
     def renew(self, node: LimiterNode) -> None:
-        """
-        After a node has refused a call, fetch the newer ring from it, or
-        send it the newer ring.
-        """
+        """Exchange rings with a node that refused a call: the older ring is replaced."""
         with self._lock:
             record = self._read_record().record
             if record.version != node.version:

@@ -288,9 +288,9 @@ def _directive(line: bytes) -> tuple[Field, bytes]:
 
 def field_for(name: bytes) -> Field:
     """Return the field with this name; empty for unknown names."""
-    low = name.lower()
+    lower_name = name.lower()
     for field_name, prefixes in _FIELDS:
-        if low.startswith(prefixes):
+        if lower_name.startswith(prefixes):
             return field_name
     return ""
 
