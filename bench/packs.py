@@ -9,8 +9,8 @@ Measure the cost of content in packs, compared with one object per page.
 Each layout is written by a separate process, which handles batches of 25 pages like a `store`
 process: with packs, 40 batches wait for one pack. CPU is that of the process alone, which collects
 garbage as a worker does. Bytes on disk are file system blocks. Bodies are generated, 57 KB of HTML, or those of a set of real pages
-(`bench.crawl.page_sets`), each with a distinct line so that none is deduplicated. The batches that
-wait for one pack are written in groups, as in `store`. With `--s3`, content and its reads go to a
+(`bench.crawl.page_sets`), each with a distinct line so that none is deduplicated. Batches are
+begun and written in groups, as in `store`. With `--s3`, content and its reads go to a
 private S3 server on loopback.
 
 An urgent page is put at once, together with the contents of the open pack if it is small. The time
@@ -46,7 +46,7 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.bootstrap.stores import url_store
-from aragog.crawl.stages.write_groups import MAX_PAGES, WriteGroups
+from aragog.crawl.stages.write_groups import MAX_BEGUN, MAX_PAGES, WriteGroups
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from aragog.settings import ContentSettings, Settings, StoreSettings
 from aragog.urlstore.bodies import Packs
@@ -222,7 +222,7 @@ def _write_when_put(store: UrlStore, groups: WriteGroups, batch: Sequence[PageWr
     joined = groups.join(written)
 
     def write() -> None:
-        if groups.write(joined, store.write_pages) is None:
+        if groups.handle(joined, store.write_pages) is None:
             store.write_pages(written)
         packing.settle()
 
@@ -254,9 +254,10 @@ def write_layout(settings: Settings, count: int, reads: int, kind: str, pipe: Co
 
 
 def write_packed(store: UrlStore, some: Sequence[PageWrite], batch: int = BATCH) -> None:
-    """Put the bodies of batches into one pack, or as objects, and write the batches in groups."""
-    batches = [some[at : at + batch] for at in range(0, len(some), batch)]
-    packing = [store.pack_pages(batch) for batch in batches]
+    """Put the bodies of batches into one pack, or as objects; begin and write them in groups."""
+    batches = [(some[at : at + batch], 0) for at in range(0, len(some), batch)]
+    begun = [batches[at : at + MAX_BEGUN] for at in range(0, len(batches), MAX_BEGUN)]
+    packing = [one for together in begun for one in store.pack_batches(together)]
     packs: Packs | None = store.bodies.packs
     if packs is not None:
         packs.writer.close()

@@ -32,7 +32,8 @@ def store(message: dict[str, Any] | list[str] | str) -> None:
         return
     stage, batch = pipeline().store, PageBatch.read(message)
     urgent = batch.is_urgent
-    begun = run_in_store_thread(lambda: stage.begin(batch), urgent=urgent).wait()
+    waiting = stage.join(batch)
+    begun = run_in_store_thread(lambda: stage.begin(batch, waiting), urgent=urgent).wait()
     send_all(run_in_store_thread(lambda: stage.finish(begun), urgent=urgent))
 
 

@@ -15,12 +15,16 @@ from typing import Any
 def known_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of the dataclass's own fields, to pass to its constructor."""
     names = _names(kind)
+    if names.issuperset(values):  # the usual case
+        return dict(values)
     return {name: value for name, value in values.items() if name in names}
 
 
 def unknown_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return all other values, so that they can be written back with the record."""
     names = _names(kind)
+    if names.issuperset(values):
+        return {}
     return {name: value for name, value in values.items() if name not in names}
 
 

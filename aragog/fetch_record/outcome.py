@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from operator import attrgetter
 from types import NoneType
 from typing import Any, NamedTuple, get_args, get_type_hints
 
@@ -212,8 +213,8 @@ class FetchRecord:
 
     def plain(self) -> dict[str, Any]:
         """Return the record as JSON values for `read`, including fields from a newer version."""
-        known = {name: getattr(self, name) for name in RECORD_FIELDS}
-        return {**self._unknown, **known}
+        known = zip(RECORD_FIELDS, _values_of(self), strict=True)
+        return {**self._unknown, **dict(known)}
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> FetchRecord:
@@ -236,6 +237,7 @@ class FetchRecord:
 
 
 RECORD_FIELDS = tuple(part.name for part in fields(FetchRecord) if part.name != "_unknown")
+_values_of = attrgetter(*RECORD_FIELDS)
 
 
 class ScalarField(NamedTuple):
@@ -261,7 +263,7 @@ SCALAR_FIELDS = _scalar_fields()
 
 
 def _pairs(raw: Iterable[Iterable[str]] | None) -> Headers:
-    return tuple((name, value) for name, value in raw or ())
+    return tuple([(name, value) for name, value in raw or ()])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,6 +62,10 @@ class Capture(NamedTuple):
     file: str
     """The name of the WARC file."""
 
+    def moved(self, offset: int, file: str) -> Capture:
+        """Return the entry of the same record at another place."""
+        return Capture(*self[:5], offset, self.length, file)
+
 
 def line(capture: Capture) -> str:
     """Return the index line for a capture, including the newline."""

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from aragog.urlstore.nodes import (
     CANONICAL,
     IN_CRAWL,
+    MEMBER,
     REMOVED,
     URL,
     WATCHED,
@@ -28,7 +29,6 @@ from aragog.urlstore.nodes import (
 from zengraph import MultiGraph
 from zengraph.records import Row, put_properties
 
-_MEMBER = b"1"
 _FIELD = b"m:"
 IMPORTED, EARLIER = ".imported", ".earlier"
 _REASONS = {
@@ -66,7 +66,7 @@ class CrawlMembers:
     def add(self, name: str, pages: Mapping[str, int]) -> None:
         """Record that pages (canonical URLs) were stored for a crawl at these times (ms)."""
         if pages:
-            cell = {crawl_column(name): _MEMBER}
+            cell = {crawl_column(name): MEMBER}
             self._zen.mutate(
                 [
                     put_properties(self._zen.node_id(url), cell, at_ms)

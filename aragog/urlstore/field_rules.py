@@ -36,6 +36,10 @@ class FieldRules:
             InvalidField: a name or value is not accepted; the message has the limit, its setting,
                 and the remedy.
         """
+        sizes = [len(value) for value in fields.values() if type(value) is bytes]
+        is_usual = self._valid_names.issuperset(fields) and len(sizes) == len(fields)
+        if is_usual and max(sizes, default=0) <= self._max_bytes:
+            return
         for name, value in fields.items():
             if name not in self._valid_names:
                 self.check_name(name)

@@ -91,6 +91,8 @@ LOCK = b"s:lock"
 CHANGED = b"s:changed"
 IN_CRAWL = b"s:in:"
 """Prefix of the cells for the crawls that a page was stored for."""
+MEMBER = b"1"
+"""The value of a crawl's cell."""
 
 _PAGE_STATUSES = (*range(200, 300), 304)
 """HTTP statuses of a fetch that returned or confirmed a page."""

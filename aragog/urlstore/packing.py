@@ -9,12 +9,14 @@ plan decides later whether the record is used.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import Packs, pointer_of, record_cell, shared_of
 from aragog.urlstore.compression import stored_hash
 from aragog.urlstore.nodes import Nodes
+from aragog.urlstore.packs.pack_record import PackRecord
 from aragog.urlstore.packs.pack_writer import PackTicket
 from aragog.urlstore.packs.pointers import PackPointer
 from aragog.urlstore.records import Likeness, PackedContent, PageWrite, SharedBody
@@ -49,6 +51,24 @@ class _Added:
     shared: SharedBody | None
 
 
+class _Wanted(NamedTuple):
+    """A page that gets a record."""
+
+    at: int
+    """The index of the page in the batch."""
+    body: bytes
+    warc_page: WarcPage
+    canonical: str
+    row: Row
+    """The node of the canonical URL."""
+
+    @property
+    def is_stored(self) -> bool:
+        """True if the page already has this body in a pack."""
+        digest = nodes.text(self.row, nodes.CONTENT_HASH)
+        return pointer_of(self.row) is not None and digest == self.warc_page.digest
+
+
 @dataclass(frozen=True, slots=True)
 class PackingPages:
     """Pages whose bodies are being added to a pack."""
@@ -69,8 +89,9 @@ class PackingPages:
             return pages
         for one, pointer in zip(self._added, self._ticket.wait(), strict=True):
             packed = PackedContent(self._ticket, pointer, one.digest, one.is_revisit, one.shared)
-            content = replace(pages[one.at].content, packed=packed)  # type: ignore[type-var]
-            pages[one.at] = replace(pages[one.at], content=content)
+            page = pages[one.at]
+            if page.content is not None:
+                pages[one.at] = page.with_content(page.content.with_location(packed))
         return pages
 
     def settle(self) -> None:
@@ -99,18 +120,31 @@ class Packing:
         Takes two multi-gets, and a few more reads if another page has one of the bodies. Does
         nothing if new bodies are stored as objects.
         """
+        return self.add_batches([(pages, urls)], now=now)[0]
+
+    def add_batches(
+        self, batches: Sequence[tuple[Sequence[PageWrite], int]], *, now: bool = False
+    ) -> list[PackingPages]:
+        """Like `add`, for several batches, each with its `urls`; takes as many multi-gets."""
         packs = self._packs
-        with_body = [at for at, page in enumerate(pages) if page.content is not None]
-        if packs is None or packs.settings.layout != "packs" or not with_body:
-            return PackingPages(pages)
-        rows = self._nodes.follow([pages[at].canonical_url for at in with_body], _COLUMNS)
+        urls = [page.canonical_url for pages, _ in batches for page in pages if page.content]
+        if packs is None or packs.settings.layout != "packs" or not urls:
+            return [PackingPages(pages) for pages, _ in batches]
+        rows = self._nodes.follow(urls, _COLUMNS)
         self._takedowns.count()
-        wanted = {
-            at: (to_warc_page(page, page.content), *rows[page.canonical_url])
-            for at in with_body
-            if (page := pages[at]).content and self._is_wanted(page, *rows[page.canonical_url])
+        wanted = [self._wanted(pages, rows) for pages, _ in batches]
+        new = {
+            one.canonical: one.warc_page.digest
+            for some in wanted
+            for one in some
+            if not one.is_stored and one.warc_page.body_bytes >= MIN_SHARED_BYTES
         }
-        return self._packed(packs, pages, wanted, now=now, urls=urls)
+        shared = self._of_other_pages(packs, new) if new else {}
+        records = [[self._record(packs, one, shared) for one in some] for some in wanted]
+        return [  # no record can fail any more, so all batches have a result, or none
+            _added(packs, pages, some, now=now, urls=count)
+            for (pages, count), some in zip(batches, records, strict=True)
+        ]
 
     def put_if_last(self, in_flight: Callable[[], int]) -> None:
         """
@@ -122,41 +156,36 @@ class Packing:
         if writer and (waiting := writer.waiting_urls()) and in_flight() <= waiting:
             writer.put_open()
 
-    def _packed(
-        self,
-        packs: Packs,
-        pages: Sequence[PageWrite],
-        wanted: Mapping[int, tuple[WarcPage, str, Row]],
-        *,
-        now: bool,
-        urls: int,
-    ) -> PackingPages:
-        """Add the records of pages, given their canonical URLs and nodes."""
-        is_stored = {
-            at: pointer_of(row) is not None and nodes.text(row, nodes.CONTENT_HASH) == whole.digest
-            for at, (whole, _, row) in wanted.items()
-        }
-        new = {
-            canonical: whole.digest
-            for at, (whole, canonical, _) in wanted.items()
-            if not is_stored[at] and whole.body_bytes >= MIN_SHARED_BYTES
-        }
-        found = self._of_other_pages(packs, new) if new else {}
-        records, added = [], []
-        for at, (whole, canonical, row) in wanted.items():
-            shared, original = None, None
-            if is_stored[at] and (pointer := pointer_of(row)):
-                original = self._original(canonical, row, pointer)
-            elif shared := found.get(canonical):
-                original = Original(shared.url, iso_date(shared.at_ms))
-            content = pages[at].content
-            if original is not None:
-                records.append(packs.revisit_of(whole, original))
-            elif content is not None:
-                records.append(packs.record_of(whole, content.body))
-            added.append(_Added(at, whole.digest, original is not None, shared))
-        ticket = packs.writer.add(records, now=now, urls=urls) if records else None
-        return PackingPages(pages, tuple(added), ticket)
+    def _wanted(
+        self, pages: Sequence[PageWrite], rows: Mapping[str, tuple[str, Row]]
+    ) -> list[_Wanted]:
+        """Return the pages that get a record, given the canonical URLs and nodes of all pages."""
+        found = []
+        for at, page in enumerate(pages):
+            if page.content is None:
+                continue
+            canonical, row = rows[page.canonical_url]
+            if self._is_wanted(page, canonical, row):
+                warc_page = to_warc_page(page, page.content)
+                found.append(_Wanted(at, page.content.body, warc_page, canonical, row))
+        return found
+
+    def _record(
+        self, packs: Packs, one: _Wanted, shared: Mapping[tuple[str, str], SharedBody]
+    ) -> tuple[_Added, PackRecord]:
+        """Return a page's record. `shared` has the records of other pages, by URL and digest."""
+        digest = one.warc_page.digest
+        other, original = None, None
+        if one.is_stored and (pointer := pointer_of(one.row)):
+            original = self._original(one.canonical, one.row, pointer)
+        elif other := shared.get((one.canonical, digest)):
+            original = Original(other.url, iso_date(other.at_ms))
+        record = (
+            packs.record_of(one.warc_page, one.body)
+            if original is None
+            else packs.revisit_of(one.warc_page, original)
+        )
+        return _Added(one.at, digest, original is not None, other), record
 
     def _is_wanted(self, page: PageWrite, canonical: str, row: Row) -> bool:
         """Return False if the page was taken down, or if the stored fetch is as new or newer."""
@@ -171,9 +200,12 @@ class Packing:
         digest = nodes.text(row, nodes.CONTENT_HASH) or ""
         return page.content is not None and stored_hash(page.content) == digest
 
-    def _of_other_pages(self, packs: Packs, new: Mapping[str, str]) -> dict[str, SharedBody]:
+    def _of_other_pages(
+        self, packs: Packs, new: Mapping[str, str]
+    ) -> dict[tuple[str, str], SharedBody]:
         """
-        Find URLs whose body another page of the host already has; returns that page's record.
+        Find URLs whose body another page of the host already has; returns that page's record, by
+        URL and digest.
 
         `new` has the digest of each URL's body.
         """
@@ -182,7 +214,7 @@ class Packing:
         if not others:
             return {}
         rows = self._nodes.read(set(others.values()), _COLUMNS)
-        found: dict[str, SharedBody] = {}
+        found: dict[tuple[str, str], SharedBody] = {}
         crowded: dict[str, bool] = {}
         for url, other in others.items():
             row = rows[other]
@@ -194,7 +226,7 @@ class Packing:
                 sharing = packs.catalog.sharing(pointer.pack).values()
                 crowded[pointer.pack] = sum(map(len, sharing)) >= MAX_SHARING
             if not crowded[pointer.pack]:
-                found[url] = self._body_of(other, row, pointer)
+                found[url, new[url]] = self._body_of(other, row, pointer)
         return found
 
     def _may_share(self, url: str, row: Row) -> bool:
@@ -216,3 +248,18 @@ class Packing:
         cell = cells.get(column)
         at_ms = row[nodes.CONTENT_PACK].at_ms if cell is None else cell.at_ms
         return SharedBody(pointer, nodes.sender_of(row, canonical), at_ms)
+
+
+def _added(
+    packs: Packs,
+    pages: Sequence[PageWrite],
+    added: Sequence[tuple[_Added, PackRecord]],
+    *,
+    now: bool,
+    urls: int,
+) -> PackingPages:
+    """Add the records of a batch to the open pack."""
+    if not added:
+        return PackingPages(pages)
+    ticket = packs.writer.add([record for _, record in added], now=now, urls=urls)
+    return PackingPages(pages, tuple(one for one, _ in added), ticket)

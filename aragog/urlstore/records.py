@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from aragog.fetch_record import outcome
@@ -155,6 +156,12 @@ class ContentWrite:
     packed: PackedContent | None = None
     """Where the body is, if it was added to a pack before the write."""
 
+    def with_location(self, packed: PackedContent) -> ContentWrite:
+        """Return the content with the location of its body in a pack."""
+        return ContentWrite(
+            self.body, self.encoding, self.length_bytes, self.meta, self.digest, packed
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
@@ -226,11 +233,33 @@ class PageWrite:
     """True if the withdrawal applies to every crawl, because `unavailable_after` has passed."""
     without_content: bool = False
     """True if only the page's content must not be kept; it is deleted, and the fields stay."""
+    crawl: str = ""
+    """
+    The crawl that the page was fetched for. If nothing is stored for the URL yet, the page joins
+    this crawl with the same write, and `Written.crawl` says so.
+    """
 
     @property
     def urls(self) -> tuple[str, ...]:
         """All URLs that the fetch has evidence about; may contain duplicates."""
         return (self.url, self.final_url, self.canonical_url, *self.also)
+
+    def with_content(self, content: ContentWrite, crawl: str | None = None) -> PageWrite:
+        """
+        Return the page with this content, and for this crawl unless None. Takes half the time of
+        `dataclasses.replace`.
+        """
+        made = object.__new__(PageWrite)
+        for name, value in zip(_PAGE_FIELDS, _values_of_page(self), strict=True):
+            object.__setattr__(made, name, value)
+        object.__setattr__(made, "content", content)
+        if crawl is not None:
+            object.__setattr__(made, "crawl", crawl)
+        return made
+
+
+_PAGE_FIELDS = tuple(one.name for one in fields(PageWrite))
+_values_of_page = attrgetter(*_PAGE_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +286,8 @@ class Written:
     """The URL of another page that already had the same body; the body is not stored again."""
     existed: bool = False
     """True if the page already had content from an earlier fetch or from another source."""
+    crawl: str = ""
+    """The crawl that the new page has joined, if `PageWrite.crawl` named one; otherwise empty."""
 
 
 @dataclass(frozen=True, slots=True)

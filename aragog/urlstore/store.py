@@ -302,6 +302,12 @@ class UrlStore:
         """
         return self._packing.add(pages, now=now, urls=urls)
 
+    def pack_batches(
+        self, batches: Sequence[tuple[Sequence[PageWrite], int]], *, now: bool = False
+    ) -> list[PackingPages]:
+        """Like `pack_pages` for several batches, each with its `urls`, with one multi-get."""
+        return self._packing.add_batches(batches, now=now)
+
     def put_pack_if_last(self, in_flight: Callable[[], int]) -> None:
         """
         Store the pack that `pack_pages` is filling if every URL in flight is waiting for it.
@@ -312,12 +318,7 @@ class UrlStore:
         self._packing.put_if_last(in_flight)
 
     def timely(self, page: PageWrite) -> PageWrite:
-        """
-        Return the page as `write_pages` stores it: a fetch dated in the future gets the current
-        time.
-
-        Use it to report the time of a write.
-        """
+        """Return the page as `write_pages` stores it: a future fetch gets the current time."""
         return self._batches.timely(page)
 
     def remove(self, url: str) -> None:
@@ -337,11 +338,7 @@ class UrlStore:
         return self.zen.serves(self.zen.node_id(url)[0])
 
     def check(self) -> list[str]:
-        """
-        Return problems with the tables, as lines of text with the remedy.
-
-        Empty if there are none.
-        """
+        """Return problems with the tables, as lines of text with the remedy; empty if none."""
         return self.zen.check()
 
     def close(self) -> None:

@@ -13,13 +13,13 @@ programs ignore or show.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from http import HTTPStatus
-from secrets import token_hex
 from typing import NamedTuple
 
 from aragog.errors import CorruptContent
@@ -116,11 +116,20 @@ class RecordHead(NamedTuple):
         length = f"Content-Length: {len(self.http) + self.body_bytes}"
         return b"".join(["\r\n".join(["WARC/1.1", *lines, length]).encode(), _END, self.http])
 
-    @property
-    def block(self) -> WarcBlock:
-        """The record in parsed form, without its body."""
-        fields = {name.lower(): value for name, value in self.fields}
-        return WarcBlock(fields, self.http.removesuffix(_END), b"")
+    def capture(self, length: int) -> Capture:
+        """Return the record's entry in an index, without its pack and its offset there."""
+        fields = dict(self.fields)
+        return _capture(
+            (
+                fields.get("WARC-Type", ""),
+                fields.get("WARC-Target-URI", ""),
+                fields.get("WARC-Date", ""),
+                fields.get("WARC-Payload-Digest"),
+                fields.get("Content-Type"),
+            ),
+            self.http.removesuffix(_END),
+            (0, length, ""),
+        )
 
     def with_body(self, body: bytes) -> bytes:
         """Return the complete record."""
@@ -218,23 +227,45 @@ def _length_of(fields: Mapping[str, str]) -> int:
 
 def capture_of(block: WarcBlock, offset: int, length: int, file: str) -> Capture:
     """Return a record's entry in its pack's index."""
-    status = block.head.partition(b"\r\n")[0].decode("latin-1").split(" ")
-    if block.kind == "revisit":
-        mime: str | None = "warc/revisit"
-    elif block.head:
-        named = _CONTENT_TYPE.search(block.head)
+    get = block.fields.get
+    return _capture(
+        (
+            block.kind,
+            block.url,
+            get("warc-date", ""),
+            get("warc-payload-digest"),
+            get("content-type"),
+        ),
+        block.head,
+        (offset, length, file.rpartition("/")[2]),
+    )
+
+
+def _capture(
+    fields: tuple[str, str, str, str | None, str | None], head: bytes, place: tuple[int, int, str]
+) -> Capture:
+    """
+    Return the entry of a record.
+
+    Args:
+        fields: its WARC-Type, URL, date, payload digest and Content-Type.
+        head: the HTTP status line and headers.
+        place: its offset, its length, and the name of the file.
+    """
+    kind, url, date, digest, mime = fields
+    status = head.partition(b"\r\n")[0].decode("latin-1").split(" ")
+    if kind == "revisit":
+        mime = "warc/revisit"
+    elif head:
+        named = _CONTENT_TYPE.search(head)
         mime = named[1].decode("latin-1").strip() if named else None
-    else:
-        mime = block.fields.get("content-type")
     return Capture(
-        url=block.url,
-        date=block.fields.get("warc-date", ""),
-        mime=_media_type(mime) if mime else None,
-        status=status[1] if len(status) > 1 else None,
-        digest=block.fields.get("warc-payload-digest"),
-        offset=offset,
-        length=length,
-        file=file.rpartition("/")[2],
+        url,
+        date,
+        _media_type(mime) if mime else None,
+        status[1] if len(status) > 1 else None,
+        digest,
+        *place,
     )
 
 
@@ -252,11 +283,15 @@ def http_head(report: FetchRecord | None, body_bytes: int | None) -> bytes:
     """
     if report is None or not report.status:
         return b""
+    ends = [] if body_bytes is None else [f"Content-Length: {body_bytes}"]
     lines = [f"HTTP/1.1 {status_line(report.status)}"]
-    lines += [f"{_archived_name(name)}: {one_line(value)}" for name, value in report.headers]
-    if body_bytes is not None:
-        lines.append(f"Content-Length: {body_bytes}")
-    return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
+    lines += [f"{_archived_name(name)}: {value.strip()}" for name, value in report.headers]
+    lines += [*ends, "", ""]
+    text = "\r\n".join(lines)
+    if not text.count("\n") == text.count("\r") == len(lines) - 1:  # a value has a line break
+        headers = [f"{name}: {value}" for name, value in archived_headers(report.headers)]
+        text = "\r\n".join([lines[0], *headers, *ends, "", ""])
+    return text.encode("latin-1", "replace")
 
 
 def archived_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -353,7 +388,7 @@ def _without_controls(text: str) -> str:
 
 def _record_id() -> str:
     """Return a random version 4 UUID as a string, in a third of the time that `uuid` takes."""
-    digits = token_hex(16)
+    digits = os.urandom(16).hex()
     variant = "89ab"[int(digits[16], 16) & 3]
     return (
         f"<urn:uuid:{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}"

@@ -61,6 +61,24 @@ def test_repeated_body_on_a_host_is_stored_once():
     assert b"WARC-Refers-To-Target-URI: " + A.encode() in harness.everything()
 
 
+def test_pages_with_one_canonical_url_and_different_bodies_keep_their_own():
+    """One of them got the body that another page of the host shares with the other one."""
+    harness = pack_harness()
+    write(harness, with_likeness(B))
+    other = "<p>another body</p>" * 100
+    pages = [
+        replace(with_likeness(f"{A}?n={n}", text, NOW_MS + n), canonical_url=A)
+        for n, text in ((1, TEXT), (2, other))
+    ]
+
+    packing = harness.store.pack_pages([pages[1], pages[0]], now=True)
+
+    contents = {page.url: page.content for page in packing.wait()}
+    assert contents[pages[1].url].packed.shared is None
+    read = harness.store.bodies.read(contents[pages[1].url].packed.pointer)
+    assert read.body == other.encode()
+
+
 def test_another_host_stores_its_own_copy():
     harness = pack_harness()
     write(harness, with_likeness(A))

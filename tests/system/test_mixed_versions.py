@@ -6,13 +6,14 @@ stored.
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 import pytest
 
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.crawl.pipeline.routing import Queue
+from aragog.urlstore.packs.dictionaries import Dictionary
 from pinlater.admin import Admin
 from pinlater.models import JobState
 from tests.support import earlier_version
@@ -60,11 +61,20 @@ def served(request, _wire):
     if not path.startswith("/page/"):
         return answer(404)
     number = int(path.rpartition("/")[2])
+    headers = (("ETag", f'"{number}"'), ("X-Odd", "1"))
+    return page(body_of(f"http://{host}{path}"), headers=headers)
+
+
+def body_of(url):
+    """The page at a URL."""
+    host, number = host_and_number(url)
     links = "".join(f'<a href="/page/{2 * number + n}">next</a>' for n in (0, 1))
-    return page(
-        f"<!doctype html><title>{host} {number}</title>{links} some words".encode(),
-        headers=(("ETag", f'"{number}"'), ("X-Odd", "1")),
-    )
+    return f"<!doctype html><title>{host} {number}</title>{links} some words".encode()
+
+
+def host_and_number(url):
+    _, _, host, _, number = url.split("/")
+    return host, int(number)
 
 
 def given(host):
@@ -83,6 +93,17 @@ def create_earlier_store(data_dir):
     (data_dir / "store" / "format").write_text("1\n")
 
 
+def use_dictionary(settings):
+    """Put a dictionary into use; returns its id."""
+    pages = [body_of(f"http://{host}/page/{n}") for host in HOSTS for n in range(PAGES)]
+    made = Dictionary.train([one * 20 for one in pages])
+    with closing(url_store(settings)) as store:
+        records = store.bodies.packs.shared.records
+        records.add(made, [])
+        records.use(made.id)
+    return made.id
+
+
 def done_by(admin, queue):
     """The process IDs of the workers that ran the jobs of a queue."""
     jobs = admin.jobs(queue, JobState.SUCCEEDED, limit=500)
@@ -92,7 +113,24 @@ def done_by(admin, queue):
 @pytest.mark.parametrize("way", WAYS)
 def test_workers_of_both_versions_store_every_page(earlier, tmp_path, way):
     """An old worker that could not read a new field stopped the crawl at 333 of 1,200 pages."""
-    todays, theirs = WAYS[way]
+    assert len(crawl_with_both(earlier, tmp_path, *WAYS[way])) == len(HOSTS) * (PAGES - 1)
+
+
+def test_no_page_is_lost_if_current_workers_compress_with_a_dictionary(earlier, tmp_path):
+    """Earlier workers cannot read such bodies, so they must return the messages to the queue."""
+    bodies = crawl_with_both(
+        earlier, tmp_path, SENDS + READS, (*SENDS, Queue.CANONICALIZE, Queue.STORE), dictionary=True
+    )
+
+    assert {url: body for url, body in bodies.items() if body != body_of(url)} == {}
+
+
+def crawl_with_both(earlier, tmp_path, todays, theirs, *, dictionary=False):
+    """
+    Crawl with workers of both versions on these queues, and check that all pages are stored.
+
+    Returns the bodies of the pages. With `dictionary`, current workers compress them with one.
+    """
     workers = []
     robots_requested.clear()
     urls = [url for host in HOSTS for url in given(host)]
@@ -100,6 +138,7 @@ def test_workers_of_both_versions_store_every_page(earlier, tmp_path, way):
     limit = {f"//{host}/page/{n}": answer(404) for host in HOSTS for n in range(PAGES, 2 * PAGES)}
     with Origin(limit | {"*": served}) as origin, producer_home() as home, ExitStack() as stack:
         create_earlier_store(home.settings.data_dir)
+        in_use = use_dictionary(home.settings) if dictionary else 0
         environ = home.environ | {
             "ARAGOG_FETCH__HOST_MAP": f"*.test={origin.address}",
             "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
@@ -132,8 +171,13 @@ def test_workers_of_both_versions_store_every_page(earlier, tmp_path, way):
         store = url_store(home.settings)
         every = {url: outcome for host in HOSTS for url, outcome in expected(host).items()}
         records = dict(zip(every, store.get_many(list(every)), strict=True))
+        found = [url for url in every if "/page/" in url]
+        bodies = {url: content.body for url in found if (content := store.content(url))}
+        packs = list(store.bodies.packs.shared.records.packs_with(in_use))
         store.close()
 
+    assert bool(packs) is dictionary
+    assert list(bodies) == found
     assert [job.problem for job in failed] == []
     assert {u: record and record.facts.get("outcome") for u, record in records.items()} == every
     titles = {
@@ -143,4 +187,7 @@ def test_workers_of_both_versions_store_every_page(earlier, tmp_path, way):
     assert all(ran.values())
     assert set().union(*ran.values()) == set(pids)
     for queue, done in ran.items():
-        assert done <= {pid for pid, its in zip(pids, WAYS[way], strict=True) if queue in its}
+        assert done <= {
+            pid for pid, its in zip(pids, (todays, theirs), strict=True) if queue in its
+        }
+    return bodies

@@ -53,6 +53,8 @@ class Ended(NamedTuple):
     """True if the page was already stored, even if it did not belong to a crawl."""
     notes: tuple[str, ...] = ()
     """See `UrlEnding`."""
+    joined: str = ""
+    """The crawl that the page joined when it was written (`Written.crawl`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class CrawlEndings:
         earlier: dict[str, dict[str, int]] = defaultdict(dict)
         for ending in ended:
             name = self.name_of(ending.job)
-            if ending.canonical_url and name:
+            if ending.canonical_url and name and name != ending.joined:
                 members = earlier if ending.existed else pages
                 members[name][ending.canonical_url] = ending.at_ms
         # New pages first: if two URLs of one page end together, the second one finds it stored.
@@ -175,6 +177,7 @@ def ending_of_page(job: UrlJob, write: PageWrite, written: Written | None) -> En
             body_bytes,
             existed=written is not None and written.existed,
             notes=_notes(job, kind, canonical_url),
+            joined="" if written is None else written.crawl,
         )
     # Another crawl may have other permissions for the page, or may extract other fields.
     for_all = kind != OutcomeKind.RESERVED and kind not in _PAGE_OUTCOMES

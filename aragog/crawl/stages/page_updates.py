@@ -46,7 +46,7 @@ _COPIED_FACTS = (
     "crawler_price", "rendering", "robots_preferences", "page_preferences", "cause",
 )  # fmt: skip
 _LIKENESS = "likeness"
-_WIRE_FIELDS = frozenset({f.name for f in fields_of(PageWrite)} - {"likeness"} | {"body"})
+_WIRE_FIELDS = frozenset({f.name for f in fields_of(PageWrite)} - {"likeness", "crawl"} | {"body"})
 _SEEN_FIELDS = tuple(f.name for f in fields_of(Seen))
 # These facts describe the stored page, so a fetch that returned no page does not change them.
 _PER_PAGE = ("fetched_at_ms", "bytes", "truncated", "content_type", "final_url", "redirects")
@@ -332,8 +332,8 @@ def from_blob(blob: bytes) -> list[PageUpdate]:
         raise InvalidMessage("page blob", str(error)) from error
 
 
-def with_body(update: PageUpdate, body: bytes | None) -> PageWrite:
-    """Return the write with its body from the spool."""
+def with_body(update: PageUpdate, body: bytes | None, crawl: str = "") -> PageWrite:
+    """Return the write with its body from the spool, for this crawl."""
     if body is None:
         return update.write
     seen = update.write.seen
@@ -343,7 +343,7 @@ def with_body(update: PageUpdate, body: bytes | None) -> PageWrite:
         meta=update.meta,
         digest=seen.body_hash if seen else None,
     )
-    return replace(update.write, content=content)
+    return update.write.with_content(content, crawl)
 
 
 def _wire(update: PageUpdate, links: PackedLinks) -> dict[str, Any]:
@@ -398,7 +398,8 @@ def _parse_seen(wire: dict[str, Any]) -> Seen:
 
 def _parse_update(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
     """Parse an update, with its links from the stream. Ignores fields of later versions."""
-    wire = {name: value for name, value in wire.items() if name in _WIRE_FIELDS}
+    if not _WIRE_FIELDS.issuperset(wire):
+        wire = {name: value for name, value in wire.items() if name in _WIRE_FIELDS}
     likeness = _likeness(wire["facts"])
     token, length, meta = wire.pop("body")
     links, seen = wire.pop("links"), wire.pop("seen")

@@ -34,9 +34,10 @@ from aragog.crawl.stages import damaged
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.crawl_endings import CrawlEndings, CrawlLimits, ending_of_page
 from aragog.crawl.stages.discovery import Discovery
+from aragog.crawl.stages.groups import Groups, Waiting
 from aragog.crawl.stages.page_updates import from_blob, with_body
 from aragog.crawl.stages.returning_jobs import ReturningJobs
-from aragog.crawl.stages.write_groups import WaitingWrite, WriteGroups
+from aragog.crawl.stages.write_groups import MAX_BEGUN, WaitingWrite, WriteGroups
 from aragog.errors import InvalidMessage
 from aragog.observability.logs import log_url
 from aragog.urlstore.packing import PackingPages
@@ -148,6 +149,7 @@ class StoreStage:
     limits: CrawlLimits | None = None
     """Ends crawls that have reached their byte limit."""
     groups: WriteGroups = field(default_factory=WriteGroups)
+    begins: Groups[PageBatch, BegunBatch] = field(default_factory=partial(Groups, MAX_BEGUN))
 
     @property
     def endings(self) -> CrawlEndings:
@@ -167,19 +169,42 @@ class StoreStage:
         begun = self.begin(batch)
         return self.finish(begun.wait())
 
-    def begin(self, batch: PageBatch) -> BegunBatch:
+    def join(self, batch: PageBatch) -> Waiting[PageBatch, BegunBatch] | None:
+        """
+        Let the next thread that begins a batch begin this one, too.
+
+        Returns None if a caller waits for the batch, which is then begun alone.
+        """
+        return None if batch.is_urgent else self.begins.join([batch])
+
+    def begin(
+        self, batch: PageBatch, waiting: Waiting[PageBatch, BegunBatch] | None = None
+    ) -> BegunBatch:
         """
         Read a batch from the spool, and write its bodies to the open pack.
 
         Wait for the result, then call `finish`. Waiting takes no CPU and no connection. If the
         process is killed in between, the message is redelivered and its bodies are still in the
-        spool.
+        spool. If `join` returned a result, pass it as `waiting`.
         """
-        received, batch = batch, self._wanted(batch)
-        if not batch.jobs:
-            self.spool.free([received.token, *received.bodies])
-            return BegunBatch(batch)
-        blob, *bodies = self.spool.get_many([batch.token, *batch.bodies])
+        begun = self.begins.handle(waiting, self._begin) if waiting else None
+        return (begun or self._begin([batch]))[0]
+
+    def _begin(self, received: Sequence[PageBatch]) -> list[BegunBatch]:
+        """Begin batches together. An urgent batch must be alone."""
+        batches = list(map(self._wanted, received))
+        for before, batch in zip(received, batches, strict=True):
+            if not batch.jobs:
+                self.spool.free([before.token, *before.bodies])
+        tokens = [token for one in batches if one.jobs for token in (one.token, *one.bodies)]
+        blobs = dict(zip(tokens, self.spool.get_many(tokens), strict=True)) if tokens else {}
+        read = [self._read(batch, blobs) for batch in batches]
+        packed = iter(self._pack([one for one in read if one.packing]))
+        return [next(packed) if one.packing else one for one in read]
+
+    def _read(self, batch: PageBatch, blobs: Mapping[str, bytes | None]) -> BegunBatch:
+        """Read the pages of a batch, given its blobs by token."""
+        blob = blobs.get(batch.token)
         if blob is None:
             # Either this message was already processed completely, and its URLs are fetched once
             # more in vain. Or it waited longer than the spool keeps bodies.
@@ -192,25 +217,46 @@ class StoreStage:
             return BegunBatch(batch, lost=frozenset(job.url for job in batch.jobs), is_freed=True)
         wanted = {job.url for job in batch.jobs}
         updates = [update for update in updates if update.write.url in wanted]
-        stored = map(self.store.bodies.storable, bodies)
-        body_of = dict(zip(batch.bodies, stored, strict=True))
+        body_of = {token: self.store.bodies.storable(blobs[token]) for token in batch.bodies}
         lost = {u.write.url for u in updates if u.token and body_of.get(u.token) is None}
-        writes = [
-            self.store.timely(with_body(update, body_of[update.token] if update.token else None))
+        crawls = {job.url: self.endings.name_of(job) for job in batch.jobs if not job.sitemap}
+        writes = tuple(
+            self.store.timely(
+                with_body(
+                    update,
+                    body_of[update.token] if update.token else None,
+                    crawls.get(update.write.url, ""),
+                )
+            )
             for update in updates
             if update.write.url not in lost
-        ]
-        now = batch.is_urgent
-        if batch.bodies and self.store.bodies.in_packs:
+        )
+        return BegunBatch(batch, writes, frozenset(lost), PackingPages(writes))
+
+    def _pack(self, read: Sequence[BegunBatch]) -> list[BegunBatch]:
+        """Write the bodies of batches to the open pack."""
+        if not read:
+            return []
+        batches = [one.batch for one in read]
+        tokens = [token for one in batches if one.bodies for token in (one.token, *one.bodies)]
+        if tokens and self.store.bodies.in_packs:
             # The open pack must not block the fetches that would fill it.
-            self.spool.mark_packed([batch.token, *batch.bodies])
-        served = list(filter(self._is_served, writes))
-        packing = self.store.pack_pages(served, now=now, urls=len(batch.jobs))
+            self.spool.mark_packed(tokens)
+        now = any(batch.is_urgent for batch in batches)
+        served = [list(filter(self._is_served, one.writes)) for one in read]
+        counts = [len(batch.jobs) for batch in batches]
+        packing = self.store.pack_batches(list(zip(served, counts, strict=True)), now=now)
         self.store.put_pack_if_last(self.in_flight.count)
         # These batches are written alone: a caller waits for an urgent batch, and a batch with a
         # damaged file would make the others fail.
-        groups = None if now or len(served) < len(writes) else self.groups
-        return BegunBatch(batch, tuple(writes), frozenset(lost), packing, groups=groups)
+        return [
+            replace(
+                one,
+                packing=pages,
+                groups=None if now or len(some) < len(one.writes) else self.groups,
+            )
+            for one, pages, some in zip(read, packing, served, strict=True)
+        ]
 
     def finish(self, begun: BegunBatch) -> list[OutgoingMessage]:
         """Write the pages of a batch whose pack is stored. Returns and raises the same as `run`."""
@@ -300,7 +346,7 @@ class StoreStage:
         Write the pages and add the results to `done`. Returns the pages that must wait until a
         damaged file is repaired.
         """
-        if waiting and (results := self.groups.write(waiting, self.store.write_pages)) is not None:
+        if waiting and (results := self.groups.handle(waiting, self.store.write_pages)) is not None:
             self._count_written(results, done)
             return []
         stuck = [write for write in writes if not self._is_served(write)]

@@ -32,13 +32,20 @@ HEAD_BYTES = 8
 """The header of a dictionary frame: the magic number and the length."""
 LEVEL = 3
 _PARAMETERS = zstandard.ZstdCompressionParameters.from_level(
-    LEVEL, hash_log=15, chain_log=15, write_checksum=1, write_content_size=1, write_dict_id=1
+    LEVEL, hash_log=15, chain_log=14, write_checksum=1, write_content_size=1, write_dict_id=1
 )
 """
 zstd copies the dictionary's tables for each page. The tables of level 3 are four times as large.
 With them, a page takes 10% more CPU and 0.5% fewer bytes than with smaller tables.
 """
 MAX_BYTES = 112_640
+SEGMENT_BYTES = 2048
+"""
+A dictionary consists of segments of this size from the samples. With 512 bytes, as zstd recommends
+for small records, pages compressed with it take 1.5% more bytes.
+"""
+STORED_LEVEL = 9
+"""A dictionary is compressed once, and stored in every pack: 3 ms for 10% fewer bytes."""
 SAMPLES = 64
 """Number of records to train a dictionary on; the training takes 10 to 30 ms of CPU per pack."""
 FIRST_READ_BYTES = 65_536
@@ -67,7 +74,7 @@ class Dictionary:
         size = min(max_bytes, sum(map(len, samples)) // 4)
         try:
             made = zstandard.train_dictionary(
-                size, samples, k=512, d=8, f=18, accel=10, level=LEVEL,
+                size, samples, k=SEGMENT_BYTES, d=8, f=18, accel=10, level=LEVEL,
                 dict_id=_FIRST_ID + randbelow(_IDS),
             )  # fmt: skip
         except zstandard.ZstdError:
@@ -104,7 +111,7 @@ class Dictionary:
     @cached_property
     def stored(self) -> bytes:
         """The compressed dictionary, in the form that `read` expects."""
-        return zstd.compress(self._made.as_bytes(), LEVEL, checksum=True)
+        return zstd.compress(self._made.as_bytes(), STORED_LEVEL, checksum=True)
 
     def frame(self) -> bytes:
         """Return the dictionary as the frame at the start of a pack."""

@@ -194,7 +194,6 @@ def _end_of_frame(pack: bytes, at: int) -> int:
 
 
 def _end_of_zstd(pack: bytes, at: int) -> int:
-    """Return the end of a zstd frame."""
     try:
         return zstd.end_of_frame(pack, at)
     except IndexError:
@@ -202,7 +201,6 @@ def _end_of_zstd(pack: bytes, at: int) -> int:
 
 
 def _end_of_member(pack: bytes, at: int) -> int:
-    """Return the end of a gzip member."""
     member = zlib.decompressobj(wbits=31)
     view = memoryview(pack)
     fed = at

@@ -38,7 +38,7 @@ class PackRecord:
         made = cls.__new__(cls)
         made.dictionary = dictionary
         made.parts = frames.compress_around(head, body, compression, dictionary)
-        made.capture = capture_of(head.block, 0, sum(map(len, made.parts)), "")
+        made.capture = head.capture(sum(map(len, made.parts)))
         return made
 
     @classmethod

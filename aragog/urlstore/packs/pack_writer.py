@@ -321,7 +321,6 @@ class PackWriter:
         return not is_open or self._closer is not closer
 
     def _put_alone(self, pack: _Pack) -> PackTicket:
-        """Store a pack with just one batch's records."""
         count = len(pack.records)
         self._put(pack)
         return PackTicket(self, [_Part(pack, 0, range(count))])
@@ -356,7 +355,7 @@ class PackWriter:
         for record in pack.records:
             parts += record.parts
             pointers.append(PackPointer.of(name, offset, *record.parts))
-            lines.append(cdxj.line(record.capture._replace(offset=offset, file=file)))
+            lines.append(cdxj.line(record.capture.moved(offset, file)))
             offset += record.size
         return parts, pointers, index_bytes(lines)
 

@@ -10,6 +10,7 @@ once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -69,13 +70,17 @@ def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
 
 
 def _items_in(plan: PageWritePlan) -> list[tuple[str, bytes]]:
-    # Look only at field names, because this runs twice for each page, and most pages have no items.
-    written = (
-        (name, plan.cells.get(nodes.field_column(name)))
-        for name in plan.page.fields
-        if name.startswith(_FIELD_OF_ITEMS) and name != _FIELD_OF_ITEMS
-    )
+    names = _names_of_items(tuple(plan.page.fields))
+    written = [(name, plan.cells.get(nodes.field_column(name))) for name in names]
     return [(name, value) for name, value in written if value is not None]
+
+
+@lru_cache(maxsize=1024)
+def _names_of_items(fields: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the fields with items. Cached, because most pages have the same fields, and none."""
+    return tuple(
+        name for name in fields if name.startswith(_FIELD_OF_ITEMS) and name != _FIELD_OF_ITEMS
+    )
 
 
 def _stored_names(plan: PageWritePlan, field: str) -> set[bytes]:

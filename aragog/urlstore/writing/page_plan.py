@@ -18,6 +18,7 @@ from aragog.urlstore import nodes
 from aragog.urlstore.content_port import ContentPut
 from aragog.urlstore.feed import Change, Values
 from aragog.urlstore.nodes import alias_of, facts_of, follow_aliases
+from aragog.urlstore.packs.pointers import PackPointer
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.signal_trust import Evidence, HostTrust
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
@@ -62,6 +63,8 @@ class PageWritePlan:
     """The object to store before the node points to it."""
     unpacked: ContentWrite | None = None
     """The body to add to a pack before the node points to it."""
+    unused_record: PackPointer | None = None
+    """The record that was packed for the page if the page does not use it."""
     due_at_ms: int | None = None
     evidence: Evidence | None = None
     """Evidence about the signals of the page's host."""
@@ -277,7 +280,15 @@ def written(plan: PageWritePlan) -> Written:
         older_by_ms=0 if plan.refused else plan.older_by_ms,
         same_as=_shared_body_url(plan),
         existed=_had_content(plan),
+        crawl=plan.page.crawl if joins_crawl(plan) else "",
     )
+
+
+def joins_crawl(plan: PageWritePlan) -> bool:
+    """Return True if the page is new and joins its crawl with this write."""
+    page = plan.page
+    is_new = not plan.row and plan.alone and page.content is not None
+    return bool(page.crawl) and is_new and not plan.refused and not page.withdrawn
 
 
 def _shared_body_url(plan: PageWritePlan) -> str | None:
@@ -296,6 +307,8 @@ def _had_content(plan: PageWritePlan) -> bool:
     Return True if content was stored before this fetch, not counting content that this fetch
     stored.
     """
+    if not plan.row:
+        return False
     cells = (plan.row.get(column) for column in nodes.POINTERS)
     return any(cell and cell.value and cell.at_ms < plan.page.fetched_at_ms for cell in cells)
 
@@ -327,6 +340,8 @@ def fill_page(plan: PageWritePlan) -> None:
             cells[nodes.OWN] = own_cell(page, plan.canonical, plan.canonical)
     if not failed:
         _fill_identity(plan)
+    if joins_crawl(plan):
+        cells[nodes.IN_CRAWL + page.crawl.encode()] = nodes.MEMBER
     _fill_fields(plan)
     if page.provenance:
         cell = provenance_cell(plan)
@@ -354,6 +369,10 @@ def _fill_fields(plan: PageWritePlan) -> None:
     an alias, the timestamp shows which fields came from its fetch.
     """
     page, row, is_newest, alone = plan.page, plan.row, not plan.stale, plan.alone
+    if not row:  # a new page
+        plan.changed += page.fields
+        plan.cells |= zip(map(nodes.field_column, page.fields), page.fields.values(), strict=True)
+        return
     adds_missing = is_newest or not facts_of(row).get("complete")
     for name, value in page.fields.items():
         stored = row.get(column := nodes.field_column(name))

@@ -214,10 +214,14 @@ def to_warc_page(page: PageWrite, content: ContentWrite) -> WarcPage:
 
 
 def unused_records(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Mutation]:
-    """Return the cells that link URLs to records that were packed for their pages but not used."""
+    """
+    Return the cells that link URLs to records that were packed for their pages but not used. Also
+    fills in these records, for `give_up_replaced`.
+    """
     rows = []
     for plan in plans:
-        if (pointer := _unused_record(plan)) is None or plan.refused:
+        plan.unused_record = pointer = _unused_record(plan)
+        if pointer is None or plan.refused:
             continue
         url = plan.page.url if plan.copy else plan.canonical
         column, value = record_cell(pointer, REVISIT)
@@ -228,13 +232,15 @@ def unused_records(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Muta
 
 def give_up_replaced(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWritePlan]) -> None:
     """Release the bodies that were replaced, and the records that no page used."""
-    for plan in plans:
+    stored = [plan for plan in plans if plan.row]
+    for plan in stored:
         _delete_other_layout(bodies, zen, plan)
     packs = bodies.packs
     if packs is None:
         return
-    dead = [pointer for plan in plans if (pointer := _unused_record(plan)) and not plan.refused]
-    replaced = [(plan, old) for plan in plans if (old := _replaced_record(plan))]
+    unused = [(plan, plan.unused_record) for plan in plans if plan.unused_record]
+    dead = [pointer for plan, pointer in unused if not plan.refused]
+    replaced = [(plan, old) for plan in stored if (old := _replaced_record(plan))]
     if keep := packs.settings.keep_versions:
         for plan, _ in replaced:
             row = zen.nodes.get(zen.node_id(plan.canonical))
@@ -244,7 +250,7 @@ def give_up_replaced(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWriteP
         dead += [old for _, old in replaced]
     if dead:
         packs.catalog.record_dead(dead)
-    if refused := [pointer for plan in plans if plan.refused and (pointer := _unused_record(plan))]:
+    if refused := [pointer for plan, pointer in unused if plan.refused]:
         packs.catalog.erase(refused)
 
 

@@ -263,6 +263,7 @@ class PageWriter:
         self, current: Sequence[PageWritePlan], rows: Mapping[str, Row], now_ms: int
     ) -> None:
         """Remove outdated due rows, fields that disappeared, and entries of replaced bodies."""
+        current = [plan for plan in current if plan.row]  # a new page has replaced nothing
         self._same.forget([old for plan in current for old in content_entries.outdated(plan)])
         self._items.forget([old for plan in current for old in item_changes.outdated(plan)])
         outdated = [

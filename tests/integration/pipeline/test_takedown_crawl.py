@@ -40,7 +40,7 @@ HOP = "http://keep.test/hop"
 class Crawl:
     """The stages in one process, on real servers."""
 
-    def __init__(self, folder: Path, redis_url: str, origin: Origin) -> None:
+    def __init__(self, folder: Path, redis_url: str, origin: Origin, **settings) -> None:
         self.origin = origin
         self.settings = Settings(
             data_dir=folder,
@@ -52,11 +52,16 @@ class Crawl:
                 allowed_networks=("127.0.0.0/8",),
             ),
         )
+        self.settings = replace(self.settings, **settings)
         self.pipeline = connect(self.settings, Sent())
         self.store = self.pipeline.store.store
         for host in ("gone.test", "keep.test"):
             now_ms = self.pipeline.robots.clock.now_ms()
             self.pipeline.robots.robots.put(f"http://{host}", 200, b"", now_ms)
+
+    def other_process(self):
+        """The stages of another process on the same servers."""
+        return connect(self.settings, Sent())
 
     def fetched(self, *urls):
         """The message that fetching produces."""

@@ -17,7 +17,7 @@ from zengraph._codec import (
     score_bytes,
 )
 from zengraph.tables import Cell
-from zengraph.tables._packed import merge_row, pack, unpack, update_packed, without
+from zengraph.tables._packed import merge_row, pack, pack_new, unpack, update_packed, without
 
 IDS = st.binary(min_size=16, max_size=16)
 SCORES = st.integers(-(2**63), 2**63 - 1)
@@ -120,6 +120,11 @@ PUTS = st.lists(
 )
 def test_updating_a_packed_row_equals_merging_its_cells(row, puts):
     assert update_packed(pack(row), puts) == pack(merge_row(row, puts))
+
+
+@given(PUTS)
+def test_packing_a_new_row_equals_merging_its_cells(puts):
+    assert pack_new(puts) == pack(merge_row({}, puts))
 
 
 def test_put_into_a_packed_row_keeps_newer_cells():

@@ -42,17 +42,38 @@ def pack(row: Row) -> bytes:
     Raises:
         InvalidArgument: the row has more than MAX_CELLS cells.
     """
-    if len(row) > MAX_CELLS:
-        raise InvalidArgument(
-            f"a row can hold {MAX_CELLS:,} cells, not {len(row):,}: store fewer fields"
-        )
     columns = sorted(row)
-    shape = make_shape(columns)
     cells = [row[column] for column in columns]
-    values = [cell[0] for cell in cells]
-    ends = accumulate(map(len, values), initial=0)
-    numbers = number_format(len(cells)).pack(*[cell[1] for cell in cells], *ends)
-    return b"".join([RowHead.pack(len(cells), len(shape)), shape, numbers, *values])
+    return _packed(columns, [cell[0] for cell in cells], [cell[1] for cell in cells])
+
+
+def pack_new(puts: Sequence[CellPut]) -> bytes:
+    """
+    Pack a new row with these puts, as `merge_row` combines them, without creating its cells.
+
+    Raises:
+        InvalidArgument: the row has more than MAX_CELLS cells.
+    """
+    values: dict[bytes, bytes] = {}
+    times: dict[bytes, int] = {}
+    for cells, at_ms in puts:
+        if values:
+            cells = {c: v for c, v in cells.items() if times.get(c, at_ms) <= at_ms}  # noqa: PLW2901
+        values.update(cells)
+        times.update(dict.fromkeys(cells, at_ms))
+    columns = sorted(values)
+    return _packed(columns, [values[c] for c in columns], [times[c] for c in columns])
+
+
+def _packed(columns: Sequence[bytes], values: Sequence[bytes], times: Sequence[int]) -> bytes:
+    count = len(columns)
+    if count > MAX_CELLS:
+        raise InvalidArgument(
+            f"a row can hold {MAX_CELLS:,} cells, not {count:,}: store fewer fields"
+        )
+    shape = make_shape(columns)
+    numbers = number_format(count).pack(*times, *accumulate(map(len, values), initial=0))
+    return b"".join([RowHead.pack(count, len(shape)), shape, numbers, *values])
 
 
 def unpack(data: bytes, columns: Sequence[bytes] | None = None) -> Row:

@@ -33,8 +33,8 @@ from zengraph.tables._packed import (
     CellPut,
     Values,
     find_end,
-    merge_row,
     pack,
+    pack_new,
     read_count,
     unpack,
     values_of_rows,
@@ -184,7 +184,7 @@ class NodeRows(CellTable):
         for row, cells, at_ms in items:
             if cells:
                 puts.setdefault(row, []).append((cells, at_ms))
-        packed = [(row, pack(merge_row({}, puts[row]))) for row in sorted(puts)]
+        packed = [(row, pack_new(puts[row])) for row in sorted(puts)]
         return [
             (self._put, (bytea_array([row for row, _ in some]), bytea_array([d for _, d in some])))
             for some in in_batches(packed, lambda item: len(item[1]))

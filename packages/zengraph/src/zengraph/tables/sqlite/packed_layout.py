@@ -18,6 +18,7 @@ from zengraph.tables._packed import (
     CellPut,
     merge_row,
     pack,
+    pack_new,
     unpack,
     update_packed,
     values_of_rows,
@@ -135,7 +136,7 @@ class Packed(Layout):
         for row in [row for row, data in old.items() if type(data) is int]:
             self._large.change(db, row, partial(merge_row, puts=puts.pop(row)))
         new = [
-            (row, update_packed(old[row], some) if row in old else pack(merge_row({}, some)))
+            (row, update_packed(old[row], some) if row in old else pack_new(some))
             for row, some in puts.items()
         ]
         db.executemany(self._put, new)
