@@ -20,7 +20,7 @@ COMMANDS = (
     "backpressure", "busy_reads", "compactors", "crawl", "crawls memory",
     "crawls faults --broker redis", "crawls faults --broker postgres",
     "enqueue", "extraction", "fan_out", "fetcher", "growth",
-    "growth --engine hbase --content s3", "growth_in_turn", "growth_of_lists", "hedging", "host_keys", "invariants", "latency", "limiter",
+    "growth --engine hbase --content s3", "growth_in_turn", "growth_of_lists", "growth_windows", "hedging", "host_keys", "invariants", "latency", "limiter",
     "main_text_sets", "messages", "pack_dictionaries", "packs",
     "page_annotations", "page_lists", "page_text", "pages", "pinlater",
     "pinlater_bloat", "pinlater_postgres", "plan_check", "plan_costs",
