@@ -23,7 +23,7 @@ import os
 import tempfile
 import threading
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -51,7 +51,7 @@ class StatementTimes:
     """CPU seconds of SQLite's statements in this thread, by table."""
 
     def __init__(self) -> None:
-        self.seconds: Counter[str] = Counter()
+        self.seconds = defaultdict[str, float](float)
         self._is_inside = False
         for name, layout in LAYOUTS.items():
             for method in _STATEMENTS:
@@ -92,7 +92,7 @@ class Usage:
         )
 
 
-def add_pages(store: UrlStore, first: int, costs: Counter[str], *, one_host: bool) -> None:
+def add_pages(store: UrlStore, first: int, costs: dict[str, float], *, one_host: bool) -> None:
     """Write the next pages, and add what that takes to `costs`."""
     pages = made(first, CHUNK, one_host=one_host)
 
@@ -121,12 +121,14 @@ def window(
     store: UrlStore, first: int, count: int, times: StatementTimes, *, one_host: bool
 ) -> dict[str, float]:
     """Write `count` pages. Returns the mean cost of each."""
-    costs, by_table, reads_us = Counter[str](), Counter[str](), list[float]()
+    costs, reads_us = defaultdict[str, float](float), list[float]()
+    by_table = defaultdict[str, float](float)
     every = max(CHUNK, count // _READS_PER_WINDOW // CHUNK * CHUNK)
     for at in range(first, first + count, CHUNK):
         times.seconds.clear()
         add_pages(store, at, costs, one_host=one_host)
-        by_table += times.seconds
+        for table, cpu_s in times.seconds.items():
+            by_table[table] += cpu_s
         if (at - first) % every == 0:
             reads_us.append(read_sites(store, at, one_host=one_host))
     means = {name: cost / count for name, cost in costs.items()}
