@@ -26,7 +26,7 @@ COMMANDS = (
     "plan_check",
     # These take less.
     "compactors", "crawls memory", "enqueue", "extraction", "fetcher", "growth",
-    "growth_of_lists", "hedging", "host_keys", "invariants", "latency", "limiter",
+    "growth_of_lists", "growth_windows", "hedging", "host_keys", "invariants", "latency", "limiter",
     "main_text_sets", "messages", "page_annotations", "page_lists", "page_text",
     "pinlater_bloat", "plan_costs", "politeness", "politeness --urgent --raise-to 10",
     "redis_client", "reference", "refresh", "rendering", "robots", "shared_dictionaries",

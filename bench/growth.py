@@ -13,7 +13,7 @@ Each process does the work of the store stage with pages of 185 links and 15 fie
 what is stored, writes batches of 25 with their content, and compacts links. The figures are the CPU
 of these processes alone, without the servers of HBase, PostgreSQL and S3 (all private, on
 loopback), for the pages before each mark (1,000, 10,000 and so on), and the bytes that they write
-to disk. Making the pages is not counted. `--one-host` makes the sites folders of one host.
+to files. Making the pages is not counted. `--one-host` makes the sites folders of one host.
 `--first-form` uses a SQLite store created before format 2. A million pages take 25 GB of disk and,
 on two idle cores and a disk that takes 125 MB/s, 28 minutes with two processes.
 """
@@ -21,6 +21,7 @@ on two idle cores and a disk that takes 125 MB/s, 28 minutes with two processes.
 from __future__ import annotations
 
 import argparse
+import gc
 import multiprocessing
 import os
 import shutil
@@ -42,6 +43,7 @@ from aragog.settings import ContentSettings, Settings, StoreSettings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
+from aragog.workers.preload import GC_THRESHOLD
 from bench import figures
 from bench.crawl.page_sets import CACHE
 from bench.quick import add_quick
@@ -55,22 +57,35 @@ WIDTH, HEIGHT, MARGIN = 640, 320, 48
 
 
 class Cpu(NamedTuple):
-    """CPU seconds, and bytes written to disk."""
+    """CPU seconds, and bytes written to files."""
 
     user: float
     kernel: float
     written: int
 
 
-def written_bytes() -> int:
-    """Return the bytes that this process has written to disk so far."""
-    lines = Path("/proc/self/io").read_text().splitlines()
-    return int(dict(line.split(": ") for line in lines)["write_bytes"])
+def written_bytes(process: str = "self") -> int:
+    """
+    Return the bytes that a process, or a thread `self/task/ID`, has passed to write calls so far.
+
+    Not `write_bytes`: for a write of 2 KB, Linux counts the whole unit of its page cache there,
+    which is up to 64 KB if the file was read in sequence before, such as when it was copied.
+    """
+    lines = Path(f"/proc/{process}/io").read_text().splitlines()
+    return int(dict(line.split(": ") for line in lines)["wchar"])
+
+
+def collect_garbage_as_workers_do() -> None:
+    """Let this process collect garbage as rarely as workers do (`aragog.workers.preload`)."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GC_THRESHOLD, 20, 100)
 
 
 def write_pages(settings: Settings, commands: Connection, one_host: bool) -> None:
     """The loop of a writing process. Receives (first page, number of pages), sends `Cpu`."""
     store = url_store(settings)
+    collect_garbage_as_workers_do()
     while command := commands.recv():
         first, count = command
         pages = pages_of(count, seed=first, first=first)

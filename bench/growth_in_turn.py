@@ -10,7 +10,7 @@ Two processes fill each store to its number of pages in large batches, which cre
 small ones. `:1` is a store created before format 2 (docs/adr/0113). Then one process per store in
 turn does the work of the store stage with 500 pages of 185 links and 15 fields: it looks up what is
 stored, puts a pack, writes batches of 25 and compacts links. It prints the medians and means of its
-CPU, of the bytes per page written to disk, and of the CPU of reading the 40 pages of a site (like a
+CPU, of the bytes per page written to files, and of the CPU of reading the 40 pages of a site (like a
 getMany of the API), relative to the first store.
 
 Bodies are small (1,100 bytes) and distinct, so that a million pages take 16 GB of disk. Filling
@@ -40,7 +40,7 @@ from aragog.settings import Settings
 from aragog.urlstore.compression import compress, content_hash
 from aragog.urlstore.records import ContentWrite, PageWrite
 from aragog.urlstore.store import UrlStore
-from bench.growth import CHUNK, a_store, written_bytes
+from bench.growth import CHUNK, a_store, collect_garbage_as_workers_do, written_bytes
 from bench.packs import fetched, write_packed
 from bench.quick import add_quick
 from bench.urlstore import BATCH, FIELDS, of_one_host, pages_of
@@ -108,7 +108,7 @@ def fill(settings: Settings, one_host: bool, numbers: Connection) -> None:
     store = url_store(settings)
     while (first := numbers.recv()) is not None:
         write_packed(store, made(first, CHUNK, one_host=one_host), FILL_BATCH)
-        _compact(store)
+        compact(store)
         numbers.send(first)
     store.close()
 
@@ -116,6 +116,7 @@ def fill(settings: Settings, one_host: bool, numbers: Connection) -> None:
 def write(settings: Settings, one_host: bool, numbers: Connection) -> None:
     """The loop of a measured process. Receives the first page number, sends its `Cost`."""
     store = url_store(settings)
+    collect_garbage_as_workers_do()
     while (first := numbers.recv()) is not None:
         pages = made(first, CHUNK, one_host=one_host)
         before_s, written = time.process_time(), written_bytes()
@@ -123,17 +124,17 @@ def write(settings: Settings, one_host: bool, numbers: Connection) -> None:
             store.get_many([page.url for page in pages[at : at + BATCH]], fields=[])
         write_packed(store, pages, BATCH)
         stored_s = time.process_time()
-        _compact(store)
+        compact(store)
         end_s, written = time.process_time(), written_bytes() - written
-        read_us = _read_sites(store, first, one_host=one_host)
+        read_us = read_sites(store, first, one_host=one_host)
         cpu_ms = [1e3 * (end_s - start_s) / CHUNK for start_s in (before_s, stored_s)]
         numbers.send(Cost(*cpu_ms, written / 1e3 / CHUNK, read_us))
     store.close()
 
 
-def _read_sites(store: UrlStore, pages: int, *, one_host: bool) -> float:
+def read_sites(store: UrlStore, pages: int, *, one_host: bool) -> float:
     """Return the CPU in us per URL of reading the sites of a store with this many pages."""
-    sites = random.Random(pages).choices(range(pages // SITE_PAGES), k=READ_SITES)
+    sites = random.Random(pages).choices(range(max(1, pages // SITE_PAGES)), k=READ_SITES)
     urls = [[page.url for page in _of_site(site, one_host=one_host)] for site in sites]
     before_s = time.process_time()
     for some in urls:
@@ -141,7 +142,7 @@ def _read_sites(store: UrlStore, pages: int, *, one_host: bool) -> float:
     return 1e6 * (time.process_time() - before_s) / sum(map(len, urls))
 
 
-def _compact(store: UrlStore) -> None:
+def compact(store: UrlStore) -> None:
     while (report := store.maintenance.compact_links(1000)).left and report.journal_rows:
         pass
 

@@ -7,7 +7,7 @@ Measure what the inlinks of one host cost while it grows: the lists alone, witho
 
 Adds the links within the host that `bench.growth_in_turn --one-host` writes (140 a page), one
 compaction for each batch of pages, to a SQLite store. For each step it prints the CPU of a page,
-the bytes that the process wrote to disk, and the cells and bytes that it put into the table; and
+the bytes that the process wrote to files, and the cells and bytes that it put into the table; and
 for reading all inlinks of a random page, the CPU, and the cells and bytes that were read. Cells and
 bytes do not depend on load. The last line is the mean of all steps. `--fill` first adds pages in
 large batches, which takes less time.
@@ -33,7 +33,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.counted_tables import counted
-from bench.growth import written_bytes
+from bench.growth import collect_garbage_as_workers_do, written_bytes
 from bench.quick import add_quick
 from bench.urlstore import NAMING, NOW_MS, of_one_host, pages_of
 from zengraph.links import LinkChanges, PostingLists
@@ -159,6 +159,7 @@ def main() -> None:
     temporary = tempfile.TemporaryDirectory(prefix="aragog-lists-")
     with nullcontext(args.folder) if args.folder else temporary as folder:
         host = GrowingLists(Path(folder))
+        collect_garbage_as_workers_do()
         while host.pages < args.fill:
             host.add(FILL_BATCH)
         if rows := grow(host, args.pages, args.step, args.batch):
@@ -170,7 +171,7 @@ def main() -> None:
 
 def report_steps(rows: Sequence[tuple[float, ...]]) -> None:
     """Print the costs of each step and their means."""
-    table = Table("pages", "CPU ms a page", "KB to disk", "cells put", "KB put", "reading a list: "
+    table = Table("pages", "CPU ms a page", "KB to files", "cells put", "KB put", "reading a list: "
                   "CPU us", "gets", "cells", "KB")  # fmt: skip
     for pages, *costs in rows:
         table.add_row(f"{pages:,.0f}", *_formatted(costs))
