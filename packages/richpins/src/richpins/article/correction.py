@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from richpins.article.completion import complete, complete_from_container, fill_gaps
+from richpins.article.completion import (
+    complete,
+    complete_from_container,
+    fill_gaps,
+    fill_lines,
+)
 from richpins.article.container import find_container, long_paragraphs
 from richpins.article.ending import remove_ending
 from richpins.article.opening import open_with_lead
@@ -24,6 +29,7 @@ def correct(texts: PageTexts, page: Document, *, with_title: bool) -> None:
         if not is_complete:
             complete_from_container(container, blocks)
         fill_gaps(container, blocks)
+        fill_lines(container, blocks)
     else:
         container = find_container(texts, blocks, under_any_name=True)
     if container is not None:
