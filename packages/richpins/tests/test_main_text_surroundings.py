@@ -30,7 +30,7 @@ def left(body: str) -> str:
         piece.kept = True
     container = find_container(texts, blocks) or find_container(texts, blocks, under_any_name=True)
     assert container is not None
-    remove_surroundings(texts, blocks, container)
+    remove_surroundings(texts, blocks, container, ["leeks"])
     return " ".join(block.text for block in blocks if block.is_kept)
 
 
@@ -51,6 +51,12 @@ def test_what_is_above_the_title_and_not_beside_the_article_is_left_out() -> Non
     cookies = f"<div><p>We have changed our terms. {SENTENCE}</p></div>"
     text = left(f"{cookies}<div><h1>Leeks</h1><div>{ARTICLE}</div></div>")
     assert text.startswith("Leeks Part a")
+
+
+def test_what_is_above_another_h1_stays() -> None:
+    news = f"<div><p>The market. {SENTENCE}</p></div>"
+    text = left(f"{news}<div><h1>A second story</h1><div>{ARTICLE}</div></div>")
+    assert text.startswith("The market")
 
 
 def test_a_lead_above_the_title_and_beside_the_article_stays() -> None:

@@ -10,7 +10,7 @@ from richpins.article.completion import (
 )
 from richpins.article.container import find_container, long_paragraphs
 from richpins.article.ending import remove_ending
-from richpins.article.opening import open_with_lead
+from richpins.article.opening import open_with_lead, titles_of
 from richpins.article.page_texts import PageTexts
 from richpins.article.surroundings import remove_surroundings
 from richpins.article.text_blocks import text_blocks
@@ -33,6 +33,6 @@ def correct(texts: PageTexts, page: Document, *, with_title: bool) -> None:
     else:
         container = find_container(texts, blocks, under_any_name=True)
     if container is not None:
-        remove_surroundings(texts, blocks, container)
+        remove_surroundings(texts, blocks, container, titles_of(page))
     open_with_lead(texts, blocks, page, with_title=with_title)
     remove_ending(texts, blocks, container)

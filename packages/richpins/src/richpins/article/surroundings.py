@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from richpins.article.container import Container, linked_letters, paragraph_of
+from richpins.article.opening import is_title
 from richpins.article.page_texts import PageTexts
 from richpins.article.text_blocks import TextBlock
 
@@ -32,8 +33,14 @@ _DISCUSSION = re.compile(r"forum|thread|topic|discussion|community|question|answ
 """Names of elements around a discussion, in which the comments are the text."""
 
 
-def remove_surroundings(texts: PageTexts, blocks: list[TextBlock], container: Container) -> None:
-    """Remove menus above an article, and comments and teasers below it."""
+def remove_surroundings(
+    texts: PageTexts, blocks: list[TextBlock], container: Container, titles: list[str]
+) -> None:
+    """
+    Remove menus above an article, and comments and teasers below it.
+
+    `titles` are the letters of the page's titles (`richpins.article.opening.titles_of`).
+    """
     kept = [block for block in blocks if block.is_kept]
     distances = [container.distance(block) for block in kept]
     first, last = (container.paragraphs[index].number for index in (0, -1))
@@ -50,7 +57,7 @@ def remove_surroundings(texts: PageTexts, blocks: list[TextBlock], container: Co
     inside = (block for block, distance in zip(kept, distances, strict=True) if not distance)
     share = _letters(inside) / max(1, _letters(kept))
     if above:
-        title = _title_above(blocks, first)
+        title = _title_above(blocks, first, titles)
         _remove(b for b, d in above if b.number < title and d >= _MIN_LEVELS_ABOVE_TITLE)
         if share >= _MIN_SHARE_BELOW_MENUS:
             far = [block for block, distance in above if distance >= _MIN_LEVELS_OF_MENUS]
@@ -61,17 +68,21 @@ def remove_surroundings(texts: PageTexts, blocks: list[TextBlock], container: Co
         _remove(_teasers(below, [each for each in blocks if each.number > last], container))
 
 
-def _title_above(blocks: list[TextBlock], first: int) -> int:
-    """Return the number of the first h1 above the article's first paragraph; 0 without one."""
-    above = (block for block in blocks if block.number < first)
-    return next((block.number for block in above if paragraph_of(block).tag == "h1"), 0)
+def _title_above(blocks: list[TextBlock], first: int, titles: list[str]) -> int:
+    """Return the number of the title's h1 above the article's first paragraph; 0 without one."""
+    headings = (block for block in blocks if block.number < first and _is_in_h1(block))
+    return next((block.number for block in headings if is_title(block, titles)), 0)
+
+
+def _is_in_h1(block: TextBlock) -> bool:
+    return bool(paragraph_of(block).tag == "h1")
 
 
 def _menus(blocks: list[TextBlock], texts: PageTexts, container: Container) -> Iterable[TextBlock]:
     """Yield the blocks of groups of several blocks without a sentence and without a title."""
     for group in _groups(blocks, container).values():
         if len(group) >= _MIN_MENU_BLOCKS and not any(
-            _is_sentence(block, texts) or paragraph_of(block).tag == "h1" for block in group
+            _is_sentence(block, texts) or _is_in_h1(block) for block in group
         ):
             yield from group
 
