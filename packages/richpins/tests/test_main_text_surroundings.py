@@ -85,6 +85,11 @@ def test_teasers_below_the_article_are_left_out() -> None:
     assert "away for years" not in text
 
 
+def test_long_paragraphs_beside_links_stay() -> None:
+    more = f"<div><p>{SENTENCE * 3}</p>{TEASERS}</div>"
+    assert "carrot" in left(f"<div class=page>{ARTICLE}{more}</div>")
+
+
 def test_references_with_phrases_as_links_stay() -> None:
     entries = "".join(
         f"<li>Author {number} (2001). <a href=/{number}>On leeks and their soil</a>. A journal.</li>"

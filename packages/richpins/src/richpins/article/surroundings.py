@@ -20,12 +20,13 @@ from richpins.article.text_blocks import TextBlock
 _MIN_LEVELS_ABOVE_TITLE = 2
 """A lead may be above the title, but it is near the paragraphs then."""
 _MIN_LEVELS_OF_MENUS, _MIN_MENU_BLOCKS = 3, 3
-_MIN_SHARE_BELOW_MENUS, _MIN_SHARE_ABOVE_REST = 0.5, 0.35
+_MIN_SHARE, _MIN_SHARE_WITH_TEASERS, _MIN_SHARE_WITH_MENUS = 0.35, 0.5, 0.6
 """
 If the container has a smaller fraction of the text, it may be only one part of the article. The
-fraction below an article is lower, because comments are often longer than the article.
+first one is low, because comments are often longer than the article.
 """
 _MIN_TEASER_SHARE, _MIN_TEASERS, _MIN_LINKED = 0.25, 3, 0.9
+_MAX_TEASER_LETTERS = 150
 _MIN_SENTENCE_LETTERS = 60
 _SENTENCE_ENDS = tuple('.!?"»)…。！？\u201d')
 _COMMENTS = re.compile(r"comment|disqus|komment|coment", re.IGNORECASE)
@@ -58,13 +59,14 @@ def remove_surroundings(
     share = _letters(inside) / max(1, _letters(kept))
     if above:
         title = _title_above(blocks, first, titles)
-        _remove(b for b, d in above if b.number < title and d >= _MIN_LEVELS_ABOVE_TITLE)
-        if share >= _MIN_SHARE_BELOW_MENUS:
+        far = [b for b, d in above if b.number < title and d >= _MIN_LEVELS_ABOVE_TITLE]
+        _remove(b for b in far if share >= _MIN_SHARE or not _is_sentence(b, texts))
+        if share >= _MIN_SHARE_WITH_MENUS:
             far = [block for block, distance in above if distance >= _MIN_LEVELS_OF_MENUS]
             _remove(_menus(far, texts, container))
-    if below and share >= _MIN_SHARE_ABOVE_REST:
-        if not any(_DISCUSSION.search(_names(each)) for each in container.levels):
-            _remove(block for block in below if _is_comment(block, container))
+    if below and share >= _MIN_SHARE and not _is_discussion(container):
+        _remove(block for block in below if _is_comment(block, container))
+    if below and share >= _MIN_SHARE_WITH_TEASERS:
         _remove(_teasers(below, [each for each in blocks if each.number > last], container))
 
 
@@ -95,6 +97,10 @@ def _is_sentence(block: TextBlock, texts: PageTexts) -> bool:
     )
 
 
+def _is_discussion(container: Container) -> bool:
+    return any(_DISCUSSION.search(_names(each)) for each in container.levels)
+
+
 def _is_comment(block: TextBlock, container: Container) -> bool:
     element = block.pieces[0].holder
     while element not in container.levels:
@@ -111,8 +117,13 @@ def _teasers(
     groups = _groups(blocks, container)
     with_teasers = {element for element, group in groups.items() if _has_teasers(group)}
     for element, group in _groups(kept, container).items():
-        if element in with_teasers:
+        if element in with_teasers and not any(_is_running_text(each) for each in group):
             yield from group
+
+
+def _is_running_text(block: TextBlock) -> bool:
+    """Return True for a block that is too long for a teaser."""
+    return len(block.letters) > _MAX_TEASER_LETTERS and block.text.endswith(_SENTENCE_ENDS)
 
 
 def _has_teasers(group: list[TextBlock]) -> bool:
