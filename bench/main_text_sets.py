@@ -7,11 +7,12 @@ Make folders for `bench.page_text` from pages whose main text other projects pub
 CLONE is a copy of one of the repositories in `bench/page_repositories.lock`, which names the
 commits used for the documented figures. Each becomes a folder below FOLDER: `articles` (an article
 extraction benchmark), `suite` (trafilatura's own pages), `readability` (the pages of Mozilla's
-Readability, whose text is that program's output as accepted by its authors), `news` (fundus) and
-`web` (a benchmark of seven kinds of pages). Every second page of `suite` is taken, and every fourth
-of `web`. `--untouched` takes the other pages, except those of sites that occur in the normal sets:
-the rules were written without them. Neither pages nor texts are part of this
-repository.
+Readability, whose text is that program's output as accepted by its authors), `forks` (pages that
+forks and ports of Readability added, with their output; Mozilla's clone must be beside theirs),
+`news` (fundus) and `web` (a benchmark of seven kinds of pages). Every second page of `suite` is
+taken, and every fourth of `web`. `--untouched` takes the other pages, except those of sites that
+occur in the normal sets: the rules were written without them. Neither pages nor texts are part of
+this repository.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import gzip
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -57,13 +58,33 @@ def suite(clone: Path) -> Iterator[tuple[bytes, Row]]:
 
 def readability(clone: Path) -> Iterator[tuple[bytes, Row]]:
     """Yield pages of all kinds with Readability's output."""
-    for expected in sorted(clone.glob("test/test-pages/*/expected.html")):
+    yield from _readability_pages(clone.glob("test/test-pages/*/expected.html"))
+
+
+def _readability_pages(pages: Iterable[Path]) -> Iterator[tuple[bytes, Row]]:
+    for expected in sorted(pages):
         page = expected.with_name("source.html").read_bytes()
         own_url = _OWN_URL.search(page)
         url = own_url[1].decode() if own_url else f"http://{expected.parent.name}.example/"
         tree = LexborHTMLParser(expected.read_text(encoding="utf-8"))
         tree.strip_tags(["script", "style"])
         yield page, {"url": url, "text": tree.body.text(separator=" ") if tree.body else ""}
+
+
+def forks(clone: Path) -> Iterator[tuple[bytes, Row]]:
+    """Yield the pages of a fork of Readability that Mozilla does not have."""
+    names = {
+        page.name
+        for program in clone.parent.glob("*/Readability.js")
+        for page in program.parent.glob("test/test-pages/*")
+    }
+    if not names:
+        raise SystemExit(f"{clone}: the clone of mozilla/readability is not beside it")
+    yield from _readability_pages(
+        expected
+        for expected in clone.rglob("*test-pages/**/expected.html")
+        if expected.parent.name not in names and expected.with_name("source.html").exists()
+    )
 
 
 def news(clone: Path) -> Iterator[tuple[bytes, Row]]:
@@ -107,11 +128,14 @@ def web(clone: Path) -> Iterator[tuple[bytes, Row]]:
 SETS: dict[str, Callable[[Path], Iterator[tuple[bytes, Row]]]] = {
     "ground-truth.json": articles,
     "tests/evaldata.json": suite,
-    "test/test-pages": readability,
+    "Readability.js": readability,
+    "packages/readabilityjs": forks,
+    "src/SmartReaderTests": forks,
+    "src/test/resources/additional-test-pages": forks,
     "tests/resources/parser/test_data/at": news,
     "dev/ground-truth": web,
 }
-"""Readers by a path that only a copy of that repository has."""
+"""Readers by a path that a copy of that repository has; the first that exists counts."""
 
 
 STEPS = {"suite": 2, "web": 4}
@@ -148,7 +172,8 @@ def _selected(
 def write(folder: Path, clone: Path, excluded_sites: set[str] | None = None) -> int:
     """Write a clone's normal pages to a folder, or those of sites that are not in `excluded_sites`."""
     reader = reader_of(clone)
-    target = folder / reader.__name__
+    group = reader.__name__
+    target = folder / (f"{group}-{clone.name}" if reader is forks else group)
     target.mkdir(parents=True, exist_ok=True)
     pages = _selected(reader, clone)
     if excluded_sites is not None:
@@ -156,7 +181,7 @@ def write(folder: Path, clone: Path, excluded_sites: set[str] | None = None) -> 
     rows = []
     for number, (page, row) in enumerate(pages):
         (target / f"{number:04d}.html").write_bytes(page)
-        rows.append({"file": f"{number:04d}.html", "group": reader.__name__, **row})
+        rows.append({"file": f"{number:04d}.html", "group": group, **row})
     lines = "".join(f"{json.dumps(row)}\n" for row in rows)
     (target / "pages.jsonl").write_text(lines, encoding="utf-8")
     return len(rows)
@@ -166,6 +191,7 @@ def make_clone(folder: Path) -> Path:
     """Make a clone with one page."""
     page = folder / "test" / "test-pages" / "one"
     page.mkdir(parents=True)
+    (folder / "Readability.js").touch()
     (page / "source.html").write_text("<title>A page</title><p>What it says.</p>")
     (page / "expected.html").write_text("<div><p>What it says.</p></div>")
     return folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lxml import html
 
-from richpins.article.completion import complete_from_container, fill_gaps
+from richpins.article.completion import complete_from_container, fill_gaps, fill_lines
 from richpins.article.container import find_container
 from richpins.article.ending import remove_ending
 from richpins.article.page_texts import PageTexts, texts_of
@@ -196,3 +196,30 @@ def test_two_far_parts_of_similar_length_both_stay():
 
 def test_title_far_above_the_article_stays():
     assert ended(f"<h1>Part t</h1><div>{FAR.format(STORY)}</div>") == "tabcdef"
+
+
+CODE = "<div>for leek in valley:</div><div>    water(leek)</div><div>    harvest(leek)</div>"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (CODE, "for leek in valley: water(leek) harvest(leek)"),
+        ("<div>Advertisement</div><div>Photo: A. Gray</div>", ""),
+        (CODE.replace("leek in", "<a href=/leek>leek</a> in"), ""),
+        (f"<div>{CODE}</div>", ""),
+    ],
+    ids=["code", "two lines", "a link", "a box"],
+)
+def test_lines_of_code_in_elements_of_their_own_are_kept_between_paragraphs(
+    lines: str, expected: str
+) -> None:
+    half = STORY.index("<p>Part c")
+    texts, blocks = selected(f"<main>{STORY[:half]}{lines}{STORY[half:]}</main>", "Part")
+    container = find_container(texts, blocks)
+    assert container is not None
+    fill_lines(container, blocks)
+    assert (
+        " ".join(each.text for each in blocks if each.is_kept and "Part" not in each.text)
+        == expected
+    )

@@ -224,6 +224,6 @@ def test_titles_of_a_page_have_the_same_order_in_every_process():
         url="http://a.example/",
     )
 
-    titles = opening._titles(page)
+    titles = opening.titles_of(page)
 
     assert titles == sorted(titles, key=lambda each: (-len(each), each))

@@ -10,14 +10,16 @@ paragraphs are kept if about half of them or more were missed, and if they have 
 letters as the extracted text.
 
 Individual paragraphs that were missed between others are kept on all pages, if they are running
-text or children of that element. Boxes that are nested deeper are often advertisements.
+text or children of that element. Boxes that are nested deeper are often advertisements. Lines of
+code in `div` elements of their own are kept, too.
 """
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
-from richpins.article.container import Container, long_paragraphs, paragraph_of
+from richpins.article.container import Container, linked_letters, long_paragraphs, paragraph_of
 from richpins.article.page_texts import PageTexts
 from richpins.article.text_blocks import TextBlock
 
@@ -31,6 +33,8 @@ Paths to an article's element, most specific first. A path is used only if it ma
 """
 _MIN_LETTERS_INSIDE, _MIN_GROWTH = 0.8, 2.0
 _MIN_MISSED, _MIN_GROWTH_OF_CONTAINER = 0.45, 1.5
+_MIN_LINES = 3
+"""Fewer missed lines in a row may be a caption, a date or an advertisement."""
 
 
 def complete(page: PageTexts, blocks: list[TextBlock]) -> bool:
@@ -80,6 +84,28 @@ def fill_gaps(container: Container, blocks: list[TextBlock]) -> None:
         is_own_text = paragraph is container.element
         if is_own_text or (block.number > kept[0] and paragraph.getparent() is container.element):
             _keep([block])
+
+
+def fill_lines(container: Container, blocks: list[TextBlock]) -> None:
+    """Keep runs of missed lines without links that are children of a container, such as code."""
+    kept = [block.number for block in blocks if block.is_kept and not container.distance(block)]
+    if not kept:
+        return
+    between = [block for block in blocks if kept[0] < block.number < kept[-1]]
+    for is_line, run in groupby(between, lambda block: _is_missed_line(block, container)):
+        lines = list(run)
+        if is_line and len(lines) >= _MIN_LINES:
+            _keep(lines)
+
+
+def _is_missed_line(block: TextBlock, container: Container) -> bool:
+    paragraph = paragraph_of(block)
+    return (
+        not block.is_kept
+        and paragraph.tag == "div"
+        and paragraph.getparent() is container.element
+        and not linked_letters(block)
+    )
 
 
 def _letters(blocks: list[TextBlock]) -> int:

@@ -34,6 +34,7 @@ _EXCLUDED_NAMES = re.compile(
     r"gallery|slide|carousel|caption|video|player|modal|pop-?up|popmake",
     re.IGNORECASE,
 )
+_COMMENT_NAMES = re.compile(r"comment|disqus", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +62,22 @@ class Container:
 
 
 def find_container(
-    texts: PageTexts, blocks: list[TextBlock], *, anywhere: bool = False
+    texts: PageTexts,
+    blocks: list[TextBlock],
+    *,
+    anywhere: bool = False,
+    under_any_name: bool = False,
 ) -> Container | None:
     """
     Return the container of a page's article; None if the page has no long paragraphs.
 
-    With `anywhere`, paragraphs in comments, asides and the like count as well.
+    With `anywhere`, paragraphs in comments, asides and the like count as well. With
+    `under_any_name`, the names of elements matter only for comments, because some pages are
+    entirely in an element called `sidebar` or `share`.
     """
     texts_only = (block for block in blocks if texts.kinds[block.number] != "heading")
-    paragraphs = long_paragraphs(texts_only, None if anywhere else {texts.root: False})
+    names = _COMMENT_NAMES if under_any_name else _EXCLUDED_NAMES
+    paragraphs = long_paragraphs(texts_only, None if anywhere else {texts.root: False}, names)
     letters: dict[Any, float] = defaultdict(float)
     known_mixed: dict[Any, bool] = {}
     for block in paragraphs:
@@ -120,13 +128,15 @@ def _chain(element: Any) -> Iterator[Any]:
 
 
 def long_paragraphs(
-    blocks: Iterable[TextBlock], known_apart: dict[Any, bool] | None
+    blocks: Iterable[TextBlock],
+    known_apart: dict[Any, bool] | None,
+    names: re.Pattern[str] = _EXCLUDED_NAMES,
 ) -> list[TextBlock]:
     """
     Return the long blocks of running text.
 
     `known_apart` caches which elements are in parts that are not running text. If it is None, all
-    parts of the page count as running text.
+    parts of the page count as running text. `names` matches the names of the parts that do not.
     """
     return [
         block
@@ -134,9 +144,9 @@ def long_paragraphs(
         if len(block.letters) >= _MIN_LETTERS
         and (
             known_apart is None
-            or not any(_is_apart(piece.holder, known_apart) for piece in block.pieces)
+            or not any(_is_apart(piece.holder, known_apart, names) for piece in block.pieces)
         )
-        and (_linked_letters(block) <= _MAX_LINK_SHARE * len(block.letters) or _is_hypertext(block))
+        and (linked_letters(block) <= _MAX_LINK_SHARE * len(block.letters) or _is_hypertext(block))
     ]
 
 
@@ -150,7 +160,7 @@ _MIN_LINKS, _MIN_SENTENCES = 2, 2
 _SENTENCE_END = re.compile(r"[^\W\d_]{2}[.!?](?=\s|\Z)")
 
 
-def _linked_letters(block: TextBlock) -> int:
+def linked_letters(block: TextBlock) -> int:
     """Return how many letters of a block are in links."""
     return sum(
         piece.end - piece.start
@@ -159,7 +169,7 @@ def _linked_letters(block: TextBlock) -> int:
     )
 
 
-def _is_apart(element: Any, cache: dict[Any, bool]) -> bool:
+def _is_apart(element: Any, cache: dict[Any, bool], names: re.Pattern[str]) -> bool:
     """Return True if an element is in a part of the page or article that is not running text."""
     path = []
     while element is not None and element not in cache:
@@ -167,10 +177,10 @@ def _is_apart(element: Any, cache: dict[Any, bool]) -> bool:
         element = element.getparent()
     apart = cache.get(element, False)
     for ancestor in reversed(path):
-        names = f"{ancestor.get('class') or ''} {ancestor.get('id') or ''}"
+        own_names = f"{ancestor.get('class') or ''} {ancestor.get('id') or ''}"
         apart = apart or (
             ancestor.tag != "body"
-            and (ancestor.tag in _EXCLUDED_TAGS or _EXCLUDED_NAMES.search(names) is not None)
+            and (ancestor.tag in _EXCLUDED_TAGS or names.search(own_names) is not None)
         )
         cache[ancestor] = apart
     return apart

@@ -44,7 +44,7 @@ def open_with_lead(
     start = next((n for n, each in enumerate(blocks) if _is_body_start(each, texts)), None)
     if start is None:
         return
-    titles = _titles(page)
+    titles = titles_of(page)
     _keep_lead(blocks[max(0, start - _MAX_BLOCKS) : start], blocks[start:], page, titles)
     opening = list(_opening(blocks, titles, with_title=with_title))
     if any(each.is_kept for each in blocks if each not in opening):
@@ -61,7 +61,7 @@ def _is_body_start(block: TextBlock, texts: PageTexts) -> bool:
     )
 
 
-def _titles(page: Document) -> list[str]:
+def titles_of(page: Document) -> list[str]:
     """
     Return the letters of the titles in the page's head, and of headings similar to them.
 
@@ -155,7 +155,7 @@ def _opening(
             continue
         if _is_in_trail(block, titles) or _is_date(block):
             yield block
-        elif not _is_title(block, titles):
+        elif not is_title(block, titles):
             body_letters += len(block.letters)
         elif not with_title:
             yield block
@@ -163,7 +163,7 @@ def _opening(
             return
 
 
-def _is_title(block: TextBlock, titles: list[str]) -> bool:
+def is_title(block: TextBlock, titles: list[str]) -> bool:
     """Return True if a block is the title, or a short text followed by the title."""
     letters = block.letters
     return letters in titles or any(

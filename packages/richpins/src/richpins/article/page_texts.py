@@ -14,7 +14,7 @@ from typing import Any
 from lxml import etree
 
 _NO_LETTERS = re.compile(r"[\W_]+")
-NO_TEXT = frozenset({"script", "style", "noscript"})
+NO_TEXT = frozenset({"script", "style", "noscript", "iframe", "noframes"})
 _INVISIBLE = NO_TEXT | {"head", "title"}
 _FORMULA = (
     "math semantics mrow mi mo mn mtext mspace msup msub msubsup munder mover munderover mfrac"
