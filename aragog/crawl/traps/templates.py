@@ -39,7 +39,7 @@ _ID = re.compile(
     r"(?=[^\d]*\d)(?:[0-9a-f]{8,}|[0-9a-f-]{32,40}|[\w=~-]{20,}(?<![a-z]))|\(\w\(\w+\)\)+",
     re.IGNORECASE,
 )
-_NUMBERED = re.compile(r"\d+[-_][^\W\d_]+")
+_NUMBERED = re.compile(r"\d+(?:[-_][^\W_]+)+")
 _WORD = re.compile(r"[A-Za-z][A-Za-z_-]{0,19}")
 _LISTED = re.compile(r"[,|;+]|%2C|%7C|%3B|%20")
 _JOINED = re.compile(r"[,|+]|%2C|%7C")
@@ -290,10 +290,10 @@ def _mark_of(segment: str, before: str, words: PathWords, *, is_last: bool) -> s
         return f"{_mark_of(stem, before, words, is_last=False)}.{ending}"
     if _JOINED.search(segment):
         return _LIST
-    if _SLUG.fullmatch(segment):
-        return "*"
     if _NUMBERED.fullmatch(segment):
         return "{n}-*"
+    if _SLUG.fullmatch(segment):
+        return "*"
     return words.place(before, _DIGITS.sub("{n}", segment)[:40])
 
 

@@ -73,6 +73,14 @@ def test_path_in_the_query_is_folded_like_a_path():
     assert path("/view?back=/a/b") == "/view?back="
 
 
+def test_numbers_with_titles_of_any_length_are_one_template():
+    """Regression: each tag of a gallery (`/tags/1-milk-churn-forgotten`) had its own template."""
+    assert path("/tags/7-bridge") == "/tags/{n}-*"
+    assert path("/tags/1-milk-churn-forgotten") == "/tags/{n}-*"
+    assert path("/convert/282-fathoms-to-miles") == "/convert/{n}-*"
+    assert path("/2024-03-01") == "/{n}"
+
+
 def test_values_that_few_urls_have_tell_templates_apart():
     words = PathWords()
     found = [
