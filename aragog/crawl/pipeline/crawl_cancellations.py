@@ -18,10 +18,9 @@ class Cancellation(NamedTuple):
     """One of `KINDS`."""
     value: str
     at_s: int
-    """The time of the cancellation, by the clock of the Redis server."""
+    """By the Redis server's clock."""
 
     def matches(self, url: str) -> bool:
-        """Return True if a normalized URL matches."""
         match self.kind:
             case "url":
                 return url == self.value
