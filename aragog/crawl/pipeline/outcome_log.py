@@ -1,9 +1,9 @@
 """
-Records the most recent outcomes of each domain, and the domains that refuse us, for operators.
+Records each domain's most recent outcomes, and the domains that refuse us, for operators.
 
 Each domain has one small string in Redis. A domain refuses us if its most recent `REFUSALS`
-responses were all refusals (401, 402, 403, 451 or 429). Outcomes that the origin did not choose,
-such as a timeout, a 5xx or a robots rule, neither extend nor end a series.
+responses were all refusals (401, 402, 403, 451 or 429). Timeouts, 5xx responses and robots rules
+neither extend nor end a series.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ REFUSALS = 10
 """After this many consecutive refusals, a domain counts as refusing us."""
 REFUSING_TTL_S = 30 * 86_400
 MAX_REFUSING = 10_000
-# One byte per outcome. The bytes are stored, so never change them.
+# One byte per outcome. Never change these bytes, because they are stored.
 _CODES = {
     OutcomeKind.FETCHED: b"F",
     OutcomeKind.NOT_MODIFIED: b"N",
@@ -45,7 +45,7 @@ _CODES = {
     OutcomeKind.RESERVED: b"s",
 }
 _RATE_LIMITED = b"9"
-"""A Busy with status 429 is directed at us, whereas a 503 only describes the server."""
+"""A Busy outcome with status 429 is directed at us, whereas 503 only describes the server."""
 _REFUSAL_CODES = b"12359"
 _UNANSWERED_CODES = b"RrbBU"
 _KINDS = {code[0]: kind for kind, code in _CODES.items()} | {_RATE_LIMITED[0]: OutcomeKind.BUSY}
@@ -57,7 +57,6 @@ class DomainOutcome(NamedTuple):
 
     kind: OutcomeKind
     status: int | None = None
-    """The status of the response, or None if there was none."""
 
     @property
     def code(self) -> bytes:
@@ -70,22 +69,19 @@ class LastOutcomes:
     """The outcomes of the most recent fetches from a domain."""
 
     at_ms: int
-    """When the latest outcome was recorded, by the server's clock."""
+    """When the latest outcome was recorded, by the Redis server's clock."""
     kinds: tuple[OutcomeKind, ...]
-    """The most recent outcomes, at most `MAX_OUTCOMES`, oldest first."""
+    """At most `MAX_OUTCOMES`, oldest first."""
     refused_since_ms: int = 0
     """
-    When the current series of refusals started.
-    0 if the most recent response was not a refusal.
+    When the current series of refusals started; 0 if the most recent response was not a refusal.
     """
     refused_at_ms: int = 0
-    """When the most recent refusal of the series was recorded, or 0."""
+    """When the most recent refusal in the series was recorded, or 0."""
     refusals: int = 0
-    """How many refusals the series has."""
 
     @property
     def refuses_us(self) -> bool:
-        """True if the domain's recent responses were all refusals."""
         return self.refusals >= REFUSALS
 
 
@@ -103,7 +99,7 @@ class OutcomeLog:
         self._refusing = f"{prefix}refusing"
 
     def note(self, outcomes: Mapping[str, Sequence[DomainOutcome]]) -> None:
-        """Add the outcomes of domains in one round trip. Never raises."""
+        """Takes one round trip. Never raises."""
         if not outcomes:
             return
         codes = [
@@ -128,7 +124,7 @@ class OutcomeLog:
 
     def read(self, keys: Sequence[str]) -> dict[str, LastOutcomes]:
         """
-        Return the most recent outcomes of the domains that have any. Takes one round trip.
+        Return the outcomes of the domains that have any. Takes one round trip.
 
         Raises:
             BrokerUnavailable: Redis did not respond.
@@ -141,7 +137,8 @@ class OutcomeLog:
 
     def refusing_domains(self, count: int) -> list[str]:
         """
-        Return the keys of domains that refuse us, most recent refusal first.
+        Return the keys of domains that refuse us, ordered by their most recent refusal, latest
+        first.
 
         Raises:
             BrokerUnavailable: Redis did not respond.

@@ -1,11 +1,10 @@
 """
 Computes how much of its quota (`serving.quotas`) a token has used, summed across its crawls.
 
-Tokens have no counters of their own. A token's use is the total use of the crawls that it started.
-URLs that a token enqueues without naming a crawl belong to a separate crawl
-(`implicit_crawl_name`). The script that counts a URL as enqueued also checks the quota. The counts
-of the token's other crawls and of other servers are read just before, so concurrent callers may
-together exceed the limit.
+A token's use is the total use of the crawls that it started. URLs that it enqueues without naming a
+crawl belong to a separate crawl (`implicit_crawl_name`). The script that counts a URL as enqueued
+also checks the quota. Counts of the token's other crawls and on other servers are read just before,
+so concurrent callers may together exceed the limit.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from aragog.errors import QuotaExceeded
 from aragog.settings.token_quotas import TokenQuota
 
 IMPLICIT_CRAWL_PREFIX = "token."
-"""Name prefix of crawls for URLs that tokens enqueue without naming a crawl."""
+"""Name prefix of tokens' crawls for URLs enqueued without naming a crawl."""
 DAY_MS = 86_400_000
 WAITING_RETRY_S = 60.0
 _MAX_NAME_CHARS = 64
@@ -38,7 +37,7 @@ class CrawlUse(NamedTuple):
 
     waiting: int
     urls: int
-    """Number of URLs enqueued on that day."""
+    """URLs enqueued on that day."""
     bytes: int
     """Bytes stored on that day."""
 
@@ -52,7 +51,7 @@ class CrawlUseReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TokenState:
-    """What a token had used when its counts were read."""
+    """What a token had used when the counts were read."""
 
     token: str
     quota: TokenQuota
@@ -60,7 +59,7 @@ class TokenState:
     waiting: int
     bytes: int
     by_server: tuple[CrawlUse, ...]
-    """What the enqueuing crawl has used, by server."""
+    """The enqueuing crawl's use, by server."""
     now_ms: int
 
     @property
@@ -70,8 +69,7 @@ class TokenState:
 
     def bounds(self, server: int) -> tuple[int, int]:
         """
-        Return the limits for the enqueuing crawl's own counts on a server: its URLs enqueued today,
-        and its waiting URLs.
+        Return the enqueuing crawl's limits on a server: URLs enqueued today, and waiting URLs.
 
         -1 means no limit.
         """
@@ -84,10 +82,7 @@ class TokenState:
         )
 
     def refusal(self, count: int) -> QuotaExceeded:
-        """
-        Return the error for `count` refused URLs.
-        It names the limit that is closest to being used up.
-        """
+        """Return the error for `count` refused URLs. Names the limit closest to being used up."""
         name, limit, used = self._tightest()
         is_waiting = name == "waiting_urls"
         when = "until some are done" if is_waiting else "until midnight (UTC)"
@@ -102,7 +97,7 @@ class TokenState:
         )
 
     def _tightest(self) -> tuple[str, int, int]:
-        """Return the name, value and use of the limit that is closest to being used up."""
+        """Return name, value and use of the limit that is closest to being used up."""
         if self.quota.bytes_a_day is not None and self.is_out_of_bytes:
             return "bytes_a_day", self.quota.bytes_a_day, self.bytes
         limits = [
@@ -120,7 +115,7 @@ def _bound(limit: int | None, used: int, own_use: int) -> int:
 @dataclass(frozen=True, slots=True)
 class TokenQuotas:
     """
-    The quotas of all tokens.
+    All tokens' quotas.
 
     Args:
         quotas: quotas by token name.
@@ -140,8 +135,8 @@ class TokenQuotas:
             token: the token's name.
             crawl: the number of the enqueuing crawl.
             numbers: the numbers of all crawls of the token.
-            ended: numbers of crawls that have ended. Their URLs no longer wait.
-            now_ms: the time by the clock of the Redis server.
+            ended: numbers of crawls that have ended. Their URLs do not count as waiting.
+            now_ms: the time by the Redis server's clock.
         """
         quota = self.quotas.get(token)
         if quota is None or not quota.is_bounded:
