@@ -1,8 +1,8 @@
 """
 One Redis server, or several servers that share keys by consistent hashing.
 
-A new server takes over 1/N of the keys, but not their values. The old values stay on the other
-servers and are no longer read. The limiter moves its state itself (docs/adr/0085).
+A new server takes over 1/N of the keys, but not their values, which stay on the other servers and
+are no longer read. The limiter moves its state itself (docs/adr/0085).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ T = TypeVar("T")
 
 class RedisNodes:
     """
-    Clients for all servers, and the server of each key.
+    Clients for all servers, and each key's server.
 
     Args:
-        clients: clients by URL. All processes must use the same URLs, with the same one first. The
+        clients: clients by URL. All processes must use the same URLs, with the same one first; the
             order of the others does not matter.
     """
 
@@ -39,7 +39,7 @@ class RedisNodes:
 
     @classmethod
     def wrap(cls, client: redis.Redis | RedisNodes) -> RedisNodes:
-        """Wrap a client as the only node. Nodes are returned unchanged."""
+        """Wrap a client as the only node. Returns nodes unchanged."""
         return client if isinstance(client, RedisNodes) else cls({"": client})
 
     @property
@@ -49,11 +49,10 @@ class RedisNodes:
 
     @property
     def first(self) -> redis.Redis:
-        """The client of the first server, for keys that are not distributed."""
+        """The first server's client, for keys that are not distributed."""
         return self.clients[0]
 
     def client(self, key: str) -> redis.Redis:
-        """Return the client of the server that has `key`."""
         return self._clients[self._ring.node_for(key)]
 
     def group(self, items: Iterable[tuple[str, T]]) -> list[tuple[redis.Redis, list[T]]]:
@@ -61,7 +60,6 @@ class RedisNodes:
         return [(self._clients[node], part) for node, part in self._ring.group(items).items()]
 
     def close(self) -> None:
-        """Close the connections."""
         for client in self.clients:
             client.close()
 
@@ -71,7 +69,7 @@ class Ring:
     Assigns keys to nodes by consistent hashing. The order of the nodes does not matter.
 
     Args:
-        nodes: URLs of the servers.
+        nodes: the servers' URLs.
         setting: the setting that lists them, for error messages.
 
     Raises:
