@@ -36,7 +36,6 @@ class Egress:
     One process's egress routes. Thread-safe.
 
     Args:
-        settings: routes and rules.
         fetch: `fetch.proxy` is the route for URLs that match no rule.
         clock: used to end proxy sessions and retry failing routes.
         on_change: see `EgressHealth`.
@@ -67,13 +66,12 @@ class Egress:
 
     @property
     def depends_on_crawl(self) -> bool:
-        """True if a rule or a proxy session depends on the crawl's name."""
         return self.rules.depends_on_crawl or any(
             "crawl" in route.placeholders for route in self._routes.values()
         )
 
     def route(self, url: str, context: EgressContext = ANY) -> RouteList:
-        """Return the routes that a request to a normalized URL may use."""
+        """Return the routes for a request to a normalized URL."""
         return self.rules.route(url, context)
 
     def usable_routes(self, route: RouteList, url: str, crawl: str = "") -> Iterator[SelectedRoute]:

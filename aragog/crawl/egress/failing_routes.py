@@ -44,7 +44,6 @@ class FailingRoutes:
 
     Args:
         client: a client of `redis.url`.
-        clock: provides the time of each failure.
         prefix: prefix of the key.
     """
 

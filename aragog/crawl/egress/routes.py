@@ -46,11 +46,11 @@ class ProxyServer:
 @dataclass(frozen=True, slots=True)
 class EgressRoute:
     """
-    A local address or a proxy through which requests are sent.
+    A local address or a proxy for requests.
 
     Args:
         name: the route's name in rules, the crawl log and metrics.
-        addresses: local addresses by IP version, for requests without a proxy. If empty, the system
+        addresses: local addresses by IP version, for requests without a proxy. If empty, the kernel
             chooses.
         proxy: URL of the proxy, with placeholders such as `{session}`; "" for a direct route.
         login: where to read `user:password` from; "" for none.
@@ -118,10 +118,10 @@ class EgressRoute:
 
     def server(self, url: str, crawl: str, now_ms: int) -> ProxyServer | None:
         """
-        Return the proxy and credentials for a request to `url`, or None if the route is direct.
+        Return the proxy and credentials for a request to `url`; None for a direct route.
 
         Raises:
-            ConfigError: the credentials are no longer available, or are invalid.
+            ConfigError: the credentials are missing or invalid.
         """
         if not self.proxy:
             return None

@@ -65,10 +65,10 @@ class EgressRules:
 
     def route(self, url: str, context: EgressContext = ANY) -> RouteList:
         """
-        Return the routes for a normalized URL, from the first rule that matches.
+        Return the routes for a normalized URL, from the first matching rule.
 
-        If the context has a status, rules with `after` are tried first. A route that the caller
-        chose is returned alone, even if no such route exists.
+        If the context has a status, rules with `after` are tried first. A route chosen by the
+        caller is returned alone, even if it does not exist.
         """
         if context.way:
             return RouteList((context.way,), "named by the request")

@@ -4,7 +4,7 @@ The crawler's HTTP client. It sends one polite GET request per URL and returns a
 Public:
 
     fetcher        `Fetcher`: fetches one URL
-    attempt one fetch: sends requests and interprets responses
+    attempt        one fetch: sends requests and interprets responses
     gate           the interface that admits URLs and grants permits to send
     ssrf           decides which URLs and addresses may be requested
     dns            resolves names, with a time limit and a cache

@@ -79,15 +79,12 @@ class PinnedAdapter(BaseAdapter):
     One process's HTTP connections. Thread-safe. Must not be used across a fork.
 
     Args:
-        settings: size limits, timeouts and the proxy.
-        ssrf_filter: checks each URL and address.
-        clock: measures timeouts and idle times.
         tls: context for HTTPS. Its ALPN protocols are offered to every host. By default it trusts
             the roots of certifi, the system and `SSL_CERT_FILE`.
-        needs_contact: if True, raise ConfigError if the User-Agent has no contact and the host is
+        needs_contact: True to raise ConfigError if the User-Agent has no contact and the host is
             not on loopback. Crawlers must pass True.
-        sharing: shares the connections of an adapter with the same egress routes, TLS and HTTP/2
-            hosts.
+        sharing: an adapter with the same egress routes, TLS and HTTP/2 hosts, whose connections are
+            shared.
         signer: signs every request. If None, requests are not signed.
         egress: the egress routes. By default those of `sharing`, or else those of `fetch.proxy`.
     """
@@ -178,7 +175,7 @@ class PinnedAdapter(BaseAdapter):
 
     def exchange(self, request: PoliteRequest) -> HttpResponse:
         """
-        Send `request` and read the status and headers of the response.
+        Send `request` and read the response's status and headers.
 
         If an egress route fails before anything was sent, the next one is tried. If the server has
         closed an idle connection, the request is sent once more on a new one. A POST always uses a
@@ -336,7 +333,7 @@ class PinnedAdapter(BaseAdapter):
         raise last_error or TransportError(UnreachableKind.DNS, "the host has no address")
 
     def _session_through(self, peer: Peer, address: str, _: str) -> ssl.SSLSession | None:
-        """Return the TLS session for the target's address instead of the proxy's."""
+        """Look up the TLS session by the target's address instead of the proxy's."""
         return self._session(peer, address)
 
     def _session(self, peer: Peer, address: str) -> ssl.SSLSession | None:
@@ -357,7 +354,7 @@ class PinnedAdapter(BaseAdapter):
         self, request: PoliteRequest, accept_signature: str
     ) -> SignatureRequest | None:
         """
-        Return the signature that the response to `request` asks for.
+        Return the signature requested by the response.
 
         Returns None if the signature cannot be made or was already sent, or without a signer.
         """

@@ -68,7 +68,6 @@ class FetchAttempt:
         url: the URL to request, normalized.
         gate: admits redirect targets and grants permits to send.
         hops: redirects followed by an earlier attempt.
-        options: how to send the requests.
     """
 
     def __init__(
@@ -92,7 +91,7 @@ class FetchAttempt:
         self._validators = _one_line(options.etag), _one_line(options.last_modified)
         self._validators_url = options.validators_url or url
         self._conditional = False
-        """True if the last request had validators (ETag or date), so 304 is a valid response."""
+        """True if the last request had validators (ETag or date), so 304 is valid."""
         self._cookies: Cookies | None = options.cookies
         if self._cookies is None and defaults.settings.cookies:
             self._cookies = Cookies(defaults.clock)
@@ -346,10 +345,7 @@ class FetchAttempt:
         return self._record() | {"error_body": body.data, "truncated": truncated}
 
     def _read(self, response: HttpResponse, missing: str | None = None) -> Outcome:
-        """
-        Read the body and return Fetched. `missing` describes a part of the page that is not in the
-        body.
-        """
+        """Read the body and return Fetched. `missing` says which part of the page is missing."""
         head, settings = response.head, self._defaults.settings
         content_type = content_type_of(head.values("content-type"))
         framing = response.framing
@@ -382,7 +378,7 @@ class FetchAttempt:
         )
 
     def _record(self) -> dict[str, Any]:
-        """Return every outcome's fields of `FetchRecord`."""
+        """Return the fields of `FetchRecord` that all outcomes share."""
         response = self._response
         record = {
             "url": self._first_url,

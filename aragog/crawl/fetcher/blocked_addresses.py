@@ -7,8 +7,8 @@ them.
 
 *Ranges*: IANA's special-purpose address registries for IPv4 and IPv6 as of October 2025 (column
 "Globally Reachable"), multicast, IPv6 outside 2000::/3 (the only allocated global unicast space),
-and addresses of metadata services. `ipaddress.is_global` depends on the Python version. IPv4
-addresses embedded in an address are checked too.
+and addresses of metadata services. `ipaddress.is_global` is not used, because it depends on the
+Python version. Embedded IPv4 addresses are checked too.
 """
 
 from __future__ import annotations

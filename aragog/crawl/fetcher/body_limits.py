@@ -65,7 +65,7 @@ def collect(
         decoders: applied in this order.
         bounds: limits at which the body is truncated.
         sniff: called once with up to 1445 decoded bytes; may raise UnsupportedContent.
-        framing_bytes: returns the size of the chunk lines or frame headers received so far.
+        framing_bytes: returns the size of chunk lines or frame headers so far.
 
     Raises:
         TransportError: nothing of the body arrived, or it took too long.

@@ -230,7 +230,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 
 
 def cookie_date_ms(text: str) -> int | None:
-    """Parse a cookie date (section 5.1.1) into milliseconds since the epoch, or None if invalid."""
+    """Parse a cookie date (section 5.1.1) into ms since the epoch, or None if invalid."""
     time: list[int] | None = None
     day = month = year = None
     for token in _DELIMITER.split(text[:200]):

@@ -19,7 +19,7 @@ class Deadline:
 
     Args:
         clock: only its `monotonic_s` is used.
-        deadline_s: limit for the whole fetch, in seconds.
+        deadline_s: limit for the whole fetch.
         connect_timeout_s: limit for opening one connection.
         read_timeout_s: limit between two reads.
         min_bytes_per_s: minimum rate of a body after its first 5 s; 0 for none.
@@ -58,7 +58,7 @@ class Deadline:
         return self._clock.monotonic_s()
 
     def extend(self, seconds: float) -> None:
-        """Extend the deadline by the time spent waiting for a permit or a slot."""
+        """Extend the deadline by the wait for a permit or a slot."""
         self._end_s += seconds
 
     @contextlib.contextmanager

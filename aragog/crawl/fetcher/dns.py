@@ -45,7 +45,6 @@ class Resolver:
 
     Args:
         lookup: performs one lookup; may block.
-        clock: measures the age of cached results.
         timeout_s: limit for one lookup. After that, the lookup's thread continues in the
             background.
         max_entries: maximum number of cached names; the oldest is evicted.

@@ -38,11 +38,9 @@ class Fetcher:
     Fetches URLs and reuses connections. Thread-safe. Must not be used across a fork.
 
     Args:
-        settings: limits, proxy and headers.
         ssrf_filter: decides which addresses are allowed; `SsrfFilter(settings)` by default.
-        clock: measures time, and interprets Retry-After.
         tls: context for HTTPS. By default it trusts the roots of the system and certifi.
-        sharing: shares the connections of a fetcher with the same egress routes and TLS.
+        sharing: a fetcher with the same egress routes and TLS, whose connections are shared.
         signer: signs every request. If None, requests are not signed.
         trust_declared_types: if True, bodies of an accepted type are not sniffed.
         truncate_oversized: if True, larger bodies are cut at `max_body_bytes` instead of becoming

@@ -23,7 +23,6 @@ class Http2Hosts:
 
     Args:
         names: hosts and domains. A name includes all hosts below it; `*` means all hosts.
-        clock: measures the time since a failure.
 
     Raises:
         ConfigError: a name is not a host name, or the extra `http2` is not installed.

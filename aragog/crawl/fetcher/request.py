@@ -1,4 +1,4 @@
-"""A prepared request with the deadline and permit callbacks of its fetch."""
+"""A prepared request, with its fetch's deadline and permit callbacks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ class PoliteRequest(requests.PreparedRequest):
         acquire_permit: called right before the request is written.
         release_permit: called right after the request was written.
         method: GET, HEAD or POST.
-        body: the body of a POST.
         route: the egress routes to use; None for the default.
         crawl: the crawl's name, for proxy sessions.
         signature_request: the signature requested by the server.

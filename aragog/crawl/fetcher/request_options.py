@@ -24,7 +24,6 @@ class RequestOptions:
     method: str = "GET"
     """GET, HEAD or POST. A POST is never sent twice."""
     body: bytes = b""
-    """The body of a POST."""
     error_body_bytes: int = 0
     """How much of a 4xx or 5xx response's body to read, both encoded and decoded; 0 for none."""
     egress: EgressContext = ANY

@@ -76,8 +76,6 @@ class SsrfFilter:
 
     Args:
         settings: `allowed_ports`, `allowed_networks`, `host_map` and `connect_timeout_s`.
-        clock: measures the age of DNS results.
-        lookup: performs DNS lookups.
 
     Raises:
         ConfigError: an entry of `allowed_networks` or `host_map` is invalid.

@@ -203,7 +203,6 @@ class KeyFile:
     A key file's keys. Reads the file again after a rotation. Thread-safe.
 
     Args:
-        path: the file's path.
         clock: used to check the file for changes every 30 s.
     """
 

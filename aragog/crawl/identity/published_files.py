@@ -167,7 +167,6 @@ class Publication:
 
     Args:
         settings: settings with a key and an agent.
-        clock: provides the signature times.
     """
 
     def __init__(self, settings: Settings, clock: Clock | None = None) -> None:

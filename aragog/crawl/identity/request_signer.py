@@ -69,7 +69,6 @@ class RequestSigner:
 
     Args:
         settings: identity settings with a key and an agent.
-        clock: provides the signature times.
     """
 
     def __init__(self, settings: IdentitySettings, clock: Clock | None = None) -> None:
@@ -98,8 +97,8 @@ class RequestSigner:
                 components.
 
         Raises:
-            UnsignableError: the request lacks a requested component.
-            ConfigError: the key file cannot be used, no key is currently valid, or the extra
+            UnsignableError: the request lacks a component.
+            ConfigError: the key file is unusable, no key is currently valid, or the extra
                 `identity` is not installed.
         """
         if requested is None and (requested := self._requested.get(message.authority)) is not None:

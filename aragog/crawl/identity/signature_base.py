@@ -28,7 +28,7 @@ class SignedMessage:
     method: str = ""
     scheme: str = "https"
     authority: str = ""
-    """The Host header as sent."""
+    """The Host header, as sent."""
     path: str = "/"
     query: str = "?"
     """With the question mark. A lone question mark is an empty query."""

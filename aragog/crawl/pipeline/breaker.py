@@ -19,7 +19,7 @@ PROBE_EVERY_S = 5.0
 @dataclass(slots=True)
 class Breaker:
     """
-    Takes one server out of rotation after errors or slow responses, and brings it back.
+    The breaker of one server.
 
     Args:
         errors: how many consecutive errors take the server out.

@@ -30,7 +30,7 @@ PAUSE_S = 0.2
 
 
 class Subscription:
-    """One caller's subscription to the completion of one URL."""
+    """One caller's subscription to one URL."""
 
     def __init__(self) -> None:
         self.notified: Future[bool] = Future()
@@ -51,7 +51,7 @@ class Completions:
     The callers' subscriptions and the listening thread, which starts with the first subscription.
 
     Args:
-        client: the shared Redis. The thread uses one of its connections.
+        client: the shared Redis; the thread uses one connection.
         prefix: the start of every key.
     """
 

@@ -56,10 +56,7 @@ EVENTS = (
 
 
 def failure_counter(outcome: OutcomeKind) -> str:
-    """
-    Return the name of the counter for failures with this outcome.
-    `FAILED` counts all failures.
-    """
+    """Return the counter of failures with this outcome. `FAILED` counts all failures."""
     return f"{FAILED}_{outcome.value}"
 
 
@@ -98,11 +95,8 @@ class Counters:
 
     def tick_age_s(self) -> float | None:
         """
-        Return the seconds since a periodic task last ran, by the server's clock, or None after a
-        minute.
-
-        Raises:
-            redis.RedisError: the server did not respond.
+        Return the seconds since the last periodic task, by the server's clock; None after a minute.
+        Raises `redis.RedisError`.
         """
         ttl_ms = self._redis.pttl(self._tick_key)
         return None if ttl_ms < 0 else TICK_TTL_S - ttl_ms / 1000

@@ -2,7 +2,7 @@
 Counts how many URLs were enqueued for each crawl, and their outcomes.
 
 A crawl's counts are summed across the servers of the in-flight set. Only the scripts that add URLs
-to a crawl or remove them (`in_flight`) change the counts. So this always holds on each server:
+to a crawl or remove them (`in_flight`) change them. So on each server:
 
     enqueued = repeated + each outcome + waiting
 
@@ -83,10 +83,7 @@ class CrawlCounts:
 
 
 class CrawlCounters:
-    """
-    Reads the counts.
-    Each call takes one round trip per server and may raise `BrokerUnavailable`.
-    """
+    """Each call takes one round trip per server and may raise `BrokerUnavailable`."""
 
     def __init__(self, nodes: redis.Redis | RedisNodes, *, prefix: str) -> None:
         self._nodes = RedisNodes.wrap(nodes)
@@ -199,8 +196,8 @@ class CrawlCounters:
 
     def forget_before(self, numbers: Sequence[int], table: str, first: int) -> None:
         """
-        Delete the counts per hour (`hours`) or day (`days`) from before `first`.
-        The totals stay.
+        Delete the counts per hour (`hours`) or day (`days`) from before `first`, but not the
+        totals.
         """
         with _translate_errors():
             for client in self._nodes.clients:

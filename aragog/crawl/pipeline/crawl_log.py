@@ -73,7 +73,7 @@ def rows_of(
     """
     Return one row for each fetch of a stored batch, as JSON without `logged_at`.
 
-    `done` contains the result of each write, by the URL of the fetch.
+    `done` contains the results of the writes, by URL.
     """
     by_url = {job.url: job for job in jobs}
     return [
@@ -143,7 +143,7 @@ GROUP_PAGES = 10
 
 class CrawlLogStream:
     """
-    The stream of rows. Every method raises `BrokerUnavailable` if Redis does not respond.
+    Every method raises `BrokerUnavailable` if Redis does not respond.
 
     Args:
         client: a client of `redis.url`.
@@ -216,7 +216,7 @@ class LogFiles(Protocol):
         Store a finished local file durably, replacing any file of that name.
 
         Raises:
-            ContentUnavailable: it was not stored. An old file of that name is still there.
+            ContentUnavailable: it was not stored. An old file of that name remains.
         """
 
     def check(self) -> None:
@@ -323,12 +323,10 @@ def writer_lease(client: redis.Redis, *, prefix: str) -> Leases:
 @dataclass(frozen=True, slots=True)
 class CrawlLogWriter:
     """
-    Writes the files of all spans that have passed.
+    Writes the files of past spans.
 
     Args:
-        stream: the rows.
-        files: where the files go.
-        span_s: the time span that one file covers.
+        span_s: the time span of one file.
         lease: keeps other processes from writing the same files again. If None, nothing prevents
             that.
     """
@@ -342,11 +340,11 @@ class CrawlLogWriter:
         """
         Write the spans that are due, oldest first. Returns the file names.
 
-        Does nothing while another process is writing.
+        Does nothing while another process is writing. After an error, call it again.
 
         Raises:
-            BrokerUnavailable: Redis did not respond; call it again.
-            ContentUnavailable: a file could not be stored; call it again.
+            BrokerUnavailable: Redis did not respond.
+            ContentUnavailable: a file could not be stored.
             ConfigError: pyarrow is not installed.
         """
         if self.lease is None:

@@ -24,7 +24,7 @@ from urlspelling import normalize
 
 VERSION = 1
 ENQUEUED, REFRESHED = 0, 1
-"""The built-in crawls, for URLs that were enqueued without a name, and for refreshes."""
+"""Built-in crawls, for URLs enqueued without a name, and for refreshes."""
 FIRST_NUMBER = 2
 BUILT_IN_NAMES = {ENQUEUED: "enqueued", REFRESHED: "refresh"}
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
@@ -50,7 +50,7 @@ class CrawlTerms:
     """A crawl's options, apart from its scope."""
 
     depth: int = 0
-    """How many levels of links the crawl follows from its seeds."""
+    """Levels of links to follow from the seeds."""
     nofollow: bool = False
     """True to also follow links marked `nofollow`."""
     priority: int = PRIORITY_DEFAULT
@@ -70,11 +70,9 @@ class CrawlTerms:
     max_open_hosts: int | None = None
     """Maximum number of hosts fetched at the same time. The others wait their turn."""
     every_s: int | None = None
-    """The time between the starts of two rounds (`crawl_rounds`). If 0 or None, the crawl runs
-    once."""
+    """The time between the starts of two rounds (`crawl_rounds`); 0 or None to run once."""
     notify: str = ""
-    """The URL that receives a notice when the crawl is done, has ended, or fails too often. Empty
-    for none."""
+    """The URL for notices that the crawl is done, has ended, or fails too often; empty for none."""
     notify_error_rate: float | None = None
     """The fraction of failed URLs that triggers a notice; None for no notice."""
 
@@ -91,7 +89,7 @@ class CrawlRecord(CrawlTerms):
     reason: str = ""
     scope: Scope = field(default_factory=Scope)
     token: str = ""
-    """The name of the token that started the crawl. Empty for a command on this machine."""
+    """The name of the token that started the crawl; empty for a command on this machine."""
     created_at_ms: int = 0
     changed_at_ms: int = 0
     round: int = 0
@@ -112,7 +110,7 @@ class CrawlRecord(CrawlTerms):
     notified: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The most recently reported event of each kind (`crawl_notices`)."""
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
-    """Fields written by a newer version. They are kept."""
+    """A newer version's fields, which are kept."""
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -221,7 +219,7 @@ def with_changes(record: CrawlRecord, now_ms: int, **values: Any) -> CrawlRecord
 
 
 def with_new_number(record: CrawlRecord, now_ms: int, number: int) -> CrawlRecord:
-    """Return a copy with a new number. URLs with the old number are then cancelled."""
+    """Return a copy with a new number, which cancels URLs with the old one."""
     return with_changes(
         record, now_ms, past=record.numbers, number=number,
         is_seeding=False, round_urls=0, round_bytes=0,

@@ -120,7 +120,7 @@ def _utc(at_ms: int) -> str:
 
 
 def is_over(record: CrawlRecord, now_ms: int) -> bool:
-    """Return True if the deadline of a crawl has passed."""
+    """Return True if the crawl's deadline has passed."""
     return not record.has_ended and record.until_ms is not None and record.until_ms <= now_ms
 
 
@@ -144,7 +144,7 @@ class CrawlRegistry:
         self._cached: tuple[float, bytes | None, Crawls] | None = None
 
     def crawls(self) -> Crawls:
-        """Return a copy that is at most a second old."""
+        """Return all crawls as of at most a second ago."""
         now_s = self._clock.monotonic_s()
         cached = self._cached
         if cached is not None and now_s - cached[0] < CACHE_TTL_S:
@@ -152,7 +152,7 @@ class CrawlRegistry:
         return self.read()
 
     def read(self) -> Crawls:
-        """Takes one round trip, or two if something has changed."""
+        """Takes one round trip, or two after a change."""
         with self._lock, _translate_errors():
             now_s, cached = self._clock.monotonic_s(), self._cached
             with self._redis.pipeline(transaction=False) as pipe:
@@ -216,7 +216,7 @@ class CrawlRegistry:
 
         Args:
             name: the crawl's name.
-            options: some of `OPTIONS`. Options that are left out keep their values.
+            options: some of `OPTIONS`. Others keep their values.
             token: the name of the caller's token.
 
         Raises:
@@ -284,7 +284,7 @@ class CrawlRegistry:
         """
         Change fields maintained by periodic tasks. Returns the new record.
 
-        Changes nothing if the crawl has started a new round or got a new number in the meantime.
+        Changes nothing if the crawl has a new round or number in the meantime.
 
         Raises:
             BadInput: the crawl was deleted.
@@ -302,7 +302,7 @@ class CrawlRegistry:
         return self._replace_record(record.name, update)
 
     def end_round(self, record: CrawlRecord) -> CrawlRecord:
-        """Cancel the waiting URLs of a crawl before its next round. Its schedule stays."""
+        """Cancel a crawl's waiting URLs before its next round. Its schedule stays."""
 
         def renumber(
             current: CrawlRecord | None, now_ms: int, _pipe: Pipeline
@@ -322,7 +322,7 @@ class CrawlRegistry:
         Cancel all matching URLs that were enqueued before now.
 
         Args:
-            kind: what the values are, as in `Cancellation.kind`.
+            kind: see `Cancellation.kind`.
             values: the hosts, domains, patterns or URLs.
 
         Raises:
@@ -412,7 +412,7 @@ class CrawlRegistry:
         return result[0]
 
     def _wait_for_disk(self) -> None:
-        """Wait up to 2 s for the change to be on the server's disk, if the server supports that."""
+        """Wait up to 2 s until the change is on the server's disk, if the server supports that."""
         try:
             self._redis.waitaof(1, 0, 2000)
         except redis.ResponseError:  # an older server, or one without an append-only file

@@ -83,7 +83,7 @@ NEEDED_HEADERS = frozenset({
     "content-language", "retry-after", "location", "date", "age", "crawler-price",
     "content-usage", "content-signal", "tdm-reservation", "tdm-policy",
 })  # fmt: skip
-"""The headers that later stages read."""
+"""Headers that later stages read."""
 COOKIE_HEADERS = frozenset({"set-cookie", "set-cookie2"})
 MAX_HEADER_BYTES = 16_384
 """Limit on the names and values of the final response's headers, in characters (Latin-1)."""
@@ -92,10 +92,7 @@ MAX_HOP_BYTES = 4_096
 
 
 def kept_headers(headers: Headers, max_bytes: int = MAX_HEADER_BYTES) -> Headers:
-    """
-    Return the headers to keep. A header that exceeds the limit is dropped, but shorter ones after
-    it may still be kept.
-    """
+    """Return the headers to keep. Drops those that do not fit, but not shorter ones after them."""
     free_bytes = max_bytes - sum(
         len(name) + len(value) for name, value in headers if name.lower() in NEEDED_HEADERS
     )

@@ -68,7 +68,7 @@ def finished_messages(
 
 
 def result_of_write(write: PageWrite, written: Written | None) -> dict[str, Any]:
-    """Return the result for a URL whose fetch was just written."""
+    """Return the result for a URL that was just written."""
     canonical = written.canonical_url if written else write.canonical_url
     return _result(write.url, canonical, write.facts)
 
@@ -80,7 +80,7 @@ def result_of_record(url: str, record: Record | None) -> dict[str, Any]:
 
 
 def takedown_results(urls: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return the results for URLs that are not requested because they were taken down, by URL."""
+    """Return the results for taken-down URLs, by URL."""
     facts = {"outcome": OutcomeKind.REFUSED.value, "reason": TAKEN_DOWN}
     return {url: _result(url, url, facts) for url in urls}
 
@@ -95,8 +95,8 @@ class FinishedUrls:
     """
     The results already delivered for each caller's message, in one Redis hash per message.
 
-    Prevents duplicate deliveries, and combines the results of a message with many URLs. Each call
-    takes one round trip and may raise `BrokerUnavailable`.
+    Prevents duplicates, and combines the results of a message. Each call takes one round trip and
+    may raise `BrokerUnavailable`.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:

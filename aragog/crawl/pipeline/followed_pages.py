@@ -44,7 +44,7 @@ class FollowedPages:
 
     def depths(self, request_id: str, urls: Sequence[str]) -> list[int | None]:
         """
-        Return the depth to which the links of each normalized URL were followed.
+        Return the depth to which each normalized URL's links were followed.
 
         The depth is None if they were not followed yet, or `FULL` if they were not followed yet but
         the call has recorded its maximum number of pages.

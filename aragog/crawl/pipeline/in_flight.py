@@ -90,7 +90,7 @@ _NEXT_STEPS = {b"+": NextStep.CONTINUES, b"x": NextStep.ENDS, b"p": NextStep.WAI
 
 class InFlightSet:
     """
-    The in-flight set. Each call takes one round trip per server and may raise `BrokerUnavailable`.
+    Each call takes one round trip per server and may raise `BrokerUnavailable`.
 
     Args:
         nodes: the servers that share the set, or the client of the only server. Finished URLs are
@@ -108,7 +108,7 @@ class InFlightSet:
         self, urls: Sequence[str], *, insist: bool = False, for_crawl: MarkingCrawl = NO_CRAWL
     ) -> list[Mark]:
         """
-        Mark URLs for a crawl. Returns a `Mark` for each URL, in order.
+        Returns a `Mark` for each URL, in order.
 
         The caller must send the URLs with `Mark.NEW`. With `insist`, these include URLs that have
         been in flight for `INSIST_AFTER_S`.
@@ -240,7 +240,7 @@ class InFlightSet:
         Remove ended crawls from these URLs' entries. Returns what to do with each job, in order.
 
         Args:
-            queries: the URLs.
+            queries: jobs' URLs.
             ended: numbers of crawls that have ended.
             paused: numbers of crawls that are paused.
         """

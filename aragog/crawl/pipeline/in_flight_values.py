@@ -10,7 +10,7 @@ from aragog.crawl.pipeline.token_use import TokenState
 
 
 class Mark(IntEnum):
-    """The result of marking a URL. Only `NEW` URLs are sent."""
+    """The result of marking a URL. The caller sends only `NEW` URLs."""
 
     WAITING = 0
     NEW = 1
@@ -30,12 +30,12 @@ class MarkingCrawl:
 
     crawl: int = 0
     depth: int = 0
-    """How many levels of links the crawl follows from these URLs."""
+    """Levels of links to follow from these URLs."""
     max_urls: int | None = None
-    """Maximum number of URLs of the crawl; None for no limit."""
+    """The crawl's maximum number of URLs, or None."""
     max_per_host: int | None = None
     quota: TokenState | None = None
-    """How much of its quota the crawl's token has used; None if the token has no quota."""
+    """The used quota of the crawl's token; None if it has no quota."""
 
 
 NO_CRAWL = MarkingCrawl()
@@ -60,7 +60,7 @@ class NextCrawl(NamedTuple):
 
     crawl: int
     depth: int | None
-    """How many levels of links the crawl follows; None for the depth of the job that was sent."""
+    """Levels of links to follow; None for the depth of the job that was sent."""
 
 
 class CancelQuery(NamedTuple):

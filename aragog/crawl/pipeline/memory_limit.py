@@ -43,8 +43,8 @@ class Admission:
     Args:
         shared: servers by display name. The first one must respond. Others that do not respond are
             skipped.
-        shards: shards by display name; one of them must respond. Use clients with a short timeout,
-            because a server that hangs delays one call every five seconds.
+        shards: shards by display name; one of them must respond. Use clients with a short timeout:
+            a server that hangs delays one call every five seconds.
         clock: only its monotonic time is used.
         retry_after_s: after how many seconds a refused producer should try again.
     """
@@ -79,8 +79,8 @@ class Admission:
     def refusal(self) -> SlowDown | None:
         """Return why new URLs are refused, or None. Raises `BrokerUnavailable`."""
         server, share = self.usage()
-        # If a server is completely full, its own `BrokerFull` is raised instead, because waiting
-        # may not help.
+        # If a server is completely full, its own `BrokerFull` is raised instead: waiting may not
+        # help.
         if REFUSE_ABOVE_SHARE < share < 1:
             return SlowDown(
                 server,

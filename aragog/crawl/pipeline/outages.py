@@ -44,7 +44,7 @@ QUIET_S = 10.0
 """An outage is over when a task that failed succeeds this long after the last failure."""
 REPORT_EVERY_S = 1.0
 STALE_S = 120.0
-"""Tasks are retried at least every minute, so an outage is over if nothing fails for this long."""
+"""Tasks are retried every minute, so an outage is over if nothing fails for this long."""
 
 
 def failing_component(error: Exception) -> str | None:

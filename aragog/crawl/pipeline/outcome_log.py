@@ -73,9 +73,7 @@ class LastOutcomes:
     kinds: tuple[OutcomeKind, ...]
     """At most `MAX_OUTCOMES`, oldest first."""
     refused_since_ms: int = 0
-    """
-    When the current series of refusals started; 0 if the most recent response was not a refusal.
-    """
+    """When the current series of refusals started; 0 if the last response was not a refusal."""
     refused_at_ms: int = 0
     """When the most recent refusal in the series was recorded, or 0."""
     refusals: int = 0
@@ -87,7 +85,7 @@ class LastOutcomes:
 
 class OutcomeLog:
     """
-    Recent outcomes, by the rate limiter's key of each domain.
+    Recent outcomes, by each domain's rate-limiter key. Reading may raise `BrokerUnavailable`.
 
     A domain's outcomes are deleted one day after the most recent one, or after 30 days if the
     domain refuses us.
@@ -123,12 +121,7 @@ class OutcomeLog:
             )
 
     def read(self, keys: Sequence[str]) -> dict[str, LastOutcomes]:
-        """
-        Return the outcomes of the domains that have any. Takes one round trip.
-
-        Raises:
-            BrokerUnavailable: Redis did not respond.
-        """
+        """Return the outcomes of the domains that have any. Takes one round trip."""
         if not keys:
             return {}
         with redis_errors("last outcomes"):
@@ -136,24 +129,13 @@ class OutcomeLog:
         return {key: _unpack(value) for key, value in zip(keys, texts, strict=True) if value}
 
     def refusing_domains(self, count: int) -> list[str]:
-        """
-        Return the keys of domains that refuse us, ordered by their most recent refusal, latest
-        first.
-
-        Raises:
-            BrokerUnavailable: Redis did not respond.
-        """
+        """Return the keys of domains that refuse us, the latest refusal first."""
         with redis_errors("domains that refuse us"):
             keys: Any = self._redis.zrevrange(self._refusing, 0, count - 1)
         return [key.decode() for key in keys]
 
     def count_refusing(self) -> int:
-        """
-        Return how many domains refuse us, at most `MAX_REFUSING`.
-
-        Raises:
-            BrokerUnavailable: Redis did not respond.
-        """
+        """Return how many domains refuse us, at most `MAX_REFUSING`."""
         with redis_errors("domains that refuse us"):
             count: Any = self._redis.zcard(self._refusing)
         return int(count)

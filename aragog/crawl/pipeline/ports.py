@@ -72,7 +72,7 @@ class InFlight(Protocol):
         """
 
     def count(self) -> int:
-        """Return how many URLs are in flight, including some that may have expired."""
+        """Return how many URLs are in flight, including expired ones."""
 
 
 class Walks(Protocol):

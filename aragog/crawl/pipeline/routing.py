@@ -1,8 +1,7 @@
 """
 Destinations of messages, and the senders.
 
-Stages return messages, and a `Sender` sends them. `CelerySender` works with any Celery app, so
-producers do not need the workers' code.
+`CelerySender` works with any Celery app, so producers do not need the workers' code.
 """
 
 from __future__ import annotations

@@ -30,14 +30,8 @@ class SharedState:
 
     Args:
         nodes: the servers that share the spool and the in-flight set, `redis.url` first.
-        in_flight: accepted URLs that are not done.
-        counters: counts of events.
-        spool: bodies between two stages.
         blocks: a copy of the takedowns.
-        walks: walks through sites' sitemaps.
-        crawls: crawl records.
         crawl_counts: outcomes of crawls' URLs.
-        crawl_seeds: seeds of scheduled crawls.
         traps: knows which of a host's URL templates are still followed.
         held_links: links held back until it is decided whether to follow them.
     """

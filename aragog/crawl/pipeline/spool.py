@@ -1,5 +1,5 @@
 """
-The spool keeps bodies in Redis between two stages, each under a token (a claim check).
+The spool keeps bodies in Redis between two stages, each under a token.
 
 Its size is limited (`SpoolBounds`). It accepts bodies from fetches while there is space, and always
 accepts bodies from later stages, because only those stages free space again. A body stays until it
@@ -104,8 +104,8 @@ class Spool:
     `SpoolUnavailable`.
 
     Args:
-        nodes: the servers that share the bodies, or the client of the only server. Clients must
-            return bytes.
+        nodes: the servers that share the bodies, or the only server's client. Clients must return
+            bytes.
         prefix: the start of every key.
         max_bytes: `pipeline.spool_max_bytes` for each server; None for a fraction of its memory.
         clock: only its monotonic time is used.
@@ -250,8 +250,8 @@ class Spool:
 
     def idle_tokens(self, for_s: float, limit: int) -> list[str]:
         """
-        Return up to `limit` tokens that were not written or read for `for_s` seconds, each
-        server's longest idle tokens first.
+        Return up to `limit` tokens not written or read for `for_s` seconds, each server's oldest
+        first.
         """
         result: list[bytes] = []
         with _translate_errors():
@@ -294,8 +294,8 @@ class Spool:
 
     def mark_packed(self, tokens: Sequence[str]) -> None:
         """
-        Stop counting these bodies toward the limit, because a process has them in memory to write
-        them in a pack (a file of many bodies). They stay in the spool until they are freed.
+        Stop counting these bodies toward the limit, because a process has copies in an open pack (a
+        file of many bodies). They stay in the spool until they are freed.
         """
         with _translate_errors():
             for client, server_tokens in self._group_by_server(tokens):

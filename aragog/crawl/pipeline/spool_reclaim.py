@@ -79,7 +79,7 @@ def tokens_in(message: Any) -> Iterator[str]:
 
 def sweep(spool: Spool, waiting: TokenSource | None, *, idle_s: float) -> int:
     """
-    Free idle bodies that no message refers to. Returns how many were freed.
+    Free idle bodies without a message. Returns how many.
 
     Args:
         spool: the spool to sweep.

@@ -48,7 +48,7 @@ def claim_limit(
     Queries Redis at most ten times per second. If Redis does not respond, no fetch is claimed.
 
     Args:
-        spool: receives the fetched bodies.
+        spool: for the fetched bodies.
         memory: memory use of the spool's servers. While their memory is nearly full, the spool's
             bodies are stored before new ones are fetched.
         clock: only its monotonic time is used.
@@ -98,10 +98,7 @@ class SpoolSpace:
     Reserves space for fetches' bodies, and waits up to `MAX_WAIT_S` for it.
 
     Args:
-        spool: receives the bodies.
-        clock: used for waiting.
-        gated: True if workers claim no fetches while the spool is closed, so that tasks never have
-            to wait.
+        gated: True if workers claim no fetches while the spool is closed, so tasks never wait.
     """
 
     spool: BoundedBodyStore
@@ -117,8 +114,8 @@ class SpoolSpace:
     @contextmanager
     def reservation(self, count: int, *, urgent: bool) -> Iterator[Reservation | None]:
         """
-        Reserve space for up to `count` bodies, and release it on exit. Yields None if there is no
-        space for even one body within `MAX_WAIT_S`. Only urgent fetches may use a closed spool.
+        Reserve space for up to `count` bodies, and release it on exit. Yields None after
+        `MAX_WAIT_S` without space for one body. Only urgent fetches may use a closed spool.
 
         Raises:
             SpoolUnavailable: Redis did not respond, or its memory is full.
@@ -144,7 +141,7 @@ class SpoolSpace:
 
     def put(self, blobs: Sequence[bytes], reservation: str) -> list[str | None]:
         """
-        Store bodies. Returns their tokens in order, with None for bodies that got no space within
+        Store bodies. Returns their tokens in order, None for those without space after
         `MAX_WAIT_S`.
 
         Raises:
@@ -153,7 +150,7 @@ class SpoolSpace:
         tokens_together = self.spool.offer_many(blobs, reservation)
         if tokens_together is not None:
             return list(tokens_together)
-        # The bodies are larger than the reservation, which is based on the recent mean size.
+        # The bodies are larger than the reservation, which assumes the recent mean size.
         self.spool.free([reservation] if reservation else [])
         tokens: list[str | None] = []
         for blob in blobs:

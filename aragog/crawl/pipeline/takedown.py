@@ -8,8 +8,8 @@ because they check the store itself.
 Stages refuse taken-down URLs when they process their messages. `Purge` removes what would remain
 until then: pending and FAILED messages, bodies in the spool, webhook deliveries that were not
 accepted yet, and taken-down sites' robots.txt rules. A message that also has other URLs is replaced
-by one with only those. Run the purge after the takedown. It is idempotent, even while
-workers run: the stages refuse URLs in messages that are claimed in the meantime.
+by one with only those. Run the purge after the takedown. It is idempotent, and workers may run: the
+stages refuse URLs in messages that are claimed in the meantime.
 """
 
 from __future__ import annotations
@@ -138,9 +138,8 @@ class Purge:
     Args:
         refused: checks many URLs at once.
         robots: the cache of robots.txt rules.
-        spool: the bodies between stages.
-        in_flight: the URLs in deleted messages are removed from it, so they can be enqueued again
-            if the takedown is lifted.
+        in_flight: URLs in deleted messages are removed, to be enqueued again if the takedown is
+            lifted.
         admin: access to the queues, or None if the broker cannot list its messages.
         sender: sends the messages for other URLs.
         drop_dead_letters: removes another broker's dead letters, by their arguments. Returns how
@@ -182,7 +181,7 @@ class Purge:
             if remainder == message:
                 continue
             # Send the new message before deleting the old one. If the process is killed in between,
-            # the message is sent again.
+            # it is sent again.
             if (outgoing := _remainder_message(job, remainder)) is not None:
                 self.sender.send(outgoing)
             self.sender.send_all(_replies_to_callers(message, refused))

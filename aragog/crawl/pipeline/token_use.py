@@ -25,7 +25,7 @@ _MAX_NAME_CHARS = 64
 
 
 def implicit_crawl_name(token: str) -> str:
-    """Return the name of the crawl for URLs that a token enqueues without naming a crawl."""
+    """Return the crawl for URLs that a token enqueues without naming one."""
     name = f"{IMPLICIT_CRAWL_PREFIX}{token}"
     if name.isascii() and len(name) <= _MAX_NAME_CHARS:
         return name
@@ -64,7 +64,6 @@ class TokenState:
 
     @property
     def is_out_of_bytes(self) -> bool:
-        """True if the token has used up its bytes for today."""
         return self.quota.bytes_a_day is not None and self.bytes >= self.quota.bytes_a_day
 
     def bounds(self, server: int) -> tuple[int, int]:
@@ -132,9 +131,9 @@ class TokenQuotas:
         Return what a token has used, or None if it has no limits. Takes one round trip per server.
 
         Args:
-            token: the token's name.
+            token: the name.
             crawl: the number of the enqueuing crawl.
-            numbers: the numbers of all crawls of the token.
+            numbers: the numbers of all the token's crawls.
             ended: numbers of crawls that have ended. Their URLs do not count as waiting.
             now_ms: the time by the Redis server's clock.
         """

@@ -36,8 +36,8 @@ class TimedGate:
     A gate that records the times of one fetch's requests.
 
     Args:
-        gate: makes the decisions.
-        url: the URL of the first request.
+        gate: decides.
+        url: the first request's URL.
     """
 
     def __init__(self, gate: Gate, url: str) -> None:

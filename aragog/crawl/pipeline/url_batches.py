@@ -57,7 +57,7 @@ class UrlBatches:
         self, batch: str | None, urls: Mapping[str, Iterable[str]], not_before_ms: int = 0
     ) -> str:
         """
-        Add normalized URLs to a batch, or to a new one. Returns the batch's ID.
+        Add normalized URLs to a batch. Returns its ID.
 
         Args:
             batch: the batch's ID; None for a new batch.

@@ -115,7 +115,7 @@ class CallSpans:
 
 class StageSpans:
     """
-    The spans of one run of a stage, one for each traced URL of its message.
+    The spans of one run of a stage, one for each traced URL.
 
     Methods do nothing for jobs whose URL is not traced.
     """
@@ -218,7 +218,7 @@ class StageSpans:
         return TimedGate(gate, job.next_url) if self.span_for(job) else None
 
     def record_requests(self, job: UrlJob, requests: TimedGate, outcome: Outcome) -> None:
-        """After a fetch, add a span for the wait for its slot and one for each request."""
+        """After a fetch, add spans for the wait for its slot and for each request."""
         spans, ended_ns = requests.ended(), time.time_ns()
         if spans[0].started_ns - self._started_ns > MIN_WAIT_NS:
             self._record_span(job, "wait for slot", self._started_ns, spans[0].started_ns)
@@ -303,11 +303,11 @@ class UrlTraces:
 
     def with_caller_trace(self, batch: FetchBatch, caller: str) -> FetchBatch:
         """
-        Add the trace in a message's header to its URLs, for messages from other programs.
+        Add the trace in another program's message to its URLs.
 
         Args:
-            batch: the URLs of the message.
-            caller: the message's `traceparent` header. Without a sampled trace, nothing is added.
+            batch: the message's URLs.
+            caller: the message's `traceparent`. Without a sampled trace, nothing is added.
         """
         if self.tracer is None or not is_sampled(caller):
             return batch
@@ -321,13 +321,12 @@ class UrlTraces:
 
     def delivery(self, first: str, url: str, changes: int) -> Span | None:
         """
-        Return a span for one attempt of a webhook delivery, or None if it is not traced.
+        Return a span for one attempt of a webhook delivery, or None.
 
         Args:
-            first: the span context of the delivery's first attempt; "" for the first
-                attempt.
-            url: the URL of the receiver.
-            changes: the number of changes in the delivery.
+            first: the first attempt's span context; "" for the first attempt.
+            url: the receiver's URL.
+            changes: the number of changes.
         """
         if self.tracer is None:
             return None

@@ -60,7 +60,7 @@ class Verifier:
 
         Args:
             header: the value of the header Aragog-Signature.
-            body: exactly the bytes that were received.
+            body: exactly the received bytes.
             now_s: seconds since the epoch.
         """
         if not self._is_signed(header, body, now_s):

@@ -26,7 +26,6 @@ class ResourceRequest:
     url: str
     """Absolute, not normalized, without a fragment."""
     accept: str
-    """The Accept header."""
     origin: str | None
     """The origin for the CORS check; None if any page may use the response."""
     until_s: float

@@ -58,8 +58,6 @@ class PageRun:
     cache.
 
     Args:
-        settings: the limits.
-        document: the page.
         fetch: fetches resources for its scripts.
         user_agent: the value of `navigator.userAgent`.
         max_html_bytes: limit on the rendered document.

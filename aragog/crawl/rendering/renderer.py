@@ -1,8 +1,8 @@
 """
 Renders pages from ordinary threads. Each thread has its own event loop and browser.
 
-So a page that hangs or crashes its browser does not affect others. A thread starts its browser for
-the first page, and replaces it after `rendering.pages_per_browser` pages and after each failed
+A page that hangs or crashes its browser does not affect other threads. A thread starts its browser
+for the first page, and replaces it after `rendering.pages_per_browser` pages and after each failed
 page. The browser exits with the worker, even if the worker is killed: Chromium exits when its pipe
 to the driver closes, and the driver when its pipe to the worker closes.
 """
@@ -28,7 +28,6 @@ class Renderer:
     Renders pages. Thread-safe. Must not be used across a fork.
 
     Args:
-        settings: the browser and the limits.
         user_agent: the value of `navigator.userAgent`.
         max_html_bytes: limit on a rendered document.
     """

@@ -59,7 +59,7 @@ class Sessions:
 
     Args:
         client: a client of `redis.url`.
-        prefix: prefix of the keys.
+        prefix: the start of every key.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:

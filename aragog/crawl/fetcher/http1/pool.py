@@ -37,7 +37,6 @@ class ConnectionPool:
     Also tracks connections in use, so that a request can wait for one.
 
     Args:
-        clock: measures idle times.
         max_idle: the limit for all peers together. The least recently used connection is closed
             first. Expired ones are closed whenever a connection is returned.
         max_idle_per_peer: the limit per peer. Additional connections are closed.

@@ -45,7 +45,7 @@ class ResponseReader:
 
     @property
     def has_pending(self) -> bool:
-        """True if received bytes are left."""
+        """True if there are unread received bytes."""
         return self._position < len(self._buffer)
 
     def read_head(self, max_bytes: int) -> ResponseHead:

@@ -142,7 +142,6 @@ class TlsSessions:
     session is extracted only when it is taken.
 
     Args:
-        clock: measures the age of sessions.
         max_sessions: maximum number of sessions; the oldest are dropped first.
     """
 
