@@ -94,7 +94,6 @@ class FailingRoutes:
 
 
 def _parse_route(field: str, value: bytes) -> FailingRoute | None:
-    """Parse one field of the hash. Returns None if it is invalid."""
     name, _, machine = field.partition(" ")
     try:
         row = orjson.loads(value)

@@ -65,7 +65,6 @@ class EgressHealth:
                 yield name
 
     def _may_use(self, name: str) -> bool:
-        """Return True if this request may use the route, possibly as a trial."""
         with self._lock:
             state, now_s = self._failing.get(name), self.clock.monotonic_s()
             if state is None:

@@ -306,7 +306,6 @@ class PinnedAdapter(BaseAdapter):
         deadline: Deadline,
         tls: ssl.SSLContext | None,
     ) -> HttpConnection:
-        """Connect through a proxy, to the first allowed address that it can reach."""
         last_error: TransportError | None = None
         proxy_endpoints = proxy_addresses(proxy)
         for address in addresses[:MAX_ADDRESSES]:

@@ -138,7 +138,6 @@ class FetchAttempt:
                 self._response.close()
 
     def _send(self) -> HttpResponse:
-        """Send one request. Returns the response with its body unread."""
         self._response = None
         url = self._url
         request = PoliteRequest(
@@ -187,7 +186,6 @@ class FetchAttempt:
         return True
 
     def _headers(self) -> dict[str, str]:
-        """Return all request headers except Host."""
         headers = self._defaults.headers_for(self._url, (hop.url for hop in self._hops))
         headers |= {
             name: v for name, value in self._options.headers.items() if (v := _one_line(value))
@@ -328,7 +326,6 @@ class FetchAttempt:
         return Withheld(**record, outcome=kind, reason=status_line, crawler_price=price)
 
     def _error_record(self, response: HttpResponse) -> dict[str, Any]:
-        """Return the record of a 4xx or 5xx, with as much of the body as the caller wants."""
         if not self._options.error_body_bytes:
             response.discard()
             return self._record()

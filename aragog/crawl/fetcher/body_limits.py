@@ -165,7 +165,6 @@ class _Collector:
         return self._keep_within_limit(unit)
 
     def _keep_within_limit(self, piece: bytes) -> str | None:
-        """Keep `piece` up to the limit. Returns the reason if this truncates the body."""
         free_bytes = self._bounds.max_body_bytes - self._size
         if len(piece) > free_bytes:
             self._keep(piece[:free_bytes])

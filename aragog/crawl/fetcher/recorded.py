@@ -55,7 +55,6 @@ def read_recorded(read: Callable[[int], bytes], limits: RecordedLimits) -> Recor
 
 
 def _read_head(read: Callable[[int], bytes], max_bytes: int) -> tuple[ResponseHead, bytes]:
-    """Return the head, and the first bytes of the body, which were read with it."""
     block = b""
     while True:
         ends = [at for end in (b"\r\n\r\n", b"\n\n") if (at := block.find(end)) >= 0]
@@ -84,7 +83,6 @@ def _replace_version(block: bytes) -> bytes:
 def _read_body(
     head: ResponseHead, first: bytes, read: Callable[[int], bytes], limits: RecordedLimits
 ) -> DecodedBody:
-    """Read the body. `first` was already read."""
     wire, is_cut = _read_wire(first, read, limits.wire)
     bounds = Bounds(limits.wire, limits.body)
     try:
@@ -99,7 +97,6 @@ def _read_body(
 
 
 def _read_wire(first: bytes, read: Callable[[int], bytes], max_bytes: int) -> tuple[bytes, bool]:
-    """Return the body as sent, and True if it exceeds the limit."""
     pieces, size = [first], len(first)
     while size <= max_bytes and (piece := read(PIECE_BYTES)):
         pieces.append(piece)
@@ -120,7 +117,6 @@ def _decode(head: ResponseHead, wire: bytes, bounds: Bounds) -> DecodedBody:
 
 
 def _pieces(wire: bytes, delimiter: Delimiter) -> Iterator[bytes]:
-    """Yield the body in pieces, as if read from a connection."""
     received = (wire[at : at + PIECE_BYTES] for at in range(0, len(wire), PIECE_BYTES))
     return read_content(ResponseReader(lambda: next(received, b"")), Framing(delimiter))
 

@@ -84,7 +84,6 @@ class RequestDefaults:
 
 
 def _credentials_by_origin(settings: FetchSettings) -> dict[str, dict[str, str]]:
-    """Return each origin's headers, with Authorization."""
     headers: dict[str, dict[str, str]] = {}
     for key, login in settings.basic_auth.items():
         user, _, password = reveal(login).partition(":")

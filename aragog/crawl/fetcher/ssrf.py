@@ -206,7 +206,6 @@ class SsrfFilter:
         return self._vet_name(host)
 
     def _vet_name(self, host: str) -> str | None:
-        """Return why a name is denied regardless of its addresses, or None."""
         if reason := local_reason(host):
             return f"{host}: {reason}"
         if service := loopback_service(host):
@@ -300,7 +299,6 @@ def _normalize_host(host: str) -> str:
 
 
 def _ip(text: str) -> IP | None:
-    """Parse an IP address. Returns None for names and for addresses with a zone."""
     if "%" in text:
         return None
     try:

@@ -68,7 +68,6 @@ def directory_problems(
 
 
 def _parse_directory(body: bytes) -> dict[str, str] | None:
-    """Return public Ed25519 keys by thumbprint; None if the body is not a directory."""
     try:
         entries: list[dict[str, Any]] = orjson.loads(body)["keys"]
         keys = [entry["x"] for entry in entries if entry.get("crv") == "Ed25519"]

@@ -379,7 +379,6 @@ class CrawlLogWriter:
         return self.span_s * 1000
 
     def _write(self, name: str, first: bytes, end_ms: int) -> bool:
-        """Write one span. Returns False if another writer finished it in the meantime."""
         with tempfile.TemporaryDirectory(prefix="aragog-crawl-log-") as folder:
             path = Path(folder) / "crawl.parquet"
             # Use a short-lived thread, because a thread keeps 10 MB after writing.

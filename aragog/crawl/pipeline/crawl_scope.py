@@ -213,7 +213,6 @@ def _rule(text: str) -> _Rule:
 
 
 def _normalize_rule(text: str) -> str:
-    """Normalize the rule's host or prefix."""
     sign = "-" if text.startswith("-") else ""
     _, kind, value = _rule(text.strip())
     try:

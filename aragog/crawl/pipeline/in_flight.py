@@ -171,7 +171,6 @@ class InFlightSet:
         return marks
 
     def _remaining_urls(self, client: redis.Redis, for_crawl: MarkingCrawl) -> int:
-        """Return how many of the crawl's URLs fit on this server, given the other counts."""
         if for_crawl.max_urls is None:
             return -1
         counted_elsewhere = 0
@@ -292,7 +291,6 @@ class InFlightSet:
     def _group_indexes_by_server(
         self, urls: Iterable[str]
     ) -> Iterator[tuple[redis.Redis, list[int]]]:
-        """Yield each server and the indexes of its URLs, at most `MAX_URLS_PER_CALL` at a time."""
         for client, indexes in self._nodes.group((url, index) for index, url in enumerate(urls)):
             for start in range(0, len(indexes), MAX_URLS_PER_CALL):
                 yield client, indexes[start : start + MAX_URLS_PER_CALL]

@@ -200,7 +200,6 @@ class Purge:
     def _messages_with_refused(
         self, queue: str, state: JobState
     ) -> Iterator[tuple[Shard, JobInfo, Any]]:
-        """Yield aragog's messages in a queue that contain a taken-down URL."""
         for shard in self.admin.cluster.shards if self.admin else ():
             offset = 0
             while jobs := shard.jobs(queue, state, limit=PAGE, offset=offset):
@@ -214,7 +213,6 @@ class Purge:
 
 
 def _message(job: JobInfo) -> Any:
-    """Return the message of a job, or None if it is unreadable."""
     try:
         return arguments(job.body)[0]
     except (InvalidMessage, LookupError):
@@ -268,7 +266,6 @@ def _remainder_message(job: JobInfo, remainder: Any) -> OutgoingMessage | None:
 
 
 def _replies_to_callers(message: Any, refused: set[str]) -> list[OutgoingMessage]:
-    """Return the results for callers waiting for a message's refused URLs."""
     jobs = [
         job
         for job in _readable_jobs(message)

@@ -96,7 +96,6 @@ class TokenState:
         )
 
     def _tightest(self) -> tuple[str, int, int]:
-        """Return name, value and use of the limit that is closest to being used up."""
         if self.quota.bytes_a_day is not None and self.is_out_of_bytes:
             return "bytes_a_day", self.quota.bytes_a_day, self.bytes
         limits = [

@@ -177,7 +177,6 @@ def _send_all(sock: socket.socket, data: bytes, timeout_s: Callable[[], float]) 
 
 
 def _receive(sock: socket.socket, size: int, timeout_s: Callable[[], float]) -> bytes:
-    """Wait for data and return at most `size` bytes, or b"" at the end of the stream."""
     while True:
         seconds = timeout_s()  # enforces the deadline even if data keeps arriving
         try:

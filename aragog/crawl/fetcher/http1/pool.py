@@ -101,7 +101,6 @@ class ConnectionPool:
         return [] if peer in self._in_use else list(self._waiting.pop(peer))
 
     def _wait_for_idle(self, peer: Peer, seconds: float) -> bool:
-        """Wait for a connection to become idle. Returns True if one may be available."""
         with self._lock:
             if peer in self._idle:
                 return True
