@@ -71,7 +71,6 @@ class Egress:
         )
 
     def route(self, url: str, context: EgressContext = ANY) -> RouteList:
-        """Return the routes for a request to a normalized URL."""
         return self.rules.route(url, context)
 
     def usable_routes(self, route: RouteList, url: str, crawl: str = "") -> Iterator[SelectedRoute]:

@@ -75,7 +75,6 @@ class EgressHealth:
             return True
 
     def record_failure(self, name: str, reason: str) -> None:
-        """Record that a route itself failed."""
         EGRESS_FAILURES.labels(name).add()
         with self._lock:
             now_s = self.clock.monotonic_s()

@@ -16,7 +16,7 @@ from aragog.fetch_record.outcome import UnreachableKind
 
 def proxy_of(route: SelectedRoute) -> ProxyServer | None:
     """
-    Return the proxy of an egress route, or None for a direct route.
+    Return an egress route's proxy; None for a direct route.
 
     Raises:
         RouteFailed: the proxy's credentials are no longer available.

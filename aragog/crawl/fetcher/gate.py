@@ -1,5 +1,5 @@
 """
-The interface that a fetch uses to ask for permission to follow redirects and send requests.
+The interface by which a fetch asks for permission to follow redirects and send requests.
 
 The caller has already admitted the first URL. The fetch asks the gate to admit each redirect
 target, asks for a permit before each request, and reports 429 and 503 responses.
@@ -61,8 +61,8 @@ class Gate(Protocol):
         Returns None if the request may be sent. Returns Later if its slot has passed: the fetch
         then ends as Deferred, or as Redirected if a redirect led to `url`.
 
-        May wait, like `admit`. Called again if the server had closed the idle connection and the
-        request must be repeated.
+        May wait, like `admit`. Called again if the server had closed the connection and the request
+        is repeated.
         """
 
     def release_permit(self, url: str) -> None:

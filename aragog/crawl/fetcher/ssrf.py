@@ -151,7 +151,6 @@ class SsrfFilter:
         return Denied(reason) if reason else Vetted(((host, port),))
 
     def vet_address(self, address: str) -> str | None:
-        """Return why connections to an IP address are denied, or None."""
         return self._vet_ip(address)
 
     def _vet_ip_text(self, address: str) -> str | None:

@@ -46,7 +46,7 @@ def directory_problems(
 
     Args:
         agent: URL of the directory (the setting `identity.agent`).
-        body: the response body.
+        body: the response's body.
         headers: the response headers, with lower-case names.
         keys: the keys of the key file.
         now_s: the current time.

@@ -43,7 +43,7 @@ class SigningKey:
     thumbprint: str
     """The key's `keyid` (RFC 7638; RFC 8037, appendix A.3)."""
     x: str
-    """In base64url."""
+    """The public key in base64url."""
     from_s: int
     """When the key starts to sign, in s since the epoch."""
     until_s: int | None

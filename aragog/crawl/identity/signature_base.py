@@ -31,11 +31,11 @@ class SignedMessage:
     """The Host header, as sent."""
     path: str = "/"
     query: str = "?"
-    """With the question mark. A lone question mark is an empty query."""
+    """The query with its question mark. A lone question mark is an empty query."""
     fields: Mapping[str, str] = field(default_factory=dict)
     """Header fields by lower-case name. A repeated field's values are joined with commas."""
     status: int | None = None
-    """None for a request."""
+    """The status; None for a request."""
     request: SignedMessage | None = None
     """The response's request; None for a request."""
 

@@ -37,7 +37,6 @@ class Subscription:
         """Results in True if the URL is done, or in False if a message may have been lost."""
 
     def renew(self) -> None:
-        """Prepare to wait for the next notification."""
         self.notified = Future()
 
     def notify(self, *, done: bool) -> None:

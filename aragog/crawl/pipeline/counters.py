@@ -89,7 +89,6 @@ class Counters:
         return {name.decode(): int(number) for name, number in cells.items()}
 
     def note_tick(self) -> None:
-        """Record that a periodic task just ran."""
         with contextlib.suppress(redis.RedisError):
             self._redis.set(self._tick_key, b"1", ex=TICK_TTL_S)
 

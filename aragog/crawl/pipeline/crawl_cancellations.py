@@ -12,13 +12,13 @@ KINDS = ("url", "host", "domain", "pattern")
 
 
 class Cancellation(NamedTuple):
-    """Cancels matching URLs that were enqueued before it, for all crawls."""
+    """Cancels matching URLs that were enqueued earlier, for all crawls."""
 
     kind: str
     """One of `KINDS`."""
     value: str
     at_s: int
-    """By the Redis server's clock."""
+    """When it was cancelled, by the Redis server's clock."""
 
     def matches(self, url: str) -> bool:
         match self.kind:

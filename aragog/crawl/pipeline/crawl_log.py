@@ -143,7 +143,8 @@ GROUP_PAGES = 10
 
 class CrawlLogStream:
     """
-    Every method raises `BrokerUnavailable` if Redis does not respond.
+    The rows that are not in a file yet. Every method raises `BrokerUnavailable` if Redis does not
+    respond.
 
     Args:
         client: a client of `redis.url`.

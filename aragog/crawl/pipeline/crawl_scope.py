@@ -47,7 +47,7 @@ class ScopeVerdict(NamedTuple):
 
     accepted: bool
     rule: str
-    """`SAME_DOMAIN` or `NO_RULE` if none of the scope's rules decided."""
+    """The rule; `SAME_DOMAIN` or `NO_RULE` if none of the scope's rules decided."""
 
 
 class _Rule(NamedTuple):

@@ -1,9 +1,8 @@
 """
 The followed links and sitemap entries that workers enqueue for a run.
 
-A producer that also waits for the pages that its URLs link to, such as `aragog run`, creates a list
-in Redis. Workers add the URLs that they enqueue for the run. The list expires soon after the
-producer has ended.
+A producer that also waits for linked pages, such as `aragog run`, creates a list in Redis. Workers
+add the URLs that they enqueue for the run. The list expires soon after the producer has ended.
 
 An element consists of `=`, a depth, a space and a URL. Without `=`, the URL was already in flight
 for another call or to a smaller depth, so the run must enqueue it again when that fetch is done.

@@ -2,9 +2,8 @@
 The in-flight set: URLs that were enqueued and are not yet stored or given up, and the crawls that
 want each URL.
 
-A URL that several callers enqueue is fetched once. While it is in flight for the first caller, the
-others get the status "already waiting". An entry contains its expiry time and the crawls, and takes
-about 55 bytes of Redis memory for up to two crawls.
+A URL that several callers enqueue is fetched once. While it is in flight, later callers get the
+status "already waiting". An entry takes about 55 bytes of Redis memory for up to two crawls.
 
 A producer calls `mark` before it sends the message and `confirm` afterward. Other producers wait a
 moment for the confirmation, and then take the entry over. So if a producer is killed between the
@@ -19,9 +18,6 @@ The script that changes an entry also updates the crawl's counters: a URL is cou
 when its crawl is added to the entry, and with its outcome when the crawl is removed. So a message
 that is delivered twice is counted once, and the enqueued URLs are always the sum of the waiting
 URLs and all outcomes.
-
-Ending a URL also publishes its key on a Redis channel, to notify waiting callers immediately
-(`completions`).
 """
 
 from __future__ import annotations
@@ -90,7 +86,7 @@ _NEXT_STEPS = {b"+": NextStep.CONTINUES, b"x": NextStep.ENDS, b"p": NextStep.WAI
 
 class InFlightSet:
     """
-    Each call takes one round trip per server and may raise `BrokerUnavailable`.
+    The set. Each call takes one round trip per server and may raise `BrokerUnavailable`.
 
     Args:
         nodes: the servers that share the set, or the client of the only server. Finished URLs are
@@ -195,7 +191,7 @@ class InFlightSet:
                 )
 
     def clear(self, urls: Sequence[str], outcome: str = DELETED) -> None:
-        """Remove the URLs, counting this outcome for every crawl that wants them."""
+        """Remove the URLs, and count this outcome for every crawl that wants them."""
         self.end([UrlEnding(url, 0, outcome, for_all=True) for url in urls])
 
     def end(self, endings: Sequence[UrlEnding]) -> list[NextCrawl | None]:

@@ -55,7 +55,7 @@ class MetricTotals:
 
 class MetricShipper:
     """
-    Adds this process's measurements to the totals, in a thread. Create it after a fork.
+    Adds this process's measurements to the totals, in a thread. Create after a fork.
 
     Args:
         add: `MetricTotals.add`. If it fails, the measurements are added the next time.
@@ -90,6 +90,5 @@ class MetricShipper:
                 self._shipped = measurements
 
     def close(self) -> None:
-        """Add the remaining measurements and stop the thread."""
         self._stop.set()
         self.ship()

@@ -132,7 +132,7 @@ class Outages:
             self._note(part, failures=reported, over=False)
 
     def record_success(self, task: str) -> None:
-        """Record that `task` succeeded, so the components that made it fail may work again."""
+        """Record that `task` succeeded, so components that made it fail may work again."""
         if not self._open:
             return
         now_s = self._clock.monotonic_s()

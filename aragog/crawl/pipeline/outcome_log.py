@@ -71,7 +71,7 @@ class LastOutcomes:
     at_ms: int
     """When the latest outcome was recorded, by the Redis server's clock."""
     kinds: tuple[OutcomeKind, ...]
-    """At most `MAX_OUTCOMES`, oldest first."""
+    """The outcomes, at most `MAX_OUTCOMES`, oldest first."""
     refused_since_ms: int = 0
     """When the current series of refusals started; 0 if the last response was not a refusal."""
     refused_at_ms: int = 0

@@ -2,8 +2,8 @@
 Reads any producer's messages. A message is one URL, a list, or a batch
 (`aragog.crawl.pipeline.messages`).
 
-URLs may have any form. Entries that are neither URLs nor jobs are reported as problems, and the
-other entries are still read.
+URLs may have any form. Entries that are neither URLs nor jobs are reported as problems; the others
+are still read.
 """
 
 from __future__ import annotations

@@ -37,8 +37,7 @@ def other_spelling(given: str, normalized: str, base: str | None = None) -> str 
     `normalized`.
 
     Returns None if the two differ only in escapes, because robots rules are compared without them.
-    Other differences arise if normalization sorts the query, or removes tracking parameters or a
-    session ID.
+    Normalization may also sort the query, or remove tracking parameters or a session ID.
 
     Args:
         given: the original form, from a producer or a Location header.

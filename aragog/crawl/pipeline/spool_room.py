@@ -89,7 +89,7 @@ class Reservation(NamedTuple):
 
     token: str
     bodies: int
-    """May be fewer than requested if the spool is nearly full."""
+    """The number of bodies, which may be fewer than requested if the spool is nearly full."""
 
 
 @dataclass(frozen=True, slots=True)

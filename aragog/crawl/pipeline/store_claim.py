@@ -43,7 +43,7 @@ class StoreClaim:
             return _read(self._redis.get(self._key))  # type: ignore[arg-type]
 
     def claim(self, mine: StoreIdentity) -> StoreIdentity:
-        """Return the store that this Redis belongs to. An unclaimed Redis becomes `mine`."""
+        """Return the store that this Redis belongs to. An unclaimed Redis is assigned to `mine`."""
         with redis_errors("store id"):
             self._redis.set(self._key, orjson.dumps(asdict(mine)), nx=True)
         return self.owner() or mine

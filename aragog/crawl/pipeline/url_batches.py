@@ -85,7 +85,7 @@ class UrlBatches:
         return batch
 
     def state(self, batch: str) -> BatchState | None:
-        """Return None if there is no such batch. Takes one round trip per 5,000 URLs."""
+        """Returns None for an unknown batch. Takes one round trip per 5,000 URLs."""
         with redis_errors(WHERE):
             calls = self._redis.lrange(f"{self._prefix}batch:{check_id(batch)}", 0, -1)
         if not calls:

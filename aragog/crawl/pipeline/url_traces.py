@@ -188,7 +188,6 @@ class StageSpans:
     def subspan(
         self, job: UrlJob, name: str, attributes: Attributes | None = None
     ) -> Iterator[None]:
-        """Run the block in a child span of the job's span."""
         span = self._child_span(job, name, SpanPart.INTERNAL, attributes or {})
         problem = ""
         try:
@@ -298,7 +297,6 @@ class UrlTraces:
         self._rng = rng
 
     def call(self, caller: str, found_on: str) -> CallSpans:
-        """See `CallSpans`."""
         return CallSpans(self.tracer, caller, found_on, self._rng)
 
     def with_caller_trace(self, batch: FetchBatch, caller: str) -> FetchBatch:

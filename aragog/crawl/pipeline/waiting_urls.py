@@ -3,7 +3,7 @@ Estimates from a sample of messages how many URLs are waiting in the queues, and
 
 URLs that are not in their domain's waiting queue are in messages: delayed ones (such as the later
 part of a long list), ones for sites whose robots.txt is unknown or could not be fetched, and ones
-that a worker will process next. An exact count would have to read every message.
+that a worker will process next. An exact count would have to read them all.
 """
 
 from __future__ import annotations

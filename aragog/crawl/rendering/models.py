@@ -13,7 +13,7 @@ class PlainPage:
     """A fetched page, before rendering."""
 
     url: str
-    """After redirects."""
+    """The final URL, after redirects."""
     headers: Headers
     body: bytes
     """The decoded body."""
@@ -24,7 +24,7 @@ class ResourceRequest:
     """A GET request from a page, for a script or for data."""
 
     url: str
-    """Absolute, not normalized, without a fragment."""
+    """The URL: absolute, not normalized, without a fragment."""
     accept: str
     origin: str | None
     """The origin for the CORS check; None if any page may use the response."""
@@ -41,7 +41,7 @@ class Resource:
     """The response to a `ResourceRequest`."""
 
     url: str
-    """After redirects."""
+    """The final URL, after redirects."""
     status: int
     headers: Headers = ()
     body: bytes = b""

@@ -34,7 +34,6 @@ class RedisNodes:
 
     @classmethod
     def connect(cls, urls: Sequence[str], open_client: Callable[[str], redis.Redis]) -> RedisNodes:
-        """Return the nodes for these URLs. `open_client` creates each client."""
         return cls({url: open_client(url) for url in urls})
 
     @classmethod
@@ -44,7 +43,6 @@ class RedisNodes:
 
     @property
     def clients(self) -> tuple[redis.Redis, ...]:
-        """One client per server."""
         return tuple(self._clients.values())
 
     @property
@@ -56,7 +54,7 @@ class RedisNodes:
         return self._clients[self._ring.node_for(key)]
 
     def group(self, items: Iterable[tuple[str, T]]) -> list[tuple[redis.Redis, list[T]]]:
-        """Group (key, item) pairs by server. Keeps the order of each server's items."""
+        """Group (key, item) pairs by server, in order."""
         return [(self._clients[node], part) for node, part in self._ring.group(items).items()]
 
     def close(self) -> None:
@@ -91,7 +89,7 @@ class Ring:
         return self.nodes[0] if len(self.nodes) == 1 else str(self._ring.get_node(key))
 
     def group(self, items: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
-        """Group (key, item) pairs by node. Keeps the order of each node's items."""
+        """Group (key, item) pairs by node, in order."""
         grouped: dict[str, list[T]] = {}
         for key, item in items:
             grouped.setdefault(self.node_for(key), []).append(item)

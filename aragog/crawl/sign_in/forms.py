@@ -18,10 +18,10 @@ class SignInForm:
     """A form with its default values."""
 
     action: str
-    """The URL that receives the form, absolute."""
+    """The absolute URL that receives the form."""
     method: str
     values: tuple[tuple[str, str], ...]
-    """In order, with default values."""
+    """The fields in order, with default values."""
 
     def encode_with(self, values: Mapping[str, str]) -> bytes:
         """Return the form's encoded body. `values` replace the default values."""

@@ -30,7 +30,7 @@ class Session:
     """The cookies for one origin and crawl, and the last sign-in's result."""
 
     cookies: tuple[tuple[Any, ...], ...] = ()
-    """From `Cookies.plain`; empty if not signed in."""
+    """The cookies, from `Cookies.plain`; empty if not signed in."""
     sign_in_started_at_ms: int = 0
     """When the last sign-in started."""
     failures: int = 0
@@ -99,7 +99,6 @@ class Sessions:
             return self._leases.acquire([f"{origin} {crawl}"])[0] > 0
 
     def release(self, origin: str, crawl: str) -> None:
-        """Allow other processes to sign in."""
         with _translate_errors():
             self._leases.release([f"{origin} {crawl}"])
 

@@ -65,7 +65,6 @@ class HttpConnection:
         tls: TLS version; None for plain TCP.
         alpn: the protocol chosen by the server, or None.
         protocol: HTTP/1.1, unless the adapter replaces it.
-        request_count: the number of requests sent.
         on_close: called after closing.
         keep_tls: called after closing, with the TLS object, which contains the session.
     """
@@ -88,7 +87,6 @@ class HttpConnection:
         self._poll.register(sock, select.POLLIN)
 
     def set_deadline(self, deadline: Deadline) -> None:
-        """Apply `deadline` to the next reads and writes."""
         self._deadline = deadline
 
     def send(self, request: bytes) -> None:

@@ -67,8 +67,8 @@ def open_tunnel(proxy: ProxyServer, target: Address, send: Send, receive: Receiv
     Args:
         proxy: protocol and credentials.
         target: a port, and an IP address or a name that the proxy resolves.
-        send: sends bytes on the connection.
-        receive: reads bytes from the connection.
+        send: sends bytes to the proxy.
+        receive: reads bytes from the proxy.
 
     Raises:
         RouteFailed: the proxy rejects the credentials, or does not speak the protocol.
