@@ -45,7 +45,7 @@ class EgressRules:
 
     Args:
         settings: validated routes and rules.
-        has_proxy: True if `fetch.proxy` is set, which URLs that match no rule then use.
+        has_proxy: True if `fetch.proxy` is set. URLs that match no rule then use it.
     """
 
     def __init__(self, settings: EgressSettings, *, has_proxy: bool) -> None:

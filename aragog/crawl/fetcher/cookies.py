@@ -43,8 +43,6 @@ class _CookieKey:
 
 @dataclass(frozen=True, slots=True)
 class _Cookie:
-    """A cookie and the attributes that decide which requests include it."""
-
     key: _CookieKey
     value: str
     host_only: bool

@@ -25,7 +25,7 @@ _HEX = b"0123456789abcdefABCDEF"
 
 
 class RecordedLimits(NamedTuple):
-    """Limits in bytes, as in the settings `fetch`."""
+    """Limits in bytes, equal to those of `fetch` in the settings."""
 
     head: int
     wire: int

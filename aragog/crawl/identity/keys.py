@@ -57,7 +57,7 @@ class SigningKey:
         return cls(thumbprint_of(x), x, from_s, until_s, private)
 
     def sign(self, text: bytes) -> bytes:
-        """Takes about 0.03 ms."""
+        """Return the signature, 64 bytes. Takes about 0.03 ms."""
         signature: bytes = self.private.sign(text)
         return signature
 

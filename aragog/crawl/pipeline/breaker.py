@@ -19,7 +19,7 @@ PROBE_EVERY_S = 5.0
 @dataclass(slots=True)
 class Breaker:
     """
-    The breaker of one server.
+    One server's breaker.
 
     Args:
         errors: how many consecutive errors take the server out.

@@ -27,9 +27,9 @@ STORED = "stored"
 REPEATED = "repeated"
 WAITING = "waiting"
 UNCHANGED, DUPLICATE, TRAP, HELD = "unchanged", "duplicate", "trap", "held"
-"""Names of additional counts: pages unchanged since they were stored, duplicates of another
-canonical URL, links dropped as parts of traps (endless URL spaces), and links held back until it is
-decided whether to follow them (`aragog.crawl.traps.held_links`)."""
+"""Names of additional counts: unchanged pages, duplicates of another canonical URL, links dropped
+as parts of traps (endless URL spaces), and links held back until it is decided whether to follow
+them (`aragog.crawl.traps.held_links`)."""
 CANCELLED = "cancelled"
 _OUTCOME_PREFIX, _NOTE_PREFIX = "is ", "of "
 KEEP_HOURS, KEEP_DAYS = 24 * 90, 2

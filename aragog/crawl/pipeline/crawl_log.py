@@ -63,8 +63,8 @@ COLUMNS = {
     "same_as": "string",
 }
 """Types by column. `fetched_at` is by the worker's clock and `logged_at` by the Redis server's,
-both in ms, UTC. `same_as` is the URL of another page with the same body, if the body was therefore
-not stored again."""
+both in ms, UTC. If the body was not stored again, `same_as` is the URL of the page that already has
+it."""
 
 
 def rows_of(
@@ -317,7 +317,7 @@ _LEASE = "writer"
 
 
 def writer_lease(client: redis.Redis, *, prefix: str) -> Leases:
-    """Return the lease that one writer among all processes can hold."""
+    """Return the lease for writing, which only one process can hold."""
     return Leases(client, f"{prefix}crawl_log.writer", LEASE_S)
 
 

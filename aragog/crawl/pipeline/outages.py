@@ -89,8 +89,6 @@ class OutageBoard:
 
 @dataclass(slots=True)
 class _Outage:
-    """One component's outage, as seen by this process."""
-
     started_at_s: float
     failed_s: float
     reported_s: float

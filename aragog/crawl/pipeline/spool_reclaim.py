@@ -1,9 +1,9 @@
 """
 Frees bodies that killed fetches, purged queues and failed jobs left in the spool.
 
-Such a body has not been written or read for a while, and no message contains its token. Only
-pinlater can list its messages; on other brokers, only the age counts. Safe to run at any time,
-because a body that is read in the meantime stays.
+Such a body has not been written or read for a while, and no pending or running message contains its
+token. Only pinlater can list its messages; on other brokers, only the age counts. Safe to run at
+any time, because a body that is read in the meantime stays.
 """
 
 from __future__ import annotations

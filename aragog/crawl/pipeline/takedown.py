@@ -122,8 +122,6 @@ class Purged:
 
 @dataclass(frozen=True, slots=True)
 class _Json:
-    """A message in JSON."""
-
     value: Any
 
     def wire(self) -> Any:
@@ -138,8 +136,8 @@ class Purge:
     Args:
         refused: checks many URLs at once.
         robots: the cache of robots.txt rules.
-        in_flight: URLs in deleted messages are removed, to be enqueued again if the takedown is
-            lifted.
+        in_flight: URLs in deleted messages are removed from it, so they can be enqueued again
+            later.
         admin: access to the queues, or None if the broker cannot list its messages.
         sender: sends the messages for other URLs.
         drop_dead_letters: removes another broker's dead letters, by their arguments. Returns how

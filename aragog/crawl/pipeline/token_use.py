@@ -3,8 +3,8 @@ Computes how much of its quota (`serving.quotas`) a token has used, summed acros
 
 A token's use is the total use of the crawls that it started. URLs that it enqueues without naming a
 crawl belong to a separate crawl (`implicit_crawl_name`). The script that counts a URL as enqueued
-also checks the quota. Counts of the token's other crawls and on other servers are read just before,
-so concurrent callers may together exceed the limit.
+also checks the quota. The counts of the token's other crawls, and those on other servers, are read
+just before. So concurrent callers may together exceed the limit.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class TokenQuotas:
         Return what a token has used, or None if it has no limits. Takes one round trip per server.
 
         Args:
-            token: the name.
+            token: the token's name.
             crawl: the number of the enqueuing crawl.
             numbers: the numbers of all the token's crawls.
             ended: numbers of crawls that have ended. Their URLs do not count as waiting.

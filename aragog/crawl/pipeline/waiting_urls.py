@@ -1,9 +1,9 @@
 """
 Estimates from a sample of messages how many URLs are waiting in the queues, and for what.
 
-URLs that are not in their domain's waiting queue are in messages: delayed ones (such as the later
-part of a long list), ones for sites whose robots.txt is unknown or could not be fetched, and ones
-that a worker will process next. An exact count would have to read them all.
+URLs that are not in their domain's waiting queue are in messages. A message may be delayed (such as
+the later part of a long list), wait for robots.txt files, or be next for a worker. An exact count
+would have to read all messages.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def find_browser(settings: RenderingSettings) -> str:
     Return the browser's path.
 
     Raises:
-        BrowserUnavailable: no browser is installed, or the sandbox is on for root.
+        BrowserUnavailable: no browser is installed, or the sandbox is on and the user is root.
     """
     names = (settings.browser,) if settings.browser else BROWSER_COMMANDS
     path = next(filter(None, map(shutil.which, names)), None)
@@ -216,7 +216,7 @@ def _parent_pid(pid: int) -> int:
 
 def version(settings: RenderingSettings) -> str:
     """
-    Return the version of a browser, which is started and stopped.
+    Start a browser to get its version.
 
     Raises:
         BrowserUnavailable: the browser cannot be started.

@@ -67,6 +67,6 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True)
 class NotRendered:
-    """The page could not be rendered, and is itself the cause."""
+    """The page could not be rendered, because of the page itself."""
 
     reason: str

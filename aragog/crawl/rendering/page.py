@@ -1,9 +1,9 @@
 """
 Renders one page: passes the document and its resources to a browser, then reads the DOM.
 
-Only GET requests for scripts and data (script, fetch, XMLHttpRequest) are fetched. Style sheets are
-empty, because some scripts wait for them. All other requests fail: frames, fonts, media, beacons,
-other methods, and navigation away from the document.
+Only GET requests for scripts and data (script, fetch, XMLHttpRequest) get a response. Style sheets
+are empty, because some scripts wait for them. All other requests fail: frames, fonts, media,
+beacons, other methods, and navigation away from the document.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@ Renders pages from ordinary threads. Each thread has its own event loop and brow
 
 A page that hangs or crashes its browser does not affect other threads. A thread starts its browser
 for the first page, and replaces it after `rendering.pages_per_browser` pages and after each failed
-page. The browser exits with the worker, even if the worker is killed: Chromium exits when its pipe
-to the driver closes, and the driver when its pipe to the worker closes.
+page. The browser exits even if the worker is killed: Chromium exits when its pipe to the driver
+closes, and the driver when its pipe to the worker closes.
 """
 
 from __future__ import annotations

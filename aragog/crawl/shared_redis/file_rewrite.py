@@ -28,7 +28,7 @@ class FileRewrite:
         self._key = f"{prefix}file_rewrite"
 
     def request(self) -> None:
-        """Start a rewrite, now or by a later `begin_requested`."""
+        """Start a rewrite. If one is running, `begin_requested` starts the next one later."""
         with redis_errors("the private Redis"):
             self._redis.set(self._key, os.urandom(8))
         self.begin_requested()

@@ -5,8 +5,7 @@ A lease belongs to a task, not to a process: whichever process finishes the task
 A lease that is not released expires, by the server's clock. A lease that its holder has renewed is
 *confirmed*. An unconfirmed lease can be taken over early, because its holder probably died.
 
-Leases of one kind are fields of one hash and take 80 bytes each. `zengraph.records.CellLeases`
-provides similar leases for the store.
+Leases of one kind are fields of one hash and take 80 bytes each.
 """
 
 from __future__ import annotations

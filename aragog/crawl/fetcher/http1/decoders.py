@@ -57,8 +57,6 @@ class Decoder(Protocol):
 
 
 class _Coding(ABC):
-    """The common parts of the decoders."""
-
     name: ClassVar[str]
     overflowed = False
 

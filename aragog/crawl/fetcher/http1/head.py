@@ -44,7 +44,7 @@ class ResponseHead:
     """The values of each header, by lower-case name."""
 
     def values(self, name: str) -> list[str]:
-        """`name` is in lower case."""
+        """Return all values of the header `name` (lower case), in order."""
         return self.fields.get(name, [])
 
     def tokens(self, name: str) -> list[str]:

@@ -26,10 +26,10 @@ class MislabeledTextDecoder:
     Wraps a decoder, and passes through text that was never encoded.
 
     Browsers show an error for such a body. We would lose the page (or, for robots.txt, the whole
-    site), although all of the text has arrived. Some text begins like encoded data, so the bytes
-    are checked first: a body is text if each of its first `_PROBE_BYTES` bytes can occur in text.
-    In each of 140,000 encoded streams, the first 15 bytes contained one that does not occur in text
-    or is not UTF-8. A shorter body is text if it is UTF-8, or if it cannot be decoded (`end`).
+    site) although its text has arrived. Some text begins like encoded data, so the bytes are
+    checked first: a body is text if each of its first `_PROBE_BYTES` bytes can occur in text. In
+    each of 140,000 encoded streams, the first 15 bytes contained one that does not occur in text or
+    is not UTF-8. A shorter body is text if it is UTF-8, or if it cannot be decoded (`end`).
 
     If binary bytes follow in a body classified as text, the data is damaged, and an error is
     raised.

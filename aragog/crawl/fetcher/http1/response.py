@@ -1,5 +1,5 @@
 """
-A response with an unread body. After the body, the connection returns to the pool.
+A response with an unread body. Once the body is done, the connection returns to the pool.
 
 The library requests uses it as its response's `raw`. Faults then become that library's exceptions.
 """
