@@ -89,7 +89,7 @@ class EgressHealth:
         self.on_change(name, state)
 
     def record_unreached(self, name: str, domain: str, reason: str) -> None:
-        """Record that a proxy could not reach a domain, which may be the domain's fault."""
+        """Record that a proxy could not reach a domain. This may be the domain's fault."""
         with self._lock:
             domains = self._unreached.setdefault(name, set())
             domains.add(domain)

@@ -83,8 +83,8 @@ class PinnedAdapter(BaseAdapter):
             the roots of certifi, the system and `SSL_CERT_FILE`.
         needs_contact: True to raise ConfigError if the User-Agent has no contact and the host is
             not on loopback. Crawlers must pass True.
-        sharing: an adapter with the same egress routes, TLS and HTTP/2 hosts, whose connections are
-            shared.
+        sharing: an adapter to share connections with. Needs the same egress routes, TLS and HTTP/2
+            hosts.
         signer: signs every request. If None, requests are not signed.
         egress: the egress routes. By default those of `sharing`, or else those of `fetch.proxy`.
     """

@@ -40,7 +40,7 @@ class Fetcher:
     Args:
         ssrf_filter: decides which addresses are allowed; `SsrfFilter(settings)` by default.
         tls: context for HTTPS. By default it trusts the roots of the system and certifi.
-        sharing: a fetcher with the same egress routes and TLS, whose connections are shared.
+        sharing: a fetcher to share connections with. Needs the same egress routes and TLS.
         signer: signs every request. If None, requests are not signed.
         trust_declared_types: if True, bodies of an accepted type are not sniffed.
         truncate_oversized: if True, larger bodies are cut at `max_body_bytes` instead of becoming

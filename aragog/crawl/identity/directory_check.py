@@ -83,7 +83,7 @@ def _signature_problems(
     published: Mapping[str, str],
     now_s: float,
 ) -> Iterator[str]:
-    """Yield problems with the signatures, which prove that the owner has the private keys."""
+    """Yield problems with the signatures, proof that the owner has the private keys."""
     digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
     if headers.get("content-digest", "").find(f"sha-256=:{digest}:") < 0:
         yield "its Content-Digest does not match its body; send the headers of `identity files`"

@@ -317,7 +317,7 @@ _LEASE = "writer"
 
 
 def writer_lease(client: redis.Redis, *, prefix: str) -> Leases:
-    """Return the lease for writing, which only one process can hold."""
+    """Return the lease for writing. Only one process can hold it."""
     return Leases(client, f"{prefix}crawl_log.writer", LEASE_S)
 
 

@@ -219,7 +219,7 @@ def with_changes(record: CrawlRecord, now_ms: int, **values: Any) -> CrawlRecord
 
 
 def with_new_number(record: CrawlRecord, now_ms: int, number: int) -> CrawlRecord:
-    """Return a copy with a new number, which cancels URLs with the old one."""
+    """Return a copy with a new number. URLs with the old one are then cancelled."""
     return with_changes(
         record, now_ms, past=record.numbers, number=number,
         is_seeding=False, round_urls=0, round_bytes=0,

@@ -32,7 +32,7 @@ class CrawlSeeds:
 
     def add(self, name: str, urls: Sequence[str], options: Mapping[str, Any]) -> None:
         """
-        Add normalized URLs, which each round enqueues with these options.
+        Add normalized URLs. Each round enqueues them with these options.
 
         Raises:
             BadInput: the crawl would have more than `MAX_SEEDS` seeds, so none was added.

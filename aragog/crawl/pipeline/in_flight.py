@@ -60,7 +60,7 @@ NAMED_ENTRY_TTL_S = 30 * 86_400
 # harmless.
 INSIST_AFTER_S = 3600
 MAX_URLS_PER_CALL = 500
-"""Maximum number of URLs per script call, which blocks Redis for about 10 ms."""
+"""Maximum number of URLs per script call. A call blocks Redis for about 10 ms."""
 MAX_DOMAINS = 50_000
 """Maximum number of (domain, outcome) pairs that a server counts per crawl. All others are
 summed."""

@@ -43,7 +43,7 @@ def claim_limit(
     spool: BoundedBodyStore, memory: Admission | None = None, clock: Clock | None = None
 ) -> Callable[[], Allowance]:
     """
-    Return a gate for `pinlater.gates`, which decides which fetches to claim, and how many batches.
+    Return a gate for `pinlater.gates`. It decides which fetches to claim, and how many batches.
 
     Queries Redis at most ten times per second. If Redis does not respond, no fetch is claimed.
 

@@ -1,8 +1,8 @@
 """
 One Redis server, or several servers that share keys by consistent hashing.
 
-A new server takes over 1/N of the keys, but not their values, which stay on the other servers and
-are no longer read. The limiter moves its state itself (docs/adr/0085).
+A new server takes over 1/N of the keys, but not their values. The old values stay on the other
+servers and are no longer read. The limiter moves its state itself (docs/adr/0085).
 """
 
 from __future__ import annotations

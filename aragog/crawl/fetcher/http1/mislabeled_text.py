@@ -99,7 +99,7 @@ def _is_text(data: bytes) -> bool:
 
 
 def _is_utf8(data: bytes) -> bool:
-    """Return True for UTF-8, which may end inside a character."""
+    """Return True if the data is UTF-8, possibly ending inside a character."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(data)
     except UnicodeDecodeError:
