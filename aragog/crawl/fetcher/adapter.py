@@ -239,7 +239,7 @@ class PinnedAdapter(BaseAdapter):
             deadline.extend(sent_s - waiting_since_s)
             if later is not None:
                 raise NoPermit(later)
-            # After the permit, the code must not wait, release the GIL or do anything slow.
+            # Between the permit and this call, do not wait, release the GIL or do anything slow.
             connection.send(message)
             request.release_permit()
             EGRESS_REQUESTS.labels(request.way or DIRECT).add()

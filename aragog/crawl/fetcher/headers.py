@@ -40,7 +40,7 @@ def retry_at_ms(value: str | None, now_ms: int, date: str | None = None) -> int 
     it is unusable.
 
     Seconds count from `now_ms`. A date in the past means now. Dates are by the origin's clock, so
-    the wait is the difference to the Date header, `date` (RFC 9110 section 6.6.1).
+    the wait is counted from the Date header, `date` (RFC 9110 section 6.6.1).
     """
     text = (value or "").strip()
     if text.isascii() and text.replace(".", "", 1).isdigit():
