@@ -17,11 +17,11 @@ class SelectedRoute(NamedTuple):
 
     way: EgressRoute
     key: str
-    """Requests share a connection only if their keys are equal."""
+    """Only requests with equal keys share a connection."""
     url: str
     crawl: str
     at_ms: int
-    """The time used to fill in the proxy's placeholders; 0 if there are none."""
+    """The time for filling in the proxy's placeholders; 0 if there are none."""
 
     def server(self) -> ProxyServer | None:
         """
@@ -33,12 +33,11 @@ class SelectedRoute(NamedTuple):
 
 class Egress:
     """
-    The egress routes of one process. Thread-safe.
+    One process's egress routes. Thread-safe.
 
     Args:
-        settings: routes and rules.
         fetch: `fetch.proxy` is the route for URLs that match no rule.
-        clock: decides when proxy sessions end and failing routes are retried.
+        clock: used to end proxy sessions and retry failing routes.
         on_change: see `EgressHealth`.
 
     Raises:
@@ -67,17 +66,15 @@ class Egress:
 
     @property
     def depends_on_crawl(self) -> bool:
-        """True if a rule or a proxy session depends on the crawl's name."""
         return self.rules.depends_on_crawl or any(
             "crawl" in route.placeholders for route in self._routes.values()
         )
 
     def route(self, url: str, context: EgressContext = ANY) -> RouteList:
-        """Return the routes that a request to a normalized URL may use."""
         return self.rules.route(url, context)
 
     def usable_routes(self, route: RouteList, url: str, crawl: str = "") -> Iterator[SelectedRoute]:
-        """Yield the working routes in the order of `route`. If one fails, try the next."""
+        """Yield the working routes, in the order of `route`. If one fails, try the next."""
         for name in self.health.usable_routes(route.names):
             if (way := self._routes.get(name)) is None:
                 continue
@@ -85,7 +82,6 @@ class Egress:
             yield SelectedRoute(way, way.key(url, crawl, at_ms), url, crawl, at_ms)
 
     def explain_failures(self, route: RouteList) -> str:
-        """Explain to users why no route works."""
         unknown = [name for name in route.names if name not in self._routes]
         if unknown:
             return f"there is no egress route named {', '.join(unknown)} in egress.ways"
@@ -94,7 +90,7 @@ class Egress:
 
     def retry_at_ms(self, route: RouteList) -> int:
         """
-        Return the earliest time at which one of these routes can be retried, in ms since the epoch
-        by this process's clock.
+        Return when the first of these routes can be retried, in ms since the epoch by this
+        machine's clock.
         """
         return self._clock.now_ms() + self.health.retry_in_ms(route.names)

@@ -1,8 +1,8 @@
 """
-The failing egress routes of all processes, for `aragog explain`, `doctor` and the metrics.
+All processes' failing egress routes, for `aragog explain`, `doctor` and the metrics.
 
-These records are for display only. To choose routes, each process uses only the failures it has
-seen itself (`health`).
+For display only: to choose routes, each process uses the failures that it has seen itself
+(`health`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pinlater.redis.errors import redis_errors
 log = logging.getLogger(__name__)
 VERSION = 1
 STALE_MS = 900_000
-"""An entry is ignored if its retry is this long overdue, because its process has ended."""
+"""If a retry is this long overdue, its process has ended and the entry is ignored."""
 TTL_S = 86_400
 
 
@@ -39,12 +39,11 @@ class FailingRoute(NamedTuple):
 
 class FailingRoutes:
     """
-    One Redis hash. Each field is a route and a machine; its value describes the failure as JSON.
+    One Redis hash. Each field is a route and a machine; the value describes the failure in JSON.
     Thread-safe.
 
     Args:
         client: a client of `redis.url`.
-        clock: provides the time of each failure.
         prefix: prefix of the key.
     """
 
@@ -56,10 +55,9 @@ class FailingRoutes:
 
     def record(self, name: str, state: RouteFailure | None) -> None:
         """
-        Record that a route is failing, or that it is working again (None). Redis errors are
-        ignored.
+        Record that a route is failing, or working again (None). Ignores Redis errors.
 
-        A machine's record replaces its earlier ones, so it is safe to repeat the call.
+        Idempotent: a machine's record replaces its earlier one.
         """
         field = f"{name} {self._machine}"
         if state is None:
@@ -83,7 +81,7 @@ class FailingRoutes:
 
     def read(self) -> list[FailingRoute]:
         """
-        Return the routes that are failing on at least one machine, sorted by name.
+        Return the routes that are failing on any machine, sorted by name.
 
         Raises:
             BrokerUnavailable: Redis does not respond.
@@ -96,7 +94,6 @@ class FailingRoutes:
 
 
 def _parse_route(field: str, value: bytes) -> FailingRoute | None:
-    """Parse one field of the hash. Returns None if it is invalid."""
     name, _, machine = field.partition(" ")
     try:
         row = orjson.loads(value)

@@ -1,12 +1,12 @@
 """
-Tracks which egress routes are failing, based on one process's requests.
+Tracks which egress routes are failing in one process.
 
 A route fails if this machine does not have its address, or if its proxy does not respond or rejects
-the credentials. If a proxy reports that it could not reach the target, the route is not to blame,
-unless this happens for five different domains in a row.
+the credentials. If a proxy cannot reach a target, the route counts as failing only after five
+different domains in a row.
 
-A failing route is skipped. After 5 s, one request tries it again. The delay doubles after each
-failure, up to 5 minutes, and one successful connection marks the route as working.
+A failing route is skipped. After 5 s, one request tries it again. The delay doubles with each
+failure, up to 5 minutes. After one successful connection, the route counts as working.
 
 Processes do not share this state, because a direct route works only on machines that have the
 route's address.
@@ -24,14 +24,14 @@ from aragog.runtime.clock import Clock
 FIRST_RETRY_S = 5.0
 MAX_RETRY_S = 300.0
 TRIAL_S = 15.0
-"""If a trial takes longer than this, another request may try the route."""
+"""After this time without a result, another request may try the route."""
 SUSPICIOUS_DOMAINS = 5
 """A proxy counts as failing after it could not reach this many domains in a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouteFailure:
-    """A failing route. Times are in seconds, by the process's monotonic clock."""
+    """A failing route. Times are in seconds by the process's monotonic clock."""
 
     failures: int
     """Consecutive failures."""
@@ -45,12 +45,11 @@ class RouteFailure:
 @dataclass(slots=True)
 class EgressHealth:
     """
-    The failing routes of one process. Thread-safe.
+    One process's failing routes. Thread-safe.
 
     Args:
-        clock: its monotonic time decides when a route is tried again.
-        on_change: called with a route's name and the failure after each failure, and with the name
-            and None when the route works again.
+        clock: its monotonic time is used for retries.
+        on_change: called with a route's name, and the failure or, when the route works again, None.
     """
 
     clock: Clock
@@ -66,7 +65,6 @@ class EgressHealth:
                 yield name
 
     def _may_use(self, name: str) -> bool:
-        """Return True if this request may use the route, possibly as a trial."""
         with self._lock:
             state, now_s = self._failing.get(name), self.clock.monotonic_s()
             if state is None:
@@ -77,7 +75,6 @@ class EgressHealth:
             return True
 
     def record_failure(self, name: str, reason: str) -> None:
-        """Record that a route itself failed."""
         EGRESS_FAILURES.labels(name).add()
         with self._lock:
             now_s = self.clock.monotonic_s()
@@ -104,7 +101,6 @@ class EgressHealth:
             self.record_failure(name, text)
 
     def record_success(self, name: str) -> None:
-        """Record a successful connection through a route."""
         if not (self._failing or self._unreached):
             return
         with self._lock:
@@ -114,7 +110,7 @@ class EgressHealth:
             self.on_change(name, None)
 
     def retry_in_ms(self, names: Sequence[str]) -> int:
-        """Return in how many ms one of these routes can be tried; 0 if one can be used now."""
+        """Return in how many ms one of these routes can be tried; 0 for now."""
         with self._lock:
             now_s = self.clock.monotonic_s()
             states = [self._failing.get(name) for name in names]
@@ -122,7 +118,6 @@ class EgressHealth:
         return int(max(0.0, min(waits_s, default=0.0)) * 1000)
 
     def reason(self, names: Sequence[str]) -> str:
-        """Explain to users why these routes are failing."""
         with self._lock:
             states = {name: self._failing.get(name) for name in names}
         return "; ".join(f"{name}: {state.reason}" for name, state in states.items() if state)

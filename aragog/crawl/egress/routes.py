@@ -34,24 +34,23 @@ class ProxyServer:
     password: Secret = field(default_factory=Secret)
     resolves: bool = False
     """
-    True if the proxy resolves host names. If False, it receives addresses that were already
+    True if the proxy resolves host names. Otherwise it receives addresses that were already
     checked.
     """
 
     @property
     def redacted_url(self) -> str:
-        """The proxy without its credentials."""
         return f"{self.scheme}://{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
 class EgressRoute:
     """
-    A local address or a proxy through which requests are sent.
+    A local address or a proxy for requests.
 
     Args:
         name: the route's name in rules, the crawl log and metrics.
-        addresses: local addresses by IP version, for requests without a proxy. If empty, the system
+        addresses: local addresses by IP version, for requests without a proxy. If empty, the kernel
             chooses.
         proxy: URL of the proxy, with placeholders such as `{session}`; "" for a direct route.
         login: where to read `user:password` from; "" for none.
@@ -73,7 +72,7 @@ class EgressRoute:
     @classmethod
     def from_settings(cls, name: str, settings: WaySettings) -> Self:
         """
-        Create the route for one entry in `egress.ways`. Reads its credentials once to check them.
+        Create the route for an entry in `egress.ways`. Reads its credentials once to check them.
 
         Raises:
             ConfigError: the credentials are missing or invalid. The message does not contain them.
@@ -111,7 +110,7 @@ class EgressRoute:
         )
 
     def key(self, url: str, crawl: str, now_ms: int) -> str:
-        """Return the key of the connections that a request for `url` may reuse."""
+        """Return the key of the connections that a request to `url` may reuse."""
         if not self.placeholders:
             return self.name
         values = self._values(url, crawl, now_ms)
@@ -119,10 +118,10 @@ class EgressRoute:
 
     def server(self, url: str, crawl: str, now_ms: int) -> ProxyServer | None:
         """
-        Return the proxy and credentials for a request to `url`, or None if the route is direct.
+        Return the proxy and credentials for a request to `url`; None for a direct route.
 
         Raises:
-            ConfigError: the credentials are no longer available, or are invalid.
+            ConfigError: the credentials are missing or invalid.
         """
         if not self.proxy:
             return None
@@ -150,7 +149,6 @@ def _fill_placeholders(text: str, values: dict[str, str]) -> str:
 
 
 def _split(url: str) -> tuple[SplitResult, int]:
-    """Parse a proxy URL. Returns its parts and its port."""
     try:
         parts = urlsplit(reveal(url))
         port = parts.port or _DEFAULT_PORTS.get(parts.scheme, 0)
@@ -166,12 +164,11 @@ def _split(url: str) -> tuple[SplitResult, int]:
 
 def _read_login(setting: str, reference: str) -> Secret:
     """
-    Read the credentials that `env:NAME` or `file:PATH` refers to. Returns "" for an empty
-    reference.
+    Read the credentials from `env:NAME` or `file:PATH`. Returns "" for an empty reference.
 
     Raises:
-        ConfigError: they cannot be read or are invalid. The message names the setting and the
-            source, but does not contain the credentials.
+        ConfigError: they are unreadable or invalid. The message names the setting and the source,
+            but never contains the credentials.
     """
     kind, _, location = reference.partition(":")
     if not reference:

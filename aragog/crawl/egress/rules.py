@@ -16,16 +16,14 @@ DIRECT, PROXY = "direct", "proxy"
 
 @dataclass(frozen=True, slots=True)
 class EgressContext:
-    """What the rules depend on besides the URL."""
+    """What the rules depend on, besides the URL."""
 
     crawl: str = ""
     """The name of the URL's crawl; "" if it has none."""
     after: int = 0
-    """
-    The previous attempt's status if it was 403 or 429, so that rules can match it; otherwise 0.
-    """
+    """The previous attempt's status if it was 403 or 429; otherwise 0."""
     way: str = ""
-    """A route chosen by the caller, in place of those from the rules; "" if none."""
+    """A route chosen by the caller instead of the rules; "" if none."""
 
 
 ANY = EgressContext()
@@ -36,9 +34,9 @@ class RouteList:
     """The egress routes that a request may use."""
 
     names: tuple[str, ...]
-    """Names of routes. Each one is used only if all earlier ones are failing."""
+    """Route names. Each route is used only if all earlier ones are failing."""
     reason: str
-    """The rule that chose them, named as in the settings: `egress.rules[2]`."""
+    """The rule that chose the routes, as in the settings: `egress.rules[2]`."""
 
 
 class EgressRules:
@@ -47,7 +45,7 @@ class EgressRules:
 
     Args:
         settings: validated routes and rules.
-        has_proxy: True if `fetch.proxy` is set. URLs that match no rule then use that proxy.
+        has_proxy: True if `fetch.proxy` is set. URLs that match no rule then use it.
     """
 
     def __init__(self, settings: EgressSettings, *, has_proxy: bool) -> None:
@@ -61,18 +59,16 @@ class EgressRules:
         self.default_routes: RouteList = RouteList((name,), reason)
         """The routes for URLs that match no rule."""
         self.names: frozenset[str] = frozenset({*settings.ways, DIRECT, name})
-        """The names of all routes."""
-        # Cached, because the result depends only on these arguments, and a batch has few hosts.
+        # Cached, because the result depends only on the arguments, and a batch has few hosts.
         self._cached_match = lru_cache(maxsize=8192)(self._first_match)
         self.depends_on_crawl: bool = any(rule.crawls for rule, _ in numbered)
-        """True if a rule depends on the crawl's name."""
 
     def route(self, url: str, context: EgressContext = ANY) -> RouteList:
         """
-        Return the routes for a normalized URL, from the first rule that matches.
+        Return the routes for a normalized URL, from the first matching rule.
 
-        If the context has a status, rules with `after` are tried first. A route that the caller
-        chose is returned alone, even if no such route exists.
+        If the context has a status, rules with `after` are tried first. A route chosen by the
+        caller is returned alone, even if it does not exist.
         """
         if context.way:
             return RouteList((context.way,), "named by the request")
@@ -81,14 +77,13 @@ class EgressRules:
         return self._cached_match(host(url), context)
 
     def _first_match(self, name: str, context: EgressContext) -> RouteList:
-        """Return the routes of the first rule that matches the host."""
         for rule, route in self._rules_in_order(context.after):
             if _matches(rule, name, context):
                 return route
         return self.default_routes
 
     def conditional_routes(self, url: str) -> Iterator[tuple[str, RouteList]]:
-        """Yield each condition under which other routes apply to this URL, with these routes."""
+        """Yield each condition under which other routes apply to this URL, and those routes."""
         name = host(url)
         for rule, route in (*self._after, *self._always):
             context = EgressContext(rule.crawls[0] if rule.crawls else "")
@@ -111,7 +106,6 @@ class EgressRules:
 
 
 def _matches(rule: EgressRule, name: str, context: EgressContext) -> bool:
-    """Return True if the host and the context meet all conditions of the rule."""
     bare_name = name.strip("[]")
     return (
         (not rule.hosts or bare_name in rule.hosts)

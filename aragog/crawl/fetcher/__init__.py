@@ -1,10 +1,10 @@
 """
-The crawler's HTTP client. It politely sends one GET request per URL and returns an outcome.
+The crawler's HTTP client. It sends one polite GET request per URL and returns an outcome.
 
 Public:
 
     fetcher        `Fetcher`: fetches one URL
-    attempt        one fetch: sends requests and interprets responses such as 304, 429 and 503
+    attempt        one fetch: sends requests and interprets responses
     gate           the interface that admits URLs and grants permits to send
     ssrf           decides which URLs and addresses may be requested
     dns            resolves names, with a time limit and a cache

@@ -1,9 +1,8 @@
 """
 A requests adapter that connects only to addresses that the SSRF filter allows.
 
-Any `requests.Session` can mount it. The adapter resolves the host once, checks every address, and
-opens the socket to one of them. `Fetcher` calls `exchange` with a `PoliteRequest`, which also
-carries the deadline of the fetch and its permit callbacks. The adapter speaks HTTP/1.1, or HTTP/2
+Any `requests.Session` can mount it; `Fetcher` calls `exchange` instead. The adapter resolves the
+host once, checks every address, and opens the socket to one of them. It speaks HTTP/1.1, or HTTP/2
 if `fetch.http2_hosts` includes the host and the server chooses it (ALPN).
 """
 
@@ -68,8 +67,8 @@ from aragog.runtime.hosts import is_loopback
 from aragog.settings import EgressSettings, FetchSettings
 from urlspelling.domain import is_ip, registered_domain
 
-# How long a request waits for a TLS connection that is in use before it opens another one. A
-# handshake takes about a millisecond of CPU time here and at least as much on the server.
+# How long a request waits for a busy TLS connection before it opens another one. A handshake takes
+# about a millisecond of CPU time here, and at least as much on the server.
 MAX_REUSE_WAIT_S = 0.1
 METHODS = ("GET", "HEAD", "POST")
 """Supported methods. Only POST may have a body, which must be bytes."""
@@ -77,18 +76,15 @@ METHODS = ("GET", "HEAD", "POST")
 
 class PinnedAdapter(BaseAdapter):
     """
-    The HTTP connections of one process. Thread-safe. Must not be used across a fork.
+    One process's HTTP connections. Thread-safe. Must not be used across a fork.
 
     Args:
-        settings: size limits, timeouts and the proxy.
-        ssrf_filter: checks each URL and address.
-        clock: measures timeouts and idle times.
         tls: context for HTTPS. Its ALPN protocols are offered to every host. By default it trusts
             the roots of certifi, the system and `SSL_CERT_FILE`.
-        needs_contact: if True, raise ConfigError when the User-Agent has no contact and the host is
+        needs_contact: True to raise ConfigError if the User-Agent has no contact and the host is
             not on loopback. Crawlers must pass True.
-        sharing: an adapter with the same egress routes, TLS and HTTP/2 hosts, to share connections
-            with.
+        sharing: an adapter to share connections with. Needs the same egress routes, TLS and HTTP/2
+            hosts.
         signer: signs every request. If None, requests are not signed.
         egress: the egress routes. By default those of `sharing`, or else those of `fetch.proxy`.
     """
@@ -168,7 +164,6 @@ class PinnedAdapter(BaseAdapter):
         )
 
     def deadline(self) -> Deadline:
-        """Start the deadline of one fetch, with the timeouts from the settings."""
         settings = self._settings
         return Deadline(
             self._clock,
@@ -180,11 +175,11 @@ class PinnedAdapter(BaseAdapter):
 
     def exchange(self, request: PoliteRequest) -> HttpResponse:
         """
-        Send `request` and read the status and headers of the response.
+        Send `request` and read the response's status and headers.
 
-        If an egress route fails, the next route is tried, because nothing has been sent yet. If the
-        server has closed an idle connection, the request is sent once more on a new one. A POST
-        always uses a new connection, because it must not be sent twice.
+        If an egress route fails before anything was sent, the next one is tried. If the server has
+        closed an idle connection, the request is sent once more on a new one. A POST always uses a
+        new connection, because it must not be sent twice.
 
         Raises:
             Fault: the request failed. Its class and `reason` say why.
@@ -209,8 +204,8 @@ class PinnedAdapter(BaseAdapter):
         self, selected_route: SelectedRoute, request: PoliteRequest, target: Target
     ) -> HttpResponse:
         """
-        Send a request through an egress route. Nothing has been sent if this raises RouteFailed or
-        RouteRefusesTarget.
+        Send a request through an egress route. If this raises RouteFailed or RouteRefusesTarget,
+        nothing was sent.
         """
         http2 = target.scheme == "https" and self.http2_hosts.offers(target.host)
         peer = Peer(target.scheme, target.host, target.port, selected_route.key, http2)
@@ -244,8 +239,7 @@ class PinnedAdapter(BaseAdapter):
             deadline.extend(sent_s - waiting_since_s)
             if later is not None:
                 raise NoPermit(later)
-            # Between the permit and this call, the code must not wait, release the GIL or do
-            # anything slow.
+            # Between the permit and this call, do not wait, release the GIL or do anything slow.
             connection.send(message)
             request.release_permit()
             EGRESS_REQUESTS.labels(request.way or DIRECT).add()
@@ -280,7 +274,7 @@ class PinnedAdapter(BaseAdapter):
     def _connect(
         self, selected_route: SelectedRoute, peer: Peer, target: Target, deadline: Deadline
     ) -> tuple[HttpConnection, float]:
-        """Open a new connection. Returns it and the duration of the DNS lookup in milliseconds."""
+        """Open a new connection. Returns it and the duration of the DNS lookup in ms."""
         started_s = deadline.now_s()
         at_proxy = selected_route.way.resolves
         addresses = vetted_addresses(self._ssrf_filter, target.host, target.port, at_proxy=at_proxy)
@@ -312,7 +306,6 @@ class PinnedAdapter(BaseAdapter):
         deadline: Deadline,
         tls: ssl.SSLContext | None,
     ) -> HttpConnection:
-        """Connect through a proxy, to the first allowed address that it can reach."""
         last_error: TransportError | None = None
         proxy_endpoints = proxy_addresses(proxy)
         for address in addresses[:MAX_ADDRESSES]:
@@ -339,7 +332,7 @@ class PinnedAdapter(BaseAdapter):
         raise last_error or TransportError(UnreachableKind.DNS, "the host has no address")
 
     def _session_through(self, peer: Peer, address: str, _: str) -> ssl.SSLSession | None:
-        """Return the TLS session for the target's address instead of the proxy's."""
+        """Look up the TLS session by the target's address instead of the proxy's."""
         return self._session(peer, address)
 
     def _session(self, peer: Peer, address: str) -> ssl.SSLSession | None:
@@ -360,9 +353,9 @@ class PinnedAdapter(BaseAdapter):
         self, request: PoliteRequest, accept_signature: str
     ) -> SignatureRequest | None:
         """
-        Return the signature that the response to `request` asks for, or None if it cannot be made.
+        Return the signature requested by the response.
 
-        Also returns None if there is no signer, or if that signature was already sent.
+        Returns None if the signature cannot be made or was already sent, or without a signer.
         """
         if self._signer is None:
             return None
@@ -370,19 +363,16 @@ class PinnedAdapter(BaseAdapter):
         return self._signer.requested_signature(message, accept_signature)
 
     def _encode(self, connection: HttpConnection, request: PoliteRequest, target: Target) -> bytes:
-        """Return the request as sent on the connection, with a new signature."""
         if self._signer is not None:
             message = _signed_message(request, target)
             request.headers.update(self._signer.sign(message, request.signature_request))
         return connection.protocol.encode_request(request, target)
 
     def close(self) -> None:
-        """Close all idle connections."""
         self.connections.close()
 
 
 def _signed_message(request: PoliteRequest, target: Target) -> SignedMessage:
-    """Return the parts of a request that can be signed."""
     path, _, query = target.path.partition("?")
     return SignedMessage(
         method=request.method or "",

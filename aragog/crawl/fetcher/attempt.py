@@ -61,14 +61,13 @@ MAX_ACCEPT_SIGNATURE_CHARS = 4096
 
 class FetchAttempt:
     """
-    The state of one fetch: the current URL, the redirects so far and the most recent response.
+    The state of one fetch.
 
     Args:
         defaults: shared by all fetches of the Fetcher.
         url: the URL to request, normalized.
-        gate: admits redirect targets and grants send permits.
-        hops: redirects that an earlier attempt followed.
-        options: how to send the requests.
+        gate: admits redirect targets and grants permits to send.
+        hops: redirects followed by an earlier attempt.
     """
 
     def __init__(
@@ -92,21 +91,20 @@ class FetchAttempt:
         self._validators = _one_line(options.etag), _one_line(options.last_modified)
         self._validators_url = options.validators_url or url
         self._conditional = False
-        """True if the last request had validators (ETag or date), so 304 is a valid response."""
+        """True if the last request had validators (ETag or date), so 304 is valid."""
         self._cookies: Cookies | None = options.cookies
         if self._cookies is None and defaults.settings.cookies:
             self._cookies = Cookies(defaults.clock)
         self._response: HttpResponse | None = None
         self._request: PoliteRequest | None = None
         self._requested_signature: SignatureRequest | None = None
-        """The signature that a server requested with a 403. Sent at most once per fetch."""
+        """The signature that a server requested with a 403, sent at most once per fetch."""
         self._signature_url = url
         self._deadline = defaults.adapter.deadline()
         self._started_s = defaults.clock.monotonic_s()
         self._started_at_ms = defaults.clock.now_ms()
 
     def run(self) -> Outcome:
-        """Send requests and follow redirects until there is an outcome."""
         try:
             while True:
                 if reason := self._defaults.ssrf_filter.vet_url(self._spelling):
@@ -140,7 +138,6 @@ class FetchAttempt:
                 self._response.close()
 
     def _send(self) -> HttpResponse:
-        """Send one request. Returns the response with its body unread."""
         self._response = None
         url = self._url
         request = PoliteRequest(
@@ -164,10 +161,9 @@ class FetchAttempt:
 
     def _should_sign_again(self, response: HttpResponse) -> bool:
         """
-        Decide whether to repeat the request with the signature that a 403 asks for
-        (Accept-Signature).
+        Return True to repeat the request with the signature that a 403 asks for (Accept-Signature).
 
-        Repeats at most once per fetch, and only if the domain's next slot (time to send) is soon.
+        At most once per fetch, and only if the domain's next slot (time to send) is soon.
         """
         head = response.head
         if head.status != 403 or self._requested_signature is not None or self._request is None:
@@ -190,7 +186,6 @@ class FetchAttempt:
         return True
 
     def _headers(self) -> dict[str, str]:
-        """Return all request headers except Host."""
         headers = self._defaults.headers_for(self._url, (hop.url for hop in self._hops))
         headers |= {
             name: v for name, value in self._options.headers.items() if (v := _one_line(value))
@@ -209,7 +204,7 @@ class FetchAttempt:
         return headers
 
     def _cookie_header(self) -> str | None:
-        """Return the Cookie header, without session cookies if another origin redirected here."""
+        """Return the Cookie header. Omits session cookies if another origin redirected here."""
         if self._cookies is None:
             return None
         if isinstance(self._cookies, OriginCookies) and any(
@@ -219,7 +214,7 @@ class FetchAttempt:
         return self._cookies.header(self._spelling)
 
     def _follow(self, head: ResponseHead, location: str) -> Outcome | None:
-        """Continue at the redirect target. Returns an outcome if the fetch ends here."""
+        """Continue at the redirect target. Returns an outcome if the fetch ends instead."""
         target = redirect_target(location, self._spelling)
         timings = {} if self._response is None else self._response.timings
         hop = Hop(self._url, head.status, target, timings.get("first_byte_ms"), head.headers)
@@ -249,7 +244,6 @@ class FetchAttempt:
                 assert_never(admission)
 
     def _deferred_outcome(self, later: Later) -> Deferred:
-        """Return the outcome for a request that got no permit."""
         if len(self._hops) > self._hops_before:
             return self._redirected_outcome(later, self._url, self._target_as_sent)
         at_ms = later.retry_at_ms
@@ -269,10 +263,10 @@ class FetchAttempt:
 
     def _choose_spelling(self, target: str, location: str) -> str:
         """
-        Choose the form of `target` to request.
+        Return the form of `target` to request.
 
         This is the normalized form, unless it was already requested: some origins redirect to
-        another form of the same URL and serve the page only there.
+        another form of the same URL, and serve the page only there.
         """
         if target not in self._requested or self._cookies is not None:
             return target
@@ -282,7 +276,6 @@ class FetchAttempt:
         return spelling
 
     def _to_outcome(self, response: HttpResponse) -> Outcome:
-        """Map the final response to an outcome."""
         head = response.head
         status, status_line = head.status, f"{head.status} {head.reason}".strip()
         if status == 304:
@@ -296,8 +289,7 @@ class FetchAttempt:
             date = next(iter(head.values("date")), None)
             now_ms = self._defaults.clock.now_ms()
             at_ms = retry_at_ms(retry_after, now_ms, date)
-            # Report this before reading the body, so that other workers slow down as early as
-            # possible.
+            # Report this before reading the body, so that other workers slow down early.
             self._gate.report_busy(self._url, None if at_ms is None else (at_ms - now_ms) / 1000)
             return Busy(**self._error_record(response), retry_at_ms=at_ms, reason=status_line)
         if status in WITHHELD:
@@ -334,7 +326,6 @@ class FetchAttempt:
         return Withheld(**record, outcome=kind, reason=status_line, crawler_price=price)
 
     def _error_record(self, response: HttpResponse) -> dict[str, Any]:
-        """Return the record of a 4xx or 5xx, with as much of the body as the caller asked for."""
         if not self._options.error_body_bytes:
             response.discard()
             return self._record()
@@ -351,7 +342,7 @@ class FetchAttempt:
         return self._record() | {"error_body": body.data, "truncated": truncated}
 
     def _read(self, response: HttpResponse, missing: str | None = None) -> Outcome:
-        """Read the body and return Fetched. `missing` names the part of the page not in it."""
+        """Read the body and return Fetched. `missing` says which part of the page is missing."""
         head, settings = response.head, self._defaults.settings
         content_type = content_type_of(head.values("content-type"))
         framing = response.framing
@@ -384,7 +375,7 @@ class FetchAttempt:
         )
 
     def _record(self) -> dict[str, Any]:
-        """Return the fields of `FetchRecord` that every outcome has."""
+        """Return the fields of `FetchRecord` that all outcomes share."""
         response = self._response
         record = {
             "url": self._first_url,

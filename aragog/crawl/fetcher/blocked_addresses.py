@@ -1,14 +1,14 @@
 """
 Host names and IP ranges that are denied regardless of settings.
 
-*Names*: local names, metadata services and wildcard DNS services. Names that resolve to local
-addresses are denied anyway. These lists deny such names without a lookup, because the next lookup
-may return something else, and the machine's hosts file may resolve them as well.
+*Names*: local names, metadata services and wildcard DNS services. They are denied without a lookup,
+because the next lookup may return something else, and because the machine's hosts file may resolve
+them.
 
 *Ranges*: IANA's special-purpose address registries for IPv4 and IPv6 as of October 2025 (column
-"Globally Reachable"), multicast, IPv6 outside 2000::/3 (the only allocated global unicast
-space), and addresses of metadata services. We do not use `ipaddress.is_global`, because its result
-depends on the Python version. If an address embeds an IPv4 address, that address is checked too.
+"Globally Reachable"), multicast, IPv6 outside 2000::/3 (the only allocated global unicast space),
+and addresses of metadata services. `ipaddress.is_global` is not used, because it depends on the
+Python version. Embedded IPv4 addresses are checked too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from functools import lru_cache
 
 from urlspelling.hosts import longest_match
 
-# Names of cloud metadata services. They are denied even if networks are allowed.
+# Cloud metadata services. They are denied even if networks are allowed.
 _METADATA = frozenset(
     (
         "metadata",
@@ -40,7 +40,7 @@ _METADATA = frozenset(
     )
 )
 
-# Names that are local by standard or convention, including all names below them.
+# Local names by standard or convention, including all names below them.
 _LOCAL = {
     "localhost": "loopback, RFC 6761",
     "localdomain": "a customary local domain",
@@ -57,8 +57,8 @@ _LOCAL = {
     "consul": "services of a Consul cluster",
 }
 
-# Public names whose subdomains all resolve to loopback, or to different addresses on two lookups
-# (DNS rebinding).
+# All subdomains of these names resolve to loopback, or to different addresses on two lookups (DNS
+# rebinding).
 _LOOPBACK_SERVICES = frozenset(
     (
         "1u.ms", "bugbounty.dod.network", "fuf.me", "lacolhost.com", "lcl.host", "localh.st",
@@ -68,7 +68,7 @@ _LOOPBACK_SERVICES = frozenset(
     )
 )  # fmt: skip
 
-# Names below these resolve to the address contained in the name.
+# Names below these resolve to an address in the name itself.
 _WILDCARD_SERVICES = frozenset(
     ("nip.io", "sslip.io", "backname.io", "ipq.co", "xip.lhjmmc.cn", "ip.addr.tools")
 )
@@ -104,7 +104,7 @@ def loopback_service(host: str) -> str | None:
 def embedded_addresses(
     host: str,
 ) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
-    """Return the addresses contained in a name of a wildcard DNS service; empty for other names."""
+    """Return the addresses in a wildcard DNS service's name; empty for other names."""
     service = longest_match(host, _WILDCARD_SERVICES)
     if service is None:
         return []
@@ -125,8 +125,7 @@ def embedded_addresses(
 IP = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# The most specific range comes first. None marks a globally reachable exception inside a denied
-# range.
+# The most specific range comes first. None marks a globally reachable part of a denied range.
 _V4: tuple[tuple[str, str | None], ...] = (
     ("0.0.0.0/8", "this network, RFC 791"),
     ("10.0.0.0/8", "private use, RFC 1918"),
@@ -181,7 +180,7 @@ _V6: tuple[tuple[str, str | None], ...] = (
 )
 
 # Cloud metadata services, which return the machine's credentials. Some of these addresses are
-# global. Allowing a network does not allow them. Only an entry with the exact address does.
+# global. Only an entry with the exact address allows them.
 METADATA = frozenset(
     map(
         ipaddress.ip_address,

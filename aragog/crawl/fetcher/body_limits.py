@@ -13,14 +13,14 @@ from aragog.crawl.fetcher.faults import LimitExceeded, TransportError
 from aragog.crawl.fetcher.http1.decoders import Decoder
 from aragog.fetch_record.outcome import UnreachableKind
 
-# HTML rarely compresses better than 30:1, so a higher ratio than this is treated as an attack.
+# HTML rarely compresses better than 30:1. A ratio above this is treated as an attack.
 BOMB_RATIO = 100
 
-# How many bytes MIME sniffing reads (WHATWG MIME Sniffing section 5).
+# Bytes used for MIME sniffing (WHATWG MIME Sniffing section 5).
 PEEK_BYTES = 1445
 
-# A compressed body is decoded in units of this size, counted from its start. Otherwise, network
-# packets would decide how much is decoded before an error and how early a bomb is detected.
+# A compressed body is decoded in units of this size, counted from its start. Otherwise, the result
+# of an error or a bomb would depend on how the data was split into packets.
 UNIT_BYTES = 8192
 
 
@@ -32,9 +32,9 @@ class DecodedBody:
     truncated_why: str | None
     """Why the body is incomplete; None if it is complete."""
     wire_bytes: int
-    """Bytes received, without chunk framing."""
+    """Received bytes, without chunk framing."""
     is_drained: bool
-    """True if the body was read to the end, so that the connection can be reused."""
+    """True if the body was read to the end, so the connection can be reused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class Bounds:
     max_body_bytes: int
     """Limit for the body after decompression."""
     truncate_oversized: bool = False
-    """If True, only the first `max_body_bytes` are needed (robots.txt, RFC 9309 section 2.5):
-    larger bodies are truncated instead of refused."""
+    """True to truncate larger bodies instead of refusing them (robots.txt, RFC 9309 section
+    2.5)."""
 
 
 def collect(
@@ -58,18 +58,17 @@ def collect(
     framing_bytes: Callable[[], int] = lambda: 0,
 ) -> DecodedBody:
     """
-    Decode all of `pieces` and return the body.
+    Decode `pieces` and return the body.
 
     Args:
         pieces: the received bytes; may raise TransportError.
-        decoders: the decoders to apply, in this order.
+        decoders: applied in this order.
         bounds: limits at which the body is truncated.
-        sniff: called once with the first 1445 decoded bytes, or all if there are fewer; may raise
-            UnsupportedContent.
-        framing_bytes: returns the size of the chunk lines or frame headers received so far.
+        sniff: called once with up to 1445 decoded bytes; may raise UnsupportedContent.
+        framing_bytes: returns the size of chunk lines or frame headers so far.
 
     Raises:
-        TransportError: the body ended before any of it arrived, or took too long.
+        TransportError: nothing of the body arrived, or it took too long.
         LimitExceeded: a decompression bomb.
         UnsupportedContent: the data cannot be decoded, or `sniff` raised it.
     """
@@ -92,9 +91,9 @@ class _Collector:
         self._size = 0
         self._wire_bytes = 0
         self._waiting = b""
-        """Received bytes of an incomplete unit."""
+        """The received part of an incomplete unit."""
         self._decoded_wire = 0
-        """How many received bytes were passed to the decoders."""
+        """Number of received bytes passed to the decoders."""
 
     def collect(self, pieces: Iterable[bytes]) -> DecodedBody:
         reason: str | None = None
@@ -131,7 +130,6 @@ class _Collector:
         return reason
 
     def _decode_units(self, piece: bytes) -> str | None:
-        """Decode the units that `piece` completes."""
         data, at = self._waiting + piece if self._waiting else piece, 0
         while len(data) - at >= UNIT_BYTES:
             if reason := self._decode(data[at : at + UNIT_BYTES]):
@@ -159,7 +157,7 @@ class _Collector:
         return self._decode_with(self._decoders, unit)
 
     def _decode_with(self, decoders: Sequence[Decoder], unit: bytes) -> str | None:
-        """Decode with these decoders, the last ones of the chain, and keep the output."""
+        """Run `unit` through the last decoders of the chain, and keep the output."""
         for decoder in decoders:
             unit = decoder.feed(unit, self._bounds.max_body_bytes - self._size)
             if decoder.overflowed:
@@ -167,7 +165,6 @@ class _Collector:
         return self._keep_within_limit(unit)
 
     def _keep_within_limit(self, piece: bytes) -> str | None:
-        """Keep `piece` up to the limit. Returns the reason if this truncates the body."""
         free_bytes = self._bounds.max_body_bytes - self._size
         if len(piece) > free_bytes:
             self._keep(piece[:free_bytes])
@@ -188,7 +185,7 @@ class _Collector:
             sniff((first if len(first) >= PEEK_BYTES else b"".join(self._pieces))[:PEEK_BYTES])
 
     def _overflow(self, piece: bytes, *, inner: bool) -> str:
-        """Handle output beyond the limit. `inner` is True unless it came from the last decoder."""
+        """Handle output beyond the limit. `inner` is False for output of the last decoder."""
         limit, wire = self._bounds.max_body_bytes, self._decoded_wire
         if inner or (limit > BOMB_RATIO * wire and not self._bounds.truncate_oversized):
             raise LimitExceeded(f"decompression bomb: {wire} bytes decode to more than {limit}")

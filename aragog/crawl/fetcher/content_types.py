@@ -1,4 +1,4 @@
-"""Decides from the Content-Type header and the first bytes whether a body is a page."""
+"""Decides by the Content-Type header and the first bytes whether a body is a page."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _NOT_BINARY = bytes(b for b in range(256) if b not in _BINARY)
 _TEXT_BOMS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
 
 
-# Type and subtype consist of token characters (WHATWG MIME Sniffing section 4.4).
+# Token characters (WHATWG MIME Sniffing section 4.4).
 _TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+/[!#$%&'*+.^_`|~0-9a-z-]+")
-# What servers send if they do not know the type (WHATWG MIME Sniffing section 7).
+# Sent by servers that do not know the type (WHATWG MIME Sniffing section 7).
 _UNKNOWN = frozenset({"unknown/unknown", "application/unknown", "*/*"})
 # A comma outside quotes.
 _PART = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')
@@ -54,9 +54,9 @@ def content_type_of(values: Sequence[str]) -> str | None:
     """
     Return the effective Content-Type: the last valid one (Fetch, "extract a MIME type").
 
-    Returns None if there is no valid value (`html` and `text/` are invalid), or if the last one
-    means that the server does not know the type. The first bytes of the body then decide. A charset
-    also applies to later values of the same type.
+    Returns None if there is no valid value (`html` and `text/` are invalid), or if the server does
+    not know the type. The body's first bytes then decide. A charset also applies to later values of
+    the same type.
     """
     parts = [m.group().strip(" \t") for value in values for m in _PART.finditer(value)]
     usable = [part for part in parts if is_type(part) and media_type(part) != "*/*"]
@@ -73,14 +73,13 @@ def content_type_of(values: Sequence[str]) -> str | None:
 
 
 def _charset_parameter(content_type: str) -> str:
-    """Return the parameter `charset=…` that applies, or "" if there is none."""
     texts = _PARAMETER_WITH_VALUE.findall(content_type.partition(";")[2])
     parameters = [text.strip(" \t") for text in texts]
     return next((p for p in parameters if p.lower().startswith("charset=") and len(p) > 8), "")
 
 
 def is_type(content_type: str) -> bool:
-    """Return True if the value has the syntax of a MIME type. The type need not be registered."""
+    """Return True if the value has the syntax of a MIME type."""
     return _TYPE.fullmatch(media_type(content_type)) is not None
 
 
@@ -90,10 +89,7 @@ def media_type(content_type: str) -> str:
 
 
 def type_refusal(content_type: str | None, allowed: Sequence[str]) -> str | None:
-    """
-    Return why bodies of this type are not read, or None if they are.
-    Also returns None if the type is None.
-    """
+    """Return why bodies of this type are not read. Returns None if they are, or without a type."""
     if content_type is None:
         return None
     name = media_type(content_type)
@@ -105,11 +101,11 @@ def type_refusal(content_type: str | None, allowed: Sequence[str]) -> str | None
 
 def content_refusal(first: bytes, content_type: str | None, allowed: Sequence[str]) -> str | None:
     """
-    Return why a body with these first bytes is not a page, or None if it may be one.
+    Return why a body with these first bytes is not a page, or None.
 
-    A body declared as text is refused only if it has the signature of another format or many binary
-    bytes. Without a declared type, or with `text/plain` (the default of many servers for unknown
-    files), one binary byte is enough.
+    A body declared as text is refused if it has another format's signature or many binary bytes.
+    Without a declared type, or with `text/plain` (many servers' default for unknown files), one
+    binary byte is enough.
     """
     if "*/*" in allowed or first.startswith(_TEXT_BOMS):
         return None
@@ -143,13 +139,13 @@ def _is_mostly_binary(first: bytes) -> bool:
     """
     Return True if more than 5% of the bytes are binary.
 
-    About 10% of the bytes in compressed data are binary. Text contains no such bytes, and a damaged
-    page only a few. Zeros do not count, because UTF-16 contains many.
+    Compressed data has about 10%, text none, and a damaged page a few. Zeros do not count, because
+    UTF-16 contains many.
     """
     return 20 * len(first.translate(None, _NOT_BINARY + b"\0")) > len(first)
 
 
 def _may_be_utf16(first: bytes) -> bool:
-    """Return True if every other byte is zero, as in Latin text in UTF-16 without a BOM."""
+    """Return True if every other byte is zero, as in UTF-16 Latin text without a BOM."""
     zeros = first.count(0)
     return 10 * zeros > 3 * len(first) and zeros in (first[::2].count(0), first[1::2].count(0))

@@ -1,10 +1,9 @@
 """
 Cookies for one fetch and its redirects, or for a session with an origin (RFC 6265).
 
-A fetch's cookies are dropped at its end. A cookie whose Domain is a public suffix is ignored
-(section 5.3, step 5), so `a.github.io` cannot set a cookie for all of `github.io`. The rules for
-`__Secure-` and `__Host-` names and for the Secure attribute are enforced (RFC 6265bis, sections
-4.1.3 and 5.7).
+A cookie whose Domain is a public suffix is ignored (section 5.3, step 5), so `a.github.io` cannot
+set a cookie for all of `github.io`. The rules for `__Secure-` and `__Host-` names and for the
+Secure attribute are enforced (RFC 6265bis, sections 4.1.3 and 5.7).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from aragog.runtime.clock import Clock, SystemClock
 from urlspelling.domain import is_ip, is_public_suffix
 from urlspelling.domain import origin as origin_of_url
 
-# A session needs far fewer cookies. More would be an attempt to use up our memory.
+# A session needs far fewer cookies. More are an attack on our memory.
 MAX_COOKIES = 50
 # RFC 6265 section 6.1 requires support for 4096 bytes per cookie. Servers reject headers over 8 KB.
 MAX_COOKIE_BYTES = 4096
@@ -35,7 +34,7 @@ MIN_YEAR = 1601
 
 @dataclass(frozen=True, slots=True)
 class _CookieKey:
-    """Identifies a cookie. A later cookie with the same name, domain and path replaces it."""
+    """Identifies a cookie. A later cookie with the same key replaces it."""
 
     name: str
     domain: str
@@ -44,15 +43,13 @@ class _CookieKey:
 
 @dataclass(frozen=True, slots=True)
 class _Cookie:
-    """A cookie, with the attributes that decide which requests include it."""
-
     key: _CookieKey
     value: str
     host_only: bool
-    """True if the cookie is sent only to its own host, because it was set without Domain."""
+    """True if the cookie was set without Domain, and is sent only to its own host."""
     secure: bool
     expires_at_ms: float
-    """When the cookie expires, by this machine's clock; infinite if never."""
+    """When the cookie expires, by this machine's clock; infinite for never."""
 
     def is_sent_to(self, scheme: str, host: str, path: str) -> bool:
         """Return True if the cookie is sent with this request (section 5.4, step 1)."""
@@ -66,10 +63,7 @@ class _Cookie:
 
 @dataclass(slots=True)
 class Cookies:
-    """
-    The cookie jar of one fetch and its redirects.
-    Holds at most 50 cookies of at most 4 KB each.
-    """
+    """The cookies of one fetch and its redirects: at most 50, of at most 4 KB each."""
 
     clock: Clock = field(default_factory=SystemClock)
     _jar: dict[_CookieKey, _Cookie] = field(default_factory=dict)
@@ -88,7 +82,7 @@ class Cookies:
                 self._jar[cookie.key] = cookie
 
     def plain(self) -> list[tuple[Any, ...]]:
-        """Return all cookies as JSON values, for `keep`."""
+        """Return the cookies as JSON values, for `keep`."""
         return [
             (
                 *dataclasses.astuple(cookie.key),
@@ -101,7 +95,7 @@ class Cookies:
         ]
 
     def keep(self, plain: Iterable[Sequence[Any]]) -> None:
-        """Add cookies returned by another jar's `plain`."""
+        """Add the cookies from another jar's `plain`."""
         for name, domain, path, value, host_only, secure, expires_at_ms in plain:
             key = _CookieKey(name, domain, path)
             expires_ms = float("inf") if expires_at_ms is None else float(expires_at_ms)
@@ -125,19 +119,18 @@ class Cookies:
 
 @dataclass(slots=True)
 class OriginCookies(Cookies):
-    """The cookies of one origin. Only that origin can set and receive them."""
+    """One origin's cookies. Only that origin can set and receive them."""
 
     origin: str = ""
 
     @classmethod
     def from_plain(cls, origin: str, plain: Iterable[Sequence[Any]], clock: Clock) -> Self:
-        """Return a jar with these cookies."""
         jar = cls(clock=clock, origin=origin)
         jar.keep(plain)
         return jar
 
     def learn(self, url: str, head: ResponseHead) -> None:
-        """Store the cookies that a response from the origin sets. Ignores other origins."""
+        """Store the cookies that a response sets. Ignores other origins."""
         if origin_of_url(url) == self.origin:
             Cookies.learn(self, url, head)
 
@@ -147,7 +140,7 @@ class OriginCookies(Cookies):
 
 
 def _read(line: str, url: str, now_ms: int) -> _Cookie | None:
-    """Parse a Set-Cookie header. Returns None if the cookie is ignored (sections 5.2 and 5.3)."""
+    """Parse a Set-Cookie header. Returns None for an ignored cookie (sections 5.2 and 5.3)."""
     pair, *attribute_texts = line.split(";")
     name, equals, value = (part.strip(" \t") for part in pair.partition("="))
     if not equals or not name or not pair.isprintable():
@@ -179,10 +172,7 @@ def _read(line: str, url: str, now_ms: int) -> _Cookie | None:
 
 
 def _violates_prefix_rules(name: str, attributes: dict[str, str], url: str) -> bool:
-    """
-    Return True if a cookie breaks the rules for its name prefix, or is Secure but was received
-    without TLS.
-    """
+    """Return True if a cookie breaks its prefix's rules, or is Secure but arrived without TLS."""
     is_safe = "secure" in attributes and url.startswith("https://")
     if "secure" in attributes and not is_safe:
         return True
@@ -192,7 +182,7 @@ def _violates_prefix_rules(name: str, attributes: dict[str, str], url: str) -> b
 
 
 def _domain(text: str, host: str) -> str | None:
-    """Return the Domain, "" if the cookie is for `host` alone, or None if `host` may not set it."""
+    """Return the Domain; "" if the cookie is for `host` alone; None if `host` may not set it."""
     domain = text.removeprefix(".").lower()
     if not domain or (domain == host and is_public_suffix(domain)):
         return ""
@@ -216,7 +206,6 @@ def _default_path(path: str) -> str:
 
 
 def _split_url(url: str) -> tuple[str, str, str]:
-    """Return scheme, host and path of a normalized URL."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     port = re.search(r":\d*\Z", host)
@@ -239,7 +228,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 
 
 def cookie_date_ms(text: str) -> int | None:
-    """Parse a cookie date (section 5.1.1) into milliseconds since the epoch, or None if invalid."""
+    """Parse a cookie date (section 5.1.1) into ms since the epoch, or None if invalid."""
     time: list[int] | None = None
     day = month = year = None
     for token in _DELIMITER.split(text[:200]):
@@ -272,4 +261,4 @@ def _is_cookie_date(text: str) -> bool:
 
 
 _VALID: dict[str, Callable[[str], bool]] = {"max-age": _is_age, "expires": _is_cookie_date}
-"""Attributes with an invalid value are ignored, as if they were not there (section 5.2)."""
+"""Attributes with an invalid value are ignored (section 5.2)."""

@@ -1,4 +1,4 @@
-"""The deadline, the connect and read timeouts, and the minimum rate of one fetch."""
+"""One fetch's deadline, connect and read timeouts, and minimum rate."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from aragog.crawl.fetcher.faults import TransportError
 from aragog.fetch_record.outcome import UnreachableKind
 from aragog.runtime.clock import Clock
 
-# The minimum rate applies only after this time, so that a slow start is tolerated.
+# The minimum rate applies after this time, so that a slow start is tolerated.
 RATE_GRACE_PERIOD_S = 5.0
 
 
 class Deadline:
     """
-    The time limits of one fetch, including its redirects. Starts when created.
+    One fetch's time limits, including its redirects. Starts when created.
 
     Args:
         clock: only its `monotonic_s` is used.
-        deadline_s: limit for the whole fetch, in seconds.
+        deadline_s: limit for the whole fetch.
         connect_timeout_s: limit for opening one connection.
         read_timeout_s: limit between two reads.
         min_bytes_per_s: minimum rate of a body after its first 5 s; 0 for none.
@@ -55,11 +55,10 @@ class Deadline:
         self._body_bytes = 0
 
     def now_s(self) -> float:
-        """Return the current monotonic time in seconds."""
         return self._clock.monotonic_s()
 
     def extend(self, seconds: float) -> None:
-        """Extend the deadline by the time spent waiting for a permit or a slot."""
+        """Extend the deadline by the wait for a permit or a slot."""
         self._end_s += seconds
 
     @contextlib.contextmanager
@@ -89,15 +88,13 @@ class Deadline:
         return min(self._read_timeout_s, remaining_s)
 
     def start_body(self) -> None:
-        """Start measuring the rate of a body."""
         self._body_started_s, self._body_bytes = self._clock.monotonic_s(), 0
 
     def end_body(self) -> None:
-        """Stop measuring the rate."""
         self._body_started_s = None
 
     def count_received(self, number: int) -> None:
-        """Count bytes of the body, in the form in which they were received."""
+        """Count received bytes of the body (still encoded)."""
         self._body_bytes += number
 
     def _remaining_s(self) -> float:

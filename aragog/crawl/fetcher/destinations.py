@@ -1,7 +1,4 @@
-"""
-Decides where a request connects to: the allowed addresses of its host, or the proxy of its egress
-route.
-"""
+"""Decides where a request connects to: an allowed address of its host, or its route's proxy."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from aragog.fetch_record.outcome import UnreachableKind
 
 def proxy_of(route: SelectedRoute) -> ProxyServer | None:
     """
-    Return the proxy of an egress route, or None for a direct route.
+    Return an egress route's proxy; None for a direct route.
 
     Raises:
         RouteFailed: the proxy's credentials are no longer available.
@@ -34,9 +31,9 @@ def vetted_addresses(
     ssrf_filter: AddressPolicy, host: str, port: int, *, at_proxy: bool = False
 ) -> Sequence[Address]:
     """
-    Return the allowed addresses of `host`. Raises TargetBlocked or TransportError if it has none.
+    Return the allowed addresses of `host`. If it has none, raises TargetBlocked or TransportError.
 
-    With `at_proxy`, returns the name itself, for a proxy that resolves names.
+    With `at_proxy`, returns the name itself: the proxy resolves it.
     """
     resolve = ssrf_filter.resolve_at_proxy if at_proxy else ssrf_filter.resolve
     resolution = resolve(host, port)

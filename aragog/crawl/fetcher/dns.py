@@ -1,8 +1,8 @@
 """
 DNS resolution with a time limit and a short-lived cache.
 
-It uses the system's resolver, so /etc/hosts and nsswitch.conf apply. That resolver does not report
-TTLs, so results are cached for a fixed short time.
+It uses the operating system's resolver, so /etc/hosts and nsswitch.conf apply. Because that
+resolver does not report TTLs, results are cached for a fixed short time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import GreenEvent
 
-# This is long enough for the pages of one batch, and short enough to notice a changed address.
+# Long enough for the pages of one batch, and short enough to notice a changed address.
 TTL_S = 60.0
 # A failed lookup is repeated soon, but not for every URL of a batch.
 FAILURE_TTL_S = 5.0
@@ -27,14 +27,14 @@ Lookup = Callable[[str], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The result of a lookup: addresses in the order to try them, or the reason for a failure."""
+    """The result of a lookup: addresses to try in order, or the reason for a failure."""
 
     addresses: tuple[str, ...]
     reason: str = ""
 
 
 def system_lookup(host: str) -> list[str]:
-    """Return the addresses from the system's resolver in its order, without duplicates."""
+    """Return the operating system's addresses in its order, without duplicates."""
     infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(info[4][0]) for info in infos))
 
@@ -44,11 +44,10 @@ class Resolver:
     A caching resolver. Thread-safe; may be used across forks.
 
     Args:
-        lookup: performs one lookup. It may block.
-        clock: measures the age of cached results.
-        timeout_s: limit for one lookup in seconds. After that, its thread continues in the
+        lookup: performs one lookup; may block.
+        timeout_s: limit for one lookup. After that, the lookup's thread continues in the
             background.
-        max_entries: maximum number of cached names. The oldest one is evicted.
+        max_entries: maximum number of cached names; the oldest is evicted.
     """
 
     def __init__(
@@ -89,10 +88,10 @@ class Resolver:
 
 def look_up(lookup: Lookup, host: str, timeout_s: float) -> Resolution:
     """
-    Return the result of `lookup`, waiting at most `timeout_s`. Not cached.
+    Look up a host without the cache, waiting at most `timeout_s`.
 
-    The lookup runs in its own thread, because the system's resolver has no time limit and would
-    block all green threads of the calling thread. That thread may run longer than `timeout_s`.
+    The lookup runs in its own thread, possibly longer than `timeout_s`: the operating system's
+    resolver has no time limit, and would block all green threads of the calling thread.
     """
     results: list[Resolution] = []
     ended = GreenEvent()
@@ -103,7 +102,7 @@ def look_up(lookup: Lookup, host: str, timeout_s: float) -> Resolution:
         except OSError as error:
             results.append(Resolution((), error.strerror or str(error)))
         except ValueError:
-            # getaddrinfo itself encodes names, and raises this for labels over 63 characters.
+            # Raised by getaddrinfo for labels over 63 characters.
             results.append(Resolution((), "not a valid host name"))
         finally:
             ended.set()

@@ -2,7 +2,7 @@
 Exceptions that end a fetch early. Internal to the fetcher.
 
 `Fetcher.fetch` converts them into outcomes. For a plain `requests.Session`, the adapter converts
-them into exceptions of requests.
+them into exceptions of the library requests.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from aragog.fetch_record.outcome import UnreachableKind
 
 
 class Fault(Exception):
-    """The base class. `reason` states in one line why the fetch ended."""
+    """The base class. `reason` says in one line why the fetch ended."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -33,14 +33,11 @@ class TargetUnreached(TransportError):
 
 
 class RouteFailed(Fault):
-    """
-    The egress route itself failed.
-    Nothing was sent to the target, so the next route can be tried.
-    """
+    """The egress route itself failed before anything was sent, so the next one can be tried."""
 
 
 class RouteRefusesTarget(Fault):
-    """The egress route does not allow this target, so the next route can be tried."""
+    """The egress route does not allow this target, so the next one can be tried."""
 
 
 class LimitExceeded(Fault):
@@ -48,7 +45,7 @@ class LimitExceeded(Fault):
 
 
 class UnsupportedContent(Fault):
-    """The response is not a page, because its content type or encoding is not supported."""
+    """The response is not a page: its content type or encoding is not supported."""
 
 
 class TargetBlocked(Fault):

@@ -1,8 +1,8 @@
 """
 `Fetcher`: fetches one URL and returns an outcome, whatever the origin does.
 
-It uses requests with its own adapter (`adapter.PinnedAdapter`), and follows redirects itself: for
-each one, it normalizes the target, checks it with the SSRF filter, asks the gate to admit it, and
+It uses the library requests with `adapter.PinnedAdapter`, and follows redirects itself: for each
+one, it normalizes the target, checks it with the SSRF filter, asks the gate to admit it, and
 records a hop. All limits come from `FetchSettings`. It raises only for an invalid URL, or if the
 gate fails.
 """
@@ -38,14 +38,12 @@ class Fetcher:
     Fetches URLs and reuses connections. Thread-safe. Must not be used across a fork.
 
     Args:
-        settings: limits, proxy, headers.
         ssrf_filter: decides which addresses are allowed; `SsrfFilter(settings)` by default.
-        clock: measures time, and interprets Retry-After.
         tls: context for HTTPS. By default it trusts the roots of the system and certifi.
-        sharing: a fetcher with the same egress routes and TLS, to share connections with.
+        sharing: a fetcher to share connections with. Needs the same egress routes and TLS.
         signer: signs every request. If None, requests are not signed.
         trust_declared_types: if True, bodies of an accepted type are not sniffed.
-        truncate_oversized: if True, bodies of any size are cut at `max_body_bytes` and never become
+        truncate_oversized: if True, larger bodies are cut at `max_body_bytes` instead of becoming
             TooLarge.
         egress: the egress routes. By default those of `sharing`, or else those of `fetch.proxy`.
     """
@@ -105,20 +103,20 @@ class Fetcher:
 
         Args:
             url: the URL. It is normalized first.
-            gate: admits redirect targets and grants send permits. If None, all are allowed.
-            etag: ETag of the stored copy. If the page is unchanged, the outcome is NotModified.
-            last_modified: Last-Modified of the stored copy, as the origin sent it.
-            validators_url: URL of the stored copy; `url` if None. Only requests to this URL carry
+            gate: admits redirect targets and grants permits to send. If None, all are allowed.
+            etag: the stored copy's ETag. If the page is unchanged, the outcome is NotModified.
+            last_modified: the stored copy's Last-Modified, as the origin sent it.
+            validators_url: the stored copy's URL; `url` if None. Only requests to this URL carry
                 the ETag and the date.
             hops: the redirects that led to `url`, if an earlier fetch was interrupted there.
-            headers: added to the usual headers. They replace those with the same name.
-            method: GET, HEAD or POST. Redirects of a POST are not followed; the outcome has their
-                status and headers.
+            headers: added to the usual headers, or replace those with the same name.
+            method: GET, HEAD or POST. A POST's redirect is not followed; the outcome has its status
+                and headers.
             body: the body of a POST.
             error_body_bytes: how much of a 4xx or 5xx response's body to keep in the outcome's
                 `error_body`; 0 for none.
-            egress: what the egress rules depend on besides each request's URL.
-            cookies: a session with an origin. Its cookies are sent only to that origin, which may
+            egress: what the egress rules depend on, besides the URL.
+            cookies: a session with an origin. The cookies are sent only to that origin, which may
                 change them.
 
         Raises:
@@ -139,7 +137,7 @@ class Fetcher:
         return attempt.run()
 
     def session(self) -> requests.Session:
-        """Return a `requests.Session` with the same adapter, SSRF filter and limits."""
+        """Return a `requests.Session` with the same SSRF filter and limits."""
         session = requests.Session()
         session.trust_env = False
         session.headers["User-Agent"] = user_agent(self.settings)
@@ -148,7 +146,6 @@ class Fetcher:
         return session
 
     def close(self) -> None:
-        """Close all connections."""
         self.adapter.close()
 
     def __enter__(self) -> Self:
@@ -175,7 +172,7 @@ def fetch(
     """
     Fetch `url` once on new connections and return its outcome; see `Fetcher.fetch`.
 
-    `conditional` contains the ETag and the Last-Modified of the stored copy.
+    `conditional` contains the stored copy's ETag and Last-Modified.
     """
     etag, last_modified = conditional or (None, None)
     with Fetcher(settings or FetchSettings(), ssrf_filter, clock=clock, tls=tls) as fetcher:

@@ -1,10 +1,9 @@
 """
-The interface that a fetch uses to ask for permission to follow redirects and send requests.
+The interface by which a fetch asks for permission to follow redirects and send requests.
 
-The first URL of a fetch has already been admitted by the caller. The fetch asks the gate to admit
-each redirect target, asks for a permit before each request, and reports 429 and 503 responses. The
-fetcher depends only on this interface; `aragog.crawl.stages.polite_gate` implements it with robots
-rules and the rate limiter.
+The caller has already admitted the first URL. The fetch asks the gate to admit each redirect
+target, asks for a permit before each request, and reports 429 and 503 responses.
+`aragog.crawl.stages.polite_gate` implements the interface with robots rules and the rate limiter.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from aragog.fetch_record.causes import DeferralCause, RefusalCause
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """The target may be requested once `acquire_permit` has been called on the open connection."""
+    """The target may be requested after `acquire_permit`, called when the connection is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +47,8 @@ class Gate(Protocol):
         """
         Decide whether a redirect target may be requested.
 
-        `url` is the normalized target, which the SSRF filter allows. `given` is the same URL before
-        normalization. robots.txt must allow both.
+        `url` is the normalized target, which the SSRF filter allows, and `given` its original form.
+        robots.txt must allow both.
 
         May wait for the domain's next slot (time to send) if it is soon. This wait does not count
         toward the fetch's deadline.
@@ -57,24 +56,23 @@ class Gate(Protocol):
 
     def acquire_permit(self, url: str) -> Later | None:
         """
-        Acquire the permit to send. Called when the connection is open (TCP and TLS), before
-        sending.
+        Acquire the permit to send, when the connection is open (TCP and TLS).
 
-        Returns None if the request may be sent now. Returns Later if its slot has passed: the fetch
+        Returns None if the request may be sent. Returns Later if its slot has passed: the fetch
         then ends as Deferred, or as Redirected if a redirect led to `url`.
 
-        May wait, like `admit`. Called again if the request must be repeated because the server had
-        closed the idle connection.
+        May wait, like `admit`. Called again if the server had closed the connection and the request
+        is repeated.
         """
 
     def release_permit(self, url: str) -> None:
-        """Release the permit. Called right after the kernel has accepted the request's bytes."""
+        """Called right after the kernel has accepted the request's bytes."""
 
     def report_busy(self, url: str, wait_s: float | None) -> None:
         """
-        Report a 429 or 503 from `url`. Called when the response headers have arrived.
+        Report a 429 or 503 from `url`, when the response headers have arrived.
 
-        `wait_s` is the delay from Retry-After in seconds; None if there is no usable Retry-After.
+        `wait_s` is the delay from Retry-After; None if it is missing or unusable.
         """
 
 

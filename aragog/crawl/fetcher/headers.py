@@ -18,10 +18,7 @@ from urlspelling import normalize
 
 
 def http_date_ms(text: str | None) -> int | None:
-    """
-    Return milliseconds since the epoch, or None for an invalid date.
-    The default time zone is UTC.
-    """
+    """Return ms since the epoch, or None for an invalid date. The default time zone is UTC."""
     if not text:
         return None
     try:
@@ -33,17 +30,17 @@ def http_date_ms(text: str | None) -> int | None:
         return None
 
 
-# 30 days. Higher values are treated as mistakes or attacks.
+# 30 days. Higher values are mistakes or attacks.
 MAX_RETRY_AFTER_S = 30 * 86_400
 
 
 def retry_at_ms(value: str | None, now_ms: int, date: str | None = None) -> int | None:
     """
-    Return when `value` (Retry-After) allows the next request, or None if it is unusable.
+    Return when `value` (Retry-After) allows the next request, at most 30 days from now, or None if
+    it is unusable.
 
-    Seconds count from `now_ms`. A date in the past means now. The maximum is 30 days. A date is by
-    the origin's clock. Its current time is in the Date header, `date` (RFC 9110 section 6.6.1).
-    So the wait is the difference between the two dates.
+    Seconds count from `now_ms`. A date in the past means now. Dates are by the origin's clock, so
+    the wait is counted from the Date header, `date` (RFC 9110 section 6.6.1).
     """
     text = (value or "").strip()
     if text.isascii() and text.replace(".", "", 1).isdigit():
@@ -67,7 +64,7 @@ class PartOfPage(NamedTuple):
     is_start: bool
     """True if the part starts at the beginning of the page."""
     missing: str | None
-    """A description of what is missing; None if the page is complete."""
+    """What is missing; None if the page is complete."""
 
 
 def parse_content_range(head: ResponseHead) -> PartOfPage:
@@ -95,7 +92,7 @@ def redirect_location(head: ResponseHead) -> str | None:
     Return the Location header as sent, or None if the response is not a redirect.
 
     Raises:
-        TransportError: several Location headers differ, so the target is ambiguous.
+        TransportError: several Location headers differ.
     """
     locations = {value for value in head.values("location") if value}
     if len(locations) > 1:
@@ -119,7 +116,7 @@ def redirect_target(location: str, base: str) -> str:
 
 
 def resolve_as_sent(location: str, base: str) -> str:
-    """Resolve `location` as the origin wrote it, but without fragment and credentials."""
+    """Resolve `location` as sent, but without fragment and credentials."""
     try:
         url = can_ada.parse(base) + location
     except ValueError as error:
@@ -137,7 +134,7 @@ _NO_CACHING = re.compile(r"(?:^|[,\s])no-(?:store|cache)\b", re.IGNORECASE)
 
 def fresh_s(headers: Mapping[str, str], now_ms: int) -> float | None:
     """
-    Return how many seconds the response stays fresh, or None if its headers do not say.
+    Return how many seconds the response stays fresh, or None if unknown.
 
     Args:
         headers: the headers by lower-case name.
@@ -151,7 +148,7 @@ def fresh_s(headers: Mapping[str, str], now_ms: int) -> float | None:
         age = headers.get("age", "").strip()
         remaining_s = float(max_age[1]) - (float(age) if age.isdigit() and len(age) <= 10 else 0.0)
     else:
-        # Without max-age, Expires applies (RFC 9111 section 5.3), relative to the server's Date.
+        # Without max-age, Expires applies, relative to Date (RFC 9111 section 5.3).
         expires_ms = http_date_ms(headers.get("expires"))
         if expires_ms is None:
             return None

@@ -1,4 +1,4 @@
-"""Decides which hosts to offer HTTP/2, based on the setting `fetch.http2_hosts`."""
+"""Decides which hosts to offer HTTP/2 (setting `fetch.http2_hosts`)."""
 
 from __future__ import annotations
 
@@ -12,20 +12,17 @@ from urlspelling import normalize
 from urlspelling.hosts import longest_match
 
 EVERY_HOST = "*"
-# A host whose HTTP/2 failed is offered HTTP/2 again after an hour, in case it has been fixed.
+# A host whose HTTP/2 failed gets another offer after an hour, in case it has been fixed.
 RETRY_AFTER_S = 3_600.0
 MAX_DISABLED_HOSTS = 1_000
 
 
 class Http2Hosts:
     """
-    Decides which hosts are offered HTTP/2 in the TLS handshake. The server then chooses the
-    version.
+    Decides which hosts are offered HTTP/2 in the TLS handshake; the server then chooses.
 
     Args:
-        names: names of hosts and domains. A name includes all hosts below it. `*` means all hosts,
-            and an empty list means none.
-        clock: measures how long ago HTTP/2 failed with a host.
+        names: hosts and domains. A name includes all hosts below it; `*` means all hosts.
 
     Raises:
         ConfigError: a name is not a host name, or the extra `http2` is not installed.
@@ -47,10 +44,7 @@ class Http2Hosts:
         return until_s is None or self._clock.monotonic_s() >= until_s
 
     def disable(self, host: str) -> None:
-        """
-        Offer only HTTP/1.1 to `host` for an hour, because the host requires HTTP/1.1 or its HTTP/2
-        is broken.
-        """
+        """Offer `host` only HTTP/1.1 for an hour: the host requires it, or its HTTP/2 is broken."""
         if len(self._disabled_until_s) >= MAX_DISABLED_HOSTS:
             self._disabled_until_s.clear()
         self._disabled_until_s[host] = self._clock.monotonic_s() + RETRY_AFTER_S

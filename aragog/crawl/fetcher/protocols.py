@@ -1,8 +1,8 @@
 """
-The interface that each HTTP version implements, for requests on an open connection.
+The interface of each HTTP version, for requests on an open connection.
 
-`http1.protocol.Http1` and `http2.protocol.Http2` implement it, on the same sockets and with the
-same limits. Connections, TLS, deadlines, decoding and outcomes do not depend on the version.
+`http1.protocol.Http1` and `http2.protocol.Http2` implement it. Connections, TLS, deadlines,
+decoding and outcomes do not depend on the version.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ class HttpProtocol(Protocol):
 
     @property
     def framing_bytes(self) -> int:
-        """Bytes received since the connection was opened, not counting headers and bodies."""
+        """Bytes received on the connection, without headers and bodies."""
 
     @property
     def is_busy(self) -> bool:
-        """True if the connection cannot be reused, because it has unread data or is closing."""
+        """True if the connection has unread data or is closing, and cannot be reused."""
 
     @property
     def can_retry(self) -> bool:
-        """True if a GET that failed on this connection can be retried on another one."""
+        """True if a failed GET can be retried on another connection."""
 
     def encode_request(self, request: PoliteRequest, target: Target) -> bytes:
         """
-        Return the encoded bytes of a request. They must be written immediately.
+        Encode a request. The bytes must be written immediately.
 
         Raises:
             TransportError: the connection accepts no more requests.
@@ -42,7 +42,7 @@ class HttpProtocol(Protocol):
 
     def read_head(self, max_bytes: int) -> ResponseHead:
         """
-        Read the status and headers of the final response. Skips interim responses (100, 103, …).
+        Read the final response's status and headers. Skips interim responses (100, 103, …).
 
         Raises:
             TransportError: the response is invalid, or did not arrive.
@@ -51,7 +51,7 @@ class HttpProtocol(Protocol):
 
     def framing(self, head: ResponseHead) -> Framing:
         """
-        Return what ends the body of the response.
+        Return what ends the response's body.
 
         Raises:
             TransportError, UnsupportedContent: see `http1.head.framing_of`.
@@ -59,15 +59,11 @@ class HttpProtocol(Protocol):
 
     def body(self, framing: Framing) -> Iterator[bytes]:
         """
-        Yield the body in pieces until it is complete. Also yields b"" after data that is not part
-        of the body, such as chunk headers.
+        Yield the body in pieces. Also yields b"" after other data, such as chunk headers.
 
         Raises:
             TransportError: the body ended early or is invalid. Pieces yielded before are valid.
         """
 
     def receive_idle(self, data: bytes) -> bool:
-        """
-        Process data that arrived between two requests.
-        Returns False if the connection is unusable.
-        """
+        """Process data received between requests. Returns False if the connection is unusable."""

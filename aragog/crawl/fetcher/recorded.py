@@ -1,10 +1,9 @@
 """
-Reads an HTTP response from a recording, such as a record of a web archive.
+Reads an HTTP response from a recording, such as a web archive.
 
-It uses the same decoders and limits as a fetch. The body ends where the record ends, whatever the
-headers say. An archive may have decoded the body but kept the header that names the coding. So the
-body is used as it is if it does not start like that coding, or if it cannot be decoded and is
-markup.
+It uses a fetch's decoders and limits. The body ends where the record ends, whatever the headers
+say. An archive may have decoded the body but kept its Content-Encoding. So the body is used as it
+is if it does not start like that coding, or if it cannot be decoded and is markup.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _HEX = b"0123456789abcdefABCDEF"
 
 
 class RecordedLimits(NamedTuple):
-    """The limits for a recorded response in bytes, equal to those of `fetch` in the settings."""
+    """Limits in bytes, equal to those of `fetch` in the settings."""
 
     head: int
     wire: int
@@ -47,8 +46,6 @@ def read_recorded(read: Callable[[int], bytes], limits: RecordedLimits) -> Recor
     """
     Read one response. `read(n)` returns at most n of the next bytes, or b"" at the end.
 
-    The limits bound memory use.
-
     Raises:
         Fault: the data is not a response, its headers are too long, or its body cannot be decoded.
     """
@@ -58,7 +55,6 @@ def read_recorded(read: Callable[[int], bytes], limits: RecordedLimits) -> Recor
 
 
 def _read_head(read: Callable[[int], bytes], max_bytes: int) -> tuple[ResponseHead, bytes]:
-    """Return the status and headers, and the first bytes of the body that were read with them."""
     block = b""
     while True:
         ends = [at for end in (b"\r\n\r\n", b"\n\n") if (at := block.find(end)) >= 0]
@@ -75,7 +71,7 @@ def _read_head(read: Callable[[int], bytes], max_bytes: int) -> tuple[ResponseHe
 
 
 def _replace_version(block: bytes) -> bytes:
-    """Replace the version in the status line with HTTP/1.1. Some recorders write `HTTP/2 200`."""
+    """Replace the version with HTTP/1.1, because some recorders write `HTTP/2 200`."""
     version, separator, rest = block.partition(b" ")
     return (
         b"HTTP/1.1 " + rest
@@ -87,7 +83,6 @@ def _replace_version(block: bytes) -> bytes:
 def _read_body(
     head: ResponseHead, first: bytes, read: Callable[[int], bytes], limits: RecordedLimits
 ) -> DecodedBody:
-    """Read the body. `first` contains the bytes that were already read."""
     wire, is_cut = _read_wire(first, read, limits.wire)
     bounds = Bounds(limits.wire, limits.body)
     try:
@@ -102,7 +97,6 @@ def _read_body(
 
 
 def _read_wire(first: bytes, read: Callable[[int], bytes], max_bytes: int) -> tuple[bytes, bool]:
-    """Return the body as sent, and True if it exceeds the limit."""
     pieces, size = [first], len(first)
     while size <= max_bytes and (piece := read(PIECE_BYTES)):
         pieces.append(piece)
@@ -123,21 +117,17 @@ def _decode(head: ResponseHead, wire: bytes, bounds: Bounds) -> DecodedBody:
 
 
 def _pieces(wire: bytes, delimiter: Delimiter) -> Iterator[bytes]:
-    """Yield the body in pieces, as if read from a connection."""
     received = (wire[at : at + PIECE_BYTES] for at in range(0, len(wire), PIECE_BYTES))
     return read_content(ResponseReader(lambda: next(received, b"")), Framing(delimiter))
 
 
 def _starts_with_chunk_size(wire: bytes) -> bool:
-    """
-    Return True if the body starts with a chunk size.
-    Archives may have removed the chunk framing.
-    """
+    """Return True if the body starts with a chunk size. Archives may have removed it."""
     line = wire[:80].partition(b"\n")[0].partition(b";")[0].strip()
     return bool(line) and all(byte in _HEX for byte in line)
 
 
 def _starts_like(wire: bytes, codings: Sequence[str]) -> bool:
-    """Return True if the body may be in its last coding. Not every coding is recognizable."""
+    """Return True if the body may be in its last coding. Some codings are not recognizable."""
     magic = _MAGIC.get(codings[-1]) if codings else None
     return magic is None or wire.startswith(magic)

@@ -1,4 +1,4 @@
-"""A prepared request with the deadline and permit callbacks of its fetch."""
+"""A prepared request, with its fetch's deadline and permit callbacks."""
 
 from __future__ import annotations
 
@@ -28,14 +28,13 @@ class PoliteRequest(requests.PreparedRequest):
     Args:
         url: requested exactly as written.
         headers: all headers except Host.
-        deadline: the deadline of the whole fetch.
+        deadline: the whole fetch's deadline.
         acquire_permit: called right before the request is written.
         release_permit: called right after the request was written.
         method: GET, HEAD or POST.
-        body: the body of a POST.
-        route: the egress routes that the request may use; the default routes if None.
-        crawl: the crawl's name, which may be part of a proxy's session name.
-        signature_request: the signature that the server requested.
+        route: the egress routes to use; None for the default.
+        crawl: the crawl's name, for proxy sessions.
+        signature_request: the signature requested by the server.
     """
 
     def __init__(
@@ -64,12 +63,12 @@ class PoliteRequest(requests.PreparedRequest):
         self.crawl = crawl
         self.signature_request = signature_request
         self.way: str | None = None
-        """The egress route that was used, or tried most recently; None if direct."""
+        """The egress route that was tried last; None if direct."""
 
 
 class Target:
     """
-    The parts of a URL that a connection and a request line need.
+    The parts of a URL for a connection and a request line.
 
     Args:
         url: absolute and well-formed, as returned by `urlspelling.normalize` and requests.

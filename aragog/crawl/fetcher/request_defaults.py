@@ -1,4 +1,4 @@
-"""Settings, limits, headers and helper objects that all fetches of a `Fetcher` share."""
+"""What all fetches of a `Fetcher` share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 class RequestDefaults:
     """
-    Everything that the fetches of one `Fetcher` share.
+    Settings, limits, headers and helper objects for all fetches of a `Fetcher`.
 
     Raises:
         ConfigError: a configured header or credential cannot be sent. The message names the
@@ -69,7 +69,7 @@ class RequestDefaults:
         Return all request headers for `url` except Host.
 
         Credentials are sent only to their own origin, and only if all of `earlier_urls` (the
-        redirect chain so far) have that origin. So no other site can choose the URL that receives
+        redirect chain) have that origin, so that no other site can choose the URL that receives
         them.
         """
         if not self._credentials:
@@ -84,7 +84,6 @@ class RequestDefaults:
 
 
 def _credentials_by_origin(settings: FetchSettings) -> dict[str, dict[str, str]]:
-    """Return each origin's headers, including Authorization."""
     headers: dict[str, dict[str, str]] = {}
     for key, login in settings.basic_auth.items():
         user, _, password = reveal(login).partition(":")

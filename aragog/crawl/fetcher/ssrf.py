@@ -1,11 +1,10 @@
 """
 The SSRF filter: decides which URLs may be fetched and which addresses a connection may use.
 
-A crawler fetches untrusted URLs inside a network whose hosts may trust each other. So the filter
-allows only http(s), on allowed ports, without credentials, to globally reachable addresses, however
-they are written. The connection uses exactly the address that was checked. The filter applies to
-every URL, redirect target and connection. docs/security.md lists what is denied and how to allow a
-network.
+A crawler fetches untrusted URLs from inside a network whose hosts may trust each other. So the
+filter allows only http(s), on allowed ports, without credentials, to globally reachable addresses.
+It applies to every URL, redirect target and connection, and a connection uses exactly the checked
+address. docs/security.md says what is denied and how to allow a network.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ Address = tuple[str, int]
 
 _DEFAULT_PORTS = {"http:": 80, "https:": 443}
 
-# Characters that different parsers interpret differently when they look for the host.
+# Parsers that look for the host interpret these characters differently.
 _AMBIGUOUS = re.compile(r"[\\@\s\x00-\x1f]")
 
 
@@ -77,8 +76,6 @@ class SsrfFilter:
 
     Args:
         settings: `allowed_ports`, `allowed_networks`, `host_map` and `connect_timeout_s`.
-        clock: measures the age of DNS results.
-        lookup: performs DNS lookups.
 
     Raises:
         ConfigError: an entry of `allowed_networks` or `host_map` is invalid.
@@ -98,16 +95,12 @@ class SsrfFilter:
         self._resolver = Resolver(
             lookup, clock or SystemClock(), timeout_s=settings.connect_timeout_s
         )
-        # Cached, because the result depends only on the string, and the pages of a batch share few
-        # hosts.
+        # Cached, because a batch's pages share few hosts.
         self._vet_ip = lru_cache(maxsize=8192)(self._vet_ip_text)
         self._vet_host = lru_cache(maxsize=8192)(self._vet_host_text)
 
     def vet_url(self, url: str) -> str | None:
-        """
-        Return why the text of `url` forbids a fetch, or None if it does not. Does not use DNS.
-        `resolve` does that when a connection is opened.
-        """
+        """Return why the text of `url` forbids a fetch, or None. Does not use DNS."""
         try:
             parts = _parse(url)
         except InvalidUrl as error:
@@ -118,12 +111,12 @@ class SsrfFilter:
         """
         Resolve `host` and return the addresses that a connection may use.
 
-        All addresses of the name are checked. If one of them is denied, the name is denied. The
-        caller must connect to one of the returned addresses and must not resolve the name again.
+        If one of the addresses is denied, the name is denied. The caller must connect to one of the
+        returned addresses, without resolving the name again.
 
         Args:
             host: name or IP address, IPv6 with or without brackets.
-            port: port of the URL. An entry in `host_map` may replace it.
+            port: the URL's port, which an entry in `host_map` may replace.
         """
         host = _normalize_host(host)
         if (mapped := self._find_mapping(host)) is not None:
@@ -146,8 +139,8 @@ class SsrfFilter:
         """
         Return `host` itself instead of addresses, for a proxy that resolves names.
 
-        Checks the name itself. IP addresses and entries in `host_map` are checked as in `resolve`.
-        The addresses that the proxy finds for the name cannot be checked.
+        Checks the name itself, and IP addresses and entries in `host_map` as in `resolve`. The
+        addresses that the proxy finds cannot be checked.
         """
         host = _normalize_host(host)
         if self._find_mapping(host) is not None or _ip(host) is not None:
@@ -158,10 +151,6 @@ class SsrfFilter:
         return Denied(reason) if reason else Vetted(((host, port),))
 
     def vet_address(self, address: str) -> str | None:
-        """
-        Return why connections to the IP address `address` are denied, or None if they
-        are allowed.
-        """
         return self._vet_ip(address)
 
     def _vet_ip_text(self, address: str) -> str | None:
@@ -175,7 +164,7 @@ class SsrfFilter:
 
     def is_forbidden(self, url: str) -> bool:
         """
-        Return True if a fetch of `url` would be denied; see the function `is_forbidden`.
+        See the function `is_forbidden`.
 
         Raises:
             InvalidUrl: `url` cannot be parsed.
@@ -201,7 +190,7 @@ class SsrfFilter:
         return None if port in self._ports else _port_problem(port)
 
     def _vet_host_text(self, host: str) -> str | None:
-        """Return why the name of an unmapped host is denied, or None if it is allowed."""
+        """Return why the name of a host that is not in `host_map` is denied, or None."""
         if not host:
             return "no host"
         if ":" in host or host[-1].isdigit():
@@ -211,13 +200,11 @@ class SsrfFilter:
         if reason := metadata_reason(host):
             return f"{host}: {reason}"
         if self._networks:
-            # With allowed networks, a local name may resolve into one, so its addresses are checked
-            # later.
+            # A local name may resolve into an allowed network, so its addresses are checked later.
             return None
         return self._vet_name(host)
 
     def _vet_name(self, host: str) -> str | None:
-        """Return why a name is denied regardless of its addresses, or None if it is not."""
         if reason := local_reason(host):
             return f"{host}: {reason}"
         if service := loopback_service(host):
@@ -229,9 +216,9 @@ class SsrfFilter:
 
     def _vet_with_other_parser(self, url: str, host: str) -> str | None:
         """
-        Check the host that an RFC 3986 parser finds in the same text, if it is a different one.
+        Check the host that an RFC 3986 parser finds in the text, if it differs.
 
-        The fetch uses the WHATWG parser, so this denies only URLs that were written to deceive.
+        The fetch uses the WHATWG parser, so this denies only deceptive URLs.
         """
         try:
             other = urlsplit(url).hostname
@@ -253,10 +240,10 @@ class SsrfFilter:
 
     def _vet_mapped(self, mapping: tuple[IP, int | None], port: int) -> Resolution:
         """
-        Return the mapped address. It is allowed only for this host.
+        Return the mapped address, allowed only for this host.
 
-        The mapping itself is the permission. An entry in `allowed_networks` would allow the address
-        for all hosts.
+        The mapping itself is the permission; an entry in `allowed_networks` would apply to all
+        hosts.
         """
         address, mapped_port = mapping
         return Vetted(((str(address), mapped_port or port),))
@@ -284,8 +271,8 @@ def is_forbidden(url: str) -> bool:
     """
     Return True if the default settings deny a fetch of `url`.
 
-    Uses DNS and caches results for 60 s. A name without an address is not forbidden: it cannot be
-    reached, and it would be checked again if a connection is opened later.
+    Uses DNS and caches results for 60 s. A name without an address is not forbidden: it is
+    unreachable, and would be checked again before a later connection.
 
     Raises:
         InvalidUrl: `url` cannot be parsed.
@@ -311,7 +298,6 @@ def _normalize_host(host: str) -> str:
 
 
 def _ip(text: str) -> IP | None:
-    """Parse an IP address. Returns None for names and for addresses with a zone."""
     if "%" in text:
         return None
     try:
@@ -357,16 +343,13 @@ def _host_map(entries: Mapping[str, str]) -> dict[str, tuple[IP, int | None]]:
 
 
 class AddressPolicy(Protocol):
-    """The part of `SsrfFilter` that the fetcher uses."""
+    """The part of `SsrfFilter` used by the fetcher."""
 
     def vet_url(self, url: str) -> str | None:
-        """
-        Return why the text of `url` forbids a fetch, or None if it does not. Does not
-        use DNS.
-        """
+        """Return why the text of `url` forbids a fetch, or None. Does not use DNS."""
 
     def resolve(self, host: str, port: int) -> Resolution:
         """Resolve `host` and return the addresses that a connection may use."""
 
     def resolve_at_proxy(self, host: str, port: int) -> Resolution:
-        """Return the name itself for a proxy that resolves names, unless it is denied."""
+        """Return the name itself, for a proxy that resolves names, unless it is denied."""

@@ -1,4 +1,4 @@
-"""The User-Agent header. It must contain a contact, so that site owners can reach the operator."""
+"""The User-Agent header, which must contain a contact for site owners."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urlspelling.hosts import split_port
 _CONTACT = re.compile(
     r"https?://[^\s/)]{1,253}\.[^\s)]|[^\s@(<+;]@[^\s@]{1,253}\.[a-z]{2}", re.IGNORECASE
 )
-"""Matches a URL or mail address. Host names have at most 253 characters."""
+"""A URL or mail address. Host names have at most 253 characters."""
 
 
 def user_agent(settings: FetchSettings) -> str:
@@ -32,22 +32,22 @@ def check_user_agent(settings: FetchSettings, url: str) -> None:
     Check that `url` may be fetched with this User-Agent.
 
     Raises:
-        ConfigError: the User-Agent has no contact, and `url` is not on loopback, neither directly
-            nor through `host_map`.
+        ConfigError: the User-Agent has no contact, and `url` is not on loopback (directly or
+            through `host_map`).
     """
     if reason := missing_contact_reason(settings, url):
         raise ConfigError(reason)
 
 
 def missing_contact_reason(settings: FetchSettings, url: str) -> str | None:
-    """Return why `url` must not be requested with this User-Agent, or None if it may be."""
+    """Return why `url` must not be requested with this User-Agent, or None."""
     if has_contact(settings) or _is_loopback(settings, url):
         return None
     return missing_contact(settings)
 
 
 def missing_contact(settings: FetchSettings) -> str:
-    """Return the error message for a User-Agent without a contact. It explains how to add one."""
+    """Return the error message for a User-Agent without a contact."""
     return (
         f"fetch.user_agent: must contain a contact URL or mail address, got "
         f"{settings.user_agent!r}; "

@@ -1,7 +1,4 @@
-"""
-Generates the page about the crawler. It states what the crawler does, how to contact its operator,
-and how to block it.
-"""
+"""Generates the page about the crawler: what it does, how to contact its operator or block it."""
 
 from __future__ import annotations
 
@@ -19,10 +16,7 @@ _STYLE = "body{max-width:45rem;margin:2rem auto;padding:0 1rem;font:1rem/1.5 san
 
 
 def product_token(user_agent: str) -> str:
-    """
-    Return the crawler's name in robots.txt: the User-Agent up to the first `/`, space or
-    parenthesis.
-    """
+    """Return the name in robots.txt: the User-Agent up to the first `/`, space or parenthesis."""
     return re.split(r"[/\s(;]", user_agent, maxsplit=1)[0] or "aragog"
 
 
@@ -32,7 +26,7 @@ def bot_page(settings: Settings, addresses: str | None) -> str:
 
     Args:
         settings: the crawler's settings.
-        addresses: relative URL of the address list, or None if there is no such list.
+        addresses: relative URL of the address list, or None.
     """
     name = escape(product_token(settings.fetch.user_agent))
     agent = escape(settings.fetch.user_agent or "aragog")

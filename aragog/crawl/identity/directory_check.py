@@ -1,8 +1,8 @@
 """
-Compares a key directory, as a verifier receives it, with the signing keys.
+Checks a published key directory against the signing keys.
 
-`aragog doctor` fetches the directory and calls this module, which makes the same checks as
-verifiers (draft-ietf-webbotauth-httpsig-protocol). It also checks that no key is missing.
+Makes the same checks as verifiers (draft-ietf-webbotauth-httpsig-protocol), and checks that no key
+is missing. Used by `aragog doctor`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def directory_problems(
 
     Args:
         agent: URL of the directory (the setting `identity.agent`).
-        body: the response body.
+        body: the response's body.
         headers: the response headers, with lower-case names.
         keys: the keys of the key file.
         now_s: the current time.
@@ -68,7 +68,6 @@ def directory_problems(
 
 
 def _parse_directory(body: bytes) -> dict[str, str] | None:
-    """Return a directory's public Ed25519 keys by thumbprint; None for any other body."""
     try:
         entries: list[dict[str, Any]] = orjson.loads(body)["keys"]
         keys = [entry["x"] for entry in entries if entry.get("crv") == "Ed25519"]
@@ -84,7 +83,7 @@ def _signature_problems(
     published: Mapping[str, str],
     now_s: float,
 ) -> Iterator[str]:
-    """Yield problems with the signatures. They prove that the owner has the private keys."""
+    """Yield problems with the signatures, proof that the owner has the private keys."""
     digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
     if headers.get("content-digest", "").find(f"sha-256=:{digest}:") < 0:
         yield "its Content-Digest does not match its body; send the headers of `identity files`"

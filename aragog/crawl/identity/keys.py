@@ -1,9 +1,9 @@
 """
 The key file: a JSON Web Key Set of Ed25519 keys (RFC 7517, 8037), each with its period of use.
 
-During a rotation the file contains several keys: the signing key, its successor (published before
-it is used), and older keys (published as long as verifiers may need them). The file is private
-(mode 0600). Error messages never contain a private key.
+During a rotation the file contains the signing key, its successor (published before its use), and
+older keys (published while verifiers may need them). The file is private (mode 0600). Error
+messages never contain a private key.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EXTRA = "identity"
 MAX_FILE_BYTES = 65_536
 CHECK_INTERVAL_S = 30.0
 RFC_TEST_KEY = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
-"""Thumbprint of the example key in RFC 9421, B.1.4. Its private key is public."""
+"""Thumbprint of the example key in RFC 9421, B.1.4, whose private key is public."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +45,14 @@ class SigningKey:
     x: str
     """The public key in base64url."""
     from_s: int
-    """When the key starts to sign, in seconds since the epoch."""
+    """When the key starts to sign, in s since the epoch."""
     until_s: int | None
-    """When the key is no longer published; None if it has no successor yet."""
+    """When the key stops being published; None if it has no successor yet."""
     private: Any = field(repr=False, compare=False)
     """`cryptography`'s Ed25519PrivateKey."""
 
     @classmethod
     def from_private_key(cls, private: Any, from_s: int, until_s: int | None = None) -> SigningKey:
-        """Wrap an Ed25519PrivateKey."""
         x = encode_base64url(private.public_key().public_bytes_raw())
         return cls(thumbprint_of(x), x, from_s, until_s, private)
 
@@ -63,7 +62,6 @@ class SigningKey:
         return signature
 
     def public_jwk(self) -> dict[str, Any]:
-        """Return the public key as published."""
         times = {"nbf": self.from_s} | ({} if self.until_s is None else {"exp": self.until_s})
         key = {"kty": "OKP", "crv": "Ed25519", "kid": self.thumbprint, "x": self.x, "use": "sig"}
         return key | times
@@ -87,7 +85,7 @@ def thumbprint_of(x: str) -> str:
 
 
 def encode_base64url(data: bytes) -> str:
-    """Return base64url without padding (RFC 7515, section 2)."""
+    """Encode in base64url without padding (RFC 7515, section 2)."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
@@ -108,7 +106,7 @@ def decode_base64url(text: str) -> bytes:
 
 def signing_key(keys: Sequence[SigningKey], now_s: float) -> SigningKey:
     """
-    Return the signing key at `now_s`: of the keys in use, the one that started most recently.
+    Return the signing key at `now_s`: the key in use that started most recently.
 
     Raises:
         ConfigError: no key is in use at that time.
@@ -120,7 +118,7 @@ def signing_key(keys: Sequence[SigningKey], now_s: float) -> SigningKey:
 
 
 def published_keys(keys: Sequence[SigningKey], now_s: float) -> list[SigningKey]:
-    """Return the keys that verifiers need: all that have not expired."""
+    """Return the unexpired keys, which verifiers need."""
     return [key for key in keys if now_s < _end(key)]
 
 
@@ -128,10 +126,10 @@ def rotate_keys(
     keys: Sequence[SigningKey], successor: SigningKey, now_s: int, overlap_s: int
 ) -> list[SigningKey]:
     """
-    Return those of `keys` that have not expired, and a new successor.
+    Return the unexpired keys and a new successor.
 
-    Older keys stay published for `overlap_s` after the successor starts to sign. An overlap of 0
-    drops them immediately.
+    Older keys stay published for `overlap_s` after the successor starts to sign; 0 drops them
+    immediately.
     """
     end_s = successor.from_s + overlap_s
     older = [replace(key, until_s=min(int(_end(key)), end_s)) for key in keys if now_s < _end(key)]
@@ -148,7 +146,7 @@ def read_keys(path: Path) -> list[SigningKey]:
 
     Raises:
         ConfigError: the file cannot be read, is readable by others, or is not a key file. The
-            message says how to fix it and contains no key.
+            message says how to fix it.
     """
     try:
         with path.open("rb") as file:
@@ -163,7 +161,7 @@ def read_keys(path: Path) -> list[SigningKey]:
     try:
         keys = [_parse_key(entry) for entry in orjson.loads(data)["keys"]]
     except (AttributeError, LookupError, TypeError, ValueError):
-        # Use `from None`, because the message of the cause could contain part of the file.
+        # Use `from None`: the cause's message could contain part of the file.
         raise ConfigError(
             f"{SETTING}: {path} is not a key file; create one with `aragog identity new`"
         ) from None
@@ -202,11 +200,10 @@ def _parse_key(entry: dict[str, Any]) -> SigningKey:
 
 class KeyFile:
     """
-    The keys of a key file. Reads it again after a rotation. Thread-safe.
+    A key file's keys. Reads the file again after a rotation. Thread-safe.
 
     Args:
-        path: path of the file.
-        clock: decides when to check the file for changes.
+        clock: used to check the file for changes every 30 s.
     """
 
     def __init__(self, path: Path, clock: Clock) -> None:
@@ -250,15 +247,15 @@ class KeyFile:
 
 def write_keys(path: Path, keys: Sequence[SigningKey], *, overwrite: bool) -> None:
     """
-    Write a key file with mode 0600. Other processes see either the old file or the new one.
+    Write a key file with mode 0600, atomically.
 
     Args:
-        path: path of the file.
-        keys: all keys of the file.
+        path: the file's path.
+        keys: all keys.
         overwrite: if False, an existing file is an error.
 
     Raises:
-        ConfigError: the file exists, or cannot be written.
+        ConfigError: the file exists or is not writable.
     """
     entries = [
         key.public_jwk() | {"d": encode_base64url(key.private.private_bytes_raw())} for key in keys
@@ -289,7 +286,7 @@ def write_keys(path: Path, keys: Sequence[SigningKey], *, overwrite: bool) -> No
 
 def ed25519() -> Any:
     """
-    Return `cryptography`'s module `ed25519`. It is imported only where requests are signed.
+    Return `cryptography`'s module `ed25519`, which is imported only when needed.
 
     Raises:
         ConfigError: the extra `identity` is not installed.

@@ -2,8 +2,7 @@
 The files that an operator publishes: key directory, page about the crawler, and address list.
 
 The key directory is a JSON Web Key Set, signed by its own keys
-(draft-ietf-webbotauth-httpsig-protocol). The page explains what the crawler does, how to contact
-its operator, and how to block it. The address list is in the format of
+(draft-ietf-webbotauth-httpsig-protocol). The address list is in the format of
 draft-illyes-webbotauth-jafar. The page links to the list, as required by
 draft-illyes-webbotauth-cbcp.
 """
@@ -33,9 +32,8 @@ ADDRESSES_TYPE = "application/jafar+json;version=1.0"
 DIRECTORY_TAG = "http-message-signatures-directory"
 DIRECTORY_COMPONENTS = (Component("@authority", (("req", True),)), Component("content-digest"))
 MAX_AGE_S = 86_400
-"""Caches may keep copies for one day. That is half of the default overlap of two keys."""
+"""Caches may keep copies for one day, half of the default overlap of two keys."""
 SIGNATURE_LIFETIME_S = 30 * MAX_AGE_S
-"""Lifetime of the directory's signatures."""
 REGENERATE_INTERVAL_S = 3600
 PAGE_PATH, ADDRESSES_PATH = "/bot.html", "/addresses.json"
 
@@ -45,7 +43,7 @@ class PublishedFile:
     """A file with its URL path and headers."""
 
     path: str
-    """The path of the file's URL."""
+    """The path in the file's URL."""
     body: bytes
     headers: Mapping[str, str]
 
@@ -59,7 +57,7 @@ def published_files(
     Args:
         settings: the crawler's settings.
         keys: the keys of the key file.
-        now_s: when the signatures start. They are valid for 30 days.
+        now_s: start of the signatures, which are valid for 30 days.
     """
     files = [key_directory(settings.identity.agent, keys, now_s)]
     networks = published_networks(settings)
@@ -74,7 +72,7 @@ def published_files(
 
 
 def published_networks(settings: Settings) -> tuple[str, ...]:
-    """Return `identity.networks` plus the addresses of direct egress routes."""
+    """Return `identity.networks` and direct egress routes' addresses."""
     networks = [ipaddress.ip_network(text) for text in settings.identity.networks]
     for way in settings.egress.ways.values():
         for address in map(ipaddress.ip_network, way.addresses):
@@ -89,8 +87,8 @@ def key_directory(agent: str, keys: Sequence[SigningKey], now_s: int) -> Publish
     Return the key directory, signed by each of its keys.
 
     Args:
-        agent: URL of the directory. The signatures are valid only for its host.
-        keys: the keys of the key file. Expired ones are left out.
+        agent: the directory's URL. The signatures are valid only for its host.
+        keys: the key file's keys. Expired ones are left out.
         now_s: the current time.
     """
     published = published_keys(keys, now_s)
@@ -125,7 +123,7 @@ def key_directory(agent: str, keys: Sequence[SigningKey], now_s: int) -> Publish
 
 def address_list(networks: Sequence[str], now_s: int) -> PublishedFile:
     """
-    Return a list of the networks that requests come from (draft-illyes-webbotauth-jafar).
+    Return the networks that requests come from (draft-illyes-webbotauth-jafar).
 
     Args:
         networks: networks in CIDR notation.
@@ -146,11 +144,11 @@ def address_list(networks: Sequence[str], now_s: int) -> PublishedFile:
 
 
 def nginx_locations(files: Sequence[PublishedFile]) -> str:
-    """Return nginx `location` blocks that serve `files` with their headers."""
+    """Return nginx `location` blocks for `files`, with their headers."""
     locations = []
     for file in files:
         headers = dict(file.headers)
-        # The empty `types` block makes nginx use the default type below for all files.
+        # With an empty `types` block, nginx uses the default type below.
         lines = ["types { }", f"default_type {_quote(headers.pop('Content-Type'))};"]
         lines += [f"add_header {name} {_quote(value)} always;" for name, value in headers.items()]
         body = "".join(f"    {line}\n" for line in lines)
@@ -159,17 +157,16 @@ def nginx_locations(files: Sequence[PublishedFile]) -> str:
 
 
 def _quote(text: str) -> str:
-    """Quote a string for nginx. It must contain neither apostrophes nor dollar signs."""
+    """Quote a string for nginx, without apostrophes and dollar signs."""
     return f"'{text}'"
 
 
 class Publication:
     """
-    The published files. They are generated again when a key changes, and every hour. Thread-safe.
+    The published files, generated again when a key changes, and every hour. Thread-safe.
 
     Args:
         settings: settings with a key and an agent.
-        clock: provides the signature times.
     """
 
     def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
@@ -179,11 +176,10 @@ class Publication:
         self._generated: tuple[tuple[str, ...], int, dict[str, PublishedFile]] = ((), 0, {})
         addresses = (ADDRESSES_PATH,) if published_networks(settings) else ()
         self.paths = (urlsplit(settings.identity.agent).path, PAGE_PATH, *addresses)
-        """The paths of all files."""
 
     def files(self) -> dict[str, PublishedFile]:
         """
-        Return the files by path. Reads the key file at most every 30 s.
+        Return the files by URL path. Reads the key file at most every 30 s.
 
         Raises:
             ConfigError: the key file has never been read successfully.

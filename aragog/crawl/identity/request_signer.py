@@ -1,9 +1,9 @@
 """
 Signs requests with Web Bot Auth (draft-ietf-webbotauth-httpsig-protocol over RFC 9421).
 
-Each request gets three headers: `Signature-Agent` with the URL of the public keys,
-`Signature-Input`, and `Signature`. The signature covers the components in `identity.components`,
-contains a nonce, and expires after `identity.lifetime_s`.
+Each request gets three headers: `Signature-Agent` (the public keys' URL), `Signature-Input`, and
+`Signature`. The signature covers `identity.components`, contains a nonce, and expires after
+`identity.lifetime_s`.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def signature_fields(
     label: str,
 ) -> dict[str, str]:
     """
-    Return the headers Signature-Input and Signature for one signature (RFC 9421, section 3.1).
+    Return the headers Signature-Input and Signature (RFC 9421, section 3.1).
 
     Args:
         key: the signing key.
         message: the request or response.
         components: the components to cover, in order.
-        parameters: the signature's parameters, in order.
+        parameters: the parameters, in order.
         label: the signature's label.
 
     Raises:
@@ -69,7 +69,6 @@ class RequestSigner:
 
     Args:
         settings: identity settings with a key and an agent.
-        clock: provides the signature times.
     """
 
     def __init__(self, settings: IdentitySettings, clock: Clock | None = None) -> None:
@@ -79,12 +78,9 @@ class RequestSigner:
         self._agent = agent_value(settings)
         self._components = (*map(Component, settings.components), _agent_component(LABEL))
         self._requested: dict[str, SignatureRequest] = {}
-        """
-        The signatures that hosts have requested, without nonces. Later requests to these hosts are
-        signed accordingly.
-        """
-        # Some verifiers take a missing query for "" instead of "?", so `@query` is left out if
-        # there is no query.
+        """The signatures requested by hosts, without nonces, for later requests to these hosts."""
+        # Some verifiers take a missing query for "" instead of "?". So `@query` is left out without
+        # a query.
         self._components_without_query = tuple(
             component for component in self._components if component.name != "@query"
         )
@@ -93,22 +89,22 @@ class RequestSigner:
         self, message: SignedMessage, requested: SignatureRequest | None = None
     ) -> dict[str, str]:
         """
-        Return the three headers that sign `message`. Takes about 0.06 ms.
+        Return the three headers. Takes about 0.06 ms.
 
         Args:
             message: a request.
-            requested: the signature that the server requested. The result also covers the usual
+            requested: the signature requested by the server. The result also covers the usual
                 components.
 
         Raises:
-            UnsignableError: the request lacks a requested component.
-            ConfigError: the key file cannot be used, no key is currently valid, or the extra
+            UnsignableError: the request lacks a component.
+            ConfigError: the key file is unusable, no key is currently valid, or the extra
                 `identity` is not installed.
         """
         if requested is None and (requested := self._requested.get(message.authority)) is not None:
             try:
                 return self._sign(message, requested)
-            except UnsignableError:  # this request lacks a header that an earlier request had
+            except UnsignableError:  # this request lacks a header of an earlier request
                 requested = None
         return self._sign(message, requested)
 
@@ -116,14 +112,14 @@ class RequestSigner:
         self, message: SignedMessage, accept_signature: str
     ) -> SignatureRequest | None:
         """
-        Return the signature that a server requests, or None if it cannot be made or was already
+        Return the signature requested by a server, or None if it cannot be made or was already
         sent.
 
-        Later requests to this host are signed in the same way.
+        Later requests to the host are signed in the same way.
 
         Args:
-            message: the request that the server refused.
-            accept_signature: the Accept-Signature header of the response.
+            message: the refused request.
+            accept_signature: the response's Accept-Signature header.
         """
         key = signing_key(self._file.keys(), self._clock.now_ms() // 1000)
         previous = self._requested.get(message.authority)
@@ -133,7 +129,7 @@ class RequestSigner:
                 c for c in requested.components if c not in covered and c != _agent(requested)
             ]
             if requested.nonce is None and not new_components:
-                continue  # this signature was already sent, and the server refused it
+                continue  # already sent and refused
             try:
                 self._sign(message, requested)
             except UnsignableError:
@@ -178,7 +174,7 @@ class RequestSigner:
 
 
 def request_signer(settings: IdentitySettings, clock: Clock | None = None) -> RequestSigner | None:
-    """Return a signer for the crawl's requests, or None without `identity.key`."""
+    """Return a signer, or None without `identity.key`."""
     return RequestSigner(settings, clock) if settings.key is not None else None
 
 
@@ -186,7 +182,7 @@ def agent_value(settings: IdentitySettings) -> str:
     """
     Return the value of Signature-Agent for the configured revision of the draft.
 
-    Revision 01 uses the URL of the keys. Revision 00 uses only the origin if the keys are at its
+    Revision 01 uses the keys' URL. Revision 00 uses only the origin if the keys are at its
     well-known URL, and otherwise adds a type to the URL.
     """
     url = settings.agent

@@ -1,9 +1,8 @@
 """
-Builds the signature base (the string to sign) from parts of a message (RFC 9421, section 2).
+Builds the signature base (the string to sign) of a message (RFC 9421, section 2).
 
-Supported are derived components of requests and responses, header fields as sent, members of
-dictionaries (`;key=`), and components of the request that a response answers (`;req`). The
-parameters `sf`, `bs` and `tr` are not supported.
+Supports derived components, header fields as sent, members of dictionaries (`;key=`), and
+components of a response's request (`;req`), but not the parameters `sf`, `bs` and `tr`.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ DEFAULT_PORTS = {"https": ":443", "http": ":80"}
 
 
 class UnsignableError(ValueError):
-    """A component is missing in the message, or not supported. The error names the component."""
+    """A component is missing in the message, or not supported. Names the component."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +28,16 @@ class SignedMessage:
     method: str = ""
     scheme: str = "https"
     authority: str = ""
-    """The Host header as sent."""
+    """The Host header, as sent."""
     path: str = "/"
     query: str = "?"
-    """The query, with its question mark. A lone question mark is an empty query."""
+    """The query with its question mark. A lone question mark is an empty query."""
     fields: Mapping[str, str] = field(default_factory=dict)
-    """Values of the header fields by lower-case name. Values of a repeated field are joined with
-    commas."""
+    """Header fields by lower-case name. A repeated field's values are joined with commas."""
     status: int | None = None
-    """The status of a response; None for a request."""
+    """The status; None for a request."""
     request: SignedMessage | None = None
-    """The request that the response answers; None for a request."""
+    """The response's request; None for a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ class Component:
 
     def value(self, message: SignedMessage) -> str:
         """
-        Return the value of this component in `message`.
+        Return the component's value in `message`.
 
         Raises:
             UnsignableError: the message lacks the component.
@@ -121,13 +119,13 @@ def signature_base(
 def signature_parameters(
     components: tuple[Component, ...], parameters: Mapping[str, int | str]
 ) -> str:
-    """Return the value of `@signature-params`, a member of Signature-Input (section 2.3)."""
+    """Return `@signature-params`, a member of Signature-Input (section 2.3)."""
     covered = " ".join(component.identifier for component in components)
     return f"({covered})" + _format_parameters(tuple(parameters.items()))
 
 
 def _format_parameters(parameters: tuple[tuple[str, str | bool | int], ...]) -> str:
-    """Format the parameters of a structured field. Flags are written without a value."""
+    """Format a structured field's parameters. Flags have no value."""
     return "".join(
         f";{name}"
         if value is True
@@ -138,7 +136,7 @@ def _format_parameters(parameters: tuple[tuple[str, str | bool | int], ...]) -> 
 
 @functools.lru_cache(maxsize=64)
 def _member_text(value: str, key: str) -> str | None:
-    """Return one member of a dictionary (section 2.1.2). It must be in canonical form."""
+    """Return one member of a dictionary in canonical form (section 2.1.2)."""
     try:
         member = parse_dictionary(value).get(key)
     except ValueError:
@@ -151,10 +149,7 @@ def _member_text(value: str, key: str) -> str | None:
 
 
 def _query_parameter(query: str, name: str) -> str | None:
-    """
-    Return the value of a query parameter (section 2.2.8), or None if it does not occur exactly
-    once.
-    """
+    """Return a query parameter's value (section 2.2.8), or None unless it occurs exactly once."""
     values = [
         v for n, v in parse_qsl(query[1:], keep_blank_values=True) if _percent_encode(n) == name
     ]

@@ -1,8 +1,8 @@
 """
 Parses a server's requests for signatures in Accept-Signature (RFC 9421, section 5.1).
 
-Servers send this header with a 403. Requests that Web Bot Auth does not cover are ignored: those
-for other keys, algorithms or tags, or with components that cannot be signed.
+Servers send this header with a 403. Requests outside Web Bot Auth are ignored: for other keys,
+algorithms or tags, or with components that cannot be signed.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class SignatureRequest:
 
 def signature_requests(text: str, keyid: str, tag: str) -> Iterator[SignatureRequest]:
     """
-    Yield the requested signatures that `keyid` can make. Yields nothing if the header is invalid.
+    Yield the requested signatures that `keyid` can make; none if the header is invalid.
 
     Args:
-        text: the header's value. Several headers are joined with commas.
-        keyid: ID of the signing key.
+        text: the header's value; several headers are joined with commas.
+        keyid: the signing key's ID.
         tag: the tag of the crawler's signatures.
     """
     try:
@@ -55,10 +55,7 @@ def signature_requests(text: str, keyid: str, tag: str) -> Iterator[SignatureReq
 
 
 def _components(label: str, member: Member) -> tuple[Component, ...] | None:
-    """
-    Return the components in one member of the header, or None if it is not a list of valid
-    components.
-    """
+    """Return the components in a member of the header, or None if one is invalid."""
     if not isinstance(member.value, tuple) or len(member.value) > MAX_COMPONENTS:
         return None
     components = []

@@ -1,6 +1,6 @@
 """
-The messages, queues, spool and in-flight set through which a URL reaches the store.
+Carries URLs between the stages: messages, queues, spool (bodies in Redis) and in-flight set.
 
-The package also contains the counters, outcomes, outages and crawl log, which record what happens
-to URLs. The code of each step is in `aragog.crawl.stages`.
+Counters, outcomes, outages and the crawl log record what happens to URLs. The stages themselves are
+in `aragog.crawl.stages`.
 """

@@ -1,8 +1,7 @@
 """
 A circuit breaker: takes a server out of rotation after errors and probes it after a while.
 
-Each server whose memory is watched has a breaker (`memory_limit`). The caller passes the time of a
-monotonic clock, in seconds.
+Times are in seconds, by the caller's monotonic clock.
 """
 
 from __future__ import annotations
@@ -11,17 +10,16 @@ import math
 from dataclasses import dataclass
 
 ERRORS_IN_A_ROW = 3
-"""How many consecutive failures take a server out of rotation."""
+"""Number of consecutive failures that take a server out of rotation."""
 SLOW_S = 1.0
-"""One response slower than this is enough to take a server out of rotation."""
+"""A single slower response takes a server out of rotation."""
 PROBE_EVERY_S = 5.0
-"""The time between two probes of a server that is out of rotation."""
 
 
 @dataclass(slots=True)
 class Breaker:
     """
-    Takes one server out of rotation after errors or slow responses, and brings it back.
+    One server's breaker.
 
     Args:
         errors: how many consecutive errors take the server out.
@@ -35,15 +33,14 @@ class Breaker:
     max_wait_s: float = PROBE_EVERY_S
     slow_s: float = SLOW_S
     consecutive_errors: int = 0
-    """How many errors there have been since the most recent success."""
+    """Errors since the most recent success."""
     out_since_s: float | None = None
-    """When the server left the rotation. None while it is in rotation."""
+    """When the server left the rotation; None while it is in rotation."""
     probe_at_s: float = 0.0
-    """When to probe the server. 0 while it is in rotation."""
+    """When to probe the server; 0 while it is in rotation."""
 
     @property
     def is_healthy(self) -> bool:
-        """True if the server is in rotation."""
         return self.out_since_s is None
 
     def may_call(self, now_s: float) -> bool:
@@ -51,14 +48,13 @@ class Breaker:
         return now_s >= self.probe_at_s
 
     def record_success(self, took_s: float, now_s: float) -> None:
-        """Record a successful call."""
         if took_s > self.slow_s:
             self.record_failure(now_s, at_once=True)
             return
         self.consecutive_errors, self.out_since_s, self.probe_at_s = 0, None, 0.0
 
     def record_failure(self, now_s: float, *, at_once: bool = False) -> None:
-        """Record a failed call. Pass `at_once` after a timeout or a refused connection."""
+        """Pass `at_once` after a timeout or a refused connection."""
         self.consecutive_errors += self.errors if at_once else 1
         doublings = self.consecutive_errors - self.errors
         if doublings >= 0:

@@ -12,7 +12,7 @@ Reader = Callable[[str, bytes], Any]
 
 
 def change_to_json(change: Change, read: Reader) -> dict[str, Any]:
-    """Return a change as readers receive it (docs/refresh.md), each value in its field's format."""
+    """Return a change as readers receive it (docs/refresh.md)."""
     more: dict[str, Any] = {}
     if change.content_hash:
         before, now = change.content_hash

@@ -1,10 +1,9 @@
 """
-Notifies callers when URLs are done: stored or given up.
+Notifies waiting callers when their URLs are done (stored or given up).
 
-`InFlightSet.clear` publishes the keys of finished URLs on one Redis channel. In a process with
-waiting callers, one thread listens to the channel and notifies the callers waiting for these keys.
-A broken connection loses messages, so after each new connection all waiting callers are notified
-and read the store again.
+`InFlightSet.clear` publishes the keys of finished URLs on one Redis channel. If callers are
+waiting, one thread of their process listens to the channel. A broken connection loses messages, so
+after each reconnection the thread notifies all waiting callers, and they read the store again.
 """
 
 from __future__ import annotations
@@ -31,16 +30,13 @@ PAUSE_S = 0.2
 
 
 class Subscription:
-    """One caller's subscription to the completion of one URL."""
+    """One caller's subscription to one URL."""
 
     def __init__(self) -> None:
         self.notified: Future[bool] = Future()
-        """The result is True if the URL is done. False means that a message may have been lost, so
-        the URL may be done.
-        """
+        """Results in True if the URL is done, or in False if a message may have been lost."""
 
     def renew(self) -> None:
-        """Wait for the next notification."""
         self.notified = Future()
 
     def notify(self, *, done: bool) -> None:
@@ -51,11 +47,10 @@ class Subscription:
 
 class Completions:
     """
-    The subscriptions of waiting callers, and the thread that listens for messages. The thread
-    starts with the first subscription.
+    The callers' subscriptions and the listening thread, which starts with the first subscription.
 
     Args:
-        client: the shared Redis. The thread uses one of its connections.
+        client: the shared Redis; the thread uses one connection.
         prefix: the start of every key.
     """
 
@@ -71,7 +66,7 @@ class Completions:
     @contextmanager
     def subscribe(self, url: str) -> Iterator[Subscription]:
         """
-        Subscribe to the completion of a normalized URL. No completion is missed from now on.
+        Subscribe to a normalized URL. Does not miss any later completion.
 
         Raises:
             BrokerUnavailable: Redis did not respond.
@@ -90,12 +85,10 @@ class Completions:
 
     @property
     def count(self) -> int:
-        """How many callers are waiting."""
         with self._lock:
             return sum(map(len, self._subscriptions.values()))
 
     def close(self) -> None:
-        """Stop the thread, and notify all waiting callers."""
         self._closed.set()
         self.notify_all()
         if self._thread is not None:
@@ -140,7 +133,6 @@ class Completions:
             subscription.notify(done=True)
 
     def notify_all(self) -> None:
-        """Notify all waiting callers, so that they read the store again."""
         with self._lock:
             subscriptions = [s for waiting in self._subscriptions.values() for s in waiting]
         for subscription in subscriptions:

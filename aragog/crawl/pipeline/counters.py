@@ -1,8 +1,8 @@
 """
 Counts URL outcomes for progress displays and metrics, in one Redis hash.
 
-Counters count events rather than URLs, so a batch that runs twice counts twice. `InFlightSet.count`
-returns the exact number of URLs that are not done yet.
+A batch that runs twice is counted twice. `InFlightSet.count` returns the exact number of URLs that
+are not done yet.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STORED = "stored"
 OLDER = "older"
 """Pages that were not stored because a later fetch is already stored."""
 SAME_BODY = "same_body"
-"""Pages whose body was not stored again because another page of the host has the same one."""
+"""Pages whose body is not stored, because another page of the host has the same body."""
 ALREADY_STORED = "already_stored"
 ROBOTS = "robots"
 ROBOTS_COMPARED = "robots_compared"
@@ -35,7 +35,7 @@ ROBOTS_DIFFERENT = "robots_different"
 """robots.txt files that reppy interpreted differently."""
 BYTES = "bytes"
 DEGRADED = "degraded"
-"""Pages that were stored although the analysis of a part failed."""
+"""Pages that were stored although part of the analysis failed."""
 UNREADABLE = "unreadable"
 """Pages whose analysis failed, exceeded its limits or killed its process."""
 RUNS_LOST = "runs_lost"
@@ -46,7 +46,7 @@ NOT_RENDERED = "not_rendered"
 TEMPLATES_CLOSED = "templates_closed"
 """URL templates whose links are no longer followed."""
 LINKS_LEFT_OUT = "links_left_out"
-"""Links that were not followed because their template is closed."""
+"""Links with such a template that were not followed."""
 EVENTS = (
     ENQUEUED, FETCHED, NOT_MODIFIED, RESCHEDULED, RETRIED, REFUSED, FAILED, STORED, OLDER,
     ALREADY_STORED, ROBOTS, BYTES, DEGRADED, UNREADABLE, RUNS_LOST, RENDERED,
@@ -56,19 +56,16 @@ EVENTS = (
 
 
 def failure_counter(outcome: OutcomeKind) -> str:
-    """
-    Return the name of the counter for failures with this outcome.
-    `FAILED` counts all failures.
-    """
+    """Return the counter of failures with this outcome. `FAILED` counts all failures."""
     return f"{FAILED}_{outcome.value}"
 
 
-# A periodic task runs every five seconds. After a minute without one, beat or its worker is down.
+# A periodic task runs every five seconds. If none has run for a minute, beat or its worker is down.
 TICK_TTL_S = 60
 
 
 class Counters:
-    """Counters by name. They never make a task fail: a count that cannot be written is dropped."""
+    """Counters by name. If Redis does not respond, counts are dropped, so that no task fails."""
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
@@ -76,7 +73,7 @@ class Counters:
         self._tick_key = f"{prefix}tick"
 
     def add(self, counts: Mapping[str, int]) -> None:
-        """Add to the counters, in one round trip."""
+        """Takes one round trip."""
         with contextlib.suppress(redis.RedisError), self._redis.pipeline(False) as pipe:
             for name, count in counts.items():
                 if count:
@@ -92,17 +89,13 @@ class Counters:
         return {name.decode(): int(number) for name, number in cells.items()}
 
     def note_tick(self) -> None:
-        """Record that a periodic task just ran, as a sign that beat and its worker are up."""
         with contextlib.suppress(redis.RedisError):
             self._redis.set(self._tick_key, b"1", ex=TICK_TTL_S)
 
     def tick_age_s(self) -> float | None:
         """
-        Return the seconds since a periodic task last ran, by the server's clock. None if that was
-        over a minute ago.
-
-        Raises:
-            redis.RedisError: the server did not respond.
+        Return the seconds since the last periodic task, by the server's clock; None after a minute.
+        Raises `redis.RedisError`.
         """
         ttl_ms = self._redis.pttl(self._tick_key)
         return None if ttl_ms < 0 else TICK_TTL_S - ttl_ms / 1000

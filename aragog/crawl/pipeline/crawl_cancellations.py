@@ -12,16 +12,15 @@ KINDS = ("url", "host", "domain", "pattern")
 
 
 class Cancellation(NamedTuple):
-    """Cancels matching URLs that were enqueued before it, for all crawls."""
+    """Cancels matching URLs that were enqueued earlier, for all crawls."""
 
     kind: str
     """One of `KINDS`."""
     value: str
     at_s: int
-    """The time of the cancellation, by the clock of the Redis server."""
+    """When it was cancelled, by the Redis server's clock."""
 
     def matches(self, url: str) -> bool:
-        """Return True if a normalized URL matches."""
         match self.kind:
             case "url":
                 return url == self.value

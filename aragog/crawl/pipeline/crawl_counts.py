@@ -1,13 +1,12 @@
 """
 Counts how many URLs were enqueued for each crawl, and their outcomes.
 
-Each server of the in-flight set counts its own URLs, and a crawl's counts are the sum across
-servers. They only change in the scripts that add URLs to a crawl and remove them (`in_flight`). So
-this holds on each server at any time:
+A crawl's counts are summed across the servers of the in-flight set. Only the scripts that add URLs
+to a crawl or remove them (`in_flight`) change them. So on each server:
 
     enqueued = repeated + each outcome + waiting
 
-URLs still waiting for an ended crawl count as cancelled, although they are still in Redis.
+An ended crawl's waiting URLs count as cancelled, although they are still in Redis.
 """
 
 from __future__ import annotations
@@ -28,10 +27,9 @@ STORED = "stored"
 REPEATED = "repeated"
 WAITING = "waiting"
 UNCHANGED, DUPLICATE, TRAP, HELD = "unchanged", "duplicate", "trap", "held"
-"""The names of additional counts: pages that have not changed since they were stored, duplicates of
-another canonical URL, links dropped as parts of traps, and held links
-(`aragog.crawl.traps.held_links` counts the last two).
-"""
+"""Names of additional counts: unchanged pages, duplicates of another canonical URL, links dropped
+as parts of traps (endless URL spaces), and links held back until it is decided whether to follow
+them (`aragog.crawl.traps.held_links`)."""
 CANCELLED = "cancelled"
 _OUTCOME_PREFIX, _NOTE_PREFIX = "is ", "of "
 KEEP_HOURS, KEEP_DAYS = 24 * 90, 2
@@ -42,10 +40,7 @@ _REFUSAL_PREFIXES = ("refused", "reserved", "out of scope")
 
 
 def is_failure(outcome: str) -> bool:
-    """
-    Return True if an outcome is a failure of the site or the network. A URL that a rule excludes is
-    not a failure.
-    """
+    """Return True if the site or the network failed. A URL excluded by a rule is not a failure."""
     return outcome not in _NO_FAILURES and not outcome.startswith(_REFUSAL_PREFIXES)
 
 
@@ -58,7 +53,7 @@ class CrawlCounts:
     outcomes: Mapping[str, int] = field(default_factory=dict)
     """URLs by outcome, including `stored` and `cancelled`, most frequent first."""
     repeated: int = 0
-    """URLs that were enqueued again after they had been stored for this crawl."""
+    """URLs that were enqueued again after the crawl had stored them."""
     bytes: int = 0
     notes: Mapping[str, int] = field(default_factory=dict)
     """Additional counts: `unchanged` and `duplicate` for stored URLs, `trap` and `held` for links
@@ -66,35 +61,29 @@ class CrawlCounts:
 
     @property
     def stored(self) -> int:
-        """Pages that were stored for the crawl, or were already stored."""
+        """Includes pages that were already stored."""
         return self.outcomes.get(STORED, 0)
 
     @property
     def held(self) -> int:
-        """Links that are held until it is decided whether to follow them."""
         return self.notes.get(HELD, 0)
 
     @property
     def traps(self) -> int:
-        """Links that were dropped as parts of traps. Each is counted once."""
+        """Each dropped link is counted once."""
         return self.notes.get(TRAP, 0)
 
     @property
     def open(self) -> int:
-        """The number of waiting URLs, plus the held links that may still be followed."""
         return self.waiting + self.held
 
     @property
     def is_exact(self) -> bool:
-        """True if enqueued URLs = waiting URLs + URLs with an outcome."""
         return self.enqueued == self.waiting + self.repeated + sum(self.outcomes.values())
 
 
 class CrawlCounters:
-    """
-    Reads the counts.
-    Each call takes one round trip per server and may raise `BrokerUnavailable`.
-    """
+    """Each call takes one round trip per server and may raise `BrokerUnavailable`."""
 
     def __init__(self, nodes: redis.Redis | RedisNodes, *, prefix: str) -> None:
         self._nodes = RedisNodes.wrap(nodes)
@@ -102,8 +91,8 @@ class CrawlCounters:
 
     def totals(self, numbers: Sequence[int], *, ended: Iterable[int] = ()) -> CrawlCounts:
         """
-        Return the total counts of the crawls with these numbers. URLs waiting for one of `ended`
-        count as cancelled.
+        Return the total counts of these crawls. Waiting URLs of the crawls in `ended` count as
+        cancelled.
         """
         total: Counter[str] = Counter()
         ended_numbers = set(ended)
@@ -117,10 +106,7 @@ class CrawlCounters:
         return _counts(total)
 
     def use(self, numbers: Sequence[int], day: int) -> list[dict[int, CrawlUse]]:
-        """
-        Return what the crawls with these numbers have used on a day (days since the epoch), by
-        server.
-        """
+        """Return what these crawls used on a day (days since the epoch), by server."""
         uses = []
         with _translate_errors():
             for client in self._nodes.clients:
@@ -153,18 +139,13 @@ class CrawlCounters:
         """
         Return True if no URL of a registered domain is waiting for a crawl.
 
-        Servers are read one after the other, and in the meantime a page on one server may enqueue
-        links on another. So all servers are read twice. If anything was enqueued in between, the
-        sums differ.
+        Reads all servers twice, because a page on one server may enqueue links on a server that has
+        already been read. The second reading then shows more enqueued URLs.
         """
         waiting, enqueued = self._waiting(number, domain)
         return not waiting and self._waiting(number, domain) == (0, enqueued)
 
     def _waiting(self, number: int, domain: str) -> tuple[int, int]:
-        """
-        Return the approximate number of a domain's waiting URLs, and the number of all enqueued
-        URLs.
-        """
         key, sums = f"{self._prefix}{number}", Counter[str]()
         with _translate_errors():
             for client in self._nodes.clients:
@@ -189,10 +170,7 @@ class CrawlCounters:
         return +waiting
 
     def days(self, numbers: Sequence[int]) -> dict[int, Counter[tuple[str, str]]]:
-        """
-        Return the number of URLs by domain and outcome, except for stored ones, for each day since
-        the epoch.
-        """
+        """Return URL counts by day since the epoch, domain and outcome, without stored URLs."""
         outcomes: dict[int, Counter[tuple[str, str]]] = {}
         for day, rest, count in self._table(numbers, "days"):
             domain, _, outcome = rest.partition(" ")
@@ -218,8 +196,8 @@ class CrawlCounters:
 
     def forget_before(self, numbers: Sequence[int], table: str, first: int) -> None:
         """
-        Delete the counts per hour (`hours`) or day (`days`) from before `first`.
-        The totals stay.
+        Delete the counts per hour (`hours`) or day (`days`) from before `first`, but not the
+        totals.
         """
         with _translate_errors():
             for client in self._nodes.clients:
@@ -230,13 +208,12 @@ class CrawlCounters:
                         client.hdel(key, *names)
 
     def forget_hosts(self, numbers: Sequence[int]) -> None:
-        """Reset the number of URLs of each host, because its limit applies per round."""
+        """Reset the number of URLs per host: its limit applies to each round."""
         with _translate_errors():
             for client in self._nodes.clients:
                 client.unlink(*(f"{self._prefix}{number}:hosts" for number in numbers))
 
     def delete(self, numbers: Sequence[int]) -> None:
-        """Delete the counts of the crawls with these numbers."""
         if not numbers:
             return
         keys = [

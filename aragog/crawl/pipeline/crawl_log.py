@@ -1,16 +1,14 @@
 """
 The crawl log: one row per fetch, in dated Parquet files in a folder or S3.
 
-The store stage creates the rows; `COLUMNS` lists their names and types. A Redis stream keeps the
-rows that are not in a file yet, about 600 bytes each. The IDs of a stream never decrease, even if
-the server's clock goes back. So once a time span has passed, its rows are final, and every reader
-gets the same rows.
+Until rows are in a file, a Redis stream keeps them (about 600 bytes each). The stream's IDs never
+decrease, even if the server's clock goes back. So once a time span has passed, its rows are final.
 
-The writer creates one file per span: `dt=2026-01-31/crawl-20260131T080500Z-300s`. As in Secor, the
-name and rows of a file depend only on its span. Rows are removed from Redis only after the file is
-durable, so if a writer is killed before that, the next one writes the same file again. A lease
-prevents two writers from doing the same work at the same time. Each row is in exactly one file. A
-fetch whose batch ran twice has two rows with the same `url` and `fetched_at`.
+The writer creates one file per span: `dt=2026-01-31/crawl-20260131T080500Z-300s`. As in Secor, a
+file's name and rows depend only on its span. Rows are removed from Redis once the file is durable,
+so if a writer is killed before that, the next one writes the same file again. A lease keeps two
+writers from doing the same work. Each row is in exactly one file. If a batch ran twice, its fetches
+have two rows with the same `url` and `fetched_at`.
 """
 
 from __future__ import annotations
@@ -45,7 +43,6 @@ _TYPES = {str: "string", int: "int64", float: "float", bool: "bool"}
 
 
 def _fetch_columns() -> dict[str, str]:
-    """Return a column for each scalar value of the fetch record."""
     columns = {
         _COLUMN_NAMES.get(name, name): "int32" if name in _INT32_NAMES else _TYPES[value.type]
         for name, value in SCALAR_FIELDS.items()
@@ -65,10 +62,9 @@ COLUMNS = {
     "request_id": "string",
     "same_as": "string",
 }
-"""Types by column. `fetched_at` is a time by the worker's clock and `logged_at` a time by the Redis
-server's clock, both in ms, UTC. If the body was not stored again because another page has the same
-body, `same_as` is the URL of that page.
-"""
+"""Types by column. `fetched_at` is by the worker's clock and `logged_at` by the Redis server's,
+both in ms, UTC. If the body was not stored again, `same_as` is the URL of the page that already has
+it."""
 
 
 def rows_of(
@@ -77,7 +73,7 @@ def rows_of(
     """
     Return one row for each fetch of a stored batch, as JSON without `logged_at`.
 
-    `done` contains the result of each write, by the URL of the fetch.
+    `done` contains the results of the writes, by URL.
     """
     by_url = {job.url: job for job in jobs}
     return [
@@ -106,11 +102,10 @@ def _row(write: PageWrite, fetch: FetchRecord, job: UrlJob, done: Written | None
 
 def table_of(rows: Sequence[tuple[int, bytes]], arrow: Any) -> Any:
     """
-    Return a pyarrow table of rows. Each row is given as a pair: the time when it was logged, and
-    its JSON.
+    Return a pyarrow table of rows, given as pairs: the time when the row was logged, and its JSON.
 
-    Arrow parses the JSON, because `Table.from_pylist` would import pandas (40 MB), and each writing
-    thread would keep 15 MB.
+    Arrow parses the JSON: `Table.from_pylist` would import pandas (40 MB), and each writing thread
+    would keep 15 MB.
     """
     from pyarrow import json  # noqa: PLC0415 - an extra
 
@@ -141,14 +136,15 @@ def schema(arrow: Any) -> Any:
 
 
 PAGE_ROWS = 500
-"""How many rows to read at once. With 5,000 rows, each reading thread would keep 13 MB."""
+"""Rows to read per round trip. With 5,000, each reading thread would keep 13 MB."""
 GROUP_PAGES = 10
-"""How many pages of rows form a row group. Readers of the file read a row group as a whole."""
+"""Pages of rows per row group. Readers of the file load whole row groups."""
 
 
 class CrawlLogStream:
     """
-    The stream of rows. Every method raises `BrokerUnavailable` if Redis does not respond.
+    The rows that are not in a file yet. Every method raises `BrokerUnavailable` if Redis does not
+    respond.
 
     Args:
         client: a client of `redis.url`.
@@ -160,7 +156,7 @@ class CrawlLogStream:
         self._key = f"{prefix}crawl_log"
 
     def add(self, rows: Sequence[bytes]) -> None:
-        """Append rows in one round trip. Works even if the server's memory is full."""
+        """Takes one round trip. Works even if the server's memory is full."""
         if rows:
             with redis_errors("crawl log"):
                 load_script("aragog.crawl.pipeline", "crawl_log_add").run(
@@ -174,18 +170,17 @@ class CrawlLogStream:
         return seconds * 1000 + micros // 1000
 
     def first(self) -> bytes | None:
-        """Return the ID of the oldest row, or None if there are no rows."""
+        """Return the oldest row's ID, or None if there are no rows."""
         with redis_errors("crawl log"):
             entries = cast("list[Any]", self._redis.xrange(self._key, count=1))
         return entries[0][0] if entries else None
 
     def has(self, row_id: bytes) -> bool:
-        """Return True if the row is still in the stream."""
         with redis_errors("crawl log"):
             return bool(self._redis.xrange(self._key, row_id, row_id))
 
     def pages(self, from_id: bytes, until_ms: int) -> Iterator[list[tuple[int, bytes]]]:
-        """Yield pages of (time in ms, row) in order, from an ID up to a time (exclusive)."""
+        """Yield pages of (time in ms, row) from an ID up to a time (exclusive), in order."""
         start = from_id.decode()
         while True:
             with redis_errors("crawl log"):
@@ -199,7 +194,7 @@ class CrawlLogStream:
             start = f"({entries[-1][0].decode()}"
 
     def forget(self, until_ms: int) -> None:
-        """Remove all rows before a time at once. Safe to repeat."""
+        """Remove all rows before a time, in one command. Idempotent."""
         with redis_errors("crawl log"):
             self._redis.xtrim(self._key, minid=f"{until_ms}-0", approximate=False)
 
@@ -210,7 +205,7 @@ class CrawlLogStream:
 
 
 def row_time_ms(row_id: bytes) -> int:
-    """Return when the row with this ID was added, in ms since the epoch."""
+    """Return when the row was logged, in ms since the epoch."""
     return int(row_id.partition(b"-")[0])
 
 
@@ -219,14 +214,14 @@ class LogFiles(Protocol):
 
     def put(self, name: str, source: Path) -> None:
         """
-        Store a finished local file, replacing any file of that name. It is durable afterward.
+        Store a finished local file durably, replacing any file of that name.
 
         Raises:
-            ContentUnavailable: it was not stored. An old file of that name is still there.
+            ContentUnavailable: it was not stored. An old file of that name remains.
         """
 
     def check(self) -> None:
-        """Write and remove a small file. Raises the same errors as `put`."""
+        """Check access by writing and removing a small file. Raises the same errors as `put`."""
 
 
 class FolderFiles:
@@ -263,7 +258,7 @@ class FolderFiles:
 
 
 def _sync(folder: Path) -> None:
-    """Make a rename in a folder durable: the rename is part of the folder's data (fsync(2))."""
+    """Make renames in a folder durable (fsync(2))."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -301,7 +296,7 @@ class S3Files:
 
 def log_files(settings: CrawlLogSettings, content: ContentSettings, data_dir: Path) -> LogFiles:
     """
-    Return the storage for crawl log files, from the settings.
+    Return the storage chosen in the settings.
 
     Raises:
         ConfigError: a required package is not installed.
@@ -312,32 +307,29 @@ def log_files(settings: CrawlLogSettings, content: ContentSettings, data_dir: Pa
     return FolderFiles(settings.folder or data_dir / "crawl-log")
 
 
-# Redis syncs its append-only file every second. If the server is killed, it may lose the removal of
-# rows that are already in a file. In that case all rows of the file must come back, not just some.
+# Redis syncs its append-only file every second, so a killed server may lose the removal of rows. In
+# that case all rows of the file must come back, not just some.
 SETTLE_MS = 5_000
 LEASE_S = 150.0
-"""The lease lasts longer than an upload to a hanging server takes. If a writer is killed, rows wait
-this long.
-"""
+"""Longer than an upload to a hanging server takes. After a writer was killed, rows wait this
+long."""
 _LEASE = "writer"
 
 
 def writer_lease(client: redis.Redis, *, prefix: str) -> Leases:
-    """Return the lease for writing. Only one writer among all processes can hold it at a time."""
+    """Return the lease for writing. Only one process can hold it."""
     return Leases(client, f"{prefix}crawl_log.writer", LEASE_S)
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlLogWriter:
     """
-    Writes the files of all spans that have passed.
+    Writes the files of past spans.
 
     Args:
-        stream: the rows.
-        files: where the files go.
-        span_s: the time span that one file covers.
-        lease: keeps writers in other processes from writing the same files again. If None, nothing
-            prevents that.
+        span_s: the time span of one file.
+        lease: keeps other processes from writing the same files again. If None, nothing prevents
+            that.
     """
 
     stream: CrawlLogStream
@@ -347,13 +339,13 @@ class CrawlLogWriter:
 
     def write_due(self) -> list[str]:
         """
-        Write the spans that are due, oldest first. Returns the names of the files.
+        Write the spans that are due, oldest first. Returns the file names.
 
-        Does nothing while another process is writing.
+        Does nothing while another process is writing. After an error, call it again.
 
         Raises:
-            BrokerUnavailable: Redis did not respond; call it again.
-            ContentUnavailable: a file could not be stored; call it again.
+            BrokerUnavailable: Redis did not respond.
+            ContentUnavailable: a file could not be stored.
             ConfigError: pyarrow is not installed.
         """
         if self.lease is None:
@@ -388,15 +380,13 @@ class CrawlLogWriter:
         return self.span_s * 1000
 
     def _write(self, name: str, first: bytes, end_ms: int) -> bool:
-        """Write one span. Returns False if another writer finished it in the meantime."""
         with tempfile.TemporaryDirectory(prefix="aragog-crawl-log-") as folder:
             path = Path(folder) / "crawl.parquet"
-            # Use a short-lived thread, because a living thread keeps 10 MB of the memory that it
-            # used.
+            # Use a short-lived thread, because a thread keeps 10 MB after writing.
             with ThreadPoolExecutor(1, "crawl-log") as thread:
                 thread.submit(self._build_file, path, first, end_ms).result()
-            # All rows of a span are removed from the stream at once. If the first row is still
-            # there, the file contains all rows.
+            # A span's rows are removed from the stream together. If the first row is still there,
+            # the file contains all rows.
             if not self.stream.has(first):
                 return False
             self.files.put(name, path)
@@ -415,6 +405,6 @@ class CrawlLogWriter:
 
 
 def file_name(start_ms: int, span_s: int) -> str:
-    """Return the file name for a span. The name includes the length of the span."""
+    """Return the file name for a span."""
     start = datetime.fromtimestamp(start_ms / 1000, tz=UTC)
     return f"dt={start:%Y-%m-%d}/crawl-{start:%Y%m%dT%H%M%SZ}-{span_s}s.parquet"

@@ -1,9 +1,8 @@
 """
-The record of a crawl: its name, what it may fetch, its limits and its state.
+The records of crawls: name, scope, limits and state.
 
-Each URL of a crawl carries the number of the crawl. When a crawl is started again after a
-cancellation, it gets a new number, so URLs with the old number stay cancelled. Numbers are never
-reused.
+Each URL carries its crawl's number. A crawl that is restarted after a cancellation gets a new
+number, so URLs with the old number stay cancelled. Numbers are never reused.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from urlspelling import normalize
 
 VERSION = 1
 ENQUEUED, REFRESHED = 0, 1
-"""The built-in crawls, for URLs that were enqueued without a name, and for refreshes."""
+"""Built-in crawls, for URLs enqueued without a name, and for refreshes."""
 FIRST_NUMBER = 2
 BUILT_IN_NAMES = {ENQUEUED: "enqueued", REFRESHED: "refresh"}
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
@@ -36,11 +35,11 @@ class CrawlPhase(StrEnum):
 
     RUNNING = "running"
     PAUSED = "paused"
-    """No new requests are sent for the crawl. Its URLs wait until it is resumed."""
+    """No new requests are sent. The URLs wait until the crawl is resumed."""
     CANCELLED = "cancelled"
-    """Someone ended it. Its waiting URLs are not fetched."""
+    """Someone ended the crawl. Its waiting URLs are not fetched."""
     ENDED = "ended"
-    """A limit ended it, either `until` or `max_bytes`."""
+    """The crawl reached its limit `until` or `max_bytes`."""
 
 
 ENDED_STATES = (CrawlPhase.CANCELLED, CrawlPhase.ENDED)
@@ -48,37 +47,32 @@ ENDED_STATES = (CrawlPhase.CANCELLED, CrawlPhase.ENDED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlTerms:
-    """The options that the creator of a crawl chooses, apart from its scope."""
+    """A crawl's options, apart from its scope."""
 
     depth: int = 0
-    """How many levels of links the crawl follows from its seeds."""
+    """Levels of links to follow from the seeds."""
     nofollow: bool = False
     """True to also follow links marked `nofollow`."""
     priority: int = PRIORITY_DEFAULT
     purposes: str | None = None
-    """Its purposes, separated by spaces; None for those in the settings."""
+    """The crawl's purposes, separated by spaces; None for those in the settings."""
     max_urls: int | None = None
     max_urls_per_host: int | None = None
     max_bytes: int | None = None
-    """The limit on the total bytes of its pages, as received. The crawl ends when the limit is
-    reached.
-    """
+    """Limit on the total bytes of pages, as received. The crawl ends when it is reached."""
     until_ms: int | None = None
-    """When the crawl ends, by the clock of the Redis server."""
+    """When the crawl ends, by the Redis server's clock."""
     rate: float | None = None
-    """The limit on requests per second to one domain, if lower than what the domain allows."""
+    """Limit on requests per second to one domain, if lower than the domain's own limit."""
     weight: float = 1.0
-    """Its share of a domain's slots (request times), relative to other waiting crawls of its token.
-    """
+    """The crawl's share of a domain's slots (request times), relative to other crawls of its
+    token."""
     max_open_hosts: int | None = None
-    """The maximum number of hosts that are fetched at the same time. The others wait their turn."""
+    """Maximum number of hosts fetched at the same time. The others wait their turn."""
     every_s: int | None = None
-    """The time between the starts of two rounds (`crawl_rounds`). If 0 or None, the crawl runs
-    once."""
+    """The time between the starts of two rounds (`crawl_rounds`); 0 or None to run once."""
     notify: str = ""
-    """The URL that is notified when the crawl is done, has ended, or fails too often. Empty for no
-    notices.
-    """
+    """The URL for notices that the crawl is done, has ended, or fails too often; empty for none."""
     notify_error_rate: float | None = None
     """The fraction of failed URLs that triggers a notice; None for no notice."""
 
@@ -89,57 +83,48 @@ class CrawlRecord(CrawlTerms):
 
     name: str
     number: int
-    """The number that URLs of the crawl carry now."""
     past: tuple[int, ...] = ()
-    """The numbers that the crawl had before it was started again, oldest first."""
+    """The crawl's earlier numbers, oldest first."""
     state: CrawlPhase = CrawlPhase.RUNNING
     reason: str = ""
-    """Why the crawl is in this state."""
     scope: Scope = field(default_factory=Scope)
     token: str = ""
-    """The name of the token that started it. Empty for a command on this machine."""
+    """The name of the token that started the crawl; empty for a command on this machine."""
     created_at_ms: int = 0
     changed_at_ms: int = 0
     round: int = 0
     """How many rounds its schedule has started."""
     next_round_ms: int = 0
-    """When the next round is due, by the clock of the Redis server. 0 without a schedule."""
+    """When the next round is due, by the Redis server's clock; 0 without a schedule."""
     is_seeding: bool = False
-    """True if a round has started and some of its seeds are not enqueued yet."""
+    """True if some seeds of a started round are not enqueued yet."""
     round_urls: int = 0
-    """How many URLs had been counted for the crawl's number when the round started. `max_urls`
-    limits how many are counted after that."""
+    """The number of URLs counted before the round started. They do not count toward `max_urls`."""
     round_bytes: int = 0
-    """How many bytes had been counted for the crawl's number when the round started. `max_bytes`
-    limits the bytes that are counted after that.
-    """
+    """The bytes counted before the round started. They do not count toward `max_bytes`."""
     told_ms: int = 0
-    """Changes to pages of the crawl are reported up to this time, by the clock of the Redis server.
-    The next run reports later changes. 0 if no run has started."""
+    """Changes to the crawl's pages have been reported up to this time, by the Redis server's clock.
+    The next run reports later changes. 0 before the first run."""
     notify_secret: str = ""
     """The key for signing notices sent to `notify`."""
     notified: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The most recently reported event of each kind (`crawl_notices`)."""
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
-    """Fields written by a newer version. They are kept."""
+    """A newer version's fields, which are kept."""
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The crawl's current and earlier numbers."""
         return (*self.past, self.number)
 
     @property
     def has_ended(self) -> bool:
-        """True if nothing is fetched for the crawl until it is started again."""
         return self.state in ENDED_STATES
 
     def plain(self) -> dict[str, Any]:
-        """Return the record as JSON values."""
         values = {name: getattr(self, name) for name in _NAMES}
         return {**self.unknown, **values, "scope": list(self.scope.rules), "v": VERSION}
 
     def wire(self) -> bytes:
-        """Return the record as JSON."""
         return orjson.dumps(self.plain())
 
     @classmethod
@@ -148,7 +133,7 @@ class CrawlRecord(CrawlTerms):
         Parse a record from JSON.
 
         Raises:
-            InvalidMessage: it is not the record of a crawl.
+            InvalidMessage: the JSON is not a crawl's record.
         """
         try:
             values = dict(orjson.loads(wire))
@@ -168,7 +153,6 @@ _RECORD_NAMES = tuple(
 )
 _NAMES = (*_RECORD_NAMES, *_TERMS)
 OPTIONS = ("scope", *_TERMS, "notify_secret")
-"""The fields that the creator of a crawl may choose."""
 MAX_NOTIFY_CHARS = 2_000
 
 
@@ -211,10 +195,10 @@ def _check_address(url: str) -> None:
 
 def check_name(name: str) -> None:
     """
-    Check that a crawl can have this name.
+    Check a crawl's name.
 
     Raises:
-        BadInput: it cannot have this name.
+        BadInput: the name is not allowed.
     """
     if not NAME.fullmatch(name):
         raise BadInput(
@@ -230,12 +214,12 @@ def built_in_record(number: int) -> CrawlRecord:
 
 
 def with_changes(record: CrawlRecord, now_ms: int, **values: Any) -> CrawlRecord:
-    """Return a copy of the record with changed values. `now_ms` is the time of the change."""
+    """Return a changed copy of the record. `now_ms` is the time of the change."""
     return dataclasses.replace(record, changed_at_ms=now_ms, **values)
 
 
 def with_new_number(record: CrawlRecord, now_ms: int, number: int) -> CrawlRecord:
-    """Return a copy with a new number. URLs with the old number are then cancelled."""
+    """Return a copy with a new number. URLs with the old one are then cancelled."""
     return with_changes(
         record, now_ms, past=record.numbers, number=number,
         is_seeding=False, round_urls=0, round_bytes=0,

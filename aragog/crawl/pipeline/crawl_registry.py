@@ -9,14 +9,14 @@ cancellations.
     crawls.number     string  the last number that was assigned
     crawls.seeds:<name>  hash  URL -> options of the seed, as JSON; for crawls with a schedule
 
-The registry is in Redis because the waiting URLs are too, so neither can be lost without the other.
-The append-only file preserves both if any process is killed. A change is one transaction. Every
-process reads the version once per second, and the rest if it has changed, so changes apply
+The registry is in Redis, like the waiting URLs, so neither can be lost without the other. The
+append-only file preserves both if a process is killed. Each change is one transaction. Every
+process reads the version once per second, and the rest if the version has changed, so changes apply
 everywhere within about a second.
 
-A URL is cancelled if the number of its crawl is in `crawls.ended`, or if it matches a cancellation
-made after it was enqueued. Neither requires a search through the waiting URLs, because
-`crawl_checks` checks each URL before each step.
+A URL is cancelled if its crawl's number is in `crawls.ended`, or if it matches a cancellation made
+after it was enqueued. Waiting URLs need not be searched: `crawl_checks` checks each URL before each
+stage.
 """
 
 from __future__ import annotations
@@ -57,9 +57,8 @@ CACHE_TTL_S = 1.0
 MAX_CRAWLS = 10_000
 MAX_CANCELLATIONS = 1_000
 RETENTION_S = NAMED_ENTRY_TTL_S + 5 * 86_400
-"""How long numbers of ended crawls and cancellations are kept. This is slightly longer than an
-entry may stay in the in-flight set.
-"""
+"""How long ended crawls' numbers and cancellations are kept. Slightly longer than the longest time
+in the in-flight set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +67,9 @@ class Crawls:
 
     records: Mapping[str, CrawlRecord] = field(default_factory=dict)
     ended: frozenset[int] = frozenset()
-    """Numbers of crawls whose URLs are no longer fetched."""
     cancellations: tuple[Cancellation, ...] = ()
     now_ms: int = 0
-    """When the records were read, by the clock of the Redis server."""
+    """When the records were read, by the Redis server's clock."""
     by_number: Mapping[int, CrawlRecord] = field(default_factory=dict)
     paused: frozenset[int] = frozenset()
 
@@ -83,7 +81,6 @@ class Crawls:
         cancellations: tuple[Cancellation, ...],
         now_ms: int,
     ) -> Self:
-        """Create a snapshot from these records."""
         by_number = {number: record for record in records.values() for number in record.numbers}
         past_deadline = {record.number for record in records.values() if is_over(record, now_ms)}
         paused = {r.number for r in records.values() if r.state is CrawlPhase.PAUSED}
@@ -98,7 +95,6 @@ class Crawls:
 
     @property
     def all_may_continue(self) -> bool:
-        """True if every waiting URL may be fetched."""
         return not (self.ended or self.paused or self.cancellations)
 
     def knows(self, number: int) -> bool:
@@ -124,7 +120,7 @@ def _utc(at_ms: int) -> str:
 
 
 def is_over(record: CrawlRecord, now_ms: int) -> bool:
-    """Return True if the deadline of a crawl has passed."""
+    """Return True if the crawl's deadline has passed."""
     return not record.has_ended and record.until_ms is not None and record.until_ms <= now_ms
 
 
@@ -135,7 +131,7 @@ class CrawlRegistry:
     Args:
         client: a client of `redis.url`.
         prefix: the start of every key.
-        clock: its monotonic time decides how long a copy is used.
+        clock: its monotonic time limits the age of copies.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str, clock: Clock | None = None) -> None:
@@ -148,7 +144,7 @@ class CrawlRegistry:
         self._cached: tuple[float, bytes | None, Crawls] | None = None
 
     def crawls(self) -> Crawls:
-        """Return all crawls, from a copy that is at most a second old."""
+        """Return all crawls as of at most a second ago."""
         now_s = self._clock.monotonic_s()
         cached = self._cached
         if cached is not None and now_s - cached[0] < CACHE_TTL_S:
@@ -156,7 +152,7 @@ class CrawlRegistry:
         return self.read()
 
     def read(self) -> Crawls:
-        """Read all crawls from Redis. Takes one round trip, or two if something has changed."""
+        """Takes one round trip, or two after a change."""
         with self._lock, _translate_errors():
             now_s, cached = self._clock.monotonic_s(), self._cached
             with self._redis.pipeline(transaction=False) as pipe:
@@ -199,7 +195,7 @@ class CrawlRegistry:
 
     def get(self, name: str) -> CrawlRecord:
         """
-        Read a crawl's record from Redis.
+        Read a crawl's record.
 
         Raises:
             BadInput: no crawl has this name.
@@ -219,8 +215,8 @@ class CrawlRegistry:
         A crawl that has ended gets a new number, so its cancelled URLs stay cancelled.
 
         Args:
-            name: the name of the crawl.
-            options: some of `OPTIONS`. Options that are left out keep their values.
+            name: the crawl's name.
+            options: some of `OPTIONS`. Others keep their values.
             token: the name of the caller's token.
 
         Raises:
@@ -264,10 +260,11 @@ class CrawlRegistry:
 
     def set_state(self, name: str, state: CrawlPhase, reason: str = "") -> CrawlRecord:
         """
-        Pause, resume, cancel or end a crawl. Returns its new record. Safe to repeat.
+        Pause, resume, cancel or end a crawl. Returns its new record. Idempotent.
 
         Raises:
-            BadInput: there is no such crawl, or it has ended and cannot be paused or resumed.
+            BadInput: there is no such crawl, or it has ended and can no longer be paused or
+                resumed.
         """
 
         def transition(record: CrawlRecord | None, now_ms: int, _pipe: Pipeline) -> CrawlRecord:
@@ -285,9 +282,9 @@ class CrawlRegistry:
 
     def note(self, record: CrawlRecord, **values: Any) -> CrawlRecord:
         """
-        Change fields that periodic tasks maintain. Returns the new record.
+        Change fields maintained by periodic tasks. Returns the new record.
 
-        Changes nothing if the crawl has started a new round or got a new number in the meantime.
+        Changes nothing if the crawl has a new round or number in the meantime.
 
         Raises:
             BadInput: the crawl was deleted.
@@ -305,7 +302,7 @@ class CrawlRegistry:
         return self._replace_record(record.name, update)
 
     def end_round(self, record: CrawlRecord) -> CrawlRecord:
-        """Cancel the waiting URLs of a crawl before its next round. Its schedule stays."""
+        """Cancel a crawl's waiting URLs before its next round. Its schedule stays."""
 
         def renumber(
             current: CrawlRecord | None, now_ms: int, _pipe: Pipeline
@@ -322,11 +319,10 @@ class CrawlRegistry:
 
     def cancel(self, kind: str, values: Sequence[str]) -> list[Cancellation]:
         """
-        Cancel all URLs that were enqueued before now and match one of these hosts, domains,
-        patterns or URLs.
+        Cancel all matching URLs that were enqueued before now.
 
         Args:
-            kind: what the values are, as in `Cancellation.kind`.
+            kind: see `Cancellation.kind`.
             values: the hosts, domains, patterns or URLs.
 
         Raises:
@@ -350,7 +346,10 @@ class CrawlRegistry:
         return created
 
     def forget_old(self) -> None:
-        """Delete cancellations and ended crawls' numbers after 35 days. No URL waits longer."""
+        """
+        Delete cancellations and ended crawls' numbers that are older than 35 days. No URL waits
+        longer.
+        """
         with _translate_errors():
             now_ms = int(self._redis.time()[0]) * 1000
             ended: Any = self._redis.hgetall(self._ended)
@@ -377,8 +376,8 @@ class CrawlRegistry:
         change: Callable[[CrawlRecord | None, int, Pipeline], CrawlRecord | None],
     ) -> CrawlRecord:
         """
-        Replace a record with the result of `change`. If that is None, the record is deleted.
-        Waiting URLs with numbers that are no longer current are cancelled.
+        Replace a record with the result of `change`, or delete it if the result is None. Cancels
+        waiting URLs whose number is no longer current.
 
         Raises:
             BadInput: the crawl is built in, or `change` raised this error.
@@ -413,7 +412,7 @@ class CrawlRegistry:
         return result[0]
 
     def _wait_for_disk(self) -> None:
-        """Wait up to 2 s for the change to be on the server's disk, if the server supports that."""
+        """Wait up to 2 s until the change is on the server's disk, if the server supports that."""
         try:
             self._redis.waitaof(1, 0, 2000)
         except redis.ResponseError:  # an older server, or one without an append-only file

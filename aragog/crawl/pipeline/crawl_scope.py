@@ -5,17 +5,18 @@ A rule is a line of readable text:
 
     domain:example.org          URLs of a domain and the hosts below it
     host:docs.example.org       URLs of one host
-    prefix:https://a.example/b/ URLs that start with this string pattern:*/archive/*         whole
-    URLs, where `*` matches any characters type:text/html              pages with a content type;
-    `type:image/*` includes all subtypes language:en                 pages that declare a language:
-    `en`, `en-US` -pattern:*?print=*          with `-` in front: exclude such URLs or pages
+    prefix:https://a.example/b/ URLs that start with this string
+    pattern:*/archive/*         whole URLs, where `*` matches any characters
+    type:text/html              pages with a content type; `type:image/*` includes all subtypes
+    language:en                 pages that declare a language: `en`, `en-US`
+    -pattern:*?print=*          with `-` in front: exclude such URLs or pages
 
 A URL that matches a rule with `-` is excluded. If there are rules for domains, hosts or prefixes, a
 URL must match one of them; otherwise, a link must stay within the registered domain of its page. If
 there are patterns, a URL must also match one of them.
 
 Rules for content types and languages apply to the response (`decide_page`). A page that declares
-neither is included, because a rule can only exclude what it can identify.
+neither is included.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class ScopeVerdict(NamedTuple):
 
     accepted: bool
     rule: str
-    """The rule as a string. `SAME_DOMAIN` or `NO_RULE` if none of the scope's rules decided."""
+    """The rule; `SAME_DOMAIN` or `NO_RULE` if none of the scope's rules decided."""
 
 
 class _Rule(NamedTuple):
@@ -109,10 +110,7 @@ class Scope:
 
     @classmethod
     def from_rules(cls, rules: Sequence[str]) -> Self:
-        """
-        Create a scope from rules as users write them, with hosts and prefixes that are not
-        normalized yet.
-        """
+        """Create a scope from users' rules, whose hosts and prefixes are not normalized yet."""
         return cls(tuple(_normalize_rule(rule) for rule in rules))
 
     def decide(self, url: str, *, page_url: str | None = None) -> ScopeVerdict:
@@ -140,21 +138,20 @@ class Scope:
         return ScopeVerdict(True, pattern or site_rule or NO_RULE)
 
     def excludes(self, url: str) -> bool:
-        """Return True if a rule with `-` excludes a normalized URL. Other rules are ignored."""
+        """Return True if a rule with `-` excludes a normalized URL."""
         return any(rule.matches(url) for rule in _read(self.rules).exclusions)
 
     @property
     def is_about_pages(self) -> bool:
-        """True if a rule is about content types or languages."""
         return bool(_read(self.rules).pages)
 
     def decide_page(self, content_type: str | None, language: str | None) -> ScopeVerdict:
         """
-        Decide whether a page is in scope, by its type and language.
+        Decide by type and language whether a page is in scope.
 
         Args:
-            content_type: its content type, with or without parameters; None if it has none.
-            language: the page's declared language, a BCP 47 tag; None if it declares none.
+            content_type: with or without parameters; None if the page has none.
+            language: a BCP 47 tag; None if the page declares none.
         """
         values = {
             "type": (content_type or "").partition(";")[0].strip().lower(),
@@ -216,7 +213,6 @@ def _rule(text: str) -> _Rule:
 
 
 def _normalize_rule(text: str) -> str:
-    """Return the rule with its host or prefix normalized as in URLs."""
     sign = "-" if text.startswith("-") else ""
     _, kind, value = _rule(text.strip())
     try:

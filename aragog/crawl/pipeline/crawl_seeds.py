@@ -3,8 +3,8 @@ The seeds of scheduled crawls, in the Redis of `redis.url`.
 
     crawls.seeds:<name>  hash  normalized URL -> its enqueue options, as JSON
 
-Every URL that is enqueued under the name of a scheduled crawl is a seed. Links on pages are not
-seeds: they carry only the number of the crawl. Adding a seed twice has no effect.
+Every URL enqueued under the name of a scheduled crawl is a seed. Links on pages are not seeds: they
+carry only the crawl's number. Adding a seed twice has no effect.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class CrawlSeeds:
 
     def add(self, name: str, urls: Sequence[str], options: Mapping[str, Any]) -> None:
         """
-        Add normalized URLs that each round enqueues with these options.
+        Add normalized URLs. Each round enqueues them with these options.
 
         Raises:
             BadInput: the crawl would have more than `MAX_SEEDS` seeds, so none was added.
@@ -51,12 +51,11 @@ class CrawlSeeds:
             self._redis.hset(key, mapping=dict.fromkeys(urls, wire))
 
     def count(self, name: str) -> int:
-        """Return how many seeds a crawl has."""
         with _translate_errors():
             return int(self._redis.hlen(self._prefix + name))
 
     def walk(self, name: str) -> Iterator[tuple[dict[str, Any], list[str]]]:
-        """Yield a crawl's seeds in parts, each as options and the URLs with these options."""
+        """Yield a crawl's seeds in parts: options, and the URLs that have them."""
         groups: dict[bytes, list[str]] = {}
         with _translate_errors():
             for url, wire in self._redis.hscan_iter(self._prefix + name, count=_PAGE):
@@ -68,7 +67,6 @@ class CrawlSeeds:
             yield orjson.loads(wire), urls
 
     def delete(self, name: str) -> None:
-        """Delete a crawl's seeds."""
         with _translate_errors():
             self._redis.unlink(self._prefix + name)
 

@@ -1,9 +1,8 @@
 """
 Removes the URLs of deleted jobs from the in-flight set, so that they can be enqueued again.
 
-pinlater calls this module before it deletes jobs, in `aragog queue purge` and `delete`, `celery
-purge`, and `app.control.purge()`. It is safe to run twice. If a deleted job runs anyway, its URLs
-may be fetched twice.
+pinlater calls this before it deletes jobs: in `aragog queue purge` and `delete`, `celery purge`,
+and `app.control.purge()`. Idempotent. If a deleted job runs anyway, its URLs may be fetched twice.
 """
 
 from __future__ import annotations

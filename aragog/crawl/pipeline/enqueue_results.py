@@ -13,11 +13,11 @@ class EnqueueStatus(StrEnum):
     WAITING = "already waiting"
     INVALID = "invalid"
     TAKEN_DOWN = "taken down"
-    """The URL, its host or its domain was taken down, so the URL is not fetched."""
+    """The URL, its host or its domain was taken down."""
     OUT_OF_SCOPE = "out of scope"
     """The URL is outside the scope of its crawl."""
     OVER_BUDGET = "over budget"
-    """The URL's crawl has reached its maximum number of URLs."""
+    """The crawl has reached its maximum number of URLs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,4 +29,3 @@ class EnqueueResult:
     url: str | None = None
     """The normalized URL. None if the input is invalid."""
     reason: str | None = None
-    """Why the URL is invalid or was refused."""

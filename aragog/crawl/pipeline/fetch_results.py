@@ -1,11 +1,10 @@
 """
 Converts the fetcher's outcomes to the results in messages.
 
-All response headers are kept in order, up to a limit. Most responses have 1 to 2 KB of headers, but
-some sites send 60 KB. Headers that later stages read are always kept. The values of cookies are
-removed, because a value may identify a session between the origin and this crawler. Readers of the
-store, of a WARC export or of the API must not be able to use that session. Names and attributes of
-cookies are kept.
+Response headers are kept in order, up to a limit. Most responses have 1 to 2 KB of headers, but
+some sites send 60 KB. Headers that later stages read are always kept. Cookie values are removed,
+because readers of the store, a WARC export or the API must not be able to use the crawler's
+sessions. Cookies' names and attributes are kept.
 """
 
 from __future__ import annotations
@@ -84,16 +83,16 @@ NEEDED_HEADERS = frozenset({
     "content-language", "retry-after", "location", "date", "age", "crawler-price",
     "content-usage", "content-signal", "tdm-reservation", "tdm-policy",
 })  # fmt: skip
-"""The headers that later stages read."""
+"""Headers that later stages read."""
 COOKIE_HEADERS = frozenset({"set-cookie", "set-cookie2"})
 MAX_HEADER_BYTES = 16_384
-"""The limit for names and values of the final response, in characters (Latin-1)."""
+"""Limit on the names and values of the final response's headers, in characters (Latin-1)."""
 MAX_HOP_BYTES = 4_096
-"""The limit for each redirect. A fetch may have ten redirects."""
+"""Limit for each redirect. A fetch may have ten redirects."""
 
 
 def kept_headers(headers: Headers, max_bytes: int = MAX_HEADER_BYTES) -> Headers:
-    """Return the headers to keep. Headers that exceed the limit are dropped one by one."""
+    """Return the headers to keep. Drops those that do not fit, but not shorter ones after them."""
     free_bytes = max_bytes - sum(
         len(name) + len(value) for name, value in headers if name.lower() in NEEDED_HEADERS
     )
@@ -112,10 +111,7 @@ def kept_headers(headers: Headers, max_bytes: int = MAX_HEADER_BYTES) -> Headers
 
 
 def kept_hops(hops: Sequence[Hop]) -> tuple[Hop, ...]:
-    """
-    Return the redirects with only the headers to keep, and with rounded latencies.
-    Safe to repeat.
-    """
+    """Return the redirects with only the headers to keep and with rounded latencies. Idempotent."""
     return tuple(
         replace(
             hop,

@@ -1,13 +1,12 @@
 """
-Results for Celery callers waiting for a URL, as in `chain(fetch.s(url), mine.s())`.
+Delivers results to Celery callers waiting for a URL, as in `chain(fetch.s(url), mine.s())`.
 
-A job's `then` names the task to run when the URL of the job is done, whatever the outcome and
-however long it takes. The stage that ends the job sends a message to the task `aragog.finished`:
+A job's `then` names the task to run when the job's URL is done, whatever the outcome. The stage
+that ends the job sends a message to the task `aragog.finished`:
 
     {"v": 1, "then": "…", "answer": {"url": …, "canonical_url": …, "outcome": …, "status": …}}
 
-`answer` is the result, which becomes the argument of the caller's task. It includes `reason` if
-there is one.
+`answer` is the result. It may include `reason`, and becomes the argument of the caller's task.
 """
 
 from __future__ import annotations
@@ -26,26 +25,25 @@ from aragog.urlstore.records import PageWrite, Record, Written
 from pinlater.redis.errors import redis_errors
 
 TTL_S = 172_800
-"""The results are kept as long as an entry of the in-flight set. After that, a message is not
-delivered again."""
+"""Results are kept as long as an entry of the in-flight set. After that, no message is delivered
+again."""
 WHERE = "redis, finished URLs"
 TAKEN_DOWN = "taken down"
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The message to `aragog.finished`, with the task to run and its argument."""
+    """The message to `aragog.finished`."""
 
     then: str
     answer: Mapping[str, Any]
 
     def wire(self) -> dict[str, Any]:
-        """Return the message as JSON."""
         return {"v": VERSION, "then": self.then, "answer": dict(self.answer)}
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        """Parse a message from JSON. Raises InvalidMessage if it is not readable."""
+        """Raises InvalidMessage if the message is unreadable."""
         check_version(wire, "finished")
         then, answer = wire.get("then"), wire.get("answer")
         if not isinstance(then, str) or not isinstance(answer, Mapping) or "url" not in answer:
@@ -56,7 +54,7 @@ class Finished:
 def finished_messages(
     jobs: Iterable[UrlJob], results: Mapping[str, Mapping[str, Any]]
 ) -> list[OutgoingMessage]:
-    """Return the messages for jobs that a caller is waiting for. `results` is keyed by URL."""
+    """Return the messages for jobs with a waiting caller. `results` is keyed by URL."""
     return [
         OutgoingMessage(
             Destination.FINISHED,
@@ -70,7 +68,7 @@ def finished_messages(
 
 
 def result_of_write(write: PageWrite, written: Written | None) -> dict[str, Any]:
-    """Return the result for a URL whose fetch was just written."""
+    """Return the result for a URL that was just written."""
     canonical = written.canonical_url if written else write.canonical_url
     return _result(write.url, canonical, write.facts)
 
@@ -82,7 +80,7 @@ def result_of_record(url: str, record: Record | None) -> dict[str, Any]:
 
 
 def takedown_results(urls: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return the results for URLs that are not requested because they were taken down, by URL."""
+    """Return the results for taken-down URLs, by URL."""
     facts = {"outcome": OutcomeKind.REFUSED.value, "reason": TAKEN_DOWN}
     return {url: _result(url, url, facts) for url in urls}
 
@@ -95,10 +93,10 @@ def _result(url: str, canonical: str, facts: Mapping[str, Any]) -> dict[str, Any
 
 class FinishedUrls:
     """
-    The results already delivered for each message of a caller. Each message has a Redis hash.
+    The results already delivered for each caller's message, in one Redis hash per message.
 
-    They prevent a result from being delivered twice, and form the combined result of a message with
-    many URLs. Each call takes one round trip and may raise `BrokerUnavailable`.
+    Prevents duplicates, and combines the results of a message. Each call takes one round trip and
+    may raise `BrokerUnavailable`.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
@@ -106,12 +104,11 @@ class FinishedUrls:
         self._prefix = f"{prefix}finished:"
 
     def has(self, task_id: str, url: str) -> bool:
-        """Return True if the result for a URL of this message was delivered."""
         with redis_errors(WHERE):
             return bool(self._redis.hexists(self._prefix + task_id, url))
 
     def note(self, task_id: str, url: str, result: bytes) -> list[bytes]:
-        """Record that a result was delivered. Returns all results of the message so far."""
+        """Record a delivered result. Returns all results of the message so far."""
         key = self._prefix + task_id
         with redis_errors(WHERE), self._redis.pipeline() as pipe:
             pipe.hset(key, url, result)

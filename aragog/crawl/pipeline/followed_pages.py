@@ -1,14 +1,13 @@
 """
 Records the pages whose links a call has followed, and to what depth.
 
-A call that follows links may reach a page through many links. Without these records, the call would
-follow the links of a stored page again each time it reaches the page. If the call refreshes pages,
-it would fetch a page once per link to it.
+A call that follows links may reach a page through many links. Without these records, it would
+follow the page's links again each time. If the call refreshes pages, it would also fetch the page
+once per link.
 
-The records form a Redis hash per call and server, with about 65 bytes per page. The hash expires
-two days after its last page was added. Only calls that follow links have one. A page is recorded
-after its links were enqueued. If the task is killed in between, they are enqueued again, which is
-harmless.
+Each call that follows links has one Redis hash per server, with about 65 bytes per page. The hash
+expires two days after its last page was added. A page is recorded after its links were enqueued. If
+the task is killed in between, they are enqueued again, which is harmless.
 """
 
 from __future__ import annotations
@@ -23,10 +22,9 @@ from pinlater.redis.errors import redis_errors
 from urlspelling import url_key
 
 TTL_S = 172_800
-"""Records are kept as long as an entry of the in-flight set, because a URL of the call may wait
-that long."""
+"""As long as an entry of the in-flight set, because one of the call's URLs may wait that long."""
 MAX_PAGES = 5_000_000
-"""How many pages of one call a server records at most. They take 330 MB."""
+"""Maximum number of pages that a server records per call. They take 330 MB."""
 FULL = -1
 WHERE = "redis, followed pages"
 
@@ -46,10 +44,10 @@ class FollowedPages:
 
     def depths(self, request_id: str, urls: Sequence[str]) -> list[int | None]:
         """
-        Return the depth to which the links of each normalized URL were followed.
+        Return the depth to which each normalized URL's links were followed.
 
-        The depth is None if the links were not followed yet. It is `FULL` if they were not followed
-        yet, but the call has already recorded its maximum number of pages.
+        The depth is None if they were not followed yet, or `FULL` if they were not followed yet but
+        the call has recorded its maximum number of pages.
         """
         depths: list[int | None] = [None] * len(urls)
         with redis_errors(WHERE):
@@ -72,7 +70,6 @@ class FollowedPages:
         return values, pages
 
     def add(self, request_id: str, depths: Mapping[str, int]) -> None:
-        """Record the depth of each normalized URL."""
         with redis_errors(WHERE):
             for client, urls in self._nodes.group((url, url) for url in depths):
                 mapping: dict[Any, Any] = {_field(url): depths[url] for url in urls}

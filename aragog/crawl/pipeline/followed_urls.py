@@ -1,14 +1,12 @@
 """
 The followed links and sitemap entries that workers enqueue for a run.
 
-A producer knows the URLs that it enqueues itself. If it waits for everything that results from
-them, as `aragog run` does, it creates a list in Redis. Workers add the URLs that they enqueue for
-the run to this list. The list expires soon after the producer has ended.
+A producer that also waits for linked pages, such as `aragog run`, creates a list in Redis. Workers
+add the URLs that they enqueue for the run. The list expires soon after the producer has ended.
 
-An element consists of `=`, a depth, a space and a URL that was enqueued for the run. Without `=`,
-the URL was already in flight. Its links are then followed for another call, or to a smaller depth,
-so the run must enqueue the URL again when the fetch in flight is done. Version 0.1 wrote only the
-URL.
+An element consists of `=`, a depth, a space and a URL. Without `=`, the URL was already in flight
+for another call or to a smaller depth, so the run must enqueue it again when that fetch is done.
+Version 0.1 wrote only the URL.
 """
 
 from __future__ import annotations
@@ -23,11 +21,11 @@ import redis
 from pinlater.redis.errors import redis_errors
 
 RUN_PREFIX = "run-"
-"""The prefix of request IDs whose URLs are added to lists."""
+"""Prefix of the request IDs of runs with a list."""
 TTL_S = 600
 WHERE = "redis, followed URLs"
 _FIRST = b"-"
-"""The first element. `take` leaves it in the list, because Redis deletes empty lists."""
+"""The first element. It stays in the list, because Redis deletes empty lists."""
 
 
 MAX_NOTED = 65_536
@@ -52,8 +50,8 @@ class FollowedUrls:
         self._redis = client
         self._prefix = f"{prefix}followed:"
         self._noted: OrderedDict[int, None] = OrderedDict()
-        """Hashes of URLs that `note_in_flight` added recently. The pages of a site share links, so
-        the same URLs are often added again."""
+        """Hashes of URLs that `note_in_flight` added recently. A site's pages share links, so the
+        same URLs often recur."""
 
     def begin(self) -> str:
         """Create a list. Returns the request ID for its URLs."""
@@ -66,11 +64,11 @@ class FollowedUrls:
         return request_id
 
     def note(self, request_id: str, urls: Sequence[str], depth: int) -> None:
-        """Add normalized URLs that were enqueued, if a caller waits for this request ID."""
+        """Add enqueued URLs (normalized), if a caller is waiting for this request ID."""
         self._push(request_id, [f"={depth} {url}" for url in urls])
 
     def note_in_flight(self, request_id: str, urls: Sequence[str], depth: int) -> None:
-        """Add normalized URLs that were already in flight, if a caller waits for them."""
+        """Add URLs already in flight (normalized), if a caller is waiting for this request ID."""
         if request_id.startswith(RUN_PREFIX):
             new = [url for url in urls if self._is_new(hash((request_id, url, depth)))]
             self._push(request_id, [f"{depth} {url}" for url in new])
@@ -89,7 +87,7 @@ class FollowedUrls:
         return True
 
     def take(self, request_id: str) -> list[FollowedUrl]:
-        """Remove and return the URLs added since the previous call. Some may be repeated."""
+        """Remove and return the URLs added since the previous call. May contain duplicates."""
         key = self._prefix + request_id
         with redis_errors(WHERE), self._redis.pipeline() as pipe:
             pipe.lrange(key, 1, -1)
@@ -99,7 +97,6 @@ class FollowedUrls:
         return [_read(element.decode()) for element in urls]
 
     def end(self, request_id: str) -> None:
-        """Delete the list."""
         with redis_errors(WHERE):
             self._redis.delete(self._prefix + request_id)
 

@@ -1,27 +1,23 @@
 """
-The in-flight set. It contains the URLs that were enqueued and are not yet stored or given up, and
-records which crawls want each URL.
+The in-flight set: URLs that were enqueued and are not yet stored or given up, and the crawls that
+want each URL.
 
-If several callers enqueue the same URL, it is fetched once. While it is in flight for the first
-caller, the others get the status "already waiting". An entry contains its expiry time and the
-crawls that want the URL. It takes about 55 bytes of Redis memory for up to two crawls.
+A URL that several callers enqueue is fetched once. While it is in flight, later callers get the
+status "already waiting". An entry takes about 55 bytes of Redis memory for up to two crawls.
 
-A producer calls `mark` before it sends the message and `confirm` afterward. Other producers do not
-rely on an unconfirmed entry: they wait a moment for the confirmation, and then take the entry over.
-So if a producer is killed between the two calls, the next caller sends the URL. If the producer was
-only slow, the URL is sent twice, which is harmless.
+A producer calls `mark` before it sends the message and `confirm` afterward. Other producers wait a
+moment for the confirmation, and then take the entry over. So if a producer is killed between the
+two calls, the next caller sends the URL. If the producer was only slow, the URL is sent twice,
+which is harmless.
 
 A confirmed entry expires after two days, so that a URL can be enqueued again if a server lost its
-message. The entry of a named crawl expires after 30 days, because such a crawl may be paused.
-Marking, confirming and ending are each safe to repeat.
+message. A named crawl's entries expire after 30 days, because the crawl may be paused. Marking,
+confirming and ending are idempotent.
 
-The script that changes an entry also updates the crawl's counters. A URL is counted as enqueued
+The script that changes an entry also updates the crawl's counters: a URL is counted as enqueued
 when its crawl is added to the entry, and with its outcome when the crawl is removed. So a message
 that is delivered twice is counted once, and the enqueued URLs are always the sum of the waiting
 URLs and all outcomes.
-
-Ending a URL also publishes its key on a Redis channel, so that callers waiting for the URL are
-notified immediately (`completions`).
 """
 
 from __future__ import annotations
@@ -49,29 +45,29 @@ from pinlater.redis.scripts import LuaScript, load_script
 from urlspelling import url_key
 from urlspelling.domain import host, registered_domain
 
-# Long enough to send a chunk of messages to a slow broker. After that, the sweep may remove the
+# Long enough to send a chunk of messages to a slow broker. After that, the sweep may remove an
 # unconfirmed entry.
 UNCONFIRMED_TTL_S = 60
-# Sending a chunk takes about 50 ms. After the time below, another producer takes the entry over.
+# Sending a chunk takes about 50 ms. After this time, another producer takes the entry over.
 TAKEOVER_AFTER_S = 3
 MAX_PAUSE_S = 0.5
-# Slots (reserved times of requests) are at most `politeness.horizon_s` ahead, a day by default. So
+# Slots (reserved times of requests) are at most `politeness.horizon_s` ahead, a day by default.
 # URLs rarely wait longer than this.
 ENTRY_TTL_S = 172_800
 # Longer for a named crawl: it may be paused, and a million URLs of one domain take weeks.
 NAMED_ENTRY_TTL_S = 30 * 86_400
-# With `insist`, a URL is sent again after this time, in case its message was lost. A second fetch
-# is harmless.
+# After this time, `insist` sends a URL again, in case its message was lost. A second fetch is
+# harmless.
 INSIST_AFTER_S = 3600
 MAX_URLS_PER_CALL = 500
-"""Maximum number of URLs per script call. Such a call blocks Redis for about 10 ms."""
+"""Maximum number of URLs per script call. A call blocks Redis for about 10 ms."""
 MAX_DOMAINS = 50_000
-"""Maximum number of (domain, outcome) pairs that a server counts for a crawl. All others are
+"""Maximum number of (domain, outcome) pairs that a server counts per crawl. All others are
 summed."""
 DELETED = "deleted"
 """The outcome of a URL if an operator deleted its message."""
 UNSENT = ""
-"""Used instead of an outcome for URLs that must count as never enqueued."""
+"""Replaces an outcome for URLs that must count as never enqueued."""
 
 
 def done_channel(prefix: str) -> str:
@@ -90,7 +86,7 @@ _NEXT_STEPS = {b"+": NextStep.CONTINUES, b"x": NextStep.ENDS, b"p": NextStep.WAI
 
 class InFlightSet:
     """
-    The in-flight set. Each call takes one round trip per server and may raise `BrokerUnavailable`.
+    The set. Each call takes one round trip per server and may raise `BrokerUnavailable`.
 
     Args:
         nodes: the servers that share the set, or the client of the only server. Finished URLs are
@@ -108,7 +104,7 @@ class InFlightSet:
         self, urls: Sequence[str], *, insist: bool = False, for_crawl: MarkingCrawl = NO_CRAWL
     ) -> list[Mark]:
         """
-        Mark URLs for a crawl. Returns a `Mark` for each URL, in order.
+        Returns a `Mark` for each URL, in order.
 
         The caller must send the URLs with `Mark.NEW`. With `insist`, these include URLs that have
         been in flight for `INSIST_AFTER_S`.
@@ -171,7 +167,6 @@ class InFlightSet:
         return marks
 
     def _remaining_urls(self, client: redis.Redis, for_crawl: MarkingCrawl) -> int:
-        """Return how many of the crawl's URLs fit on this server, given the other counts."""
         if for_crawl.max_urls is None:
             return -1
         counted_elsewhere = 0
@@ -184,7 +179,7 @@ class InFlightSet:
         return max(0, for_crawl.max_urls - counted_elsewhere)
 
     def confirm(self, urls: Sequence[str]) -> None:
-        """Record that the messages of these URLs were sent, and extend the entries' expiry."""
+        """Record that these URLs' messages were sent, and extend the entries' expiry."""
         with _translate_errors():
             for client, server_urls in self._group_by_server(urls):
                 _script("in_flight_confirm").run(
@@ -196,12 +191,12 @@ class InFlightSet:
                 )
 
     def clear(self, urls: Sequence[str], outcome: str = DELETED) -> None:
-        """Remove the URLs, counting this outcome for every crawl that wants them."""
+        """Remove the URLs, and count this outcome for every crawl that wants them."""
         self.end([UrlEnding(url, 0, outcome, for_all=True) for url in urls])
 
     def end(self, endings: Sequence[UrlEnding]) -> list[NextCrawl | None]:
         """
-        Count the outcomes of URLs that ended, and notify the callers waiting for these URLs.
+        Count the outcomes of ended URLs, and notify the callers waiting for them.
 
         Returns for each URL, in order, the next crawl that wants it and needs a separate job, or
         None.
@@ -237,10 +232,10 @@ class InFlightSet:
         self, queries: Sequence[CancelQuery], *, ended: Iterable[int], paused: Iterable[int]
     ) -> list[NextStep | NextCrawl]:
         """
-        Remove URLs from the sets of ended crawls. Returns what to do with each job, in order.
+        Remove ended crawls from these URLs' entries. Returns what to do with each job, in order.
 
         Args:
-            queries: the URLs.
+            queries: jobs' URLs.
             ended: numbers of crawls that have ended.
             paused: numbers of crawls that are paused.
         """
@@ -271,7 +266,7 @@ class InFlightSet:
         self, queries: Sequence[CancelQuery], *, ended: Iterable[int], now_s: int
     ) -> list[bool]:
         """
-        Return for each URL, in order, True if a crawl that has not ended wants it. Changes nothing.
+        Return for each URL, in order, True if a crawl that has not ended wants it.
 
         A URL without an entry counts as wanted by the crawl of its job, as in `stop`.
 
@@ -292,7 +287,6 @@ class InFlightSet:
     def _group_indexes_by_server(
         self, urls: Iterable[str]
     ) -> Iterator[tuple[redis.Redis, list[int]]]:
-        """Yield each server with the indexes of its URLs, at most `MAX_URLS_PER_CALL` at a time."""
         for client, indexes in self._nodes.group((url, index) for index, url in enumerate(urls)):
             for start in range(0, len(indexes), MAX_URLS_PER_CALL):
                 yield client, indexes[start : start + MAX_URLS_PER_CALL]
@@ -301,7 +295,6 @@ class InFlightSet:
         return self._nodes.group((url, url) for url in urls)
 
     def contains(self, url: str) -> bool:
-        """Return True if a normalized URL is in flight."""
         return bool(self.intersection([url]))
 
     def intersection(self, urls: Sequence[str]) -> set[str]:
@@ -326,7 +319,6 @@ class InFlightSet:
         return now_s, entries
 
     def count(self) -> int:
-        """Return the number of URLs in flight."""
         with _translate_errors():
             return sum(int(client.hlen(self._key)) for client in self._nodes.clients)
 

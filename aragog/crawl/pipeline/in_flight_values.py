@@ -10,18 +10,18 @@ from aragog.crawl.pipeline.token_use import TokenState
 
 
 class Mark(IntEnum):
-    """The result of marking a URL. Only `NEW` URLs must be sent."""
+    """The result of marking a URL. The caller sends only `NEW` URLs."""
 
     WAITING = 0
     NEW = 1
     JOINED = 2
     """The URL was waiting for another crawl, and now also waits for this one."""
     MAX_URLS = 3
-    """The crawl has reached its maximum number of URLs, so the URL was not marked."""
+    """Not marked: the crawl has reached its maximum number of URLs."""
     MAX_PER_HOST = 4
     UNCLEAR = 5
     OVER_QUOTA = 6
-    """The quota of the crawl's token is used up, so the URL was not marked."""
+    """Not marked: the quota of the crawl's token is used up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class MarkingCrawl:
 
     crawl: int = 0
     depth: int = 0
-    """How many levels of links the crawl follows from these URLs."""
+    """Levels of links to follow from these URLs."""
     max_urls: int | None = None
-    """Maximum number of URLs of the crawl; None for no limit."""
+    """The crawl's maximum number of URLs, or None."""
     max_per_host: int | None = None
     quota: TokenState | None = None
-    """How much of its quota the crawl's token has used; None if it has no quota."""
+    """The used quota of the crawl's token; None if it has no quota."""
 
 
 NO_CRAWL = MarkingCrawl()
@@ -60,12 +60,11 @@ class NextCrawl(NamedTuple):
 
     crawl: int
     depth: int | None
-    """How many levels of links the crawl follows. None for the depth of the job that was sent for
-    the URL."""
+    """Levels of links to follow; None for the depth of the job that was sent."""
 
 
 class CancelQuery(NamedTuple):
-    """The URL of a job, to ask whether it was cancelled."""
+    """A job's URL, to find out whether it was cancelled."""
 
     url: str
     crawl: int

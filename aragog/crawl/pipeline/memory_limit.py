@@ -1,8 +1,7 @@
 """
 Admission control: refuses new URLs before Redis is full, so that work in progress can finish.
 
-Admission control only applies to producers. Messages of later stages are accepted, because they
-eventually free memory.
+Only applies to producers. Later stages' messages are accepted, because they eventually free memory.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from aragog.errors import BrokerUnavailable, SlowDown
 from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors
 
-# A fraction of `maxmemory`. The spool may fill a quarter of `maxmemory`, and contains some bodies
+# A fraction of `maxmemory`. The spool may use a quarter of `maxmemory` and contains some bodies
 # when this fraction is reached.
 REFUSE_ABOVE_SHARE = 0.8
 # A producer sends 1,000 URLs (300 KB) in about 50 ms, so 6 MB between two checks.
@@ -26,7 +25,7 @@ RETRY_AFTER_S = 5.0
 
 
 class Usage(NamedTuple):
-    """How full a server is."""
+    """A server's memory use."""
 
     server: str
     share: float
@@ -35,17 +34,17 @@ class Usage(NamedTuple):
 
 class Admission:
     """
-    Measures how full the Redis servers for new URLs are.
+    Measures the memory use of the Redis servers for new URLs.
 
-    Each server in `shared` has data that no other server has, so the fullest one counts. The shards
-    of the broker can replace each other, so the emptiest one counts, and shards that do not respond
-    are skipped (docs/adr/0054).
+    Each shared server has data of its own, so the fullest one counts. The broker's shards can
+    replace each other, so the emptiest one counts, and shards that do not respond are skipped
+    (docs/adr/0054).
 
     Args:
-        shared: servers by display name. The first one must respond. For the others, the code that
-            owns their data decides whether they are needed.
-        shards: shards by display name; one of them must respond. Use clients with a short timeout,
-            because a server that hangs delays one call every five seconds.
+        shared: servers by display name. The first one must respond. Others that do not respond are
+            skipped.
+        shards: shards by display name; one of them must respond. Use clients with a short timeout:
+            a server that hangs delays one call every five seconds.
         clock: only its monotonic time is used.
         retry_after_s: after how many seconds a refused producer should try again.
     """
@@ -78,13 +77,10 @@ class Admission:
         return self._cached[1]
 
     def refusal(self) -> SlowDown | None:
-        """
-        Return why new URLs are refused now, or None if they are accepted. Raises
-        `BrokerUnavailable`.
-        """
+        """Return why new URLs are refused, or None. Raises `BrokerUnavailable`."""
         server, share = self.usage()
-        # If a server is completely full, its own `BrokerFull` is raised instead, because waiting
-        # may not help.
+        # If a server is completely full, its own `BrokerFull` is raised instead: waiting may not
+        # help.
         if REFUSE_ABOVE_SHARE < share < 1:
             return SlowDown(
                 server,
@@ -106,7 +102,6 @@ class Admission:
         return max(usages, key=lambda usage: usage.share)
 
     def _usages(self, servers: Mapping[str, redis.Redis]) -> list[Usage]:
-        """Return the usage of the servers that respond."""
         usages: list[Usage] = []
         for name, server in servers.items():
             breaker, now_s = self._breakers[name], self._clock.monotonic_s()

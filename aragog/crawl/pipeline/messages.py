@@ -1,8 +1,8 @@
 """
-The messages that are sent between the stages. A message is a batch of URLs in JSON.
+The messages between the stages. A message is a batch of URLs in JSON.
 
 Each Celery message costs 1 to 3 ms of CPU, so one message carries up to `pipeline.batch_size` URLs.
-Within a batch, each URL has its own outcome, retries and destination. Bodies stay in the spool, and
+Each URL in a batch has its own outcome, retries and destination. Bodies stay in the spool, and
 messages carry their tokens.
 
     tasks.fetch         FetchBatch    URLs to fetch
@@ -14,9 +14,8 @@ messages carry their tokens.
 Every batch has a version: `VERSION`, or `DICTIONARY_VERSION` if the batch refers to bodies that are
 compressed with a dictionary. A newer version raises `NewerMessage`, and the job returns to the
 queue for a worker that can read it. Any other unreadable message raises `InvalidMessage`. Within a
-version, fields are only added. Readers keep unknown fields of a job or a fetch and pass them on,
-but ignore unknown fields of a batch. So anything that must stay with a URL has to be a field of its
-job.
+version, fields are only added. Readers pass on unknown fields of a job or a fetch, but ignore
+unknown fields of a batch. So anything that must stay with a URL has to be a field of its job.
 """
 
 from __future__ import annotations
@@ -35,18 +34,17 @@ VERSION = 1
 DICTIONARY_VERSION = 2
 """
 The version of a batch with a body that is compressed with a dictionary. Earlier workers cannot read
-such a body, so they return the job to the queue.
+it, so they return the job to the queue.
 """
 
 # 0 is the most urgent, as in kombu's Redis transport and in pinlater.
 URGENT = 2
-"""Jobs with this priority number or a lower one overtake other jobs of their domain. They may also
-use the spool while it is closed to others."""
+"""Jobs with this priority number or a lower one overtake their domain's other jobs, and may use the
+spool while it is closed to others."""
 PRIORITY_DEFAULT = 5
 PRIORITY_REFRESH = 7
 AS_KEPT = "as-kept"
-"""In `UrlJob.purposes`, this stands for the purposes of a crawl that the stored page is kept
-for."""
+"""In `UrlJob.purposes`: the purposes of a crawl that keeps the stored page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,20 +54,20 @@ class UrlJob:
     url: str
     """The normalized URL."""
     depth: int = 0
-    """How many more levels of links to follow from the URL, within its registered domain."""
+    """Levels of links to follow from the URL, within its registered domain."""
     pages: int = 0
-    """How many consecutive pages of a listing led to the URL (`listings`)."""
+    """Number of consecutive pages of a listing that led to the URL (`listings`)."""
     refresh: bool = False
-    """True to fetch the URL even if it is stored, with a conditional request if there are
+    """True to fetch the URL even if it is stored. The request is conditional if there are
     validators (ETag, Last-Modified)."""
     sitemap: bool = False
-    """True for a sitemap. Its entries are enqueued, including those of `depth` levels of further
-    sitemaps."""
+    """True for a sitemap. Its entries are enqueued, including those of `depth` levels of sitemaps
+    that it lists."""
     file: bool = False
-    """True for an item's file, such as an image. It is stored without analysis."""
+    """True for an item's file, such as an image, which is stored without analysis."""
     priority: int = PRIORITY_DEFAULT
     attempt: int = 0
-    """How many fetches have failed temporarily so far."""
+    """Number of temporary failures so far."""
     slot_at_ms: int | None = None
     """The slot (time of the request) reserved for the job, by the limiter's clock."""
     target: str | None = None
@@ -77,44 +75,39 @@ class UrlJob:
     hops: tuple[Hop, ...] = ()
     """The redirects up to `target`."""
     url_filter: str = ""
-    """Which of its links to follow: `UrlFilter.wire`."""
+    """Which links on the page to follow: `UrlFilter.wire`."""
     given: str | None = None
     """The original form of `url`, if robots.txt might decide differently about it."""
     target_given: str | None = None
-    """The original form of `target`, for the same reason."""
+    """Likewise, the original form of `target`."""
     request_id: str = ""
-    """ID of the call that enqueued it, for the logs of all stages."""
+    """ID of the call that enqueued the URL, for the logs of all stages."""
     traceparent: str = ""
     """The context of its `enqueue` span (W3C Trace Context). Empty if it is not traced."""
     left_at_ms: int | None = None
     """When a traced URL left its previous stage, by that machine's clock."""
     purposes: str | None = None
-    """The purposes of the crawl that wants the URL, such as `ai-input search`. Empty for no
-    purpose, None for the purposes in the settings, or `AS_KEPT`."""
+    """The crawl's purposes, such as `ai-input search`. Empty for no purpose, None for the purposes
+    in the settings, or `AS_KEPT`."""
     then: str = ""
-    """The task that a Celery caller wants to run afterward (`aragog.tasks.continuation`), or
-    empty."""
+    """The task to run afterward for a Celery caller (`aragog.tasks.continuation`), or empty."""
     crawl: int = 0
-    """The number of its crawl (`crawl_records`). Called `c` in JSON, to save memory for millions of
+    """The crawl's number (`crawl_records`). Called `c` in JSON, to save memory for millions of
     waiting URLs."""
     after_status: int = 0
-    """The HTTP status of the previous attempt, if the next attempt must use another proxy because
-    of it. Otherwise 0.
-    """
+    """The previous attempt's HTTP status, if it requires another proxy for the next attempt;
+    otherwise 0."""
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
-    """Fields written by a newer version. They are passed on."""
+    """A newer version's fields, which are passed on."""
 
     def purposes_with_default(self, default: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the purposes of its crawl. `default` are those in the settings."""
+        """Return the crawl's purposes. `default` are those in the settings."""
         has_purposes = self.purposes is not None and self.purposes != AS_KEPT
         return tuple((self.purposes or "").split()) if has_purposes else default
 
     @property
     def next_url(self) -> str:
-        """
-        The URL to request next:
-        the job's own URL, or the redirect target at which it stopped.
-        """
+        """The redirect target at which the job stopped, or the job's own URL."""
         return self.target or self.url
 
     @property
@@ -124,7 +117,7 @@ class UrlJob:
         return (self.next_url, other) if other else (self.next_url,)
 
     def wire(self) -> dict[str, Any]:
-        """Return the job as JSON, without fields that have their default values."""
+        """Return the job as JSON, without default values."""
         values = {"url": self.url, **_sparse(self, _JOB_DEFAULTS), **_wire_hops(self.hops)}
         if self.crawl:
             values[_CRAWL] = self.crawl
@@ -147,10 +140,7 @@ class UrlJob:
         return job
 
     def _check(self, names: Iterable[str]) -> None:
-        """
-        Check the types of the fields.
-        A wrong type would later make the rest of the batch fail too.
-        """
+        """Check the fields' types. A wrong type would later make the rest of the batch fail too."""
         for name in names:
             kinds, minimum, maximum = _JOB_TYPES.get(name, _CRAWL_TYPE)
             value: Any = getattr(self, name)
@@ -221,11 +211,11 @@ class RobotsBatch:
     origins: tuple[str, ...]
     jobs: tuple[UrlJob, ...] = ()
     claimed: bool = False
-    """True if the sender has claimed the right to refresh these origins, for this message."""
+    """True if the sender has claimed the refresh of these origins for this message."""
     refresh: bool = False
-    """True to fetch the rules of these origins even if the cached ones are fresh."""
+    """True to fetch the rules even if the cached ones are fresh."""
     slots: Mapping[str, int] = field(default_factory=dict)
-    """Slots already reserved for origins, by the limiter's clock (ms)."""
+    """Slots already reserved for origins, in ms by the limiter's clock."""
 
     def wire(self) -> dict[str, Any]:
         return {
@@ -260,10 +250,7 @@ class FetchResult:
     """True if a redirect of `job.url` leads to a URL that was taken down."""
 
     def wire(self) -> dict[str, Any]:
-        """
-        Return the result as JSON, without default values and without values that the job already
-        has.
-        """
+        """Return the result as JSON, without default values or values that the job has."""
         fetch = self.fetch
         values = {
             "job": self.job.wire(),
@@ -277,7 +264,7 @@ class FetchResult:
 
     @classmethod
     def read(cls, wire: Mapping[str, Any]) -> Self:
-        """Parse a result from JSON. Raises InvalidMessage if it is not readable."""
+        """Parse a result from JSON. Raises InvalidMessage if it is unreadable."""
         try:
             values = dict(wire)
             job = UrlJob.read(values.pop("job"))
@@ -335,7 +322,7 @@ class PageBatch:
 
     @property
     def is_urgent(self) -> bool:
-        """True if a caller waits for one of the pages."""
+        """True if a caller is waiting for one of the pages."""
         return any(job.priority <= URGENT for job in self.jobs)
 
     def wire(self) -> dict[str, Any]:
@@ -360,7 +347,7 @@ def _body_version(needs_dictionary: bool) -> int:
 
 def check_version(wire: Any, kind: str, newest: int = VERSION) -> None:
     """
-    Check that this code can read a message.
+    Check the version of a message.
 
     Raises:
         NewerMessage: its version is newer than `newest`.
@@ -374,7 +361,7 @@ def check_version(wire: Any, kind: str, newest: int = VERSION) -> None:
 
 @contextmanager
 def reading(wire: Any, kind: str) -> Iterator[None]:
-    """Raise InvalidMessage if a message has another version or the block fails to read it."""
+    """Check the version of a message, and raise InvalidMessage if the block fails to read it."""
     check_version(wire, kind)
     try:
         yield
@@ -388,7 +375,6 @@ def into_batches(jobs: Sequence[UrlJob], size: int) -> list[FetchBatch]:
 
 
 def _entries(wire: Any, name: str, newest: int = VERSION) -> Sequence[Any]:
-    """Return the list `name` of a message, after checking its version."""
     check_version(wire, "batch", newest)
     items = wire.get(name)
     if not isinstance(items, list):
@@ -399,13 +385,11 @@ def _entries(wire: Any, name: str, newest: int = VERSION) -> Sequence[Any]:
 def _sparse(
     value: UrlJob | FetchResult | FetchRecord, defaults: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the fields that differ from their defaults."""
     values = ((name, getattr(value, name)) for name in defaults)
     return {name: field_value for name, field_value in values if field_value != defaults[name]}
 
 
 def _wire_hops(hops: Sequence[Hop]) -> dict[str, Any]:
-    """Return the hops of a job or result as JSON, if it has any."""
     if not hops:
         return {}
     return {
@@ -414,7 +398,6 @@ def _wire_hops(hops: Sequence[Hop]) -> dict[str, Any]:
 
 
 def _hops(fields: dict[str, Any]) -> tuple[Hop, ...]:
-    """Remove the hops from the JSON of a job or result, and return them."""
     return tuple(
         Hop(url, status, target, latency_ms, tuple((k, v) for k, v in headers))
         for url, status, target, headers, latency_ms, *_ in fields.pop("hops", ())

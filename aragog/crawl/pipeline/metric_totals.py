@@ -1,9 +1,9 @@
 """
 The measurements of all processes, summed in one Redis hash.
 
-Every few seconds, each process adds what it has measured since the last time
-(`aragog.observability.instruments`). So a worker needs no metrics port of its own, and its numbers
-survive when it exits. A killed process loses its last few seconds of measurements.
+Every few seconds, each process adds its new measurements (`aragog.observability.instruments`). So a
+worker needs no metrics port of its own, and its values remain when it exits. A killed process loses
+the last few seconds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class MetricTotals:
 
     def add(self, amounts: Mapping[Measurement, float]) -> None:
         """
-        Add to the sums, in one round trip.
+        Takes one round trip.
 
         Raises:
             redis.RedisError: the server did not respond. Some values may have been added.
@@ -55,10 +55,10 @@ class MetricTotals:
 
 class MetricShipper:
     """
-    Adds the measurements of this process to the totals, in a thread. Create it after a fork.
+    Adds this process's measurements to the totals, in a thread. Create after a fork.
 
     Args:
-        add: `MetricTotals.add`. If adding fails, the measurements are added the next time.
+        add: `MetricTotals.add`. If it fails, the measurements are added the next time.
         every_s: how often to add, in seconds.
     """
 
@@ -72,7 +72,7 @@ class MetricShipper:
         self._stop = threading.Event()
 
     def start(self) -> Self:
-        """Start the thread. It ends with the process."""
+        """Start the thread, which ends with the process."""
         threading.Thread(target=self._run, name="metrics", daemon=True).start()
         return self
 
@@ -81,7 +81,7 @@ class MetricShipper:
             self.ship()
 
     def ship(self) -> None:
-        """Add the measurements since the previous call. Redis errors are ignored."""
+        """Add the measurements made since the previous call. Ignores Redis errors."""
         with self._lock, contextlib.suppress(redis.RedisError):
             measurements = read_measurements()
             increments = {c: n - self._shipped.get(c, 0) for c, n in measurements.items()}
@@ -90,6 +90,5 @@ class MetricShipper:
                 self._shipped = measurements
 
     def close(self) -> None:
-        """Add the remaining measurements and stop the thread."""
         self._stop.set()
         self.ship()

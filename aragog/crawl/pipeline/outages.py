@@ -1,10 +1,10 @@
 """
-Reports outages of our own infrastructure: logs one line when an outage begins and one when it ends.
+Reports outages of our own infrastructure.
 
-If a component (`PARTS`) does not respond, tasks are retried silently. Each process logs at WARNING
-when a component stops responding and when it responds again, and records both for the metrics
-(`aragog_part_outage`, `aragog_part_failures_total`). While Redis is down, the outage appears only
-in the log.
+If a component (`PARTS`) does not respond, tasks are retried silently. Each process logs one line at
+WARNING when a component stops responding and one when it responds again, and records both for the
+metrics (`aragog_part_outage`, `aragog_part_failures_total`). An outage of Redis appears only in the
+log.
 """
 
 from __future__ import annotations
@@ -41,27 +41,21 @@ PARTS: dict[type[Exception], str] = {
 """The component that causes each error. These names are labels of the metrics."""
 
 QUIET_S = 10.0
-"""An outage is over when a task that had failed succeeds this long after the last failure."""
+"""An outage is over when a task that failed succeeds this long after the last failure."""
 REPORT_EVERY_S = 1.0
 STALE_S = 120.0
-"""Tasks are retried at least every minute, so an outage is over if nothing fails for this long."""
+"""Tasks are retried every minute, so an outage is over if nothing fails for this long."""
 
 
 def failing_component(error: Exception) -> str | None:
-    """
-    Return the component that did not respond.
-    None for a damaged file, which is logged elsewhere.
-    """
+    """Return the component that did not respond; None for a damaged file (logged elsewhere)."""
     if isinstance(error, StoreDamaged):
         return None
     return next((part for kind, part in PARTS.items() if isinstance(error, kind)), "other")
 
 
 class OutageBoard:
-    """
-    The outages recorded by all processes, in one Redis hash with up to 3
-    fields per component.
-    """
+    """All processes' outages, in one Redis hash with up to three fields per component."""
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
@@ -77,7 +71,7 @@ class OutageBoard:
 
     def read(self, now_ms: int) -> dict[str, tuple[bool, int]]:
         """
-        Return, by component, whether it is failing now and how many task runs failed because of it.
+        Return by component whether it is failing now, and how many task runs failed because of it.
 
         Raises:
             redis.RedisError: Redis does not respond.
@@ -95,8 +89,6 @@ class OutageBoard:
 
 @dataclass(slots=True)
 class _Outage:
-    """An outage of one component, as seen by this process."""
-
     started_at_s: float
     failed_s: float
     reported_s: float
@@ -106,7 +98,7 @@ class _Outage:
 
 
 class Outages:
-    """The outages seen by one process. Thread-safe. Without an outage, a call costs 0.1 µs."""
+    """The outages seen by one process. Thread-safe. Without an outage, a call takes 0.1 µs."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -115,10 +107,7 @@ class Outages:
         self.board: OutageBoard | None = None
 
     def record_failure(self, task: str, error: Exception) -> None:
-        """
-        Record that a run of `task` failed because a component did not respond.
-        The run is retried.
-        """
+        """Record that a run of `task` failed because a component did not respond."""
         part = failing_component(error)
         if part is None:
             return
@@ -141,7 +130,7 @@ class Outages:
             self._note(part, failures=reported, over=False)
 
     def record_success(self, task: str) -> None:
-        """Record that `task` succeeded. The components that made it fail may then work again."""
+        """Record that `task` succeeded, so components that made it fail may work again."""
         if not self._open:
             return
         now_s = self._clock.monotonic_s()
@@ -167,4 +156,4 @@ class Outages:
 
 
 OUTAGES = Outages()
-"""The outages of this process. Its `OutageBoard` is set when the process connects."""
+"""This process's outages. Its `OutageBoard` is set when the process connects."""

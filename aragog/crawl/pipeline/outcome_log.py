@@ -1,9 +1,9 @@
 """
-Records the most recent outcomes of each domain, and the domains that refuse us, for operators.
+Records each domain's most recent outcomes, and the domains that refuse us, for operators.
 
 Each domain has one small string in Redis. A domain refuses us if its most recent `REFUSALS`
-responses were all refusals (401, 402, 403, 451 or 429). Outcomes that the origin did not choose,
-such as a timeout, a 5xx or a robots rule, neither extend nor end a series.
+responses were all refusals (401, 402, 403, 451 or 429). Timeouts, 5xx responses and robots rules
+neither extend nor end a series.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ REFUSALS = 10
 """After this many consecutive refusals, a domain counts as refusing us."""
 REFUSING_TTL_S = 30 * 86_400
 MAX_REFUSING = 10_000
-# One byte per outcome. The bytes are stored, so never change them.
+# One byte per outcome. Never change these bytes, because they are stored.
 _CODES = {
     OutcomeKind.FETCHED: b"F",
     OutcomeKind.NOT_MODIFIED: b"N",
@@ -45,7 +45,7 @@ _CODES = {
     OutcomeKind.RESERVED: b"s",
 }
 _RATE_LIMITED = b"9"
-"""A Busy with status 429 is directed at us, whereas a 503 only describes the server."""
+"""A Busy outcome with status 429 is directed at us, whereas 503 only describes the server."""
 _REFUSAL_CODES = b"12359"
 _UNANSWERED_CODES = b"RrbBU"
 _KINDS = {code[0]: kind for kind, code in _CODES.items()} | {_RATE_LIMITED[0]: OutcomeKind.BUSY}
@@ -57,7 +57,6 @@ class DomainOutcome(NamedTuple):
 
     kind: OutcomeKind
     status: int | None = None
-    """The status of the response, or None if there was none."""
 
     @property
     def code(self) -> bytes:
@@ -70,28 +69,23 @@ class LastOutcomes:
     """The outcomes of the most recent fetches from a domain."""
 
     at_ms: int
-    """When the latest outcome was recorded, by the server's clock."""
+    """When the latest outcome was recorded, by the Redis server's clock."""
     kinds: tuple[OutcomeKind, ...]
-    """The most recent outcomes, at most `MAX_OUTCOMES`, oldest first."""
+    """The outcomes, at most `MAX_OUTCOMES`, oldest first."""
     refused_since_ms: int = 0
-    """
-    When the current series of refusals started.
-    0 if the most recent response was not a refusal.
-    """
+    """When the current series of refusals started; 0 if the last response was not a refusal."""
     refused_at_ms: int = 0
-    """When the most recent refusal of the series was recorded, or 0."""
+    """When the most recent refusal in the series was recorded, or 0."""
     refusals: int = 0
-    """How many refusals the series has."""
 
     @property
     def refuses_us(self) -> bool:
-        """True if the domain's recent responses were all refusals."""
         return self.refusals >= REFUSALS
 
 
 class OutcomeLog:
     """
-    Recent outcomes, by the rate limiter's key of each domain.
+    Recent outcomes, by each domain's rate-limiter key. Reading may raise `BrokerUnavailable`.
 
     A domain's outcomes are deleted one day after the most recent one, or after 30 days if the
     domain refuses us.
@@ -103,7 +97,7 @@ class OutcomeLog:
         self._refusing = f"{prefix}refusing"
 
     def note(self, outcomes: Mapping[str, Sequence[DomainOutcome]]) -> None:
-        """Add the outcomes of domains in one round trip. Never raises."""
+        """Takes one round trip. Never raises."""
         if not outcomes:
             return
         codes = [
@@ -127,12 +121,7 @@ class OutcomeLog:
             )
 
     def read(self, keys: Sequence[str]) -> dict[str, LastOutcomes]:
-        """
-        Return the most recent outcomes of the domains that have any. Takes one round trip.
-
-        Raises:
-            BrokerUnavailable: Redis did not respond.
-        """
+        """Return the outcomes of the domains that have any. Takes one round trip."""
         if not keys:
             return {}
         with redis_errors("last outcomes"):
@@ -140,23 +129,13 @@ class OutcomeLog:
         return {key: _unpack(value) for key, value in zip(keys, texts, strict=True) if value}
 
     def refusing_domains(self, count: int) -> list[str]:
-        """
-        Return the keys of domains that refuse us, most recent refusal first.
-
-        Raises:
-            BrokerUnavailable: Redis did not respond.
-        """
+        """Return the keys of domains that refuse us, the latest refusal first."""
         with redis_errors("domains that refuse us"):
             keys: Any = self._redis.zrevrange(self._refusing, 0, count - 1)
         return [key.decode() for key in keys]
 
     def count_refusing(self) -> int:
-        """
-        Return how many domains refuse us, at most `MAX_REFUSING`.
-
-        Raises:
-            BrokerUnavailable: Redis did not respond.
-        """
+        """Return how many domains refuse us, at most `MAX_REFUSING`."""
         with redis_errors("domains that refuse us"):
             count: Any = self._redis.zcard(self._refusing)
         return int(count)

@@ -1,8 +1,8 @@
 """
-Compresses fetched bodies for the spool, in the same format as the store uses.
+Compresses fetched bodies for the spool, in the store's format.
 
-A body is compressed once, by the process that fetched it. Its hash and size are those of the
-uncompressed body. The store chooses codec, level and dictionary.
+A body is compressed once, by the process that fetched it. The store chooses codec, level and
+dictionary.
 """
 
 from __future__ import annotations
@@ -19,15 +19,13 @@ class PackedBody:
     """A fetched body, as stored in the spool."""
 
     blob: bytes
-    """The compressed body."""
     sha256: str
-    """The SHA-256 of the uncompressed body, in hex."""
+    """SHA-256 of the uncompressed body, in hex."""
     length_bytes: int
-    """The size of the uncompressed body."""
+    """Size of the uncompressed body."""
 
     @property
     def needs_dictionary(self) -> bool:
-        """True if it is compressed with a dictionary."""
         return bool(dictionary_id(self.blob))
 
 

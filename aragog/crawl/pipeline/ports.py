@@ -19,15 +19,12 @@ class SpoolState(NamedTuple):
 
     used_bytes: int
     closed: bool
-    """True from the moment the spool reaches its high level until it has fallen to its low level.
-    In the meantime, ordinary fetches must wait."""
+    """True after the spool reached its high level, until it has fallen to its low level. Ordinary
+    fetches must wait."""
     full: bool
     """True if urgent fetches must wait too."""
     share: float = 0.0
-    """
-    The used bytes as a fraction of the high level. With several servers, the highest of their
-    fractions.
-    """
+    """The used fraction of the high level. With several servers, the highest of their fractions."""
 
 
 class BodyStore(Protocol):
@@ -46,7 +43,7 @@ class BodyStore(Protocol):
         """Delete the blobs. Unknown tokens are ignored."""
 
     def mark_packed(self, tokens: Sequence[str]) -> None:
-        """Stop counting these blobs toward the limit: they are only waiting for an open pack."""
+        """Stop counting these blobs toward the limit, because an open pack has a copy in memory."""
 
 
 class BoundedBodyStore(BodyStore, Protocol):
@@ -56,17 +53,14 @@ class BoundedBodyStore(BodyStore, Protocol):
         """Reserve space for `count` bodies. Returns None if the spool is full."""
 
     def offer_many(self, blobs: Sequence[bytes], reservation: str = "") -> list[str] | None:
-        """
-        Store the bodies of a fetch.
-        Returns None, and stores nothing, if there is not enough space.
-        """
+        """Store the bodies of a fetch. Returns None and stores nothing if space is short."""
 
     def state(self) -> SpoolState:
         """Return how full the spool is."""
 
 
 class InFlight(Protocol):
-    """URLs that have not ended in the store yet (`aragog.crawl.pipeline.in_flight.InFlightSet`)."""
+    """URLs that are not done yet (`aragog.crawl.pipeline.in_flight.InFlightSet`)."""
 
     def clear(self, urls: Sequence[str], outcome: str = DELETED) -> None:
         """Remove URLs that are done for all crawls."""
@@ -78,7 +72,7 @@ class InFlight(Protocol):
         """
 
     def count(self) -> int:
-        """Return how many URLs are in flight, including some that may have expired."""
+        """Return how many URLs are in flight, including expired ones."""
 
 
 class Walks(Protocol):
@@ -91,14 +85,14 @@ class Walks(Protocol):
         """Record files that were enqueued."""
 
     def note_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
-        """Record that a file was read. Returns the size of the walk before its URLs are added."""
+        """Record that a file was read. Returns the walk's size before the file's URLs are added."""
 
 
 class Marks(Protocol):
     """Marks of runs (`aragog.crawl.stages.page_limits.RunMarks`)."""
 
     def begin(self, tokens: Sequence[str]) -> int:
-        """Mark a run of the batch. Returns how many earlier runs never ended."""
+        """Mark a run of the batch. Returns the number of earlier runs that never ended."""
 
     def end(self, tokens: Sequence[str]) -> None:
         """Remove the mark of a finished run."""

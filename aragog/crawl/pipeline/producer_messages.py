@@ -1,9 +1,9 @@
 """
-Reads messages of any producer. A message is one URL, a list, or a batch
+Reads any producer's messages. A message is one URL, a list, or a batch
 (`aragog.crawl.pipeline.messages`).
 
-Producers outside the pipeline may send URLs in any form. Entries that are neither URLs nor jobs are
-reported as problems, and the other entries are still read.
+URLs may have any form. Entries that are neither URLs nor jobs are reported as problems; the others
+are still read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from urlspelling.domain import origin
 
 def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:
     """
-    Return the batch in a message, with normalized URLs, and the problems with its other entries.
+    Return the batch in a message, with normalized URLs, and the problems with unreadable entries.
 
     Raises:
         InvalidMessage: not a batch, a batch of another version, or a batch without a usable entry.
@@ -40,8 +40,8 @@ def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:
 
 def read_robots(message: Any) -> RobotsBatch:
     """
-    Return the batch in a message. A URL or a list requests the rules of its origins, even if the
-    cached rules are fresh.
+    Return the batch in a message. A URL or a list requests its origins' rules, even if the cached
+    rules are fresh.
 
     Raises:
         InvalidMessage: not a batch, a batch of another version, or a list with an entry that is not

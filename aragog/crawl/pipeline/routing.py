@@ -1,8 +1,7 @@
 """
-Destinations of messages, and the senders that deliver them.
+Destinations of messages, and the senders.
 
-Stages return messages, and a `Sender` sends them. `CelerySender` works with any Celery app, so
-producers do not need the workers' code.
+`CelerySender` works with any Celery app, so producers do not need the workers' code.
 """
 
 from __future__ import annotations
@@ -40,10 +39,9 @@ class Queue(StrEnum):
 
 class Destination(Enum):
     """
-    Where a message goes, given as the name of a task and its queue.
+    Where a message goes: the name of a task and its queue.
 
-    Producers use these names. `aragog/tasks/routes.py` lists all tasks, including those that beat
-    runs.
+    `aragog/tasks/routes.py` lists all tasks, including those run by beat.
     """
 
     FETCH = "aragog.fetch", Queue.FETCH
@@ -58,28 +56,26 @@ class Destination(Enum):
 
     @property
     def task(self) -> str:
-        """The task's name."""
         return self.value[0]
 
     @property
     def queue(self) -> Queue:
-        """The queue of its messages."""
         return self.value[1]
 
 
 FETCH_BY_MODULE = "aragog.tasks.fetch"
-"""`Destination.FETCH` under the name that Celery users expect. Only other programs send it."""
+"""Celery users' name for `Destination.FETCH`. Only other programs send it."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnTask:
-    """A user's Celery task, in a queue of the user's own workers."""
+    """A user's Celery task, in the queue of the user's own workers."""
 
     task: str
     queue: str
 
 
-# How many jobs one script call of pinlater enqueues.
+# How many jobs pinlater enqueues per script call.
 MAX_MESSAGES_PER_CALL = 200
 # Maximum length of a message's description in Flower and the logs.
 MAX_SHOWN_URLS = 3
@@ -106,21 +102,20 @@ class OutgoingMessage:
     destination: Destination | OwnTask
     message: Message
     delay_ms: int | None = None
-    """The delay before a worker gets the message; None for no delay. It is a duration rather than a
-    time, because clocks differ."""
+    """The delay before a worker gets the message; None for no delay. Not a time, because clocks
+    differ."""
     priority: int = PRIORITY_DEFAULT
     collect: Collection | None = None
-    """The delay of each URL. pinlater uses these delays instead of `delay_ms`.
+    """Each URL's delay, which pinlater uses instead of `delay_ms`.
 
-    pinlater combines URLs that are due at about the same time into one message, even if they come
-    from different messages."""
+    pinlater combines URLs from different messages that are due at about the same time into one
+    message."""
     even_when_full: bool = False
-    """True to accept the message even if the server's memory is full, because it continues work in
-    progress."""
+    """True for work in progress: the message is accepted even if the server's memory is full."""
 
 
 def most_urgent(jobs: Iterable[UrlJob]) -> int:
-    """Return the priority of the most urgent job of a message."""
+    """Return the priority of the message's most urgent job."""
     return min((job.priority for job in jobs), default=PRIORITY_DEFAULT)
 
 
@@ -165,7 +160,7 @@ class CelerySender:
         self._app.send_task(
             outgoing.destination.task,
             args=(wire,),
-            # Celery's own method costs 10 us per URL. Collected URLs end up in other messages.
+            # Celery's own method takes 10 us per URL. Collected URLs end up in other messages.
             argsrepr="(collected urls)" if outgoing.collect else f"({describe(wire)})",
             queue=str(outgoing.destination.queue),
             countdown=None if outgoing.delay_ms is None else outgoing.delay_ms / 1000,
@@ -184,8 +179,8 @@ _registry: Any = registry
 
 def _to_json(data: Any) -> str:
     """
-    Return the same JSON as kombu, in a third of the time. If orjson refuses the data, kombu
-    serializes it.
+    Return the same JSON as kombu, in a third of the time. Falls back to kombu if orjson refuses the
+    data.
     """
     try:
         return orjson.dumps(data).decode()
@@ -210,7 +205,7 @@ def _headers(outgoing: OutgoingMessage) -> dict[str, Any] | None:
 
 
 def describe(wire: Mapping[str, Any]) -> str:
-    """Return a description for display, with the number of URLs and the first few of them."""
+    """Return a description for display: the number of URLs and the first few of them."""
     for name in ("urls", "results", "pages", "origins"):
         items = wire.get(name)
         if items:

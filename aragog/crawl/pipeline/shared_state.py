@@ -1,4 +1,4 @@
-"""The state in Redis that all processes of the pipeline share, built from the settings."""
+"""The pipeline's shared state in Redis, built from the settings."""
 
 from __future__ import annotations
 
@@ -26,20 +26,14 @@ from pinlater.redis.connect import connect
 @dataclass(frozen=True, slots=True)
 class SharedState:
     """
-    The shared state of one installation. Connects on first use.
+    One installation's shared state. Connects on first use.
 
     Args:
         nodes: the servers that share the spool and the in-flight set, `redis.url` first.
-        in_flight: the accepted URLs that are not done.
-        counters: counts of events.
-        spool: bodies between two stages.
-        blocks: the copy of the takedowns.
-        walks: walks through sites' sitemaps.
-        crawls: the records of crawls.
-        crawl_counts: the outcomes of their URLs.
-        crawl_seeds: the seeds of scheduled crawls.
-        traps: knows which URL templates of a host are still followed.
-        held_links: the links that are held until it is decided whether to follow them.
+        blocks: a copy of the takedowns.
+        crawl_counts: outcomes of crawls' URLs.
+        traps: knows which of a host's URL templates are still followed.
+        held_links: links held back until it is decided whether to follow them.
     """
 
     nodes: RedisNodes
@@ -80,10 +74,9 @@ class SharedState:
 
     @property
     def client(self) -> redis.Redis:
-        """The client of `redis.url`."""
         return self.nodes.first
 
     def servers(self) -> dict[str, redis.Redis]:
-        """Return the client of each server, by the name of its setting."""
+        """Return each server's client, by the name of its setting."""
         others = enumerate(self.nodes.clients[1:])
         return {"redis.url": self.client} | {f"redis.nodes {n}": client for n, client in others}

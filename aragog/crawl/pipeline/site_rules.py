@@ -1,5 +1,5 @@
 """
-The operator's rules for particular sites, and the original forms of URLs that robots.txt must also
+The operator's rules for particular sites, and original forms of URLs that robots.txt must also
 allow.
 """
 
@@ -13,11 +13,10 @@ from urlspelling import InvalidSiteRules, resolve, site_rules, use_site_rules
 
 def install_site_rules(settings: Settings) -> None:
     """
-    Use the rules of `site_rules_file`, if it is set, for normalization. Producers and workers call
-    this.
+    Use the rules in `site_rules_file`, if it is set, for normalization.
 
     Raises:
-        ConfigError: the file is unreadable or invalid. Each problem states file, key and value.
+        ConfigError: the file is unreadable or invalid. Names file, key and value of each problem.
     """
     path = settings.site_rules_file
     if path is None:
@@ -38,8 +37,7 @@ def other_spelling(given: str, normalized: str, base: str | None = None) -> str 
     `normalized`.
 
     Returns None if the two differ only in escapes, because robots rules are compared without them.
-    The two differ in other ways if normalization sorted the query, or removed tracking parameters
-    or a session ID.
+    Normalization may also sort the query, or remove tracking parameters or a session ID.
 
     Args:
         given: the original form, from a producer or a Location header.

@@ -1,13 +1,12 @@
 """
-Walks through sites' sitemaps. A walk records which sitemap files were requested, and how many URLs
-they listed.
+Walks through sites' sitemaps: which sitemap files were requested, and how many URLs they listed.
 
 A walk starts when a user enqueues a sitemap. Sitemap indexes may list each other, so a walk
-requests each file only once. A site may list any number of files and URLs, so both are limited. A
-walk is identified by the request ID of its call and the registered domain of the site.
+requests each file only once. The numbers of files and URLs are limited. A walk is identified by the
+request ID of its call and the site's registered domain.
 
-Tasks may run twice. Files are recorded after they were enqueued, so none is lost. The entries of a
-file are only counted when the file is first read.
+Tasks may run twice. Files are recorded after they were enqueued, so none is lost. A file's entries
+are counted only when it is first read.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from urlspelling import url_key
 from urlspelling.domain import registered_domain
 
 TTL_S = 7 * 86_400
-"""How long a walk is remembered after its last file."""
+"""How long a walk is kept after its last file."""
 WHERE = "redis, sitemap walks"
 _URLS = b"urls"
 _ENQUEUED, _READ = b"0", b"1"
@@ -33,7 +32,7 @@ class Walk(NamedTuple):
 
     request_id: str
     domain: str
-    """The registered domain of the site."""
+    """The site's registered domain."""
 
 
 class WalkSize(NamedTuple):
@@ -54,17 +53,14 @@ class SitemapWalks:
         self._prefix = f"{prefix}walk:"
 
     def begin(self, request_id: str, urls: Iterable[str]) -> None:
-        """Forget earlier walks with the same request ID through the sites of these sitemaps."""
+        """Forget earlier walks with the same request ID through these sitemaps' sites."""
         keys = {self._key(Walk(request_id, registered_domain(url))) for url in urls}
         if keys:
             with redis_errors(WHERE):
                 self._redis.delete(*keys)
 
     def unseen_files(self, walk: Walk, files: Sequence[str]) -> list[str]:
-        """
-        Return those files (normalized URLs) that were not recorded yet, without duplicates, in
-        order.
-        """
+        """Return the files (normalized URLs) not recorded yet, without duplicates, in order."""
         distinct = list(dict.fromkeys(files))
         if not distinct:
             return []
@@ -73,7 +69,6 @@ class SitemapWalks:
         return [url for url, state in zip(distinct, states, strict=True) if state is None]
 
     def note_enqueued(self, walk: Walk, files: Sequence[str]) -> None:
-        """Record files that were enqueued."""
         if not files:
             return
         key = self._key(walk)
@@ -88,7 +83,7 @@ class SitemapWalks:
         Record that a file was read, under all its URLs, and how many URLs it lists.
 
         Returns:
-            The size of the walk, not counting this file's URLs.
+            The walk's size, not counting this file's URLs.
         """
         key, first = self._key(walk), url_key(files[0])
         with redis_errors(WHERE), self._redis.pipeline() as pipe:

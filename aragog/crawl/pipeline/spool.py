@@ -1,14 +1,12 @@
 """
-The spool: bodies wait in Redis between two stages, each under a token (a claim check).
+The spool keeps bodies in Redis between two stages, each under a token.
 
 Its size is limited (`SpoolBounds`). It accepts bodies from fetches while there is space, and always
 accepts bodies from later stages, because only those stages free space again. A body stays until it
-is freed. It is an orphan if no message contains its token and it has not been written or read for a
-while, for example because its worker was killed or its queue was purged.
-`aragog.crawl.pipeline.spool_reclaim` frees orphans.
+is freed. If a worker is killed or a queue is purged, bodies without a message are left over;
+`aragog.crawl.pipeline.spool_reclaim` frees them.
 
-Tokens are random, so a stage that runs twice never overwrites a body whose token the other run has
-sent.
+Tokens are random, so a stage that runs twice never overwrites a body of its first run.
 """
 
 from __future__ import annotations
@@ -28,20 +26,19 @@ from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import LuaScript, load_script
 
-# The memory that a body takes besides its own bytes: its part of a message, its index entry and its
-# key.
+# A body's memory besides its own bytes: its part of a message, index entry and key.
 OVERHEAD_BYTES = 1024
 # The spool may use 1/4 of `maxmemory`, or else 1/64 of the Redis machine's memory.
 MAXMEMORY_DIVISOR = 4
 MACHINE_MEMORY_DIVISOR = 64
-# About 10,000 pages of 50 KB, enough to keep one core busy for a minute. With more, bodies would
-# only wait longer.
+# About 10,000 pages of 50 KB, which keep one core busy for a minute. With more, bodies would only
+# wait longer.
 MAX_DEFAULT_BYTES = 128 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class SpoolBounds:
-    """The limits of a spool of `max_bytes`. Each body counts `OVERHEAD_BYTES` extra."""
+    """A spool's limits. Each body counts `OVERHEAD_BYTES` extra."""
 
     max_bytes: int
 
@@ -53,24 +50,24 @@ class SpoolBounds:
     @property
     def low_bytes(self) -> int:
         """
-        Workers resume at this fill level, which is a few batches below `high_bytes`. If it were
-        much lower, fetching and the later stages would alternate instead of sharing the processors.
+        Workers resume at this fill level. It is only a few batches below `high_bytes`; otherwise,
+        fetching and the later stages would alternate instead of sharing the processors.
         """
         return self.high_bytes - self.max_bytes // 32
 
     @property
     def claimed_bytes(self) -> int:
         """
-        Batches that are already claimed may fill the spool up to this level.
+        Claimed batches may fill the spool up to this level.
 
-        With less space these batches would be split, and the remaining URLs would wait for new
-        slots.
+        With less space they would be split, and the remaining URLs would need new slots (request
+        times).
         """
         return self.max_bytes // 2
 
     @property
     def fetch_bytes(self) -> int:
-        """Urgent fetches may fill the spool up to this level. The rest is for later stages."""
+        """Urgent fetches may fill the spool up to this level. Later stages get the rest."""
         return self.max_bytes * 3 // 4
 
 
@@ -81,7 +78,7 @@ def spool_bounds(max_bytes: int | None, memory: Mapping[str, Any]) -> SpoolBound
     Args:
         max_bytes: `pipeline.spool_max_bytes`. None means a quarter of `maxmemory`, or 1/64 of the
             machine's memory if Redis has no `maxmemory`, but at most 128 MiB.
-        memory: the reply of Redis to `INFO memory`.
+        memory: Redis' reply to `INFO memory`.
     """
     if max_bytes is None:
         maxmemory = int(memory.get("maxmemory", 0))
@@ -95,22 +92,22 @@ def spool_bounds(max_bytes: int | None, memory: Mapping[str, Any]) -> SpoolBound
 BOUNDS_TTL_S = 60.0
 # Assumed size of a compressed body until the first one is measured.
 INITIAL_MEAN_BYTES = 16_384.0
-# A token consists of a random part for the batch, the index of the body in the batch, and the bytes
-# that the body counts for.
+# A token consists of a random part for the batch, the body's index in the batch, and the bytes that
+# the body counts for.
 BATCH_BYTES, BATCH_CHARS = 12, 16
 RESERVATION_MARK = "r"
 
 
 class Spool:
     """
-    Stores blobs under tokens. Each call takes one or two round trips per server that it uses, and
-    may raise `SpoolUnavailable`.
+    Stores blobs under tokens. Each call takes up to two round trips per server, and may raise
+    `SpoolUnavailable`.
 
     Args:
-        nodes: the servers that share the bodies, or the client of the only server. Clients must
-            return bytes.
+        nodes: the servers that share the bodies, or the only server's client. Clients must return
+            bytes.
         prefix: the start of every key.
-        max_bytes: `pipeline.spool_max_bytes` for each server; a fraction of its memory if None.
+        max_bytes: `pipeline.spool_max_bytes` for each server; None for a fraction of its memory.
         clock: only its monotonic time is used.
     """
 
@@ -138,8 +135,7 @@ class Spool:
 
     def reserve(self, count: int, *, urgent: bool) -> str | None:
         """
-        Reserve space for `count` bodies of a fetch, assuming their recent mean size. Returns None
-        if the spool is full.
+        Reserve space for `count` bodies of the recent mean size. Returns None if the spool is full.
 
         Without `urgent`, the bodies may exceed `claimed_bytes` by one body. The reservation counts
         as used until it is passed to `offer_many` or `free`.
@@ -157,8 +153,8 @@ class Spool:
         """
         Store the bodies of a fetch, using a reservation if there is one.
 
-        Returns their tokens in order, or None if there is not enough space for all of them. In that
-        case nothing was stored.
+        Returns their tokens in order. If there is not enough space for all of them, stores nothing
+        and returns None.
         """
         for blob in blobs:
             self._mean_bytes += (len(blob) + OVERHEAD_BYTES - self._mean_bytes) / 100
@@ -196,7 +192,7 @@ class Spool:
             if not limit_bytes:
                 is_stored = _script("put").run(client, **values, blobs=blobs)
             else:
-                # This spares Redis two copies of each body, but fails while Redis' memory is full.
+                # This saves two copies of each body in Redis, but fails while its memory is full.
                 with client.pipeline(transaction=True) as pipe:
                     if any(blobs):
                         pipe.mset(dict(zip(keys, blobs, strict=True)))
@@ -224,13 +220,11 @@ class Spool:
         return result
 
     def free(self, tokens: Sequence[str]) -> None:
-        """Delete the blobs. Unknown tokens are ignored."""
         self._delete(tokens, 0)
 
     def state(self) -> SpoolState:
         """
-        Return how full the spool is. Also closes or opens it for all processes, depending on the
-        fill level.
+        Return how full the spool is. Also closes or opens it for all processes accordingly.
 
         With several servers, it is closed or full if any of them is.
         """
@@ -256,8 +250,8 @@ class Spool:
 
     def idle_tokens(self, for_s: float, limit: int) -> list[str]:
         """
-        Return up to `limit` tokens that were not written or read for `for_s` seconds. Those of each
-        server that have been idle longest come first.
+        Return up to `limit` tokens not written or read for `for_s` seconds, each server's oldest
+        first.
         """
         result: list[bytes] = []
         with _translate_errors():
@@ -273,7 +267,6 @@ class Spool:
         return [token.decode() for token in result]
 
     def touch(self, tokens: Sequence[str]) -> None:
-        """Reset the idle time of the tokens."""
         with _translate_errors():
             for client, server_tokens in self._group_by_server(tokens):
                 _script("touch").run(
@@ -281,7 +274,7 @@ class Spool:
                 )
 
     def free_idle(self, tokens: Sequence[str], for_s: float) -> int:
-        """Delete those tokens that were not written or read for `for_s` s. Returns how many."""
+        """Delete the tokens that were not written or read for `for_s` s. Returns how many."""
         return self._delete(tokens, int(for_s * 1000))
 
     def _delete(self, tokens: Sequence[str], idle_ms: int) -> int:
@@ -301,8 +294,8 @@ class Spool:
 
     def mark_packed(self, tokens: Sequence[str]) -> None:
         """
-        Stop counting these bodies toward the limit, because a process has them in memory for an
-        open pack. They stay in the spool until they are freed.
+        Stop counting these bodies toward the limit, because a process has copies in an open pack (a
+        file of many bodies). They stay in the spool until they are freed.
         """
         with _translate_errors():
             for client, server_tokens in self._group_by_server(tokens):
@@ -341,7 +334,7 @@ class Spool:
 
 
 def _batch_part(token: str) -> str:
-    """Return the part of a token that selects its server. Bodies stored together share it."""
+    """Return the part of a token that selects its server; bodies stored together share it."""
     return token[:BATCH_CHARS]
 
 

@@ -1,9 +1,9 @@
 """
-Frees orphaned bodies in the spool, left behind by killed fetches, purged queues and failed jobs.
+Frees bodies that killed fetches, purged queues and failed jobs left in the spool.
 
-An orphaned body has not been written or read for a while, and no pending or running message refers
-to it. Only pinlater can list its messages; on other brokers, only the age of a body counts. Safe to
-run twice and at any time: a body that is read in the meantime is no longer idle, so it stays.
+Such a body has not been written or read for a while, and no pending or running message contains its
+token. Only pinlater can list its messages; on other brokers, only the age counts. Safe to run at
+any time, because a body that is read in the meantime stays.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pinlater.models import JobInfo, JobState
 # A body is written before its message is sent, and each stage reads its bodies first.
 IDLE_S = 300.0
 STEP = 1000
-# With the states in this order, a message that changes its state is seen at least once.
+# In this order, a message that changes its state is seen at least once.
 _QUEUES_AND_STATES = tuple(
     (destination.queue, state)
     for destination in (Destination.RENDER, Destination.CANONICALIZE, Destination.STORE)
@@ -50,14 +50,14 @@ class WaitingJobs:
             if status.missing_shards:
                 return None
             count = status.sizes.pending if state is JobState.PENDING else status.sizes.running
-            # Ask for more messages than were counted, because some may arrive in the meantime.
+            # Ask for more messages than were counted: some may arrive in the meantime.
             for job in self._admin.jobs(queue, state, limit=count + STEP):
                 result.update(tokens_of(job))
         return result
 
 
 def tokens_of(job: JobInfo) -> Iterator[str]:
-    """Yield the tokens in a job's message, or none for messages of other programs."""
+    """Yield the tokens in a job's message, or none for other programs' messages."""
     try:
         message = orjson.loads(b64decode(orjson.loads(job.body)["body"]))[0][0]
     except (ValueError, LookupError, TypeError):
@@ -66,7 +66,7 @@ def tokens_of(job: JobInfo) -> Iterator[str]:
 
 
 def tokens_in(message: Any) -> Iterator[str]:
-    """Yield the tokens in a message, given as JSON values."""
+    """Yield the tokens in a message (JSON values)."""
     if not isinstance(message, dict):
         return
     tokens: Iterable[Any] = [
@@ -79,7 +79,7 @@ def tokens_in(message: Any) -> Iterator[str]:
 
 def sweep(spool: Spool, waiting: TokenSource | None, *, idle_s: float) -> int:
     """
-    Free idle bodies that no message refers to. Returns how many were freed.
+    Free idle bodies without a message. Returns how many.
 
     Args:
         spool: the spool to sweep.

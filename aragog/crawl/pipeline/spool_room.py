@@ -1,8 +1,8 @@
 """
-Back-pressure from the spool: which fetches may start, and how they wait for space.
+Back-pressure from the spool: delays fetches while it is full.
 
 On `pinlater://`, workers claim no fetches while the spool is closed (`claim_limit`). On other
-brokers a task waits instead (`SpoolSpace.wait_until_open`), and the messages behind it wait too.
+brokers a task waits instead (`SpoolSpace.wait_until_open`), and so do the messages behind it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 ALL_PRIORITIES, NO_PRIORITY = 9, -1
-# Above this fraction of `maxmemory`, Redis might refuse bodies, so fetching them would be useless.
+# Above this fraction of `maxmemory`, Redis might refuse fetched bodies.
 MAX_MEMORY_SHARE = 0.95
 # How long a task waits for space, and how often it checks.
 MAX_WAIT_S = 20.0
 CHECK_EVERY_S = 0.5
-# How long a worker relies on the state that it has read.
+# How long a worker uses the state that it has read.
 CACHE_TTL_S = 0.1
 # Above this fraction of `SpoolBounds.high_bytes`, a worker claims fewer and fewer batches at once,
 # from `MAX_BATCHES` down to one. Otherwise it would fill the spool in a burst and then sit idle
@@ -43,14 +43,14 @@ def claim_limit(
     spool: BoundedBodyStore, memory: Admission | None = None, clock: Clock | None = None
 ) -> Callable[[], Allowance]:
     """
-    Return a gate for `pinlater.gates`. It decides which fetches to claim now, and how many batches.
+    Return a gate for `pinlater.gates`. It decides which fetches to claim, and how many batches.
 
     Queries Redis at most ten times per second. If Redis does not respond, no fetch is claimed.
 
     Args:
-        spool: receives the fetched bodies.
-        memory: memory use of its servers. While it is nearly full, the bodies in the spool are
-            stored before new ones are fetched.
+        spool: for the fetched bodies.
+        memory: memory use of the spool's servers. While their memory is nearly full, the spool's
+            bodies are stored before new ones are fetched.
         clock: only its monotonic time is used.
     """
     stopwatch = clock or SystemClock()
@@ -89,20 +89,16 @@ class Reservation(NamedTuple):
 
     token: str
     bodies: int
-    """How many bodies the space is for. May be fewer than requested if the spool is nearly full.
-    """
+    """The number of bodies, which may be fewer than requested if the spool is nearly full."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpoolSpace:
     """
-    Reserves space for the bodies of fetches, and waits up to `MAX_WAIT_S` for it.
+    Reserves space for fetches' bodies, and waits up to `MAX_WAIT_S` for it.
 
     Args:
-        spool: receives the bodies.
-        clock: for waiting.
-        gated: True if workers claim no fetches while the spool is closed, so that tasks never have
-            to wait.
+        gated: True if workers claim no fetches while the spool is closed, so tasks never wait.
     """
 
     spool: BoundedBodyStore
@@ -110,7 +106,7 @@ class SpoolSpace:
     gated: bool = True
 
     def wait_until_open(self, priority: int) -> bool:
-        """Wait until a fetch with this priority may start. Returns False after `MAX_WAIT_S`."""
+        """Wait until a fetch of this priority may start. Returns False after `MAX_WAIT_S`."""
         if self.gated:
             return True
         return bool(self._wait_for(lambda: priority <= _limit(self.spool).lowest or None))
@@ -118,8 +114,8 @@ class SpoolSpace:
     @contextmanager
     def reservation(self, count: int, *, urgent: bool) -> Iterator[Reservation | None]:
         """
-        Reserve space for up to `count` bodies, and release it on exit. Yields None if there is no
-        space for even one body within `MAX_WAIT_S`. Only urgent fetches may use a closed spool.
+        Reserve space for up to `count` bodies, and release it on exit. Yields None after
+        `MAX_WAIT_S` without space for one body. Only urgent fetches may use a closed spool.
 
         Raises:
             SpoolUnavailable: Redis did not respond, or its memory is full.
@@ -131,13 +127,12 @@ class SpoolSpace:
             yield reservation
         finally:
             if reservation and reservation.token:
-                with suppress(SpoolUnavailable):  # if this fails, the sweep frees it
+                with suppress(SpoolUnavailable):  # if this fails, the sweep frees the space
                     self.spool.free([reservation.token])
 
     def _reserve(self, count: int, *, urgent: bool) -> Reservation | None:
-        # Try again with half as many. Otherwise, batches that only fit into an empty spool would
-        # all be refused while it is neither empty nor closed, and nothing would be fetched until
-        # the store stage frees some bodies.
+        # Try again with half as many. Otherwise, batches that only fit into an empty spool would be
+        # refused until it is empty, even though it is open.
         while count:
             if token := self.spool.reserve(count, urgent=urgent):
                 return Reservation(token, count)
@@ -146,7 +141,7 @@ class SpoolSpace:
 
     def put(self, blobs: Sequence[bytes], reservation: str) -> list[str | None]:
         """
-        Store bodies. Returns their tokens in order, with None for bodies that got no space within
+        Store bodies. Returns their tokens in order, None for those without space after
         `MAX_WAIT_S`.
 
         Raises:
@@ -155,7 +150,7 @@ class SpoolSpace:
         tokens_together = self.spool.offer_many(blobs, reservation)
         if tokens_together is not None:
             return list(tokens_together)
-        # The bodies are larger than the reservation, which is based on the recent mean size.
+        # The bodies are larger than the reservation, which assumes the recent mean size.
         self.spool.free([reservation] if reservation else [])
         tokens: list[str | None] = []
         for blob in blobs:

@@ -1,9 +1,9 @@
 """
 Records which store a Redis server belongs to, to detect workers that use another store.
 
-The first process that uses Redis and the store writes the record, and all other processes compare
-it with their store. Workers that share a Redis share its jobs, so they must also share a store.
-Otherwise, two machines with an embedded store each would silently split the pages between them.
+The first process writes the record, and all others compare it with their store. Workers that share
+a Redis server share its jobs, so they must also share a store. Otherwise, two machines with an
+embedded store each would silently split the pages between them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pinlater.redis.errors import redis_errors
 
 @dataclass(frozen=True, slots=True)
 class StoreIdentity:
-    """A store, and its location when the record was written."""
+    """A store and its location when the record was written."""
 
     id: str
     engine: str
     where: str
-    """Host and folder, or gateways, in readable form."""
+    """Host and folder, or gateways, for display."""
 
     def __str__(self) -> str:
         return f"{self.engine} {self.where} (store id {self.id})"
@@ -38,12 +38,12 @@ class StoreClaim:
         self._key = f"{prefix}store"
 
     def owner(self) -> StoreIdentity | None:
-        """Return the store that this Redis belongs to, or None if no store has used it."""
+        """Return the store that this Redis belongs to, or None."""
         with redis_errors("store id"):
             return _read(self._redis.get(self._key))  # type: ignore[arg-type]
 
     def claim(self, mine: StoreIdentity) -> StoreIdentity:
-        """Return the store that this Redis belongs to. An unclaimed Redis becomes `mine`."""
+        """Return the store that this Redis belongs to. An unclaimed Redis is assigned to `mine`."""
         with redis_errors("store id"):
             self._redis.set(self._key, orjson.dumps(asdict(mine)), nx=True)
         return self.owner() or mine
@@ -68,7 +68,7 @@ def _read(value: bytes | None) -> StoreIdentity | None:
 def conflict_message(
     mine: StoreIdentity, owner: StoreIdentity | None, redis_url: str
 ) -> str | None:
-    """Return an error message if the Redis belongs to another store; otherwise None."""
+    """Return an error message if this Redis belongs to another store; otherwise None."""
     if owner is None or owner.id == mine.id:
         return None
     return (

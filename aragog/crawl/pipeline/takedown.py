@@ -1,15 +1,15 @@
 """
-Applies a takedown outside the store. It informs producers, and purges Redis and the broker.
+Applies a takedown outside the store: informs producers, and purges Redis and the broker.
 
-`SiteBlocks` is a copy in Redis of the store's list. The copy saves messages, and callers are
-informed immediately. If Redis lost the copy, or does not have a new takedown yet, the fetch and
-store stages still refuse the URLs, because they check the store itself.
+`SiteBlocks` is a copy of the store's list in Redis, so that callers are informed immediately and no
+message is sent. If the copy is lost or outdated, the fetch and store stages still refuse the URLs,
+because they check the store itself.
 
 Stages refuse taken-down URLs when they process their messages. `Purge` removes what would remain
 until then: pending and FAILED messages, bodies in the spool, webhook deliveries that were not
-accepted yet, and the robots.txt rules of taken-down sites. A message that also has other URLs is
-replaced by one with only the other URLs. Run the purge after the takedown. It is safe to repeat,
-even while workers run: the stages refuse URLs in messages that are claimed in the meantime.
+accepted yet, and taken-down sites' robots.txt rules. A message that also has other URLs is replaced
+by one with only those. Run the purge after the takedown. It is idempotent, and workers may run: the
+stages refuse URLs in messages that are claimed in the meantime.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SiteBlocks:
     def refused(self, urls: Iterable[str]) -> set[str]:
         """
         Return the normalized URLs that were taken down, individually or with their site. Usually
-        takes one round trip.
+        one round trip.
         """
         urls = list(urls)
         with redis_errors("taken down hosts"):
@@ -73,7 +73,7 @@ class SiteBlocks:
         }
 
     def replace(self, entries_of_store: Iterable[tuple[str, str]]) -> None:
-        """Replace the copy with the store's list of (kind, name) pairs (`Takedowns.listed`)."""
+        """Replace the copy with (kind, name) pairs from the store (`Takedowns.listed`)."""
         entries = [f"{kind}:{name}" for kind, name in entries_of_store]
         with redis_errors("taken down hosts"), self._redis.pipeline() as pipe:
             pipe.delete(self._key)
@@ -91,7 +91,7 @@ Refused = Callable[[Iterable[str]], set[str]]
 
 PAGE = 200
 MAX_PASSES = 3
-"""A listing can miss messages that move in the meantime, so the queues are listed again."""
+"""A listing can miss messages that move in the meantime, so queues are listed again."""
 _DESTINATIONS = {destination.task: destination for destination in Destination} | {
     FETCH_BY_MODULE: Destination.FETCH
 }
@@ -102,7 +102,7 @@ _STAGES = (
     Destination.STORE,
 )  # fmt: skip
 _ENTRIES = ("urls", "results", "changes", "origins")
-"""The lists in messages of all stages. The entries of each list are independent of each other."""
+"""The lists in all stages' messages. A list's entries are independent of each other."""
 
 
 @dataclass(slots=True)
@@ -110,20 +110,18 @@ class Purged:
     """Counts of removed entries."""
 
     messages: int = 0
-    """How many pending or FAILED messages were removed, not counting webhook deliveries. On brokers
-    other than pinlater, how many dead letters were removed."""
+    """Removed pending or FAILED messages, without webhook deliveries. On brokers other than
+    pinlater: removed dead letters."""
     bodies: int = 0
-    """How many bodies were removed from the spool."""
+    """Bodies removed from the spool."""
     deliveries: int = 0
-    """Webhook deliveries that were sent again without the changes of these URLs."""
+    """Webhook deliveries that were replaced by ones without these URLs' changes."""
     origins: int = 0
     """Origins whose robots.txt rules were removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Json:
-    """A message given as JSON."""
-
     value: Any
 
     def wire(self) -> Any:
@@ -137,13 +135,12 @@ class Purge:
 
     Args:
         refused: checks many URLs at once.
-        robots: the cache of rules.
-        spool: the bodies between stages.
-        in_flight: allows the URLs of deleted messages to be enqueued again after the takedown is
-            lifted.
+        robots: the cache of robots.txt rules.
+        in_flight: URLs in deleted messages are removed from it, so they can be enqueued again
+            later.
         admin: access to the queues, or None if the broker cannot list its messages.
         sender: sends the messages for other URLs.
-        drop_dead_letters: removes dead letters of another broker, by their arguments. Returns how
+        drop_dead_letters: removes another broker's dead letters, by their arguments. Returns how
             many.
     """
 
@@ -182,7 +179,7 @@ class Purge:
             if remainder == message:
                 continue
             # Send the new message before deleting the old one. If the process is killed in between,
-            # the message is sent again.
+            # it is sent again.
             if (outgoing := _remainder_message(job, remainder)) is not None:
                 self.sender.send(outgoing)
             self.sender.send_all(_replies_to_callers(message, refused))
@@ -201,7 +198,6 @@ class Purge:
     def _messages_with_refused(
         self, queue: str, state: JobState
     ) -> Iterator[tuple[Shard, JobInfo, Any]]:
-        """Yield aragog's messages in a queue that contain a taken-down URL."""
         for shard in self.admin.cluster.shards if self.admin else ():
             offset = 0
             while jobs := shard.jobs(queue, state, limit=PAGE, offset=offset):
@@ -215,7 +211,6 @@ class Purge:
 
 
 def _message(job: JobInfo) -> Any:
-    """Return the message of a job, or None if it is unreadable."""
     try:
         return arguments(job.body)[0]
     except (InvalidMessage, LookupError):
@@ -223,7 +218,7 @@ def _message(job: JobInfo) -> Any:
 
 
 def _drop_refused(message: Any, refused: set[str]) -> Any:
-    """Return the message without entries that contain a refused URL; None if none are left."""
+    """Return the message without entries that contain a refused URL; None if no entry is left."""
 
     def without_refused(entries: list[Any]) -> list[Any]:
         return [entry for entry in entries if refused.isdisjoint(_urls(entry))]
@@ -244,11 +239,10 @@ def _drop_refused(message: Any, refused: set[str]) -> Any:
 
 def _needs_refetch(job: JobInfo) -> bool:
     """
-    Return True if the other URLs of a message must be fetched again, because the rest of the
-    message cannot be sent.
+    Return True if the message's other URLs must be fetched again.
 
-    The page updates of a batch are one value in the spool, and a FAILED message would only fail
-    again.
+    A batch's page updates are one value in the spool and cannot be split. A FAILED message would
+    only fail again.
     """
     destination = _DESTINATIONS[job.name]
     failed = job.state is JobState.FAILED and destination in _STAGES
@@ -270,7 +264,6 @@ def _remainder_message(job: JobInfo, remainder: Any) -> OutgoingMessage | None:
 
 
 def _replies_to_callers(message: Any, refused: set[str]) -> list[OutgoingMessage]:
-    """Return the results for callers waiting for the refused URLs of a message."""
     jobs = [
         job
         for job in _readable_jobs(message)
@@ -284,7 +277,6 @@ def _body_tokens(message: Any) -> set[str]:
 
 
 def _readable_jobs(message: Any) -> list[UrlJob]:
-    """Return the readable URL jobs of a message of any stage."""
     if not isinstance(message, Mapping):
         return []
     items = [*(message.get("urls") or ()), *(message.get("results") or ())]
@@ -296,10 +288,7 @@ def _readable_jobs(message: Any) -> list[UrlJob]:
 
 
 def _urls(value: Any) -> Iterator[str]:
-    """
-    Yield every URL in a JSON value in normalized form, including those in redirects, headers and
-    origins.
-    """
+    """Yield every URL in a JSON value, normalized, even those in redirects and headers."""
     if isinstance(value, str):
         if "://" in value:
             with suppress(InvalidUrl):

@@ -1,11 +1,10 @@
 """
 Computes how much of its quota (`serving.quotas`) a token has used, summed across its crawls.
 
-Tokens have no counters of their own. A token's use is the total use of the crawls that it started.
-URLs that a token enqueues without naming a crawl belong to a separate crawl
-(`implicit_crawl_name`). The script that counts a URL as enqueued also checks the quota. The counts
-of the token's other crawls and of other servers are read just before, so concurrent callers may
-together exceed the limit.
+A token's use is the total use of the crawls that it started. URLs that it enqueues without naming a
+crawl belong to a separate crawl (`implicit_crawl_name`). The script that counts a URL as enqueued
+also checks the quota. The counts of the token's other crawls, and those on other servers, are read
+just before. So concurrent callers may together exceed the limit.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from aragog.errors import QuotaExceeded
 from aragog.settings.token_quotas import TokenQuota
 
 IMPLICIT_CRAWL_PREFIX = "token."
-"""Name prefix of crawls for URLs that tokens enqueue without naming a crawl."""
+"""Name prefix of tokens' crawls for URLs enqueued without naming a crawl."""
 DAY_MS = 86_400_000
 WAITING_RETRY_S = 60.0
 _MAX_NAME_CHARS = 64
 
 
 def implicit_crawl_name(token: str) -> str:
-    """Return the name of the crawl for URLs that a token enqueues without naming a crawl."""
+    """Return the crawl for URLs that a token enqueues without naming one."""
     name = f"{IMPLICIT_CRAWL_PREFIX}{token}"
     if name.isascii() and len(name) <= _MAX_NAME_CHARS:
         return name
@@ -38,7 +37,7 @@ class CrawlUse(NamedTuple):
 
     waiting: int
     urls: int
-    """Number of URLs enqueued on that day."""
+    """URLs enqueued on that day."""
     bytes: int
     """Bytes stored on that day."""
 
@@ -52,7 +51,7 @@ class CrawlUseReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TokenState:
-    """What a token had used when its counts were read."""
+    """What a token had used when the counts were read."""
 
     token: str
     quota: TokenQuota
@@ -60,18 +59,16 @@ class TokenState:
     waiting: int
     bytes: int
     by_server: tuple[CrawlUse, ...]
-    """What the enqueuing crawl has used, by server."""
+    """The enqueuing crawl's use, by server."""
     now_ms: int
 
     @property
     def is_out_of_bytes(self) -> bool:
-        """True if the token has used up its bytes for today."""
         return self.quota.bytes_a_day is not None and self.bytes >= self.quota.bytes_a_day
 
     def bounds(self, server: int) -> tuple[int, int]:
         """
-        Return the limits for the enqueuing crawl's own counts on a server: its URLs enqueued today,
-        and its waiting URLs.
+        Return the enqueuing crawl's limits on a server: URLs enqueued today, and waiting URLs.
 
         -1 means no limit.
         """
@@ -84,10 +81,7 @@ class TokenState:
         )
 
     def refusal(self, count: int) -> QuotaExceeded:
-        """
-        Return the error for `count` refused URLs.
-        It names the limit that is closest to being used up.
-        """
+        """Return the error for `count` refused URLs. Names the limit closest to being used up."""
         name, limit, used = self._tightest()
         is_waiting = name == "waiting_urls"
         when = "until some are done" if is_waiting else "until midnight (UTC)"
@@ -102,7 +96,6 @@ class TokenState:
         )
 
     def _tightest(self) -> tuple[str, int, int]:
-        """Return the name, value and use of the limit that is closest to being used up."""
         if self.quota.bytes_a_day is not None and self.is_out_of_bytes:
             return "bytes_a_day", self.quota.bytes_a_day, self.bytes
         limits = [
@@ -120,7 +113,7 @@ def _bound(limit: int | None, used: int, own_use: int) -> int:
 @dataclass(frozen=True, slots=True)
 class TokenQuotas:
     """
-    The quotas of all tokens.
+    All tokens' quotas.
 
     Args:
         quotas: quotas by token name.
@@ -139,9 +132,9 @@ class TokenQuotas:
         Args:
             token: the token's name.
             crawl: the number of the enqueuing crawl.
-            numbers: the numbers of all crawls of the token.
-            ended: numbers of crawls that have ended. Their URLs no longer wait.
-            now_ms: the time by the clock of the Redis server.
+            numbers: the numbers of all the token's crawls.
+            ended: numbers of crawls that have ended. Their URLs do not count as waiting.
+            now_ms: the time by the Redis server's clock.
         """
         quota = self.quotas.get(token)
         if quota is None or not quota.is_bounded:

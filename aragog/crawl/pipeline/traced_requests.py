@@ -1,9 +1,9 @@
 """
-The requests of one traced fetch, with their attributes and the times at which they start, get their
-permit and end.
+The requests of one traced fetch: attributes, and the times at which each starts, gets its permit
+and ends.
 
-The fetcher does not know about traces. It calls a gate before each request and at each redirect, so
-a gate that records the times sees every request (`aragog.crawl.fetcher.gate`).
+The fetcher does not know about traces. It calls a gate (`aragog.crawl.fetcher.gate`) before each
+request and at each redirect, and the gate records the times.
 """
 
 from __future__ import annotations
@@ -28,17 +28,16 @@ class RequestTimes:
         self.events: list[tuple[str, int]] = []
 
     def note(self, name: str) -> None:
-        """Record that an event happened now."""
         self.events.append((name, time.time_ns()))
 
 
 class TimedGate:
     """
-    A gate that records when the requests of one fetch start, get their permit, and end.
+    A gate that records the times of one fetch's requests.
 
     Args:
-        gate: makes the decisions.
-        url: the URL of the first request.
+        gate: decides.
+        url: the first request's URL.
     """
 
     def __init__(self, gate: Gate, url: str) -> None:
@@ -46,7 +45,7 @@ class TimedGate:
         self._all = [RequestTimes(url)]
 
     def ended(self) -> list[RequestTimes]:
-        """End the last request now, and return all requests."""
+        """End the last request, and return all requests."""
         self._all[-1].ended_ns = time.time_ns()
         return self._all
 
@@ -72,10 +71,7 @@ class TimedGate:
 
 
 def exchange_attributes(url: str, status: int | None, outcome: Outcome | None) -> dict[str, Value]:
-    """
-    Return the attributes of a request and its response, named as in
-    OpenTelemetry's conventions.
-    """
+    """Return the attributes of a request and its response, named as in OpenTelemetry."""
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     attributes: dict[str, Value | None] = {

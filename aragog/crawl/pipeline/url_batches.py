@@ -1,12 +1,11 @@
 """
-Batches of enqueued URLs. A batch records which URLs a producer enqueued together, so that the
-number of URLs left can be reported.
+Batches of enqueued URLs. A batch records which URLs a producer enqueued together, to report how
+many are left.
 
-A batch is a Redis list with one element per call. An element maps rate-limit keys to the keys of
-the call's URLs. The rate-limit keys are needed to estimate the remaining time, which depends on the
-slots (times reserved for requests) of the URLs' domains. The empty key contains the earliest time
-at which the URLs may be fetched. A URL is done when it is no longer in flight. If it is enqueued
-again, it counts as not done again.
+A batch is a Redis list with one element per call. An element maps rate-limit keys (of domains) to
+the keys of the call's URLs. The remaining time is estimated from the domains' slots (times reserved
+for requests). The empty key contains the earliest time at which the URLs may be fetched. A URL is
+done when it is no longer in flight, and counts as not done if it is enqueued again.
 """
 
 from __future__ import annotations
@@ -27,10 +26,9 @@ from pinlater.redis.errors import redis_errors
 from urlspelling import url_key
 
 MAX_CALLS = 100
-"""Maximum number of calls that add to a batch. Each call has up to 1,000 URLs (32 KB in Redis)."""
+"""Maximum number of calls per batch. Each call has up to 1,000 URLs (32 KB in Redis)."""
 TTL_S = ENTRY_TTL_S + 86_400
-"""How long a batch is kept after the most recent call that added to it. By then its URLs are no
-longer in flight."""
+"""How long a batch is kept after its most recent call. By then its URLs are no longer in flight."""
 WHERE = "redis, batches"
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}", re.ASCII)
 _READ_SIZE = 5000
@@ -39,7 +37,7 @@ _NOT_BEFORE_FIELD = ""
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """How many URLs of a batch are left."""
+    """The URLs left in a batch."""
 
     total: int
     in_flight: Mapping[str, int]
@@ -59,10 +57,10 @@ class UrlBatches:
         self, batch: str | None, urls: Mapping[str, Iterable[str]], not_before_ms: int = 0
     ) -> str:
         """
-        Add normalized URLs to a batch, or to a new batch if None. Returns the batch's ID.
+        Add normalized URLs to a batch. Returns its ID.
 
         Args:
-            batch: ID of the batch.
+            batch: the batch's ID; None for a new batch.
             urls: normalized URLs by rate-limit key.
             not_before_ms: the URLs are not fetched before this time; 0 if they may be fetched now.
 
@@ -87,10 +85,7 @@ class UrlBatches:
         return batch
 
     def state(self, batch: str) -> BatchState | None:
-        """
-        Return how many URLs of a batch are left, or None if there is no such batch. Takes one round
-        trip per 5,000 URLs.
-        """
+        """Returns None for an unknown batch. Takes one round trip per 5,000 URLs."""
         with redis_errors(WHERE):
             calls = self._redis.lrange(f"{self._prefix}batch:{check_id(batch)}", 0, -1)
         if not calls:

@@ -1,9 +1,8 @@
 """
-URL filters of a crawl. They decide which of the URLs found in pages and sitemaps are followed.
+A crawl's URL filters, which decide which links and sitemap entries are followed.
 
-A pattern is matched against the whole normalized URL; `*` matches any characters. The matcher
-searches for the literal parts one after the other, so its time is at most proportional to the
-length of the URL times that of the pattern.
+A pattern is matched against the whole normalized URL; `*` matches any characters. The time is at
+most proportional to the URL's length times the pattern's.
 """
 
 from __future__ import annotations
@@ -42,15 +41,14 @@ class UrlFilter:
                 )
 
     def accepts(self, url: str) -> bool:
-        """Return True if a normalized URL is followed."""
         if any(matches(pattern, url) for pattern in self.exclude):
             return False
         return not self.include or any(matches(pattern, url) for pattern in self.include)
 
     def wire(self) -> str:
         """
-        Return the filter as a string with one pattern per line, after `+` or `-`. The string is
-        empty if there is no filter.
+        Return the filter as a string with one pattern per line, after `+` or `-`; empty if there is
+        no filter.
         """
         return "\n".join([*(f"+{p}" for p in self.include), *(f"-{p}" for p in self.exclude)])
 
@@ -60,7 +58,7 @@ class UrlFilter:
         Parse a filter from the string that `wire` returns.
 
         Raises:
-            BadInput: a line starts with neither `+` nor `-`, or a pattern is not valid.
+            BadInput: a line starts with neither `+` nor `-`, or a pattern is invalid.
         """
         lines = text.split("\n") if text else []
         if not all(line.startswith(("+", "-")) for line in lines):

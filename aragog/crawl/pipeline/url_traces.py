@@ -1,13 +1,13 @@
 """
 The spans of URLs: one trace per traced URL, from `enqueue` to `store`.
 
-Whether a URL is traced is decided once, when it is enqueued. Its job then carries the context of
-its `enqueue` span, and each stage adds a child span, in any process and at any attempt. For a job
-without a context, this costs one comparison. A span covers a URL rather than a message, because the
-URLs of a message are regrouped at every stage (docs/adr/0079).
+Whether to trace a URL is decided when it is enqueued. Its job then carries the context of its
+`enqueue` span, and each stage adds a child span, in any process and at any attempt. For other jobs,
+this costs one comparison. A span covers a URL rather than a message, because every stage regroups a
+message's URLs (docs/adr/0079).
 
-A killed stage leaves no span, because spans are exported when they end. When the message runs
-again, that run adds a span to the same trace, with the number of the delivery.
+Spans are exported when they end, so a killed stage leaves no span. When the message runs again,
+that run adds a span to the same trace, with the number of the delivery.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from aragog.observability.tracing.context import is_sampled, log_ids, read
 from aragog.observability.tracing.tracer import Attributes, Span, SpanPart, Tracer, Value
 
 MAX_IN_CALLERS_TRACE = 25
-"""Maximum number of URLs of one call that join its trace. A larger trace would be unreadable."""
+"""Maximum number of a call's URLs that join its trace. A larger trace would be unreadable."""
 MIN_WAIT_NS = 5_000_000
 """A shorter wait for a slot (the reserved time of a request) gets no span."""
 
 delivery: ContextVar[int] = ContextVar("delivery", default=1)
-"""How often the message has been delivered (above 1 after a failed or killed run), for spans."""
+"""How often the message has been delivered (above 1 after a failed or killed run)."""
 
 
 def now_ms() -> int:
-    """Return the time by the clock of this machine, in ms since the epoch."""
+    """Return the time by this machine's clock, in ms since the epoch."""
     return time.time_ns() // NS_PER_MS
 
 
@@ -49,10 +49,11 @@ class CallSpans:
 
     Args:
         tracer: creates the spans; None if tracing is off.
-        caller: the context of the span in which the call is made; "" for the current span of the
-            program, if there is one.
-        found_on: the context of the page that links to the URLs. Their traces are linked to it.
-        rng: returns random numbers like `random.random`, to sample URLs.
+        caller: the context of the span in which the call is made; "" for the program's current
+            span, if any.
+        found_on: the context of the page that links to the URLs. Their traces are linked to that
+            page's trace.
+        rng: like `random.random`; used to sample URLs.
     """
 
     def __init__(
@@ -103,19 +104,18 @@ class CallSpans:
         return {url: span for url, span in spans.items() if span is not None}
 
     def job(self, url: str) -> dict[str, Any]:
-        """Return the trace context and the time for a URL's job; empty if it is not traced."""
+        """Return the trace context and the time for a URL's job; empty if the URL is not traced."""
         span = self._spans.get(url)
         return {} if span is None else {"traceparent": span.traceparent, "left_at_ms": now_ms()}
 
     def ids(self, url: str) -> dict[str, str]:
-        """Return the IDs of the URL's span, for its log line."""
         span = self._spans.get(url)
         return {} if span is None else log_ids(span.traceparent)
 
 
 class StageSpans:
     """
-    The spans of one run of a stage, one for each traced URL of its message.
+    The spans of one run of a stage, one for each traced URL.
 
     Methods do nothing for jobs whose URL is not traced.
     """
@@ -156,16 +156,14 @@ class StageSpans:
             span.end(error="" if error is None else _error_text(error))
 
     def __bool__(self) -> bool:
-        """Return True if any URL of this run is traced."""
         return bool(self._spans)
 
     def span_for(self, job: UrlJob) -> Span | None:
-        """Return the job's span in this run, or None if its URL is not traced."""
         return self._spans.get(job.traceparent) if self._spans else None
 
     def ids(self, job: UrlJob) -> dict[str, str]:
         """
-        Return `trace_id` and `span_id` for a log line. If tracing is off, they are those of the
+        Return `trace_id` and `span_id` for a log line. If tracing is off, they come from the
         `enqueue` span.
         """
         if not job.traceparent:
@@ -174,7 +172,7 @@ class StageSpans:
         return log_ids(span.traceparent if span else job.traceparent)
 
     def event(self, job: UrlJob, name: str, **attributes: Value | None) -> None:
-        """Add an event to the job's span. Attributes that are None are left out."""
+        """Attributes that are None are left out."""
         if span := self.span_for(job):
             present_attributes = {
                 f"aragog.{key}": v for key, v in attributes.items() if v is not None
@@ -182,7 +180,7 @@ class StageSpans:
             span.event(name, present_attributes)
 
     def set(self, job: UrlJob, **attributes: Value | None) -> None:
-        """Add attributes to the job's span. Attributes that are None are left out."""
+        """Attributes that are None are left out."""
         if span := self.span_for(job):
             span.set({f"aragog.{key}": v for key, v in attributes.items() if v is not None})
 
@@ -190,7 +188,6 @@ class StageSpans:
     def subspan(
         self, job: UrlJob, name: str, attributes: Attributes | None = None
     ) -> Iterator[None]:
-        """Run the block in a child span of the job's span."""
         span = self._child_span(job, name, SpanPart.INTERNAL, attributes or {})
         problem = ""
         try:
@@ -220,7 +217,7 @@ class StageSpans:
         return TimedGate(gate, job.next_url) if self.span_for(job) else None
 
     def record_requests(self, job: UrlJob, requests: TimedGate, outcome: Outcome) -> None:
-        """After a fetch, add a span for the wait for the slot and one for each request."""
+        """After a fetch, add spans for the wait for its slot and for each request."""
         spans, ended_ns = requests.ended(), time.time_ns()
         if spans[0].started_ns - self._started_ns > MIN_WAIT_NS:
             self._record_span(job, "wait for slot", self._started_ns, spans[0].started_ns)
@@ -242,7 +239,7 @@ class StageSpans:
             span.end(at_ns=request.ended_ns or ended_ns, error=problem)
 
     def record_shared_fetch(self, job: UrlJob, url: str, outcome: Outcome) -> None:
-        """Add a span for a fetch shared with other URLs, with the times of its outcome."""
+        """Add a span for a fetch shared with other URLs, with the outcome's times."""
         started_ns = outcome.fetched_at_ms * NS_PER_MS
         attributes = exchange_attributes(url, outcome.status, outcome)
         span = self._child_span(job, "GET", SpanPart.CLIENT, attributes, started_ns)
@@ -260,7 +257,7 @@ class StageSpans:
         return replace(job, left_at_ms=now_ms()) if self._spans and job.traceparent else job
 
     def with_departure_times(self, outgoing: list[OutgoingMessage]) -> list[OutgoingMessage]:
-        """Return the stage's messages, with the time at which traced URLs left the stage."""
+        """Return the stage's messages with the current time in traced URLs' jobs."""
         return (
             [self._with_departure_times(message) for message in outgoing]
             if self._spans
@@ -286,11 +283,11 @@ UNTRACED = StageSpans(None, "", ())
 
 class UrlTraces:
     """
-    Creates the spans of a process.
+    Creates a process's spans.
 
     Args:
         tracer: None if tracing is off.
-        rng: returns random numbers like `random.random`, to sample the URLs that start a trace.
+        rng: like `random.random`; used to sample URLs.
     """
 
     def __init__(
@@ -300,16 +297,15 @@ class UrlTraces:
         self._rng = rng
 
     def call(self, caller: str, found_on: str) -> CallSpans:
-        """Return the spans of one call that enqueues URLs; see `CallSpans`."""
         return CallSpans(self.tracer, caller, found_on, self._rng)
 
     def with_caller_trace(self, batch: FetchBatch, caller: str) -> FetchBatch:
         """
-        Add the trace in a message's header to its URLs, for messages from other programs.
+        Add the trace in another program's message to its URLs.
 
         Args:
-            batch: the URLs of the message.
-            caller: the message's `traceparent` header. Without a sampled trace, nothing is added.
+            batch: the message's URLs.
+            caller: the message's `traceparent`. Without a sampled trace, nothing is added.
         """
         if self.tracer is None or not is_sampled(caller):
             return batch
@@ -323,13 +319,12 @@ class UrlTraces:
 
     def delivery(self, first: str, url: str, changes: int) -> Span | None:
         """
-        Return a span for one attempt of a webhook delivery, or None if it is not traced.
+        Return a span for one attempt of a webhook delivery, or None.
 
         Args:
-            first: the span context of the delivery's first attempt; "" for the first
-                attempt.
-            url: the URL of the receiver.
-            changes: the number of changes in the delivery.
+            first: the first attempt's span context; "" for the first attempt.
+            url: the receiver's URL.
+            changes: the number of changes.
         """
         if self.tracer is None:
             return None
@@ -342,10 +337,7 @@ class UrlTraces:
         return self.tracer.root("webhook", SpanPart.CLIENT, attributes)
 
     def end_line_wait(self, job: UrlJob) -> UrlJob:
-        """
-        Add a span for a job's wait in its domain's waiting queue, and return the job with the
-        current time.
-        """
+        """Add a span for a job's wait in its domain's queue. Returns the job with the time."""
         if self.tracer is None or job.left_at_ms is None or not is_sampled(job.traceparent):
             return job
         record_wait(self.tracer, job, "wait in line", time.time_ns())

@@ -1,10 +1,9 @@
 """
-Estimates how many URLs are waiting in the queues, and for what, from a sample of the messages.
+Estimates from a sample of messages how many URLs are waiting in the queues, and for what.
 
-URLs of a domain that has a waiting queue are in that queue. All others are in messages. These may
-be delayed messages (such as the later part of a long list), messages for sites whose robots.txt is
-unknown or could not be fetched, or messages that a worker will process next. An exact count would
-have to read every message.
+URLs that are not in their domain's waiting queue are in messages. A message may be delayed (such as
+the later part of a long list), wait for robots.txt files, or be next for a worker. An exact count
+would have to read all messages.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from pinlater.models import JobState
 
 SLOT, RETRY, ROBOTS, TURN = "a slot", "a retry", "robots.txt", "a worker"
 SAMPLED_MESSAGES = 100
-"""How many messages to read per queue. Each contains up to `pipeline.batch_size` URLs."""
+"""Messages to read per queue. Each contains up to `pipeline.batch_size` URLs."""
 
 
 class WaitingUrl(NamedTuple):
@@ -30,7 +29,7 @@ class WaitingUrl(NamedTuple):
     url: str
     """The URL to request next."""
     cause: str
-    """What the URL waits for: `SLOT`, `RETRY`, `ROBOTS` or `TURN`."""
+    """What the URL is waiting for: `SLOT`, `RETRY`, `ROBOTS` or `TURN`."""
     request_id: str
     weight: float
     """How many URLs of its queue this URL stands for."""
@@ -66,8 +65,8 @@ def _entries(messages: list[object]) -> Iterator[Mapping[str, object]]:
 
 def cause(entry: Mapping[str, object]) -> str:
     """
-    Return whether a URL in a fetch message waits for its slot (request time), its next attempt,
-    or a worker.
+    Return whether a URL in a fetch message is waiting for its slot (request time), its next
+    attempt, or a worker.
     """
     if entry.get("slot_at_ms"):
         return SLOT

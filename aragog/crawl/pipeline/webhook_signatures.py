@@ -1,9 +1,8 @@
 """
-Signatures of webhook deliveries. The sender makes them, and receivers check them.
+Signatures of webhook deliveries.
 
-Receivers use `Verifier`. It rejects deliveries that are unsigned or too old. It detects duplicates
-of deliveries within the last ten minutes, whether the sender repeated a delivery or an attacker
-replayed it.
+Receivers use `Verifier`, which rejects unsigned and old deliveries. It also detects deliveries that
+the sender repeats, or an attacker replays, within ten minutes.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ class Verdict(StrEnum):
     NEW = "new"
     """Process the delivery and return a 2xx status."""
     DUPLICATE = "duplicate"
-    """The delivery was accepted before. Return a 2xx status without processing it again."""
+    """Already accepted. Return a 2xx status without processing the delivery again."""
     REFUSED = "refused"
-    """The delivery is too old or was not sent by the sender. Return 400."""
+    """The delivery is too old, or not from the sender. Return 400."""
 
 
 def signature(secret: str, at_s: int, body: bytes) -> str:
@@ -41,12 +40,12 @@ class Verifier:
     """
     Checks the deliveries of one webhook. Threads may share it.
 
-    There is no function that checks only the signature, because an attacker could replay a delivery
-    until its signature is too old.
+    Checking only the signature would let an attacker replay a delivery until its signature is too
+    old.
 
     Args:
         secret: the webhook's secret.
-        within_s: maximum age of a signature. IDs are remembered for twice as long.
+        within_s: maximum age of a signature. IDs are kept for twice as long.
     """
 
     def __init__(self, secret: str, *, within_s: float = WITHIN_S) -> None:
@@ -61,7 +60,7 @@ class Verifier:
 
         Args:
             header: the value of the header Aragog-Signature.
-            body: exactly the bytes that were received.
+            body: exactly the received bytes.
             now_s: seconds since the epoch.
         """
         if not self._is_signed(header, body, now_s):
@@ -85,7 +84,6 @@ class Verifier:
             self._seen.pop(delivery_id, None)
 
     def _is_signed(self, header: str | None, body: bytes, now_s: float) -> bool:
-        """Return True if the signature was made with the secret and is not too old."""
         if not header or len(header) > MAX_HEADER_CHARS:
             return False
         parts = dict(part.strip().partition("=")[::2] for part in header.split(","))

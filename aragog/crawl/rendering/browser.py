@@ -1,7 +1,7 @@
 """
 Finds Chromium, starts it without network access, and limits its memory.
 
-The browser cannot resolve names, and its proxy does not exist. So neither pages nor Chromium itself
+The browser cannot resolve names, and its proxy does not exist, so neither pages nor Chromium itself
 can send a request. The module `page` supplies all responses.
 """
 
@@ -27,10 +27,10 @@ from aragog.settings import RenderingSettings
 BROWSER_COMMANDS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 5.0
-# Only these environment variables are passed to Chromium. Others may contain passwords.
+# The only environment variables passed to Chromium. Others may contain passwords.
 ENVIRONMENT_VARIABLES = ("HOME", "LANG", "PATH")
 FOLDER_PREFIX = "aragog-"
-# Chromium creates this socket in its folder, whose name is the prefix above and 8 letters.
+# Chromium creates this socket in a folder named by the prefix above and 8 letters.
 SOCKET_IN_FOLDER = "/org.chromium.Chromium.XXXXXX/SingletonSocket"
 NO_NETWORK_FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND",
@@ -56,7 +56,7 @@ NO_OUTPUT_FLAGS = (
 
 def find_browser(settings: RenderingSettings) -> str:
     """
-    Return the path of the browser.
+    Return the browser's path.
 
     Raises:
         BrowserUnavailable: no browser is installed, or the sandbox is on and the user is root.
@@ -85,7 +85,7 @@ class Browser:
         self.chromium = chromium
         self.pid = pid
         self.page_count = 0
-        """How many pages it has rendered."""
+        """Number of rendered pages."""
 
     @classmethod
     async def start(cls, settings: RenderingSettings) -> Browser:
@@ -93,7 +93,7 @@ class Browser:
         Start a browser. Takes half a second of CPU time.
 
         Raises:
-            BrowserUnavailable: the browser cannot be started. The message gives the reason.
+            BrowserUnavailable: the browser cannot be started.
         """
         path = find_browser(settings)
         folder = _create_folder()
@@ -117,7 +117,7 @@ class Browser:
                 chromium_sandbox=settings.sandbox,
                 timeout=0,
                 env=_environment(folder),
-                # After a signal, the worker still finishes its page, so the browser must ignore the
+                # The worker finishes its page after a signal, so the browser must ignore the
                 # signal.
                 handle_sigint=False, handle_sigterm=False, handle_sighup=False,
             )  # fmt: skip
@@ -158,33 +158,33 @@ def _environment(folder: str) -> dict[str, str | float | bool]:
 
 def _create_folder() -> str:
     """
-    Create a folder for the temporary files of one browser.
+    Create a folder for one browser's temporary files.
 
-    Its path must be short, because Chromium creates a socket in it and does not start if the
-    socket's path is too long.
+    Its path must be short: Chromium does not start if the path of its socket in the folder is too
+    long.
     """
     name = f"{FOLDER_PREFIX}XXXXXXXX"
     return mkdtemp(prefix=FOLDER_PREFIX, dir=short_folder(len(name + SOCKET_IN_FOLDER)))
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error message. Playwright appends its call log."""
+    """Return the first line of an error message, without Playwright's call log."""
     return next(iter(str(error).splitlines()), "")[:300]
 
 
 def _limit_memory(pid: int, max_bytes: int) -> None:
     """
-    Limit the memory of the browser's processes. Child processes inherit the limit.
+    Limit the memory of the browser's processes; child processes inherit the limit.
 
-    The driver stores the console messages of pages. It may grow by the same amount.
+    The driver stores pages' console messages, and may grow by the same amount.
     """
     for process in _descendants(pid):
         with suppress(OSError):
             resource.prlimit(process, resource.RLIMIT_DATA, (max_bytes, max_bytes))
     with suppress(OSError):
         for process in _processes_between(pid, os.getpid()):
-            # The limit is added to the current size, because V8 reserves over half a gigabyte but
-            # uses little of it.
+            # The limit is added to the current size: V8 reserves over half a gigabyte but uses
+            # little of it.
             limit = _data_bytes(process) + max_bytes
             resource.prlimit(process, resource.RLIMIT_DATA, (limit, limit))
 
@@ -195,7 +195,6 @@ def _data_bytes(pid: int) -> int:
 
 
 def _descendants(pid: int) -> Iterator[int]:
-    """Yield a process and all of its descendants."""
     yield pid
     for children in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):
@@ -204,7 +203,7 @@ def _descendants(pid: int) -> Iterator[int]:
 
 
 def _processes_between(pid: int, ancestor: int) -> Iterator[int]:
-    """Yield the processes between a process and its ancestor: the driver, and possibly a shell."""
+    """Yield the processes in between: the driver, and possibly a shell."""
     with suppress(OSError, ValueError):
         while (pid := _parent_pid(pid)) not in (ancestor, 1):
             yield pid
@@ -217,7 +216,7 @@ def _parent_pid(pid: int) -> int:
 
 def version(settings: RenderingSettings) -> str:
     """
-    Start a browser, stop it, and return its version.
+    Start a browser to get its version.
 
     Raises:
         BrowserUnavailable: the browser cannot be started.

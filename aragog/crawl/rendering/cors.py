@@ -7,8 +7,8 @@ from aragog.errors import InvalidUrl
 from urlspelling.domain import origin
 
 ALLOW_ORIGIN = "access-control-allow-origin"
-# Headers that affect how a body is read or what a script may do, and headers that APIs use. This
-# must never include cookies.
+# Headers that affect how a body is read or what a script may do, or that APIs use. Must never
+# include cookies.
 VISIBLE_HEADERS = frozenset(
     {
         "access-control-expose-headers", "content-language", "content-security-policy",
@@ -18,10 +18,7 @@ VISIBLE_HEADERS = frozenset(
 
 
 def is_readable(resource: Resource, request: ResourceRequest) -> bool:
-    """
-    Return True if CORS lets the page read the response.
-    All requests are sent without credentials.
-    """
+    """Return True if CORS lets the page read the response to a request without credentials."""
     if request.origin is None or origin_of(resource.url) == request.origin:
         return True
     allowed = next((v for k, v in resource.headers if k.lower() == ALLOW_ORIGIN), None)
@@ -32,14 +29,14 @@ def cors_headers(page_origin: str) -> dict[str, str]:
     """
     Return the CORS headers of a readable response.
 
-    Unreadable responses are made to fail, because with Playwright, pages can read even responses
-    without CORS headers.
+    Unreadable responses must fail, because with Playwright, pages can read responses without CORS
+    headers.
     """
     return {ALLOW_ORIGIN: page_origin, "access-control-allow-credentials": "true"}
 
 
 def visible_headers(headers: Headers) -> dict[str, str]:
-    """Return the headers that a page's scripts may read, by lower-case name."""
+    """Return the headers that scripts may read, by lower-case name."""
     visible: dict[str, str] = {}
     for name, value in headers:
         lower_name = name.lower()
@@ -51,7 +48,7 @@ def visible_headers(headers: Headers) -> dict[str, str]:
 
 
 def origin_of(url: str) -> str | None:
-    """Return the origin of an http(s) URL, or None for any other URL."""
+    """Return the origin of an http(s) URL; None for any other."""
     try:
         return origin(url)
     except InvalidUrl:

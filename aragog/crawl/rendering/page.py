@@ -1,10 +1,9 @@
 """
-Renders one page: passes the document and the resources it requests to a browser, then reads the
-DOM.
+Renders one page: passes the document and its resources to a browser, then reads the DOM.
 
 Only GET requests for scripts and data (script, fetch, XMLHttpRequest) get a response. Style sheets
-are empty, because some scripts wait for them to load. All other requests fail: frames, fonts,
-media, beacons, other methods, and navigation away from the document.
+are empty, because some scripts wait for them. All other requests fail: frames, fonts, media,
+beacons, other methods, and navigation away from the document.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ log = logging.getLogger(__name__)
 
 # As many concurrent requests as browsers send to one host.
 MAX_CONCURRENT_REQUESTS = 6
-# A page that is still busy at its deadline gets this much more time to return its DOM.
+# A page that is busy at its deadline gets this much more time to return its DOM.
 GRACE_PERIOD_S = 3.0
 # A script's request with a longer Accept header needs CORS ("CORS-safelisted request-header" in
 # Fetch).
@@ -55,14 +54,13 @@ READ_DOM_SCRIPT = """(() => {
 
 class PageRun:
     """
-    Renders one page in its own browser context, without cookies, storage or cache of other pages.
+    Renders one page in a browser context of its own, without other pages' cookies, storage or
+    cache.
 
     Args:
-        settings: the limits.
-        document: the page.
-        fetch: fetches the resources that its scripts request.
+        fetch: fetches resources for its scripts.
         user_agent: the value of `navigator.userAgent`.
-        max_html_bytes: maximum size of the rendered document.
+        max_html_bytes: limit on the rendered document.
     """
 
     def __init__(
@@ -107,8 +105,8 @@ class PageRun:
             async with asyncio.timeout(self._remaining_s() + GRACE_PERIOD_S):
                 result = await self._render(chromium)
         except (Error, TimeoutError) as error:
-            # If our fetch failed, a missing DOM is not the page's fault: its scripts may have been
-            # waiting for the resource in a loop.
+            # If our fetch failed, a missing DOM is not the page's fault: a script may have waited
+            # for the resource in a loop.
             if self._failure is not None:
                 raise self._failure from error
             raise
@@ -145,10 +143,10 @@ class PageRun:
                     await context.close()
 
     async def _read_when_idle(self, page: Page) -> Rendered | NotRendered:
-        """Read the DOM once the page sends no more requests, or at its deadline."""
+        """Read the DOM when the page sends no more requests, or at its deadline."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._remaining_s()):
-                with suppress(Error):  # raised if the page's scripts try to navigate away
+                with suppress(Error):  # raised if scripts try to navigate away
                     await page.goto(self._document.url, wait_until="load", timeout=0)
                 with suppress(Error):
                     await page.wait_for_load_state("networkidle", timeout=0)
@@ -156,7 +154,7 @@ class PageRun:
             return NotRendered("the browser did not request the page")
         session = await page.context.new_cdp_session(page)
         frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
-        # Use an isolated world, where the page's scripts cannot replace the functions called here.
+        # In an isolated world, the page's scripts cannot replace the functions called here.
         world = await session.send("Page.createIsolatedWorld", {"frameId": frame})
         reply = await session.send(
             "Runtime.evaluate",
@@ -204,7 +202,6 @@ class PageRun:
         )
 
     async def _respond(self, route: Route, request: Request) -> None:
-        """Respond with the fetched resource if CORS lets the page read it."""
         resource_request = self._resource_request(request)
         loop = asyncio.get_running_loop()
         try:

@@ -1,10 +1,10 @@
 """
 Renders pages from ordinary threads. Each thread has its own event loop and browser.
 
-So a page that hangs or crashes its browser does not affect others. A thread starts its browser for
-the first page, and replaces it after `rendering.pages_per_browser` pages and after each page that
-failed. The browser ends with the worker, even if the worker is killed: Chromium exits when its pipe
-to the driver closes, and the driver exits when its pipe to the worker closes.
+A page that hangs or crashes its browser does not affect other threads. A thread starts its browser
+for the first page, and replaces it after `rendering.pages_per_browser` pages and after each failed
+page. The browser exits even if the worker is killed: Chromium exits when its pipe to the driver
+closes, and the driver when its pipe to the worker closes.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ class Renderer:
     Renders pages. Thread-safe. Must not be used across a fork.
 
     Args:
-        settings: the browser and the limits.
         user_agent: the value of `navigator.userAgent`.
-        max_html_bytes: maximum size of a rendered document.
+        max_html_bytes: limit on a rendered document.
     """
 
     def __init__(
@@ -43,7 +42,7 @@ class Renderer:
 
     def render(self, document: PlainPage, fetch: FetchResource) -> Rendered | NotRendered:
         """
-        Render one page. Blocks for at most `rendering.deadline_s` plus a few seconds.
+        Blocks for at most `rendering.deadline_s` plus a few seconds.
 
         Raises:
             BrowserUnavailable: no browser can be started.
@@ -75,7 +74,7 @@ class Renderer:
         was_used = browser.page_count > 0
         result = await self._run(page, browser)
         if was_used and page.can_be_repeated:
-            # The browser had already exited before this page, so try again with a new one.
+            # The browser exited before this page, so try again with a new one.
             result = await self._run(page, await self._browser())
         return result
 
@@ -95,7 +94,7 @@ class Renderer:
         return result
 
     async def _browser(self) -> Browser:
-        """Return this thread's browser. Starts one at the first call, and after it has exited."""
+        """Return this thread's browser, a new one if it has exited."""
         browser: Browser | None = self._thread.browser
         if browser is not None and browser.chromium.is_connected():
             return browser

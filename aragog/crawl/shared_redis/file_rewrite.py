@@ -1,4 +1,4 @@
-"""Rewrites a Redis server's append-only file. This removes deleted data from the file."""
+"""Rewrites a Redis server's append-only file, to remove deleted data from it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from redis.exceptions import ResponseError, WatchError
 from pinlater.redis.errors import redis_errors
 
 _RUNS = "already in progress"
-"""Part of the server's error message if a rewrite is already running."""
+"""Part of Redis' error message if a rewrite is already running."""
 
 
 class FileRewrite:
     """
     Starts rewrites of the append-only file.
 
-    Data that is deleted during a rewrite may still be in the new file, and the server refuses to
-    start a second rewrite until the first one ends. So a request is kept in Redis until a rewrite
-    has started after the request.
+    Data deleted during a rewrite may still be in the new file, and only one rewrite can run at a
+    time. So a request is kept in Redis until a rewrite has started after it.
 
     Every call raises `BrokerUnavailable` if Redis does not respond.
     """
@@ -29,10 +28,7 @@ class FileRewrite:
         self._key = f"{prefix}file_rewrite"
 
     def request(self) -> None:
-        """
-        Start a rewrite.
-        If one is already running, a later `begin_requested` starts the next one.
-        """
+        """Start a rewrite. If one is running, `begin_requested` starts the next one later."""
         with redis_errors("the private Redis"):
             self._redis.set(self._key, os.urandom(8))
         self.begin_requested()
@@ -54,4 +50,4 @@ class FileRewrite:
                 pipe.delete(self._key)
                 pipe.execute()
             except WatchError:
-                return  # requested again after the rewrite began, so the request is kept
+                return  # requested again after the rewrite began, so keep the request

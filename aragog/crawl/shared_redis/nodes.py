@@ -21,10 +21,10 @@ T = TypeVar("T")
 
 class RedisNodes:
     """
-    Clients for all servers, and the server of each key.
+    Clients for all servers, and each key's server.
 
     Args:
-        clients: clients by URL. All processes must use the same URLs, with the same one first. The
+        clients: clients by URL. All processes must use the same URLs, with the same one first; the
             order of the others does not matter.
     """
 
@@ -34,34 +34,30 @@ class RedisNodes:
 
     @classmethod
     def connect(cls, urls: Sequence[str], open_client: Callable[[str], redis.Redis]) -> RedisNodes:
-        """Return the nodes for these URLs. `open_client` creates each client."""
         return cls({url: open_client(url) for url in urls})
 
     @classmethod
     def wrap(cls, client: redis.Redis | RedisNodes) -> RedisNodes:
-        """Wrap a client as the only node. Nodes are returned unchanged."""
+        """Wrap a client as the only node. Returns nodes unchanged."""
         return client if isinstance(client, RedisNodes) else cls({"": client})
 
     @property
     def clients(self) -> tuple[redis.Redis, ...]:
-        """One client per server."""
         return tuple(self._clients.values())
 
     @property
     def first(self) -> redis.Redis:
-        """The client of the first server, for keys that are not distributed."""
+        """The first server's client, for keys that are not distributed."""
         return self.clients[0]
 
     def client(self, key: str) -> redis.Redis:
-        """Return the client of the server that has `key`."""
         return self._clients[self._ring.node_for(key)]
 
     def group(self, items: Iterable[tuple[str, T]]) -> list[tuple[redis.Redis, list[T]]]:
-        """Group (key, item) pairs by server. Keeps the order of each server's items."""
+        """Group (key, item) pairs by server, in order."""
         return [(self._clients[node], part) for node, part in self._ring.group(items).items()]
 
     def close(self) -> None:
-        """Close the connections."""
         for client in self.clients:
             client.close()
 
@@ -71,7 +67,7 @@ class Ring:
     Assigns keys to nodes by consistent hashing. The order of the nodes does not matter.
 
     Args:
-        nodes: URLs of the servers.
+        nodes: the servers' URLs.
         setting: the setting that lists them, for error messages.
 
     Raises:
@@ -93,7 +89,7 @@ class Ring:
         return self.nodes[0] if len(self.nodes) == 1 else str(self._ring.get_node(key))
 
     def group(self, items: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
-        """Group (key, item) pairs by node. Keeps the order of each node's items."""
+        """Group (key, item) pairs by node, in order."""
         grouped: dict[str, list[T]] = {}
         for key, item in items:
             grouped.setdefault(self.node_for(key), []).append(item)

@@ -1,4 +1,4 @@
-"""Finds a page's forms and fills them in, as browsers do (HTML, 4.10.21)."""
+"""Finds and fills in a page's forms, as browsers do (HTML, 4.10.21)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlencode, urljoin
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 MAX_BYTES = 1_000_000
-"""Only the first part of a page, up to this size, is searched for a form."""
+"""Only this much of a page is searched for a form."""
 _BUTTONS = frozenset({"submit", "image", "button", "reset", "file"})
 
 
@@ -21,22 +21,22 @@ class SignInForm:
     """The absolute URL that receives the form."""
     method: str
     values: tuple[tuple[str, str], ...]
-    """The fields in order, with their default values."""
+    """The fields in order, with default values."""
 
     def encode_with(self, values: Mapping[str, str]) -> bytes:
-        """Return the encoded body of the form. `values` replace the default values."""
+        """Return the form's encoded body. `values` replace the default values."""
         pairs = [(name, values.get(name, value)) for name, value in self.values]
         return urlencode(pairs).encode("ascii")
 
 
 def find_form(body: bytes, url: str, names: frozenset[str]) -> SignInForm | None:
     """
-    Return the first form of a page that has all fields in `names`, or None.
+    Return the page's first form with all fields in `names`, or None.
 
     Args:
         body: the page, in UTF-8.
-        url: the URL of the page, used to resolve a relative action.
-        names: the names of the fields to fill in.
+        url: the page's URL, to resolve a relative action.
+        names: names of the fields to fill in.
     """
     tree = LexborHTMLParser(body[:MAX_BYTES].decode("utf-8", "replace"))
     for form in tree.css("form"):
@@ -50,8 +50,8 @@ def find_form(body: bytes, url: str, names: frozenset[str]) -> SignInForm | None
 
 def _values(form: LexborNode) -> Iterator[tuple[str, str]]:
     """
-    Yield the fields that a browser would send if the user pressed Enter. Of the submit buttons,
-    only the first one is included.
+    Yield the fields that a browser sends when the user presses Enter, with only the first submit
+    button.
     """
     has_submit_button = False
     for node in form.css("input, select, textarea, button"):

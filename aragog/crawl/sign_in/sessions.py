@@ -1,8 +1,8 @@
 """
-Sessions of signed-in crawls. A session consists of an origin's cookies for one crawl, in Redis.
+Sessions of signed-in crawls: an origin's cookies for one crawl, in Redis.
 
-Cookies are secrets. Redis stores them, like the pages that they give access to. They never
-appear in a log, record or message.
+Cookies are secrets. Redis stores them, like the pages that they give access to, but no log, record
+or message contains them.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ LEASE_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The cookies for one origin and crawl, and the result of the most recent sign-in."""
+    """The cookies for one origin and crawl, and the last sign-in's result."""
 
     cookies: tuple[tuple[Any, ...], ...] = ()
     """The cookies, from `Cookies.plain`; empty if not signed in."""
     sign_in_started_at_ms: int = 0
-    """When a process most recently started to sign in."""
+    """When the last sign-in started."""
     failures: int = 0
     """Number of consecutive failed sign-ins."""
     reason: str = ""
-    """Why the most recent sign-in failed."""
+    """Why the last sign-in failed."""
 
 
 NO_SESSION = Session()
@@ -59,7 +59,7 @@ class Sessions:
 
     Args:
         client: a client of `redis.url`.
-        prefix: prefix of the keys.
+        prefix: the start of every key.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
@@ -93,18 +93,17 @@ class Sessions:
         """
         Return True if the caller should sign in now.
 
-        Other processes get False until the caller calls `release` or the lease expires.
+        Other processes get False until `release` or until the lease expires.
         """
         with _translate_errors():
             return self._leases.acquire([f"{origin} {crawl}"])[0] > 0
 
     def release(self, origin: str, crawl: str) -> None:
-        """Allow other processes to sign in."""
         with _translate_errors():
             self._leases.release([f"{origin} {crawl}"])
 
     def _key(self, origin: str, crawl: str) -> str:
-        """Return a key of fixed length, because origins and crawl names may be long."""
+        """Hashed, because origins and crawl names may be long."""
         return self._prefix + sha256(f"{origin} {crawl}".encode()).hexdigest()[:32]
 
 

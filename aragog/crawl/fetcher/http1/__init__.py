@@ -1,1 +1,1 @@
-"""HTTP/1.1, and the connections, TLS and codings that all HTTP versions use."""
+"""HTTP/1.1, and the connections, TLS and codings for all HTTP versions."""

@@ -1,9 +1,8 @@
 """
 One connection to an allowed address: TCP, a proxy tunnel and TLS.
 
-This module does not resolve names. The SSRF filter has checked the address, and the socket connects
-to exactly that address, so DNS rebinding has no effect. The name is used only for SNI, the
-certificate and the Host header.
+The socket connects to exactly the address that the SSRF filter has checked, so DNS rebinding has no
+effect. The name is used only for SNI, the certificate and the Host header.
 """
 
 from __future__ import annotations
@@ -31,15 +30,14 @@ from aragog.runtime.green_threads import wait_readable, wait_writable
 READ_BYTES = 65_536
 
 _NO_DEADLINE_S = 3600.0  # for connections that no request is using
-# Maximum number of reads between two requests. HTTP/2 servers send a few SETTINGS frames, and
-# GOAWAY at the end.
+# Maximum number of reads between two requests, for an HTTP/2 server's SETTINGS and GOAWAY frames.
 MAX_IDLE_READS = 4
-# If three addresses of a host fail, the others rarely work.
+# If a host's first three addresses fail, the others rarely work.
 MAX_ADDRESSES = 3
 
 Address = tuple[str, int]
 
-# The position of tcpi_last_data_recv in Linux's struct tcp_info: ms since data was last received.
+# Position of tcpi_last_data_recv in Linux's struct tcp_info: ms since data was last received.
 _LAST_DATA_RECV = struct.Struct("=I")
 _LAST_DATA_RECV_OFFSET = 52
 _TCP_INFO_BYTES = 56
@@ -47,7 +45,7 @@ _TCP_INFO_BYTES = 56
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The key of the connection pool: an origin and the egress route to it."""
+    """The connection pool's key: an origin and the egress route to it."""
 
     scheme: str
     host: str
@@ -60,16 +58,15 @@ class Peer:
 
 class HttpConnection:
     """
-    An open connection and its protocol. Carries one request at a time. Not thread-safe.
+    An open connection. Carries one request at a time. Not thread-safe.
 
     Attributes:
         address: the origin's IP address, even with a proxy. None if the proxy resolves names.
         tls: TLS version; None for plain TCP.
-        alpn: the protocol that the server chose; None if it chose none.
+        alpn: the protocol chosen by the server, or None.
         protocol: HTTP/1.1, unless the adapter replaces it.
-        request_count: the number of requests sent on the connection.
-        on_close: called when the connection is closed.
-        keep_tls: called after closing, with the TLS object that contains the session.
+        on_close: called after closing.
+        keep_tls: called after closing, with the TLS object, which contains the session.
     """
 
     def __init__(self, sock: socket.socket, peer: Peer, address: str, connect_ms: float) -> None:
@@ -90,12 +87,11 @@ class HttpConnection:
         self._poll.register(sock, select.POLLIN)
 
     def set_deadline(self, deadline: Deadline) -> None:
-        """Apply the limits of `deadline` to the next reads and writes."""
         self._deadline = deadline
 
     def send(self, request: bytes) -> None:
         """
-        Send the request. Returns when the kernel has accepted all of it.
+        Returns when the kernel has accepted the whole request.
 
         Raises:
             TransportError: the connection is closed, or sending took too long.
@@ -104,7 +100,7 @@ class HttpConnection:
         self.write(request)
 
     def write(self, data: bytes) -> None:
-        """Send bytes that are not the start of a request; see `send`."""
+        """Send bytes that do not start a request; see `send`."""
         try:
             _send_all(self._sock, data, self._read_timeout_s)
         except OSError as error:
@@ -129,10 +125,9 @@ class HttpConnection:
 
     def unread_s(self) -> float:
         """
-        Return how many seconds the most recently read data had been waiting in the kernel.
+        Return how many seconds the last read data had waited in the kernel; 0.0 if unknown.
 
-        Takes 1 µs. The kernel measures in ticks of 1 to 10 ms. Returns 0.0 if the kernel does not
-        report this.
+        Takes 1 µs. The kernel's resolution is 1 to 10 ms.
         """
         try:
             info = self._sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
@@ -155,10 +150,7 @@ class HttpConnection:
             self.on_close(self)
 
     def receive(self) -> bytes:
-        """
-        Return the next bytes, or b"" at the end of the stream. Raises TransportError after a time
-        limit.
-        """
+        """Return the next bytes; b"" at the end of the stream. Raises TransportError on timeout."""
         try:
             data = _receive(self._sock, READ_BYTES, self._read_timeout_s)
         except OSError as error:
@@ -172,7 +164,6 @@ class HttpConnection:
 
 
 def _send_all(sock: socket.socket, data: bytes, timeout_s: Callable[[], float]) -> None:
-    """Send all of `data`, waiting while the kernel's buffer is full."""
     remaining = memoryview(data)
     while remaining:
         try:
@@ -184,7 +175,6 @@ def _send_all(sock: socket.socket, data: bytes, timeout_s: Callable[[], float]) 
 
 
 def _receive(sock: socket.socket, size: int, timeout_s: Callable[[], float]) -> bytes:
-    """Wait for data and return at most `size` bytes, or b"" at the end of the stream."""
     while True:
         seconds = timeout_s()  # enforces the deadline even if data keeps arriving
         try:
@@ -218,20 +208,21 @@ def connect(
     session: Callable[[str], ssl.SSLSession | None] | None = None,
 ) -> HttpConnection:
     """
-    Connect to the first of `addresses` that accepts, and perform the TLS handshake.
+    Connect to the first of `addresses` that accepts, with TLS for HTTPS.
 
     Args:
-        peer: the origin. Its host is used for SNI and the certificate check.
+        peer: the origin, whose host is used for SNI and the certificate check.
         addresses: allowed addresses of the origin, or the proxy's addresses.
-        deadline: limits every step.
+        deadline: limits each step.
         tls: None for plain HTTP.
-        tunnel: the proxy and the target behind it; None if there is no proxy.
-        source: local addresses by IP version. If empty, the system chooses.
+        tunnel: the proxy and the target behind it; None without a proxy.
+        source: local addresses by IP version. If empty, the kernel chooses.
         session: returns the TLS session to resume with an address, or None.
 
     Raises:
         TransportError: kind `connect`, `tls`, `timeout` or `reset`.
-        RouteFailed: the proxy does not respond or fails, or this machine lacks a local address.
+        RouteFailed: the proxy does not respond or fails, or this machine does not have the local
+            address.
         RouteRefusesTarget: the egress route does not allow this target.
     """
     started_s = deadline.now_s()
@@ -311,7 +302,6 @@ def _open_tunnel(sock: socket.socket, tunnel: Tunnel, deadline: Deadline) -> Non
 
 
 def _socket_error(error: OSError, action: str) -> TransportError:
-    """Convert a socket error."""
     if isinstance(error, TimeoutError):
         return TransportError(UnreachableKind.TIMEOUT, f"{action}: timed out")
     reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror

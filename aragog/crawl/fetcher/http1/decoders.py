@@ -1,8 +1,8 @@
 """
 Incremental decoders for content and transfer codings, with limited output.
 
-A call to a `Decoder` returns at most `free_bytes` bytes, so a decompression bomb cannot use up
-memory. If the output would exceed `free_bytes`, the decoder sets `overflowed` and drops the rest.
+A call returns at most `free_bytes` bytes, so a decompression bomb cannot use up memory. If there is
+more output, the decoder sets `overflowed` and drops the rest.
 
 Bytes after the end of a stream are ignored, as in browsers and gzip(1).
 """
@@ -27,12 +27,12 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 # RFC 9659 limits the window of the zstd content coding to 8 MB.
 ZSTD_WINDOW_BYTES = 8 << 20
 
-# Four bytes of zstd can decode to 128 KiB, and the Python binding has no output limit, so chunks
-# must be small.
+# Four bytes of zstd can decode to 128 KiB, and the binding cannot limit output, so chunks must be
+# small.
 ZSTD_PIECE_BYTES = 512
 
-# Maximum number of members or frames in a stream. bgzip writes one per 64 KB. An attacker can make
-# one from 20 bytes.
+# Maximum number of members or frames in a stream. bgzip writes one per 64 KB; an attacker needs
+# only 20 bytes.
 MAX_PARTS = 1000
 
 
@@ -40,28 +40,23 @@ class Decoder(Protocol):
     """Decodes one coding."""
 
     overflowed: bool
-    """True once the output exceeded `free_bytes`. Do not call `feed` after that."""
+    """True once output exceeded `free_bytes`. Do not call `feed` after that."""
 
     def feed(self, data: bytes, free_bytes: int) -> bytes:
-        """
-        Return the decoded `data`, at most `free_bytes` bytes.
-        Raises UnsupportedContent for invalid data.
-        """
+        """Return at most `free_bytes` decoded bytes. Raises UnsupportedContent for invalid data."""
 
     def end(self, free_bytes: int, *, complete: bool) -> bytes:
         """
-        Return the remaining output after the last input, at most `free_bytes` bytes.
+        Return the remaining output, at most `free_bytes` bytes.
 
         `complete` is False if the input was cut off.
         """
 
     def truncation_error(self) -> str | None:
-        """Return an error message if the stream ended too early, or None if it is complete."""
+        """Return an error message if the stream ended too early, or None."""
 
 
 class _Coding(ABC):
-    """The common parts of the decoders."""
-
     name: ClassVar[str]
     overflowed = False
 
@@ -74,14 +69,11 @@ class _Coding(ABC):
 
     @abstractmethod
     def _complete(self) -> bool:
-        """Return True if the stream may end here. An empty stream may end, too."""
+        """Return True if the stream may end here. An empty stream may."""
 
 
 class _Gzip(_Coding):
-    """
-    Decodes any number of gzip members.
-    Tolerates a missing trailer and data after the last member.
-    """
+    """Decodes gzip members. Tolerates a missing trailer and data after the last member."""
 
     name = "gzip"
 
@@ -139,15 +131,15 @@ def _lacks_only_trailer(inflate: zlib._Decompress) -> bool:
     """
     Return True if only the checksum is missing.
 
-    Tries two probes: zeros and 0xff bytes. If only the checksum is missing, zlib takes both for the
-    checksum, and rejects them unless one happens to be correct. In any other state it takes them
-    for compressed data. One of the probes may then happen to end a block, but never both.
+    Tries zeros and 0xff bytes. If only the checksum is missing, zlib takes both for the checksum.
+    In any other state it takes them for compressed data, and one of them may happen to end a block,
+    but never both.
     """
     return all(_reaches_checksum(inflate.copy(), fill) for fill in (bytes(8), b"\xff" * 8))
 
 
 def _reaches_checksum(inflate: zlib._Decompress, rest: bytes) -> bool:
-    """Return True if zlib reaches the checksum with the input `rest`, correct or not."""
+    """Return True if zlib reaches a checksum, correct or not, with the input `rest`."""
     try:
         inflate.decompress(rest)
     except zlib.error as error:
@@ -156,7 +148,7 @@ def _reaches_checksum(inflate: zlib._Decompress, rest: bytes) -> bool:
 
 
 class _Deflate(_Coding):
-    """Decodes `deflate` with a zlib header (RFC 9110), or without one, as sent by some servers."""
+    """Decodes `deflate` with a zlib header (RFC 9110) or, as some servers send it, without."""
 
     name = "deflate"
 
@@ -205,8 +197,8 @@ class _Deflate(_Coding):
 
 class _Brotli(_Coding):
     """
-    Decodes one stream. If bytes follow the end of the stream, the binding raises an error and drops
-    the output of that call.
+    Decodes one stream. If bytes follow its end, the binding raises an error and drops that call's
+    output.
     """
 
     name = "br"
@@ -240,7 +232,7 @@ class _Brotli(_Coding):
             data = b""
 
     def _decode_to_end(self, data: bytes, free_bytes: int, first_error: brotli.error) -> bytes:
-        """Decode everything again, the last chunk byte by byte, to find where the stream ends."""
+        """Decode everything again, the last chunk byte by byte, to find the stream's end."""
         self._decompress = brotli.Decompressor()
         for previous_input in self._inputs:
             self._decompress.process(previous_input)
@@ -260,7 +252,7 @@ class _Brotli(_Coding):
 
 
 class _Zstd(_Coding):
-    """Decodes any number of frames (RFC 8878 section 3). Tolerates data after the last one."""
+    """Decodes frames (RFC 8878 section 3). Tolerates data after the last one."""
 
     name = "zstd"
 
@@ -302,7 +294,7 @@ class _Zstd(_Coding):
         """
         Start the next frame if `start` begins one.
 
-        Returns False if it does not, or if more bytes are needed to decide.
+        Returns False if it does not, or if more bytes are needed.
         """
         if not _starts_zstd_frame(start):
             self._has_ended = True
@@ -323,7 +315,7 @@ class _Zstd(_Coding):
 
 
 def _starts_zstd_frame(start: bytes) -> bool:
-    """Return True if these bytes, at most four, begin a frame or a skippable frame."""
+    """Return True if these (up to four) bytes begin a frame or a skippable frame."""
     skippable = 0x50 <= start[0] <= 0x5F and b"\x2a\x4d\x18".startswith(start[1:])
     return ZSTD_MAGIC.startswith(start) or skippable
 
@@ -342,12 +334,11 @@ ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 
 def decoders_for(content_codings: Sequence[str], transfer_codings: Sequence[str]) -> list[Decoder]:
     """
-    Return the decoders to apply, in this order.
+    Return the decoders, in the order to apply them.
 
-    Unknown names get no decoder. Servers send charsets and media types here (`UTF-8`, `binary`,
-    `text/html`), and browsers and HTTP libraries pass such bodies through. Bodies in a real coding
-    that was not requested (`compress`) pass through as well. The code that reads the body decides
-    what to do with them.
+    Unknown names get no decoder: servers send charsets and media types here (`UTF-8`, `binary`,
+    `text/html`), and browsers pass such bodies through. So do bodies in a real coding that was not
+    requested (`compress`); the reader decides what to do with them.
 
     Raises:
         TransportError: more than five codings.
@@ -359,7 +350,7 @@ def decoders_for(content_codings: Sequence[str], transfer_codings: Sequence[str]
 
 
 def has_unknown_coding(values: Sequence[str]) -> bool:
-    """Return True if Content-Encoding names a coding that has no decoder."""
+    """Return True if Content-Encoding names a coding without a decoder."""
     names = {
         part.partition(";")[0].strip() for value in values for part in value.lower().split(",")
     }

@@ -1,11 +1,10 @@
 """
-Parses the head of an HTTP/1 response: the status, the headers, and what ends the body.
+Parses the head of an HTTP/1 response: status, headers, and what ends the body.
 
-The parser is as lenient as browsers about harmless deviations: bare LF, no reason phrase, obsolete
-line folding, blanks before the colon, and NUL in headers that do not affect processing. It rejects
-heads that two parsers could interpret as different responses (RFC 9112 sections 2.2, 4, 5 and 11):
-NUL elsewhere, CR inside a line, a line without a colon, and a status that is not three digits.
-`framing_of` implements RFC 9112 section 6.3.
+Like browsers, the parser accepts harmless deviations: bare LF, no reason phrase, obsolete line
+folding, blanks before the colon, and NUL in headers that do not affect processing. It rejects heads
+that two parsers could interpret differently (RFC 9112 sections 2.2, 4, 5 and 11): NUL elsewhere, CR
+inside a line, a line without a colon, and a status that is not three digits.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ _BLANK = " \t"
 
 @dataclass(frozen=True, slots=True)
 class ResponseHead:
-    """Status line and headers of one response."""
+    """A response's status line and headers."""
 
     minor: int
-    """Minor version: 0 for HTTP/1.0, 1 for HTTP/1.1."""
+    """0 for HTTP/1.0, 1 for HTTP/1.1."""
     status: int
     reason: str
     headers: Headers
-    """In the order received. Names are as sent, values are trimmed and unfolded."""
+    """In the order received. Names are as sent; values are trimmed and unfolded."""
     fields: dict[str, list[str]] = field(default_factory=dict)
     """The values of each header, by lower-case name."""
 
@@ -49,7 +48,7 @@ class ResponseHead:
         return self.fields.get(name, [])
 
     def tokens(self, name: str) -> list[str]:
-        """Return the comma-separated parts of all headers `name`, trimmed and in lower case."""
+        """Return the comma-separated parts of all headers `name`, trimmed, in lower case."""
         members = (m.strip(_BLANK) for v in self.values(name) for m in v.lower().split(","))
         return [m for m in members if m]
 
@@ -108,10 +107,7 @@ def _replace_nuls(status_line: str, headers: Headers) -> Headers:
 
 
 def _decode_head(block: bytes) -> str:
-    """
-    Decode as UTF-8. If that fails, decode line by line, with Latin-1 as the fallback (RFC 9110
-    section 5.5).
-    """
+    """Decode as UTF-8, or else decode each line as UTF-8 or Latin-1 (RFC 9110 section 5.5)."""
     try:
         return block.decode()
     except UnicodeDecodeError:
@@ -123,7 +119,7 @@ def _decode_line(line: bytes) -> str:
         return line.decode()
     except UnicodeDecodeError:
         if line[:9].lower() == b"location:":
-            # Percent-encode these bytes now. If they were decoded as Latin-1, they would later be
+            # Percent-encode these bytes. If they were decoded as Latin-1, they would later be
             # encoded as UTF-8.
             return "".join(chr(b) if b < 0x80 else f"%{b:02X}" for b in line)
         return line.decode("latin-1")
@@ -134,12 +130,12 @@ MAX_CODINGS = 5
 
 TRANSFER_CODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
 
-# A larger Content-Length is ignored, so the body ends with the connection or at a size limit.
+# A larger Content-Length is ignored: the body ends with the connection or at a size limit.
 NO_LENGTH = 1 << 63
 
 
 class Delimiter(Enum):
-    """What marks the end of a body."""
+    """What marks a body's end."""
 
     NO_BODY = auto()
     LENGTH = auto()
@@ -158,9 +154,9 @@ class Framing:
     length: int = 0
     """Length in bytes if the delimiter is LENGTH."""
     codings: tuple[str, ...] = ()
-    """Transfer codings besides `chunked`, in the order in which they were applied."""
+    """Transfer codings besides `chunked`, in the order of their application."""
     persistent: bool = False
-    """True if the connection may be reused after this body."""
+    """True if the connection may be reused."""
 
 
 def check_count(names: Sequence[str], kind: str) -> None:
@@ -176,14 +172,13 @@ def framing_of(head: ResponseHead) -> Framing:
     """
     Return the framing of a final response to GET.
 
-    A transfer coding takes precedence over a length. If a response has both, the connection is not
-    reused: RFC 9112 section 6.3 calls this a sign of response splitting, because a proxy may have
-    seen a different end of the body. As in browsers, names that are not codings (`identity`,
-    `binary`) are ignored.
+    Follows RFC 9112 section 6.3. A transfer coding takes precedence over a length. If a response
+    has both, the connection is not reused, because this is a sign of response splitting. As in
+    browsers, names that are not codings (`identity`, `binary`) are ignored.
 
     Raises:
-        TransportError: several different lengths, a length that is not a number, or `chunked` is
-            not the last coding.
+        TransportError: several lengths, a length that is not a number, or `chunked` is not the last
+            coding.
     """
     persistent = _is_persistent(head)
     if head.status in (204, 304):
@@ -236,8 +231,8 @@ def _parse_length(text: str) -> int:
 
 def _is_persistent(head: ResponseHead) -> bool:
     """
-    Return True if the connection persists. In HTTP/1.0, this requires `keep-alive` (RFC 9112
-    section 9.3).
+    Return True if the connection persists; in HTTP/1.0, only with `keep-alive` (RFC 9112 section
+    9.3).
     """
     options = head.tokens("connection")
     if "close" in options:

@@ -25,22 +25,20 @@ class MislabeledTextDecoder:
     """
     Wraps a decoder, and passes through text that was never encoded.
 
-    Browsers show an error for such a body, and RFC 9110 does not specify what to do. If we raised
-    an error, we would lose the page (or, in the case of robots.txt, the whole site), although all
-    of the text has arrived. Some text begins like encoded data, and decoding it would yield nothing
-    or garbage. So the bytes are checked first: a body is text if each of its first `_PROBE_BYTES`
-    bytes can occur in text. In each of 140,000 encoded streams, the first 15 bytes contained one
-    that does not occur in text or is not UTF-8. A shorter body is text if it is UTF-8, or if it
-    cannot be decoded (`end`).
+    Browsers show an error for such a body. We would lose the page (or, for robots.txt, the whole
+    site) although its text has arrived. Some text begins like encoded data, so the bytes are
+    checked first: a body is text if each of its first `_PROBE_BYTES` bytes can occur in text. In
+    each of 140,000 encoded streams, the first 15 bytes contained one that does not occur in text or
+    is not UTF-8. A shorter body is text if it is UTF-8, or if it cannot be decoded (`end`).
 
-    If binary bytes follow after the body was classified as text, the data is damaged, and an error
-    is raised.
+    If binary bytes follow in a body classified as text, the data is damaged, and an error is
+    raised.
     """
 
     def __init__(self, decoder: Coding, empty: bytes = b"") -> None:
         self._decoder = decoder
         self._empty = empty
-        """The encoded form of an empty body, if it would look like text."""
+        """An empty body's encoded form, if it looks like text."""
         self._prefix = b""
         """Bytes received before the body was classified."""
         self._is_text: bool | None = None
@@ -72,8 +70,8 @@ class MislabeledTextDecoder:
         except UnsupportedContent:
             self._is_text, self.overflowed = True, False
             return self._pass_through(data, free_bytes)
-        # If the stream was cut off this early, the few decoded bytes may be text that was never
-        # encoded, so drop them.
+        # If the stream was cut off this early, the decoded bytes may be text that was never
+        # encoded. Drop them.
         return b"" if self.truncation_error() else out
 
     def _decode(self, data: bytes, free_bytes: int) -> bytes:
@@ -93,7 +91,7 @@ class MislabeledTextDecoder:
 
 _PROBE_BYTES = 256
 _MAX_AMBIGUOUS_BYTES = 16
-"""Up to this length, a truncated encoded stream may be UTF-8 by chance."""
+"""A truncated encoded stream up to this length may be UTF-8 by chance."""
 
 
 def _is_text(data: bytes) -> bool:
@@ -110,4 +108,4 @@ def _is_utf8(data: bytes) -> bool:
 
 
 _NON_TEXT_BYTES = bytes([*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
-"""Bytes that never occur in text of an ASCII-compatible encoding (MIME Sniffing section 3)."""
+"""Bytes that never occur in ASCII-compatible text (MIME Sniffing section 3)."""

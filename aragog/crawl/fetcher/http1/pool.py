@@ -11,22 +11,21 @@ from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import GreenEvent
 from aragog.runtime.open_files import limit
 
-# Servers close idle connections after 5 s (Apache) to 75 s (nginx); `take` detects this. Requests
-# to a domain may be a minute apart, so a shorter limit would waste connections.
+# Servers close idle connections after 5 s (Apache) to 75 s (nginx); `take` detects this. A shorter
+# limit would waste connections, because requests to a domain may be a minute apart.
 MAX_IDLE_S = 70.0
 
-# Large enough for many hosts with one request per second each. With 250 such hosts and a pool of
-# only 64 connections, every page would need a new connection. An idle connection takes 3 KB, or 50
-# KB with TLS.
+# With 250 hosts, one request per second each, and a pool of only 64 connections, every page would
+# need a new connection. An idle connection takes 3 KB, or 50 KB with TLS.
 MAX_IDLE = 512
-# Idle connections may use an eighth of the process's file descriptors.
+# The fraction of file descriptors for idle connections.
 DESCRIPTORS_PER_IDLE = 8
 
 
 def max_idle() -> int:
     """
-    Return the maximum number of idle connections: `MAX_IDLE` or an eighth of the file descriptors,
-    whichever is lower.
+    Return the maximum number of idle connections: `MAX_IDLE`, but at most an eighth of the file
+    descriptors.
     """
     return min(MAX_IDLE, limit() // DESCRIPTORS_PER_IDLE)
 
@@ -35,13 +34,12 @@ class ConnectionPool:
     """
     Idle connections by peer (server and route). Thread-safe. Must not be used across a fork.
 
-    It also tracks which connections are in use, so that a request can wait for one of them.
+    Also tracks connections in use, so that a request can wait for one.
 
     Args:
-        clock: measures how long a connection has been idle.
         max_idle: the limit for all peers together. The least recently used connection is closed
-            first. Expired connections are closed whenever one is returned.
-        max_idle_per_peer: the limit for each peer. Additional connections are closed.
+            first. Expired ones are closed whenever a connection is returned.
+        max_idle_per_peer: the limit per peer. Additional connections are closed.
     """
 
     def __init__(
@@ -74,7 +72,7 @@ class ConnectionPool:
         return connection
 
     def add_in_use(self, connection: HttpConnection) -> None:
-        """Record that a new connection is in use, until it is put back or closed."""
+        """Record a new connection as in use, until it is put back or closed."""
         with self._lock:
             self._in_use.setdefault(connection.peer, set()).add(connection)
         connection.on_close = self._on_close
@@ -87,8 +85,8 @@ class ConnectionPool:
 
     def _remove_in_use(self, connection: HttpConnection) -> list[GreenEvent]:
         """
-        Remove a connection from those in use, and return the waiting threads to wake. The caller
-        holds the lock.
+        Record that a connection is no longer in use. Returns the waiting threads to wake. The
+        caller holds the lock.
         """
         peer = connection.peer
         in_use, waiting = self._in_use.get(peer), self._waiting.get(peer)
@@ -103,7 +101,6 @@ class ConnectionPool:
         return [] if peer in self._in_use else list(self._waiting.pop(peer))
 
     def _wait_for_idle(self, peer: Peer, seconds: float) -> bool:
-        """Wait for a connection to become idle. Returns True if one may be available now."""
         with self._lock:
             if peer in self._idle:
                 return True
@@ -137,7 +134,7 @@ class ConnectionPool:
             connection.close()
 
     def put_back(self, connection: HttpConnection) -> None:
-        """Return a connection to the pool, with no request in progress."""
+        """Return a connection, with no request in progress, to the pool."""
         connection.idle_since_s = self._clock.monotonic_s()
         with self._lock:
             surplus = [] if self._keep(connection) else [connection]
@@ -150,7 +147,7 @@ class ConnectionPool:
             closing.close()
 
     def _keep(self, connection: HttpConnection) -> bool:
-        """Keep the connection as the most recently used one, unless its peer has enough."""
+        """Keep the connection as the most recently used, unless its peer has enough."""
         connections = self._idle.pop(connection.peer, [])
         keeps = not self._closed and len(connections) < self._max_per_peer
         if keeps:
@@ -161,7 +158,7 @@ class ConnectionPool:
         return keeps
 
     def _remove_surplus(self, now_s: float) -> HttpConnection | None:
-        """Remove and return the oldest connection if it is too old or if there are too many."""
+        """Remove and return the oldest connection if it is too old or there are too many."""
         if not self._idle:
             return None
         peer, connections = next(iter(self._idle.items()))

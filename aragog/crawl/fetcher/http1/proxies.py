@@ -1,8 +1,8 @@
 """
 Tunnels through proxies: CONNECT (RFC 9110 section 9.3.6) and SOCKS5 (RFC 1928 and 1929).
 
-Plain HTTP uses a tunnel too. If the proxy received the URL instead, it would resolve the host
-again, and could reach another address than the one that was checked (DNS rebinding).
+Plain HTTP uses a tunnel too: given the URL, the proxy would resolve the host again, and could reach
+another address than the checked one (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from aragog.runtime.secret import reveal
 LOOKUP_TIMEOUT_S = 10.0
 MAX_HEAD_BYTES = 16_384
 _UNREACHED_STATUSES = frozenset({502, 503, 504})
-"""Statuses of a proxy that cannot reach the target (RFC 9110 sections 15.6.3 to 15.6.5)."""
+"""A proxy's statuses for an unreachable target (RFC 9110 sections 15.6.3 to 15.6.5)."""
 
 _VERSION, _LOGIN_VERSION, _CONNECT = 5, 1, 1
 _NO_LOGIN, _USERNAME_PASSWORD = 0, 2
@@ -43,13 +43,13 @@ _SOCKS_REFUSAL_CODES = frozenset({2, 8})
 Address = tuple[str, int]
 Send = Callable[[bytes], None]
 Receive = Callable[[int], bytes]
-"""Returns at most the requested number of bytes, or b"" at the end of the stream. Raises OSError
-after the time limit."""
+"""Returns at most the requested number of bytes, or b"" at the end of the stream. Raises OSError on
+timeout."""
 
 
 def proxy_addresses(proxy: ProxyServer) -> list[Address]:
     """
-    Resolve a proxy. The SSRF filter does not check it, because the operator chose it.
+    Resolve a proxy, without the SSRF filter, because the operator chose it.
 
     Raises:
         RouteFailed: the proxy's name has no address.
@@ -62,13 +62,13 @@ def proxy_addresses(proxy: ProxyServer) -> list[Address]:
 
 def open_tunnel(proxy: ProxyServer, target: Address, send: Send, receive: Receive) -> None:
     """
-    Make a proxy connect to a target. After that, the connection to the proxy leads to the target.
+    Make a proxy connect to a target, so that the connection leads to it.
 
     Args:
-        proxy: its protocol and credentials.
+        proxy: protocol and credentials.
         target: a port, and an IP address or a name that the proxy resolves.
-        send: sends bytes on the connection.
-        receive: reads bytes from the connection.
+        send: sends bytes to the proxy.
+        receive: reads bytes from the proxy.
 
     Raises:
         RouteFailed: the proxy rejects the credentials, or does not speak the protocol.
@@ -98,7 +98,7 @@ def _connect(proxy: ProxyServer, target: Address, send: Send, receive: Receive) 
         lines.append(f"Proxy-Authorization: {login}")
     send("\r\n".join((*lines, "", "")).encode("latin-1"))
     try:
-        # Read one byte at a time, because the bytes after the headers belong to the target.
+        # Read one byte at a time: bytes after the headers belong to the target.
         status = ResponseReader(lambda: receive(1)).read_head(MAX_HEAD_BYTES).status
     except (TransportError, LimitExceeded) as error:
         if isinstance(error, TransportError) and error.kind is UnreachableKind.RESET:
@@ -170,14 +170,14 @@ def _receive_exactly(proxy: ProxyServer, receive: Receive, size: int) -> bytes:
 
 def bind_to(sock: socket.socket, address: str) -> None:
     """
-    Bind a socket to a local address before it connects.
+    Bind an unconnected socket to a local address.
 
     Raises:
         RouteFailed: this machine does not have the address.
     """
     try:
         # Let the kernel choose the port when connecting, so that connections to different servers
-        # share ports.
+        # can share ports.
         if hasattr(socket, "IP_BIND_ADDRESS_NO_PORT"):
             sock.setsockopt(socket.IPPROTO_IP, socket.IP_BIND_ADDRESS_NO_PORT, 1)
         sock.bind((address, 0))

@@ -1,8 +1,8 @@
 """
 Reads the heads, lines and bodies of HTTP/1 responses from a byte stream.
 
-It does not use a socket itself. It calls a function `receive`, which returns the next bytes (b"" at
-the end of the stream) and may raise `TransportError`.
+It uses no socket itself: a function `receive` returns the next bytes (b"" at the end of the stream)
+and may raise `TransportError`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from aragog.crawl.fetcher.faults import LimitExceeded, TransportError
 from aragog.crawl.fetcher.http1.head import Delimiter, Framing, ResponseHead, parse_head
 from aragog.fetch_record.outcome import UnreachableKind
 
-# Maximum number of interim responses (1xx). Without a limit, they could delay a fetch forever.
+# Maximum number of interim responses (1xx), which could otherwise delay a fetch forever.
 MAX_INTERIM = 16
 
 # Maximum length of a chunk-size line: 16 hex digits and (ignored) extensions.
@@ -26,13 +26,13 @@ MIN_MEAN_CHUNK_BYTES = 32
 
 class ResponseReader:
     """
-    A buffered reader on top of `receive`.
+    A buffered reader.
 
     Args:
         receive: returns the next bytes; b"" at the end.
 
     Attributes:
-        line_bytes: total size of the lines read so far between and after chunks.
+        line_bytes: total size of the lines between and after chunks so far.
     """
 
     __slots__ = ("_buffer", "_position", "_receive", "line_bytes")
@@ -45,16 +45,15 @@ class ResponseReader:
 
     @property
     def has_pending(self) -> bool:
-        """True if received bytes have not been consumed yet."""
+        """True if there are unread received bytes."""
         return self._position < len(self._buffer)
 
     def read_head(self, max_bytes: int) -> ResponseHead:
         """
-        Read the status and headers of the final response. Interim responses (100, 103, …) are
-        skipped.
+        Read the final response's status and headers. Skips interim responses (100, 103, …).
 
-        As in browsers, the connection may end after any complete header line. If the status
-        announces a page, it may not, because an empty page must not replace a stored one.
+        As in browsers, the connection may end after any complete header line, unless the status
+        announces a page: an empty page must not replace a stored one.
 
         Raises:
             TransportError: the data is not HTTP/1, or ends before the empty line.
@@ -74,10 +73,7 @@ class ResponseReader:
         raise TransportError(UnreachableKind.PROTOCOL, f"more than {MAX_INTERIM} interim responses")
 
     def _read_block(self, max_bytes: int) -> tuple[bytes, bool]:
-        """
-        Read up to and including the next empty line.
-        Returns False if the stream ended before it.
-        """
+        """Read up to and including the next empty line. Returns False if the stream ends first."""
         buffer, search_start = self._buffer[self._position :], 0
         while True:
             if not b"HTTP/1."[: len(buffer)] == buffer[:7]:
@@ -101,7 +97,7 @@ class ResponseReader:
             buffer += more
 
     def read_line(self, max_bytes: int) -> bytes | None:
-        """Read the next line, without its line end. Returns None if the stream ends first."""
+        """Read the next line, without its end. Returns None if the stream ends first."""
         while (end := self._buffer.find(b"\n", self._position)) < 0:
             if len(self._buffer) - self._position > max_bytes:
                 raise TransportError(
@@ -123,7 +119,7 @@ class ResponseReader:
             self._buffer, self._position = self._receive(), 0
         buffer, at = self._buffer, self._position
         if len(buffer) - at <= max_bytes:
-            # Free the buffer, so that an idle connection does not keep 64 KB.
+            # Free the buffer: an idle connection would keep 64 KB.
             self._buffer, self._position = b"", 0
             return buffer[at:] if at else buffer
         self._position = at + max_bytes
@@ -131,7 +127,7 @@ class ResponseReader:
 
 
 def _empty_line(buffer: bytes, start: int) -> tuple[int, int]:
-    """Return where the head ends and where the body starts; (-1, 0) if not received yet."""
+    """Return where the head ends and the body starts; (-1, 0) if not received yet."""
     crlf = buffer.find(b"\n\r\n", start)
     bare = buffer.find(b"\n\n", start, crlf if crlf >= 0 else None)
     if bare >= 0:
@@ -201,7 +197,7 @@ def _read_chunk_size(reader: ResponseReader) -> int:
 
 
 def _skip_trailers(reader: ResponseReader, max_bytes: int = 16_384) -> None:
-    """Skip trailers. The body is already complete (RFC 9112 section 8)."""
+    """Skip trailers (RFC 9112 section 8). The body is already complete."""
     free_bytes = max_bytes
     while (line := reader.read_line(free_bytes)) is not None and line:
         free_bytes -= len(line)

@@ -1,9 +1,7 @@
 """
-A response whose body has not been read yet. When the body is done, the connection returns to the
-pool.
+A response with an unread body. Once the body is done, the connection returns to the pool.
 
-The library requests uses it as the `raw` attribute of its own response. Faults then become that
-library's exceptions.
+The library requests uses it as its response's `raw`. Faults then become that library's exceptions.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from aragog.crawl.fetcher.http1.decoders import decoders_for
 from aragog.crawl.fetcher.http1.head import Delimiter, Framing, ResponseHead
 from aragog.fetch_record.outcome import UnreachableKind
 
-# Unneeded bodies up to this size are read to the end. That is cheaper than a new connection.
+# Unneeded bodies up to this size are read, which is cheaper than a new connection.
 DRAIN_BYTES = 16_384
 DRAIN_TIMEOUT_S = 0.25
 
@@ -39,7 +37,7 @@ class HttpResponse:
 
     Attributes:
         timings: measured durations in milliseconds, by their names in `FetchRecord`.
-        has_no_body: True for the response to a HEAD request, which never has a body.
+        has_no_body: True for the response to a HEAD request.
     """
 
     has_no_body = False
@@ -66,7 +64,7 @@ class HttpResponse:
 
     @property
     def framing(self) -> Framing:
-        """What ends the body. Raises TransportError or UnsupportedContent; see `framing_of`."""
+        """What ends the body. Raises the errors of `framing_of`."""
         if self._framing is None:
             framing = self._protocol.framing(self.head)
             if self.has_no_body:
@@ -148,7 +146,7 @@ class HttpResponse:
         )
         return response
 
-    # The methods below are those that requests.Response calls on its `raw`.
+    # requests.Response calls the methods below.
 
     def stream(self, amt: int = 65_536, decode_content: bool | None = None) -> Iterator[bytes]:
         """Yield the decoded body in one piece, for `Response.content` and `iter_content`."""
@@ -169,7 +167,7 @@ class HttpResponse:
 
 @contextlib.contextmanager
 def convert_faults(request: requests.PreparedRequest | None) -> Iterator[None]:
-    """Convert a `Fault` raised inside the block into the closest exception of requests."""
+    """Convert a `Fault` raised in the block into the closest exception of requests."""
     try:
         yield
     except Fault as fault:

@@ -20,7 +20,7 @@ from aragog.runtime.green_threads import wait_readable, wait_writable
 
 # A closed connection that is kept for its session uses 37 KB.
 MAX_SESSIONS = 250
-# Resuming a session skips the certificate check, so sessions are kept for at most an hour.
+# Resuming skips the certificate check, so sessions are kept for at most an hour.
 MAX_SESSION_AGE_S = 3_600.0
 
 HTTP2 = "h2"
@@ -54,12 +54,11 @@ def tls_context(
     """
     Return a client context that trusts the roots of certifi, the system and `SSL_CERT_FILE`.
 
-    Loading the roots takes about 30 ms, so a process shares three contexts: one for most hosts, one
-    for hosts to which HTTP/2 is offered, and one for hosts for which `needs_name_check_here` is
-    True.
+    Loading the roots takes about 30 ms, so a process shares three contexts: for most hosts, for
+    hosts to which HTTP/2 is offered, and for hosts for which `needs_name_check_here` is True.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2  # Python on Debian does not set it
+    context.minimum_version = ssl.TLSVersion.TLSv1_2  # Python does not set it on Debian
     context.set_alpn_protocols([HTTP2, "http/1.1"] if http2 else ["http/1.1"])
     context.check_hostname = verify and not names_checked_here
     # Names must be in subjectAltName (RFC 9110 section 4.3.4). By default, OpenSSL also accepts the
@@ -75,11 +74,10 @@ def tls_context(
 
 def needs_name_check_here(host: str) -> bool:
     """
-    Return True if OpenSSL cannot match a host against a certificate's wildcard names.
+    Return True if OpenSSL cannot match a host against wildcard names.
 
-    OpenSSL matches a wildcard only with letters, digits and hyphens, the characters of host names
-    (RFC 952). DNS allows others, and browsers and curl accept `foo_bar.example.com` for
-    `*.example.com`.
+    OpenSSL matches a wildcard only with letters, digits and hyphens (RFC 952). DNS allows other
+    characters, and browsers and curl accept `foo_bar.example.com` for `*.example.com`.
     """
     return "_" in host
 
@@ -88,7 +86,7 @@ def without_name_check(context: ssl.SSLContext) -> ssl.SSLContext:
     """
     Return an HTTP/1.1 context with the same roots, for which `wrap_tls` checks the name itself.
 
-    Does not copy roots that OpenSSL loads from a folder on demand.
+    Roots that OpenSSL loads from a folder on demand are not copied.
     """
     copy = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     copy.minimum_version, copy.maximum_version = context.minimum_version, context.maximum_version
@@ -116,7 +114,7 @@ def certificate_matches(certificate: Mapping[str, object], host: str) -> bool:
 
 
 class SessionKey(NamedTuple):
-    """The key of a session. A session is resumed only by a connection with an equal key."""
+    """A session is resumed only by a connection with an equal key."""
 
     host: str
     port: int
@@ -127,28 +125,24 @@ class SessionKey(NamedTuple):
 
 
 class EndedTls(Protocol):
-    """A closed connection (`ssl.SSLSocket`) that no thread uses anymore."""
+    """A closed connection (`ssl.SSLSocket`) that no thread uses."""
 
     @property
     def session(self) -> ssl.SSLSession | None:
-        """
-        A copy of the session. Making it takes about 0.3 ms, because the certificate is parsed
-        again.
-        """
+        """A copy of the session. Takes about 0.3 ms, because the certificate is parsed again."""
 
 
 class TlsSessions:
     """
     Sessions for the next connection to the same server. Thread-safe.
 
-    All connections have the same SSLContext. A resumed handshake does not check the certificate, so
-    a session is never used with another name, address or verification. Each session is used once,
-    as RFC 8446 C.4 recommends. The resumed connection yields a new one. Because most sessions are
-    never used, closed connections are kept, and a session is extracted only when it is taken.
+    A resumed handshake does not check the certificate, so a session is never used with another
+    name, address or verification. Each session is used once (RFC 8446 C.4); the resumed connection
+    yields a new one. Because most sessions are never used, closed connections are kept, and a
+    session is extracted only when it is taken.
 
     Args:
-        clock: measures the age of sessions.
-        max_sessions: maximum number of sessions. The oldest ones are dropped first.
+        max_sessions: maximum number of sessions; the oldest are dropped first.
     """
 
     def __init__(self, clock: Clock, *, max_sessions: int = MAX_SESSIONS) -> None:
@@ -166,7 +160,7 @@ class TlsSessions:
                 del self._connections[next(iter(self._connections))]
 
     def take(self, key: SessionKey) -> ssl.SSLSession | None:
-        """Remove and return the session for a server, or None if none can be resumed."""
+        """Remove and return the session for a server, or None."""
         with self._lock:
             ended, opened_s = self._connections.pop(key, (None, 0.0))
         age_s = self._clock.monotonic_s() - opened_s
@@ -187,14 +181,14 @@ def wrap_tls(
     Perform the TLS handshake on a connected socket.
 
     Args:
-        sock: the caller must close it if this raises.
+        sock: closed by the caller if this raises.
         host: the name for SNI and the certificate check.
         tls: the context. `session` must belong to it.
         deadline: limits the handshake.
-        session: a session to resume if the server still accepts it.
+        session: resumed if the server still accepts it.
 
     Raises:
-        TransportError: kind `tls`. The reason starts with the problem.
+        TransportError: kind `tls`.
     """
     end_s = deadline.now_s() + deadline.connect_timeout_s()
     try:
@@ -223,7 +217,7 @@ def wrap_tls(
 
 
 def _check_name(tls_socket: ssl.SSLSocket, host: str, tls: ssl.SSLContext) -> None:
-    """Check the certificate's name if OpenSSL did not. Called before anything is sent."""
+    """Check the certificate's name if OpenSSL did not, before anything is sent."""
     if tls.check_hostname or tls.verify_mode != ssl.CERT_REQUIRED:
         return
     if not certificate_matches(tls_socket.getpeercert() or {}, host):

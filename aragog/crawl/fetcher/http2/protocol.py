@@ -3,10 +3,9 @@ HTTP/2 on one connection (RFC 9113), with the same limits as HTTP/1.1.
 
 nghttp2 implements frames, HPACK and flow control. It also limits frames that only an attacker sends
 in large numbers: CONTINUATION frames, SETTINGS entries, acknowledgements that the peer never reads,
-and frames without effect. This module does not own the socket. It gets all bytes from the
-connection's `receive`, which enforces the deadline, and counts them, including padding and control
-frames. A connection carries one request at a time. Push is disabled, so a server cannot open a
-stream.
+and frames without effect. The connection's `receive` enforces the deadline. All received bytes are
+counted, including padding and control frames. A connection carries one request at a time, and
+server push is disabled.
 """
 
 from __future__ import annotations
@@ -21,13 +20,11 @@ from aragog.crawl.fetcher.http1.reader import MAX_INTERIM
 from aragog.crawl.fetcher.request import PoliteRequest, Target
 from aragog.fetch_record.outcome import UnreachableKind
 
-# How much a server may send before it needs a WINDOW_UPDATE. With HTTP/2's default of 64 KiB, every
-# 64 KiB would cost a round trip. A large window needs no memory, because the socket is read only on
-# demand.
+# How much a server may send without a WINDOW_UPDATE. With HTTP/2's default, every 64 KiB would cost
+# a round trip. A large window needs no memory: the socket is read on demand.
 WINDOW_BYTES = 1 << 20
 
-# The limit on control frames before a response, in bytes. An honest server's SETTINGS,
-# WINDOW_UPDATE and PING frames take about 100.
+# Limit on control frames before a response, in bytes. An honest server's take about 100.
 MAX_CONTROL_BYTES = 65_536
 
 # A frame costs about 1 µs of CPU, so ten thousand nearly empty frames are treated as an attack.
@@ -37,12 +34,11 @@ MIN_MEAN_FRAME_BYTES = 32
 MAX_FRAME_BYTES = 16_384
 FIELD_OVERHEAD_BYTES = 32  # RFC 9113 section 6.5.2
 
-# HTTP/2 forbids these HTTP/1.1 headers (RFC 9113 section 8.2.2). Host is sent as the pseudo-header
-# :authority.
+# HTTP/2 forbids these headers (RFC 9113 section 8.2.2). Host is sent as :authority.
 OMITTED_HEADERS = frozenset(
     {"connection", "host", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"}
 )
-# These contain secrets, which HPACK must never store in its table (RFC 7541 section 7.1.3).
+# Secrets, which HPACK must never store in its table (RFC 7541 section 7.1.3).
 SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
 
 
@@ -143,7 +139,9 @@ class Http2:
         if head.status in (204, 304) or (self._ended and not self._pieces):
             return Framing(Delimiter.NO_BODY, persistent=persistent)
         lengths = head.values("content-length")
-        if lengths:  # nghttp2 has checked that this is a number, and compares it with the body
+        if (
+            lengths
+        ):  # nghttp2 has checked that this is a number, and compares it with the body's length
             return Framing(Delimiter.LENGTH, int(lengths[0]), persistent=persistent)
         return Framing(Delimiter.END_STREAM, persistent=persistent)
 
@@ -179,8 +177,7 @@ class Http2:
             except TransportError as error:
                 if error.kind is UnreachableKind.TIMEOUT:
                     raise
-                # The server closed its side. It may have sent a whole response before, so keep
-                # reading.
+                # The server closed its side, maybe after a whole response, so keep reading.
                 self._can_send, self._closing = False, True
 
     def _feed(self, data: bytes) -> None:
@@ -260,7 +257,6 @@ class Http2:
             self._fail(UnreachableKind.PROTOCOL, reason)
 
     def _handle_reset(self, code: int) -> None:
-        """Handle RST_STREAM: the server aborted this response."""
         if self._ended:
             return
         if code == ngh2.ErrorCode.HTTP_1_1_REQUIRED:
@@ -270,7 +266,7 @@ class Http2:
             self._fail(UnreachableKind.RESET, f"the stream was reset by peer: {_error_name(code)}")
 
     def _handle_end(self, code: int) -> None:
-        """Handle the end of the stream, after the response, a reset or an invalid message."""
+        """Handle the end of the stream: after the response, a reset or an invalid message."""
         if code == ngh2.ErrorCode.NO_ERROR:
             self._ended = True
         elif not self._ended:
@@ -287,15 +283,14 @@ class Http2:
             self._fail(UnreachableKind.RESET, reason)
 
     def _fail(self, kind: UnreachableKind, reason: str) -> None:
-        """Remember the first fault. It is raised after all data that arrived before it."""
+        """Keep the first fault, to raise it after all data that arrived before it."""
         if self._fault is None:
             self._fault = TransportError(kind, reason)
 
 
 def _limits(max_header_bytes: int) -> ngh2.Configuration:
     return ngh2.Configuration(
-        # nghttp2 counts an overhead for each field, which `fetch.max_header_bytes` does not
-        # include.
+        # nghttp2 counts an overhead per field, which `fetch.max_header_bytes` does not include.
         max_inbound_header_list_size=max_header_bytes + 1_024 * FIELD_OVERHEAD_BYTES,
         max_inbound_header_count=1_024,
         max_continuations=8 + max_header_bytes // MAX_FRAME_BYTES,
