@@ -23,7 +23,7 @@ from aragog.crawl.stages.webhooks import WebhookStage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessStages:
-    """The stages. Each can be used from many threads, and none depends on this class."""
+    """All stages. Each can be used from many threads, and none depends on this class."""
 
     sender: Sender
     enqueuer: Enqueuer
