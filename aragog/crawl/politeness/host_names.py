@@ -1,4 +1,4 @@
-"""Names of hosts and domains in a setting. Each name includes all hosts below it."""
+"""Names of hosts and domains in a setting."""
 
 from __future__ import annotations
 
