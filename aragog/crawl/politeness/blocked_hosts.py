@@ -15,7 +15,7 @@ SETTING = "politeness.blocked_hosts"
 
 class BlockedHosts:
     """
-    Blocked names. Each one also blocks all hosts below it. Thread-safe.
+    Blocked names, with all hosts below them. Thread-safe.
 
     Args:
         names: host names in any case, Unicode or Punycode.
@@ -47,7 +47,6 @@ class BlockedHosts:
         return self._names.find(host)
 
     def refresh(self) -> None:
-        """Read the setting again if the file has changed."""
         if self._file is None or not self._file.changed() or not self._file.path.exists():
             return
         try:

@@ -41,7 +41,6 @@ class FeedbackQueue(Generic[T]):
         self._thread: threading.Thread | None = None
 
     def add(self, item: T) -> None:
-        """Queue `item` and return immediately."""
         if self._pid != os.getpid():
             self._start()  # a child has no thread, and its parent sends its own items
         with self._lock:

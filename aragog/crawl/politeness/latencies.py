@@ -60,7 +60,7 @@ class PendingLatencies:
                 del self._sums[next(iter(self._sums))]
 
     def take(self, key: str) -> Latency:
-        """Return and remove the latencies recorded for `key` since the previous call."""
+        """Return and remove the latencies recorded for `key`."""
         with self._lock:
             total, count, servers = self._sums.pop(key, (0.0, 0, 0))
         return Latency(total / count, servers) if count else NO_LATENCY

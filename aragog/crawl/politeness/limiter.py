@@ -325,7 +325,6 @@ class Limiter:
         scripts.pause_until(node, key, until_us, self.interval_us(key))
 
     def report(self, key: str, ok: bool) -> None:
-        """Report whether a request succeeded; see `Backoff.report_many`."""
         self._backoff.report_many([(key, ok)])
 
     def report_many(self, reports: Iterable[tuple[str, bool]]) -> None:
@@ -342,17 +341,12 @@ class Limiter:
         return self._backlogs.failing_domains(count)
 
     def close(self) -> None:
-        """Send the remaining feedback and close the connections."""
         self.permits.close()
         self._nodes.close()
 
 
 def pre_granted_hold_us(settings: PolitenessSettings) -> int:
-    """
-    Return how long a node holds a pre-granted permit, longer than any other permit.
-
-    Both kinds of permits expire equally long after the last moment of use.
-    """
+    """Return how long a node holds a pre-granted permit, longer than any other permit."""
     return settings.slot_window_ms * 1000 + scripts.PERMIT_TTL_US - 2 * WRITE_ALLOWANCE_US
 
 

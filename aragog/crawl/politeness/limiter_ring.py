@@ -5,8 +5,8 @@ The ring says which limiter node (Redis server) decides for which domains. A cha
 record with a higher version, which also lists the previously active nodes. Every old and new node
 receives it and then refuses callers with an earlier one. A domain's new node takes over its state
 when a worker first needs the domain, or when this module walks the former nodes' keys. A final
-record states that all domains have moved. The next command repeats an interrupted walk. Concurrent
-walks only do the same work twice (docs/adr/0085).
+record states that all domains have moved. An interrupted walk is repeated by the next command, and
+concurrent walks are harmless (docs/adr/0085).
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class LimiterRing:
 
     def drain(self, url: str) -> None:
         """
-        Make a node inactive. The others take over its domains.
+        Make a node inactive, so that the others take over its domains.
 
         Raises:
             BadInput: it is not a member, or is the only active node.
@@ -270,7 +270,6 @@ class LimiterRing:
         return False
 
     def close(self) -> None:
-        """Close the connections."""
         self._ring.close()
 
 

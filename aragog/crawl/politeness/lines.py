@@ -5,9 +5,9 @@ The limiter only reserves slots for the next second or two. All other requests w
 scheduled time, so a changed rate applies to all, and urgent requests overtake others. A line has
 one Redis list per priority and share. It is checked when its domain has a free slot.
 
-A share is one crawl's part of a domain's slots. Requests with priority 0 to 2 go first. The others
-take turns by their crawls' weights, and each further priority step counts half as much. So a crawl
-with a million URLs delays others only as much as its weight allows.
+A share is one crawl's part of a domain's slots. Priorities 0 to 2 go first. Other requests take
+turns by their crawls' weights, and each priority step counts half as much. So a crawl with a
+million URLs delays others only as much as its weight allows.
 
 There are also lines for URLs that wait for an origin's robots.txt or belong to a paused crawl. They
 leave these lines without a slot.
@@ -65,7 +65,6 @@ class LineEntry:
     payload: bytes
     """What the caller needs to pass the request on."""
     crawl_delay_s: float | None = None
-    """Crawl-delay of robots.txt, in seconds."""
     check_after_ms: int = 0
     """When to check the line, at the latest."""
     to_front: bool = False
@@ -126,7 +125,6 @@ class Lines:
                 _park(client, self._prefix, group[start : start + MAX_ENTRIES_PER_CALL])
 
     def waiting(self, keys: Sequence[str]) -> dict[str, int]:
-        """Return how many requests wait in each line."""
         counts = dict.fromkeys(keys, 0)
         for server in self.servers if keys else ():
             for key, count in zip(keys, server.waiting(keys), strict=True):
@@ -144,7 +142,6 @@ class Lines:
         return dict(sorted(lines, key=lambda line: -line[1])[:count])
 
     def total(self) -> int:
-        """Return how many requests wait in all lines."""
         return sum(server.total() for server in self.servers)
 
     def waiting_for_rules(self) -> int:
@@ -286,13 +283,11 @@ class LineServer:
         return dict(zip(check_after_ms, map(_parse_shares, shares), strict=True))
 
     def domains(self) -> Iterator[str]:
-        """Yield the domains that have a line."""
         with _errors():
             for key, _ in self._redis.zscan_iter(self._due, count=1_000):
                 yield key.decode()
 
     def check_now(self, keys: Iterable[str]) -> None:
-        """Have the lines of these domains checked now."""
         with _errors():
             scores = dict.fromkeys(keys, 0)
             if scores:
@@ -306,13 +301,11 @@ class LineServer:
             )
 
     def waiting(self, keys: Sequence[str]) -> list[int]:
-        """Return the length of each line."""
         with _errors():
             scores = cast("list[Any]", self._redis.zmscore(self._waiting, list(keys)))
         return [int(score or 0) for score in scores]
 
     def longest(self, count: int) -> list[tuple[str, int]]:
-        """Return the longest lines with their lengths, longest first."""
         with _errors():
             lines: Any = self._redis.zrevrange(self._waiting, 0, count - 1, withscores=True)
         return [(key.decode(), int(score)) for key, score in lines]

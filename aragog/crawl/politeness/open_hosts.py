@@ -6,9 +6,9 @@ others are waiting, it then goes to the end of the queue, so every host gets its
 any gets its second, and the crawl proceeds breadth first. A host without URLs is closed after its
 last requests.
 
-A "host" here is whatever has its own queue of requests (`lines`): a registered domain, or a single
-host by an override. If these records are lost, hosts only open or close too early. If a process
-dies, its open hosts close after `LEASE_MS`.
+A "host" is whatever has its own queue of requests (`lines`): a registered domain, or a host with an
+override. If these records are lost, hosts only open or close too early. If a process dies, its open
+hosts close after `LEASE_MS`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class OpenHosts:
         return OpenedHosts(frozenset(names[:count]), names[count:])
 
     def report_sent(self, crawl: int, sent: Sequence[SentUrls]) -> None:
-        """Report how many URLs of open hosts were sent."""
+        """Report how many URLs were sent."""
         with redis_errors("redis, open hosts"):
             load_script("aragog.crawl.politeness", "hosts_report").run(
                 self._redis,

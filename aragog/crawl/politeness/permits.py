@@ -82,7 +82,6 @@ class Permits:
         """Latencies for the next report of each domain."""
 
     def hold(self, token: int) -> None:
-        """Remember that this process holds the permit of this slot."""
         if len(self._held) > 100_000:
             self._held.pop(next(iter(self._held)), None)  # abandoned, so its permit expires
         self._held[token] = None
@@ -101,8 +100,8 @@ class Permits:
 
         Sleeps until the slot, and then while another sender holds the permit, at most until
         `slot_window_ms` after the slot. A pre-granted permit needs no round trip; others need one
-        or a few. A slot is for one request. A request repeated because its connection was closed
-        needs a new permit, and waits one interval.
+        or a few. A request repeated because its connection was closed needs a new permit, and waits
+        one interval.
         """
         node = self._nodes.node_for(slot.key)
         if self._rates.is_closed(slot.key, node.now_us):
@@ -172,7 +171,7 @@ class Permits:
         return max(slot.request_at_us, free_us - PERMIT_LEAD_US)
 
     def request(self, slot: Slot) -> PermitDecision:
-        """Request a permit in one round trip, without the sleep of `acquire`."""
+        """Request a permit in one round trip, without sleeping."""
         return self._request(slot)[2]
 
     def _request(self, slot: Slot) -> tuple[LimiterNode, Slot, PermitDecision]:
@@ -304,7 +303,6 @@ class Permits:
         self._feedback.close()
 
     def flush(self) -> None:
-        """Send the reports collected so far."""
         self._feedback.flush()
 
     def _sleep_until(self, node: LimiterNode, at_us: float) -> None:
@@ -324,14 +322,12 @@ class Pauses:
         self._checked_us: dict[str, float] = {}
 
     def remember(self, key: str, until_us: float) -> None:
-        """Record that `key` is paused until this time."""
         with self._lock:
             if len(self._until_us) >= MAX_DOMAINS:
                 self._until_us.clear()
             self._until_us[key] = max(until_us, self._until_us.get(key, 0.0))
 
     def is_active(self, key: str, now_us: float) -> bool:
-        """Return True if `key` is known to be paused."""
         until_us = self._until_us.get(key)
         if until_us is None:
             return False

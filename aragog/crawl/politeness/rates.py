@@ -34,7 +34,6 @@ class Rates:
         return max(1e6 / qps, min(crawl_delay_s or 0.0, cap_s) * 1e6)
 
     def max_concurrent(self, key: str) -> int | None:
-        """Return the limit on concurrent requests, or None."""
         override = self._overrides.find(key)
         return override.max_concurrent if override else None
 

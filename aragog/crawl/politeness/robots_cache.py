@@ -118,7 +118,6 @@ class RobotsCache:
         return {origin: self._current_state(entries[origin], ahead_ms) for origin in distinct}
 
     def get(self, origin: str) -> CachedRules:
-        """Return one origin's rules."""
         return self.get_many([origin])[origin]
 
     def rules_after_admission(self, origin: str) -> RobotsRules | None:
@@ -367,7 +366,6 @@ class RobotsCache:
         return int(seconds * 1000 + micros // 1000)
 
     def close(self) -> None:
-        """Close the connections."""
         self._redis.close()
 
     def _key(self, kind: str, origin: str) -> str:

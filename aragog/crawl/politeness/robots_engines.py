@@ -1,5 +1,5 @@
 """
-The engines that decide by robots.txt: the built-in matcher and, for comparison, reppy.
+The engines that decide by robots.txt.
 
 Crawls only use `BuiltinEngine` (docs/adr/0004). `ReppyEngine` gets the same rules, except those
 that reppy interprets differently or that could make it backtrack excessively. It reports how many
@@ -81,7 +81,6 @@ class ReppyEngine:
 
 
 def _line(rule: Rule) -> str | None:
-    """Return a rule as a line for reppy, or None if it is left out."""
     pattern = _STARS.sub("*", rule.pattern)
     if pattern.count("*") > 1 or _DIFFERS_IN_REPPY.search(pattern):
         return None

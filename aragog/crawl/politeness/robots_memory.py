@@ -72,5 +72,4 @@ class RobotsMemory:
             self._records.pop(origin, None)
 
     def __len__(self) -> int:
-        """Return the number of cached files."""
         return len(self._rules)

@@ -92,7 +92,6 @@ class RobotsResult(NamedTuple):
 
     origin: str
     status: int | None
-    """HTTP status. 304 means that the stored rules have not changed."""
     body: bytes
     fetched_at_ms: int
     validators: Validators = NO_VALIDATORS

@@ -105,7 +105,6 @@ def differences(origin: str, body: bytes, user_agent: str) -> list[Difference]:
 
 
 def _paths(rules: RobotsRules, user_agent: str) -> list[str]:
-    """Yield `/`, and one matching path per rule."""
     patterns = (rule.pattern for rule in rules.rules_for(user_agent)[:MAX_PATHS])
     literal = (pattern.removesuffix("$").replace("*", "x") for pattern in patterns)
     return list(dict.fromkeys(["/", *(p for p in literal if p.startswith("/"))]))

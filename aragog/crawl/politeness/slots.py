@@ -38,7 +38,7 @@ class SlotRequest:
     key: str
     """The domain's key, from `Limiter.key_for`."""
     crawl_delay_s: float | None = None
-    """Crawl-delay of robots.txt in seconds. The configured maximum applies to it."""
+    """Crawl-delay in seconds, before the configured maximum."""
     within_ms: int | None = None
     """The longest acceptable wait; `politeness.horizon_s` if None."""
     urgent: bool = False
@@ -57,7 +57,7 @@ class Slot:
     wait_ms: int
     """Time from the limiter's response to the slot, rounded up. 0 means now."""
     interval_us: float
-    """The interval between two requests, without the backoff factor."""
+    """The interval between two requests, before backoff."""
     token: int
     """Identifies the slot's owner in permit requests."""
     pre_granted_until_us: float = 0.0
@@ -65,13 +65,13 @@ class Slot:
     urgent: bool = False
     """True if this slot gets its permit before other slots."""
     node: str = ""
-    """The limiter node with the clock of these times. Empty means the domain's node."""
+    """The limiter node whose clock these times use. Empty means the domain's node."""
 
     @property
     def request_at_us(self) -> float:
         """
-        When the sender requests the permit, so that the response arrives by the time of the slot.
-        An urgent sender requests it one interval earlier, ahead of others for the same time.
+        When to request the permit, so that the response arrives by the time of the slot. An urgent
+        sender requests it one interval earlier, ahead of others.
         """
         return self.at_us - max(PERMIT_LEAD_US, self.interval_us if self.urgent else 0.0)
 
@@ -107,14 +107,13 @@ class DomainReport:
     qps: float
     """The current rate in requests/s, after backoff."""
     next_slot_at_ms: int | None
-    """The next slot. None if a request may be sent now."""
+    """The time of the next slot. None if a request may be sent now."""
     backlog_ms: int
-    """How long it takes to send all reserved and waiting requests at the current rate."""
+    """The time to send all reserved and waiting requests at the current rate."""
     backoff_factor: float
-    """The factor by which errors lengthen the interval. 1.0 is the full rate."""
+    """The factor by which errors lengthen the interval."""
     errors_in_a_row: int
     max_concurrent: int | None
-    """The limit on concurrent requests; None if unlimited."""
     stopped: bool = False
     """True if an operator stopped the domain. It gets no requests until it is resumed."""
     quiet_ms: int = 0
@@ -122,7 +121,6 @@ class DomainReport:
     waiting: int = 0
     """How many requests wait in the domain's queue (`lines`)."""
     paused_ms: int = 0
-    """How much longer the domain is paused because of a 429 or 503."""
     latency_factor: float = 1.0
     """The factor by which slow responses lengthen the interval; 1.0 if they are not slow. Only the
     larger of this and the backoff factor applies."""
@@ -140,10 +138,9 @@ class DomainState(NamedTuple):
     """The value of `{prefix}slot:<domain>`: 44 bytes, written by the scripts in lua/."""
 
     planned_us: float = 0.0
-    """The last reserved slot. The next slot is one interval later, or now if that has passed."""
+    """The last reserved slot. The next one is one interval later, or now if that has passed."""
     last_us: float = 0.0
-    """When the latest request was sent. While a permit is granted, the earliest time at which its
-    holder may send."""
+    """When the latest request was sent, or when the holder of a granted permit may send."""
     lag_us: int = 0
     """How late that request was sent after its slot."""
     holder: int = 0
@@ -165,7 +162,7 @@ class DomainState(NamedTuple):
 
     @property
     def latency_factor(self) -> float:
-        """The factor by which latency lengthens the interval; see `DomainReport`."""
+        """See `DomainReport`."""
         return math.exp(self.latency_steps * _LATENCY_STEP)
 
     @property

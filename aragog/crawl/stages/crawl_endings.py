@@ -1,5 +1,5 @@
 """
-Counts the outcomes of a crawl's URLs, and passes each URL on to the next crawl that wants it.
+Counts the outcomes of URLs, and passes each URL on to the next crawl that wants it.
 
 A page joins a crawl when its node in the store is marked. Only then does the URL leave the crawl's
 set. If the process is killed in between, the repeated job finds the same state. A page is fetched
@@ -138,7 +138,7 @@ class CrawlEndings:
 
 @dataclass(frozen=True, slots=True)
 class CrawlLimits:
-    """Ends crawls that have reached their byte limit."""
+    """Ends crawls at their byte limit."""
 
     registry: CrawlRegistry
     counts: CrawlCounters

@@ -1,10 +1,9 @@
 """
 Follows or drops the held links of hosts whose pages have stopped arriving.
 
-Links are held while pages of their URL templates are in progress, and reconsidered when such a page
-arrives (`link_budgets`). If none of the crawl's waiting URLs are in the domain, no page will
-arrive. Missing pages then no longer count as in progress, and the links are reconsidered. If no
-link of a host may be followed, its held links are dropped, so that the crawl can end.
+Links are held while pages of their URL templates are in progress (`link_budgets`). Once the crawl
+has no waiting URLs in the domain, no more pages will arrive, and the links are reconsidered. If
+none of a host's links may be followed, they are dropped, so that the crawl can end.
 
 A killed worker cannot end a crawl too early: its URLs count as waiting until their batches are
 redelivered, and a page ends only after its links are held.
@@ -51,7 +50,7 @@ class HeldLinkSweep:
 
     def run(self, enqueue: Enqueue) -> int:
         """
-        Reconsider the hosts that have held links. Returns how many links were enqueued.
+        Reconsider held links. Returns how many were enqueued.
 
         Raises:
             TransientError: Redis or the broker did not answer; run it again.

@@ -54,7 +54,6 @@ class RunMarks:
             self._leases.release([_name(tokens)])
 
     def sweep(self) -> int:
-        """Delete expired marks. Returns how many."""
         with suppress(redis.RedisError):
             return self._leases.sweep()
         return 0
@@ -151,7 +150,6 @@ def _data_bytes(extra_bytes: int, hard: int) -> int | None:
 
 
 def _statm() -> int:
-    """Return the open file. Opening it for each page would take longer than reading it."""
     pid = os.getpid()
     if pid not in _statm_of:
         while _statm_of:

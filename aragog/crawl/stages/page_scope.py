@@ -39,7 +39,7 @@ class Analyzed(Protocol):
 def excluded_pages(
     results: Iterable[FetchResult], analyses: Mapping[str, Analyzed], checks: CrawlChecks
 ) -> dict[str, str]:
-    """Return the fetched pages that their crawls exclude, by URL, each with the rule."""
+    """Return the excluded fetched pages by URL, each with the rule."""
     return {
         result.job.url: rule
         for result in results
@@ -55,7 +55,7 @@ def excluded_pages(
 def excluded_stored_pages(
     jobs: Iterable[UrlJob], records: Mapping[str, Record | None], checks: CrawlChecks
 ) -> dict[str, str]:
-    """Return the stored pages that these jobs' crawls exclude, by URL, each with the rule."""
+    """Return the excluded stored pages by URL, each with the rule."""
     return {
         job.url: rule
         for job in jobs

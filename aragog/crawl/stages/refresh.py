@@ -52,15 +52,13 @@ class Tick:
     """How late the oldest URL was."""
 
 
-# Longer than a URL normally takes from being enqueued to being stored. Storing writes the row
-# again.
+# Longer than it normally takes to store an enqueued URL, which writes the row again.
 CLAIM_S = 900.0
 TICK = "refresh"
 TICK_S = 5.0
-# A beat process that is slightly early must not lose its tick, and two beat processes must not both
-# get a tick.
+# A slightly early beat process must not lose its tick, and two must not both get one.
 _MIN_TICK_SHARE = 0.8
-# One tick catches up on at most this much backlog, so that not too many URLs arrive at once.
+# A tick catches up on at most this much backlog.
 _MAX_TICK_S = 60.0
 # How many URLs a tick claims at most, to keep its memory below about 50 MB. It also stops when the
 # next tick is due. Later ticks claim the rest.
@@ -202,7 +200,6 @@ class RefreshStage:
         return to_fetch, postponed
 
     def _rates(self, by_domain: Mapping[str, Sequence[Due]], tick_s: float) -> dict[str, float]:
-        """Return each domain's refreshes per second."""
         limiter, share = self.limiter, self.settings.refresh.domain_share
         reports = limiter.describe(list(by_domain)) if by_domain else {}
         delays = self._crawl_delays(by_domain)

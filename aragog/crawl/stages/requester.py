@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 
 def as_outcome(fetch: Callable[[], Outcome], *, url: str, next_url: str, clock: Clock) -> Outcome:
     """
-    Return the outcome of `fetch()`, or `Unreachable` if it raised an unexpected exception.
+    Return the outcome of `fetch()`, or `Unreachable` after an unexpected exception.
 
     An unusual response that triggers a bug must not make the whole batch fail.
 
@@ -56,7 +56,7 @@ def as_outcome(fetch: Callable[[], Outcome], *, url: str, next_url: str, clock: 
         fetch: sends the request.
         url: the job's URL.
         next_url: the URL to request now, perhaps after redirects.
-        clock: provides the time of the failure.
+        clock: for the time of the failure.
 
     Raises:
         AragogError: our own infrastructure failed.
@@ -249,7 +249,6 @@ def is_healthy(outcome: Outcome) -> bool | None:
 
 
 def _signed_out(outcome: Outcome) -> Outcome:
-    """Return the outcome of a request whose session had expired."""
     if isinstance(outcome, Withheld):
         return outcome
     values = {name: getattr(outcome, name) for name in RECORD_FIELDS}
@@ -257,7 +256,7 @@ def _signed_out(outcome: Outcome) -> Outcome:
 
 
 def _hide_target(job: UrlJob, outcome: Outcome) -> Outcome:
-    """Return the outcome of a redirect to a URL that was taken down, without that URL."""
+    """Return a redirect's outcome without its target, which was taken down."""
     return Refused(
         url=job.url,
         final_url=job.url,

@@ -210,7 +210,6 @@ class _RobotsRun:
         return [urls[url] for url in forbidden]
 
     def _slots(self, origins: Sequence[str]) -> dict[str, Slot | RateExceeded]:
-        """Return old and new slots. Takes one round trip per limiter node."""
         # An existing slot is used even if its message is late, because the permit decides when to
         # send.
         with_slot = [o for o in origins if o in self.batch.slots]
@@ -372,7 +371,6 @@ class _RobotsRun:
         self.robots.refreshes.hold({o: wait.wait_ms for o, wait in self.waits.items()})
 
     def _wait_for_others(self, origins: Iterable[str]) -> None:
-        """Schedule the URLs for when another task should have fetched their rules."""
         unknown = [o for o in origins if not self.cached[o].rules or self._is_incomplete(o)]
         for origin_url, wait_ms in self.robots.refreshes.remaining_ms(unknown).items():
             self.waits[origin_url] = RulesWait(wait_ms + RULES_POLL_MS, claimed=False)

@@ -55,8 +55,8 @@ def tdm_rules_of(outcome: Outcome) -> tuple[TdmRule, ...]:
 def status_of(outcome: Outcome) -> int | None:
     """Return the status to cache for an outcome, or None if the rules are unreadable."""
     if isinstance(outcome, Blocked) and outcome.cause is not RefusalCause.NO_CONTACT:
-        # This origin is never contacted. The SSRF filter refuses each of its pages, with a better
-        # reason than "robots.txt is unreachable".
+        # The SSRF filter refuses this origin's pages with a better reason than "robots.txt is
+        # unreachable".
         return UNAVAILABLE
     if isinstance(outcome, Unreachable) and outcome.kind is UnreachableKind.REDIRECT:
         return UNAVAILABLE  # more than the five redirects required by RFC 9309, 2.3.1.2
@@ -72,7 +72,6 @@ def status_of(outcome: Outcome) -> int | None:
 
 
 def _is_readable(outcome: Fetched) -> bool:
-    """Return True if the body is text and contains all rules that count."""
     if outcome.truncated and len(outcome.body) < MAX_BYTES:
         return False  # the missing part may contain the rules that disallow
     # Without a decoder for its content coding, the rules are unreadable.

@@ -49,7 +49,6 @@ def route_jobs(
 def _retry_batch(
     batch: RobotsBatch, waits: Mapping[str, RulesWait], *, claimed: bool
 ) -> RobotsBatch:
-    """Return the batch that requests these origins' rules again."""
     jobs = tuple(job for job in batch.jobs if origin(job.next_url) in waits)
     slots = {o: at_ms for o, wait in waits.items() if (at_ms := wait.slot_at_ms)}
     return RobotsBatch(tuple(waits), jobs, claimed, batch.refresh, slots)

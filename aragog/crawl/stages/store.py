@@ -47,7 +47,7 @@ from aragog.urlstore.store import UrlStore
 
 @dataclass(frozen=True, slots=True)
 class ReadyPages:
-    """The message about a batch of stored pages."""
+    """A message about stored pages."""
 
     pages: tuple[Mapping[str, Any], ...]
 
@@ -77,7 +77,6 @@ def _with_stored_url(write: PageWrite, done: Written | None) -> PageWrite:
 def _answers(
     writes: Sequence[PageWrite], done: Mapping[str, Written], stuck: set[str]
 ) -> dict[str, dict[str, Any]]:
-    """Return the results for waiting callers, by URL."""
     return {
         write.url: result_of_write(write, done.get(write.url))
         for write in writes
@@ -265,7 +264,6 @@ class StoreStage:
         return outgoing
 
     def _wanted(self, batch: PageBatch) -> PageBatch:
-        """Return the batch with only the URLs that a crawl still wants."""
         return replace(batch, jobs=tuple(self.checks.wanted(batch.jobs, pausing=False).jobs))
 
     def _finish(self, begun: BegunBatch, spans: StageSpans) -> list[OutgoingMessage]:
@@ -302,7 +300,6 @@ class StoreStage:
         writes: Sequence[PageWrite],
         done: Mapping[str, Written],
     ) -> list[UrlJob]:
-        """End the written URLs. Returns jobs for other crawls that want them."""
         write_of = {write.url: write for write in writes}
         next_crawls = self.endings.end(
             [

@@ -197,7 +197,6 @@ class WebhookStage:
         return [OutgoingMessage(Destination.WEBHOOK, retry, int(wait_s * 1000))]
 
     def _receiver(self, name: str) -> Webhook | None:
-        """Return a delivery's receiver, or None if it was removed."""
         if not name.startswith(_CRAWL):
             return self.store.feed.webhooks.get(name)
         records = self.crawls.crawls().records if self.crawls else {}

@@ -65,5 +65,4 @@ class RingAuthority:
             return bool(self._redis.hsetnx(self._key, f"known:{node}", 1))
 
     def close(self) -> None:
-        """Close the connections."""
         self._redis.close()

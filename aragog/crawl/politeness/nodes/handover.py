@@ -19,6 +19,8 @@ MAX_DOMAINS_PER_CALL = 200
 
 
 class TakenDomain(NamedTuple):
+    """A domain's state for its new owner."""
+
     key: str
     own_counts: bool
     """True if the new owner decided for the domain before, so its own state counts too."""

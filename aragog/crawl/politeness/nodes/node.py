@@ -6,9 +6,8 @@ notice this by a lost connection, so `restart.lua` runs first on each new one, a
 from bringing two requests too close together. A missing script would not reliably show a restart,
 because Redis before version 7 keeps scripts in its append-only file and sends them to replicas.
 
-Each response contains the server's time, which bounds the offset between its clock and the local
-monotonic clock. Recent bounds are intersected, so the error is about half of the fastest recent
-round trip.
+Each response contains the server's time, which bounds the offset to the local monotonic clock.
+Recent bounds are intersected, so the error is about half of the fastest recent round trip.
 """
 
 from __future__ import annotations
@@ -134,14 +133,12 @@ class LimiterNode:
         return (self.clock.earliest_us(now) + self.clock.latest_us(now)) / 2
 
     def read_time(self) -> None:
-        """Read the server's clock. Takes one round trip."""
         with self._errors():
             sent_us = stopwatch_us()
             seconds, us = self.client.time()
         self.clock.observe(sent_us, seconds * 1_000_000 + us, stopwatch_us())
 
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
-        """Return the values of keys. Takes one round trip."""
         with self._errors():
             return cast("list[bytes | None]", self.client.mget(keys))
 
@@ -163,7 +160,6 @@ class LimiterNode:
                 yield key[len(self.key(kind, "").encode()) :]
 
     def close(self) -> None:
-        """Close the connections."""
         self.client.close()
 
 

@@ -77,7 +77,6 @@ class RingRecord:
             raise LimiterUnavailable("the record of the limiter's ring", reason) from error
 
     def packed(self) -> bytes:
-        """Encode the record as JSON."""
         return json.dumps(asdict(self)).encode()
 
     @property
@@ -87,7 +86,6 @@ class RingRecord:
 
     @property
     def is_moving(self) -> bool:
-        """True while domains are moving to other nodes."""
         return bool(self.former)
 
     @property
@@ -103,7 +101,6 @@ class RingRecord:
 
     @cached_property
     def ring(self) -> Ring:
-        """Assigns domains to active nodes."""
         return Ring(self.active)
 
     @cached_property

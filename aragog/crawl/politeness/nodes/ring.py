@@ -3,9 +3,9 @@ Finds the limiter node for a domain, and keeps the ring the same on all servers.
 
 The shared Redis stores the ring's record. Processes read it every few seconds, and may use it for
 `RingRecord.lease_s`. After that, they send nothing to any node until they have read it again. Every
-node has a copy of the record, and refuses callers with another version. A process that finds a
-server with an older record sends it the newer one, so servers never disagree for long, whatever the
-order of changes and crashes (docs/adr/0085).
+node has a copy of the record, and refuses callers with another version. A process that finds an
+older record on a server replaces it, so servers never disagree for long, whatever the order of
+changes and crashes (docs/adr/0085).
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class NodeRing:
         self._leased: LeasedRing | None = None
 
     def server(self, name: str) -> LimiterNode:
-        """Return a server by its name, without a ring version. Connects on first use."""
+        """Return a server by name, without a ring version."""
         if name not in self._servers:
             url = self.addresses.url(name)
             self._servers.setdefault(name, LimiterNode(url, self._prefix, self.hold_us, name))
@@ -147,7 +147,6 @@ class NodeRing:
         return (self._leased or self.leased()).node_for(key)
 
     def first(self) -> LimiterNode:
-        """Return the first active node."""
         return next(iter(self))
 
     def group(self, items: Iterable[tuple[str, T]]) -> Iterator[tuple[LimiterNode, list[T]]]:
@@ -201,7 +200,6 @@ class NodeRing:
         return results
 
     def leased(self) -> LeasedRing:
-        """Return the ring, with a current lease."""
         leased, now_s = self._leased, lease_clock_s()
         if leased is not None and now_s < leased.renew_at_s:
             return leased
@@ -318,7 +316,6 @@ class NodeRing:
         return self._leased
 
     def close(self) -> None:
-        """Close the connections."""
         self.authority.close()
         for node in self._servers.values():
             node.close()

@@ -2,10 +2,9 @@
 The matcher for robots.txt rules. The longest matching rule applies (RFC 9309 section 2.2.2).
 
 If two rules are equally long, Allow wins. `*` matches any characters, and a final `$` matches the
-end. The matcher does not backtrack. It searches for a pattern's literal parts one after the other,
-so a match costs at most the product of the lengths of path and pattern, as in Google's parser. Most
-rules are plain prefixes, which are looked up in a dictionary by length. The cost of a call is
-limited.
+end. The matcher does not backtrack: it searches for a pattern's literal parts in turn, so a match
+costs at most the product of the lengths of path and pattern, as in Google's parser. Most rules are
+plain prefixes, which are looked up by length.
 """
 
 from __future__ import annotations
@@ -32,8 +31,6 @@ class TooCostly(Exception):
 
 
 class _WildcardRule(NamedTuple):
-    """A rule with a wildcard or an end anchor."""
-
     priority: int
     allow: bool
     needle: str
@@ -107,7 +104,7 @@ class Matcher:
         return rule
 
     def _candidates(self, path: str) -> list[_WildcardRule]:
-        """Return the rules whose longest part is in the path, by priority."""
+        """Return possibly matching rules by priority."""
         if not self._others and not self._grams:
             return []
         if len(path) * CHAR_WORK > MAX_WORK:

@@ -10,7 +10,7 @@ _DAY_MIN = 1440
 
 
 class TimedRule(NamedTuple):
-    """One Request-rate or Visit-time line. It applies during certain minutes of the day."""
+    """One Request-rate or Visit-time line."""
 
     delay_s: float
     """The time between two requests; 0 for Visit-time."""
