@@ -136,8 +136,8 @@ class Access:
         self, jobs: Sequence[tuple[UrlJob, float | None]]
     ) -> tuple[list[tuple[UrlJob, Slot]], list[InLine]]:
         """
-        Return the jobs with a slot (reserved request time) soon, earliest first, and the jobs that
-        must wait in line (their domain's queue).
+        Return the jobs whose slots (reserved request times) come soon, earliest first, and the jobs
+        that must wait in line (their domain's queue).
         """
         limiter = self.limiter
         near: list[tuple[UrlJob, Slot]] = []

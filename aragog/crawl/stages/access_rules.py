@@ -89,7 +89,7 @@ class RulesUnreachable:
     kind: UnreachableKind
     reason: str
     retry_at_ms: int | None
-    """The next request for robots.txt, by the caller's clock."""
+    """When robots.txt will be requested again, by the caller's clock."""
 
 
 @dataclass(frozen=True, slots=True)

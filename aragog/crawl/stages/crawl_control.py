@@ -127,7 +127,7 @@ class CrawlControl:
         return self.status(name)
 
     def decide(self, name: str, url: str, page_url: str | None = None) -> ScopeVerdict:
-        """Decide by which rule a URL, in any form, is inside or outside a crawl's scope."""
+        """Decide whether a URL, in any form, is in a crawl's scope, and by which rule."""
         page = None if page_url is None else normalize(page_url)
         return self.registry.get(name).scope.decide(normalize(url), page_url=page)
 

@@ -44,7 +44,7 @@ class Ended(NamedTuple):
     job: UrlJob
     outcome: str
     canonical_url: str | None = None
-    """The crawl's page. None if the URL led to no page."""
+    """The page that now belongs to the crawl. None if the URL led to no page."""
     at_ms: int = 0
     bytes: int = 0
     for_all: bool = False
@@ -144,7 +144,7 @@ class CrawlLimits:
     counts: CrawlCounters
 
     def check(self, numbers: Iterable[int]) -> None:
-        """Check the crawls with these numbers, which just stored pages."""
+        """Check the crawls with these numbers after storing their pages."""
         crawls = self.registry.crawls()
         for number in numbers:
             record = crawls.record_of(number)

@@ -7,9 +7,9 @@ Each page and link is fetched once per round, conditionally if the origin sent v
 limits `max_urls`, `max_urls_per_host` and `max_bytes` apply to each round.
 
 It is safe to run twice and to kill at any point. The crawl's record first states that the round has
-started, and, after the seeds were enqueued, that they were. If the second statement is missing, the
-next run enqueues all seeds again. Because all runs of a round share one `request_id`, waiting seeds
-are not sent twice and each link is fetched once.
+started, and later that its seeds were enqueued. If the second statement is missing, the next run
+enqueues all seeds again. Because all runs of a round share one `request_id`, waiting seeds are not
+sent twice and each link is fetched once.
 """
 
 from __future__ import annotations

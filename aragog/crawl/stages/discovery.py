@@ -120,9 +120,9 @@ class Discovery:
         """
         Enqueue the links of stored pages that have depth left. Returns how many.
 
-        Skips pages whose links this call has already followed at least as deep, unless the job has
-        just fetched the page and found it unchanged (`looked_at`). Takes two round trips, and two
-        more if there are links to follow.
+        Skips pages whose links this call has already followed at least as deeply, unless the job
+        has just fetched the page and found it unchanged (`looked_at`). Takes two round trips, and
+        two more if there are links to follow.
         """
         stored_pages = [(job, r) for job, r in pages if r is not None and r.content_key]
         count = self._listings.follow_stored(stored_pages, self.store, self._enqueue_links)

@@ -122,8 +122,8 @@ class Enqueuer:
         the iterator must be consumed.
 
         Raises:
-            BrokerUnavailable: the current chunk was not or only partly accepted. Earlier chunks
-                were.
+            BrokerUnavailable: the current chunk was only partly accepted, or not at all. Earlier
+                chunks were accepted.
             SlowDown: the queues are full, and the current chunk was not accepted. With `on_wait`,
                 calls it before each wait instead, and sends the chunk once there is space.
             QuotaExceeded: no URL of the current chunk fits into the quota of the crawl's token.
@@ -312,7 +312,7 @@ class Enqueuer:
         """
         Return the messages, each delayed until its first URL is due.
 
-        `priority` is that of the messages. Their jobs keep the requested priority.
+        `priority` applies to the messages. Their jobs keep the requested priority.
         """
         job_options = options.for_jobs()
         jobs = [

@@ -40,11 +40,11 @@ class EnqueueOptions:
     purposes: str | None = None
     """The crawl's purposes (`UrlJob.purposes`); None for those in the workers' settings."""
     found_on: str = ""
-    """The `traceparent` of the listing page. The URLs' traces link to it."""
+    """The `traceparent` of the page that lists the URLs. Their traces link to it."""
     crawl: str = ""
     """The crawl that wants the URLs. If empty, `crawl_number` decides."""
     crawl_number: int = ENQUEUED
-    """The listing page's crawl number."""
+    """The crawl number of the page that lists the URLs."""
 
     def for_jobs(self) -> dict[str, Any]:
         """Return the options that the URLs' jobs inherit."""

@@ -2,7 +2,7 @@
 Analyzes an item's files, such as images, by their headers only.
 
 A file with a page's content type is analyzed as a page, so the result does not depend on who
-requested the URL. Others are stored byte for byte.
+requested the URL. Other files are stored byte for byte.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-Handles batches that wait for a thread together.
+Lets batches that wait for a thread be handled together.
 
 Only a few of a process's threads read the spool and write to the store. Most of a batch's cost is
 per call, statement or round trip, so a thread takes all waiting batches.
@@ -38,7 +38,7 @@ class Groups(Generic[T, R]):
     One process's batches waiting for a thread. Thread-safe.
 
     Args:
-        max_items: the most items in a group, unless a single batch has more.
+        max_items: the maximum number of items in a group, unless a single batch has more.
     """
 
     def __init__(self, max_items: int) -> None:

@@ -2,7 +2,7 @@
 Follows the URLs that item rules find besides content: a listing's next pages (`follow`) and items'
 files (`files`).
 
-Listing pages get the depth of the page that links to them, so that their own listed pages are
+Listing pages get the depth of the page that links to them, so that the pages listed on them are
 reached. URL patterns that only accept content do not apply to listing pages. All other rules for
 links do: the crawl's scope, nofollow, `exclude`, and robots.txt.
 

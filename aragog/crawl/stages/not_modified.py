@@ -68,7 +68,7 @@ def has_same_decisive_headers(one: Headers, other: Headers) -> bool:
 
 
 def _decisive_headers(headers: Headers) -> list[tuple[str, str]]:
-    """Return the headers that affect decisions, sorted by name, in their order."""
+    """Return the headers that affect decisions, sorted by name. Equal names keep their order."""
     lines = [
         (name.lower(), value.strip()) for name, value in headers if name.lower() in DECISIVE_HEADERS
     ]
@@ -80,9 +80,9 @@ class Confirmed:
     """A batch's results after its 304s."""
 
     results: list[FetchResult]
-    """All results. Those to be analyzed again contain their stored response and body."""
+    """All results. Pages to analyze again have their stored response and body."""
     bodies: dict[str, bytes] = field(default_factory=dict)
-    """The compressed bodies to be analyzed again, by token."""
+    """Compressed bodies of the pages to analyze again, by token."""
     responses: dict[str, FetchRecord] = field(default_factory=dict)
     """The 304s of these pages, by URL."""
     headers: dict[str, Headers] = field(default_factory=dict)

@@ -5,7 +5,7 @@ The parsers have their own limits (`aragog.pages`). These are the last resort, e
 kernel. At the CPU limit, Python code gets a `PageTooExpensive`. A parser that stays in C code is
 killed with its process at twice the limit. Too much memory raises MemoryError or crashes the
 parser. The limits only apply in processes that may be killed, such as children of Celery's prefork
-pool, after `make_expendable`. Elsewhere `limited` has no effect.
+pool. These must call `make_expendable`. Elsewhere `limited` has no effect.
 
 A mark identifies the page that killed its process. It is a lease in Redis, named after the batch's
 body tokens, acquired before the first page is read, and released however the run ends. If the

@@ -186,10 +186,10 @@ def failure_write(
     source: SourceReading | None = None,
 ) -> PageUpdate:
     """
-    Return the update after a fetch without a page, or without an analysis.
+    Return the update after a fetch without a page, or with an unreadable one.
 
-    `headers` are the stored response's headers after a 304; None for this response's. `source` is
-    the result of reading a sitemap or feed.
+    `headers` are the stored response's headers after a 304; None for those of this response.
+    `source` is the result of reading a sitemap or feed.
     """
     fetch = result.fetch if headers is None else replace(result.fetch, headers=headers)
     seen = seen_of(replace(result, fetch=fetch), settings)

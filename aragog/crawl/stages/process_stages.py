@@ -42,7 +42,7 @@ class ProcessStages:
 
     @property
     def stored_again(self) -> StoredAgain:
-        """Writes stored pages again."""
+        """Rewrites stored pages."""
         return StoredAgain(self.canonicalize, self.store)
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
 """
 Fetches due URLs again, evenly, less urgently than new URLs, and within each domain's rate.
 
-A tick (one run) takes the URLs that have become due since the previous tick, after an outage the
-oldest first. The later these are, the more it takes, so that the backlog is spread over
+A tick (one run) takes the URLs that have become due since the previous tick. After an outage, it
+takes the oldest first. The later these are, the more it takes, so that the backlog is spread over
 `refresh.smooth_s`. From each domain, it takes `refresh.domain_share` of what the rate allows until
 the next tick, or a tenth of that while other URLs have reserved the domain's slots (request times).
 `aragog.urlstore.crawl_budget` chooses the URLs, and new times for the postponed ones, which stay in

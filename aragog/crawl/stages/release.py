@@ -178,8 +178,8 @@ class _LineCheck:
         self.server = server
         self.due = due
         self.rules_wait_ms = {**self._rules_waits(), **self._paused_waits()}
-        """How long URLs of origins' and paused crawls' lines must still wait, in ms; 0 if they may
-        leave."""
+        """How long URLs in the lines of origins and paused crawls must still wait, in ms; 0 if they
+        may leave."""
         self.within_ms = stage.settings.politeness.wait_inline_ms + RELEASE_LEAD_MS
         crawls = stage.checks.registry.crawls()
         self.shares = LineShares(stage.lines, crawls, stage.weights, due, stage.limiter.interval_us)

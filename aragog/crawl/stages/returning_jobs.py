@@ -108,8 +108,8 @@ def next_attempt(
     """
     Return the next attempt, or None after `pipeline.max_attempts`.
 
-    Attempt n waits `retry_first_s`·2ⁿ, plus or minus a quarter, or `min_wait_ms`, at most a day, if
-    the origin asked for a wait. Redirects start again from the first URL.
+    Attempt n waits `retry_first_s`·2ⁿ, plus or minus a quarter. If the origin asked for a wait, it
+    waits `min_wait_ms` instead, at most a day. Redirects start again from the first URL.
     """
     if job.attempt + 1 >= settings.max_attempts:
         return None

@@ -43,8 +43,8 @@ RULES_POLL_MS = 500
 # Slots (request times) further away than this are not reserved for a robots.txt. Waiting URLs
 # reserve theirs less far ahead, because they cannot continue without the rules.
 SLOT_WITHIN_MS = 4_000
-# How long a request for tdmrep.json may wait for its permit after robots.txt. Shorter than the
-# claim.
+# How long a request for tdmrep.json may wait for its permit after robots.txt was fetched. This is
+# shorter than the claim.
 TDM_WAIT_MS = 40_000
 # How long a queued refresh may wait before it may be sent again.
 REFRESH_HOLD_MS = 600_000

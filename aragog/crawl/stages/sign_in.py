@@ -1,9 +1,9 @@
 """
 Signs in to the sites listed in `fetch.sign_in` before one of their URLs is fetched.
 
-Its requests are like all others: robots.txt must allow them, each needs a slot (request time) of
-the domain, and they use the URL's egress routes. One process signs in at a time, at most once every
-`least_s` seconds. In the meantime the URLs wait, which does not count as an attempt.
+Sign-in requests are like all others: robots.txt must allow them, each needs a slot (request time)
+of the domain, and they use the URL's egress routes. One process signs in at a time, at most once
+every `least_s` seconds. In the meantime the URLs wait, which does not count as an attempt.
 
 It is safe to run twice and to kill at any point: the lease expires, and the latest session is kept.
 """
