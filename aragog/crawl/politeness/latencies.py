@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from aragog.crawl.politeness.slots import MIN_LATENCY_MS
 
-# How many domains may have unreported latencies. The oldest ones are dropped.
+# How many domains may have unreported latencies. If there are more, the oldest are dropped.
 MAX_DOMAINS = 10_000
 _MAX_LOG_MS = 7.99
 # Number of bits that distinguish servers. A server that shares another's bit is not recognized as

@@ -10,9 +10,9 @@ interval after the previous request was written.
     pre-granted  the domain was idle when the slot was reserved, so the slot comes with its permit
     queued       other slots come first: the sender requests the permit, and reports after sending
 
-If a sender dies, its permit expires after `PERMIT_TTL_US`; a pre-granted one a quarter of a second
-after `slot_window_ms`. Internal times are in microseconds by the server's clock; the interface uses
-milliseconds (`…_ms`).
+If a sender dies, its permit expires after `PERMIT_TTL_US`, a pre-granted permit a quarter of a
+second after `slot_window_ms`. Internal times are in microseconds by the server's clock; the
+interface uses milliseconds (`…_ms`).
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Limiter:
         return self.rates.key_for(url)
 
     def interval_us(self, key: str, crawl_delay_s: float | None = None) -> float:
-        """Return the longer interval: the rate's or the Crawl-delay's."""
+        """Return the interval from the rate or the Crawl-delay, whichever is longer."""
         return self.rates.interval_us(key, crawl_delay_s)
 
     def reserve(self, requests: Sequence[SlotRequest]) -> list[Slot | RateExceeded]:
@@ -241,7 +241,7 @@ class Limiter:
         Return a slot one interval from now, ahead of all reserved slots. Its permit decides when to
         send.
 
-        For a caller that leaves its reserved slot unused, so that the domain gets no more requests
+        The caller must leave its reserved slot unused, so that the domain gets no more requests
         than planned. Only the first call needs a round trip.
         """
         interval = self.interval_us(request.key, request.crawl_delay_s)

@@ -196,7 +196,7 @@ class LimiterRing:
                 return
 
     def _fence(self, name: str) -> None:
-        """Keep a lost node that comes back from granting permits to workers with the old ring."""
+        """Keep a lost node from granting permits to workers with the old ring if it comes back."""
         try:
             self._ring.install(name)
         except LimiterUnavailable as error:

@@ -48,7 +48,7 @@ class LiveOverrides:
     Args:
         redis_url: URL of the shared Redis.
         prefix: the start of every key.
-        max_entries: length of the history.
+        max_entries: maximum length of the history.
         max_chars: maximum length of a string in an entry.
     """
 

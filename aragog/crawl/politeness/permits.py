@@ -39,7 +39,7 @@ WRITE_ALLOWANCE_US = 250_000
 NO_PERMIT_US = 2_000
 # How much acquire_permit.lua shortens the interval of a domain whose requests are late.
 CATCH_UP_US = 500
-# How often a report is sent again because its domain has moved to another node.
+# How many times a report is sent again because its domain has moved to another node.
 MAX_ATTEMPTS = 3
 # The longest delay of reports that no sender waits for. They are sent in batches.
 SEND_AFTER_S = 0.01

@@ -25,7 +25,7 @@ class Rates:
         return name if override.scope == "host" else override.name
 
     def interval_us(self, key: str, crawl_delay_s: float | None = None) -> float:
-        """Return the longer interval: from the rate of `key`, or from the Crawl-delay."""
+        """Return the interval from the rate of `key` or the Crawl-delay, whichever is longer."""
         override = self._overrides.find(key)
         qps, cap_s = self._settings.qps, self._settings.crawl_delay_cap_s
         if override is not None:

@@ -40,7 +40,8 @@ class RobotsRefreshes:
         """The leases that represent claims. `RobotsCache.put` releases them."""
         self._record_prefix = f"{prefix}robots:"
         self.due_key = f"{prefix}robots.due"
-        """The key of a sorted set of origins, by when their rules must be refreshed."""
+        """The key of a sorted set of origins, by the time at which their rules must be
+        refreshed."""
 
     def claim(self, origins: Iterable[str]) -> list[str]:
         """

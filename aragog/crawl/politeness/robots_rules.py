@@ -291,8 +291,8 @@ class RobotsRules:
         """
         Return the seconds until the agent's next Visit-time; 0.0 if it is now.
 
-        Shorter spans are extended to `MIN_VISIT_MIN`, because no site can be fetched in one minute
-        per day. Any of several spans is enough.
+        Spans shorter than `MIN_VISIT_MIN` are extended, because no site can be fetched in one
+        minute per day. Any of several spans is enough.
 
         Args:
             user_agent: the agent whose group applies.

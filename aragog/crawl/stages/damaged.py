@@ -55,9 +55,7 @@ def split(jobs: Sequence[UrlJob], store: DamageableStore) -> tuple[list[UrlJob],
 
 
 def postponed(jobs: Iterable[UrlJob], *, fetched: bool = False) -> list[Delayed]:
-    """
-    Return the jobs with their delay. With `fetched=True`, they start again from their first URL.
-    """
+    """Return the jobs with their delay. If `fetched`, they start again from their first URL."""
     if fetched:
         return [(replace(restart(job), refresh=True), WAIT_MS) for job in jobs]
     return [(replace(job, slot_at_ms=None), WAIT_MS) for job in jobs]

@@ -28,8 +28,8 @@ from aragog.crawl.shared_redis.leases import Leases
 _ALWAYS_S = 1e9
 """Longer than the remaining time of any lease, so each run takes over the lease."""
 MAX_RUNS_LOST = 2
-"""How often the process may die while it analyzes this page alone. A restart can explain one loss,
-but hardly two."""
+"""How many times the process may die while it analyzes this page alone. A restart can explain one
+loss, but hardly two."""
 
 
 class RunMarks:

@@ -55,7 +55,7 @@ _TIMEOUT_REASONS = {
     DeferralCause.RULES: "its robots.txt was not known in time",
     DeferralCause.VISIT_TIME: "the Visit-time of its site did not begin in time",
 }
-"""Why no request was sent in the caller's time."""
+"""Why no request was sent in the time that the caller allows."""
 
 
 class RulesFetcher(Protocol):
@@ -271,7 +271,7 @@ class SingleFetch:
         except LimiterUnavailable as error:
             if outcome is None:
                 raise
-            # The page has arrived, even if the limiter cannot be told.
+            # The page has arrived, even if this cannot be reported to the limiter.
             log.warning("cannot report the outcome of %s to the limiter: %s", job.url, error)
         return outcome
 

@@ -11,8 +11,8 @@ The user's Celery task (`pipeline.page_ready_task`) gets a message per batch of 
 
 Entries of traced URLs also have the trace's `traceparent`.
 
-Delivery is at least once: a store task that runs twice sends the message twice. A page whose worker
-is killed after the write is fetched and reported again.
+Delivery is at least once: a store task that runs twice sends the message twice. If a worker is
+killed after it wrote a page, that page is fetched and reported again.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class StoreStage:
         try:
             updates = from_blob(blob)
         except InvalidMessage as error:
-            # Another version wrote the blob, around an upgrade.
+            # Another version wrote the blob, before or during an upgrade.
             log.warning("fetching %d URLs again: %s", len(batch.jobs), error)
             return BegunBatch(batch, lost=frozenset(job.url for job in batch.jobs), is_freed=True)
         wanted = {job.url for job in batch.jobs}
@@ -259,7 +259,7 @@ class StoreStage:
         """Write a batch's pages once its pack is stored. Returns and raises the same as `run`."""
         with self.traces.stage("store", begun.batch.jobs) as spans:
             outgoing = spans.with_departure_times(self._finish(begun, spans))
-        # The open pack may only have waited for this batch.
+        # The open pack may have been waiting only for this batch.
         self.store.put_pack_if_last(self.in_flight.count)
         return outgoing
 

@@ -2,8 +2,8 @@
 Delivers page changes and crawl notices to webhooks, signed, with retries.
 
 `send_changes` reads the changes after each webhook's cursor, sends them as a message, and then
-moves the cursor. If the process is killed in between, they are sent again with the same delivery
-ID.
+moves the cursor. If the process is killed in between, the same changes are sent again with the same
+delivery ID.
 
 `deliver` posts one message. If the receiver does not accept it with a 2xx, it is retried with
 increasing delays. After `webhooks.max_attempts` it is dropped and logged.

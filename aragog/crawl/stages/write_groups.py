@@ -15,9 +15,9 @@ from aragog.crawl.stages.groups import Groups, Waiting
 from aragog.urlstore.records import PageWrite, Written
 
 MAX_PAGES = 400
-"""The most pages written together, unless a single batch has more."""
+"""The maximum number of pages written together, unless a single batch has more."""
 MAX_BEGUN = 8
-"""The most batches begun together: about 200 pages, whose bodies are in memory."""
+"""The maximum number of batches begun together: about 200 pages, whose bodies are in memory."""
 
 WaitingWrite = Waiting[PageWrite, Written]
 """The pages of a batch waiting to be written."""

@@ -3,7 +3,7 @@ Moves the state of domains to another limiter node.
 
 A node only exports state to callers with the same ring. It then refuses callers with an earlier
 one, so the state no longer changes, and several processes can read it at once. The new owner
-accepts it once per ring, and does not decide for the domain before.
+accepts it once per ring, and makes no decisions about the domain until then.
 """
 
 from __future__ import annotations

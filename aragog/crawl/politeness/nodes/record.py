@@ -113,8 +113,8 @@ class RingRecord:
 
     def share(self, node: str) -> float:
         """
-        Return the share of all domains for which a node decides, from 0 to 1, to about
-        one percent.
+        Return the share of all domains for which a node decides, from 0 to 1, accurate to about one
+        percent.
         """
         if node not in self.active:
             return 0.0

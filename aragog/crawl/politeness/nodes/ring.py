@@ -29,7 +29,7 @@ from aragog.runtime.secret import reveal
 RENEW_SHARE = 1 / 3
 # How soon to retry a failed read during the lease.
 RETRY_S = 1.0
-# How often in a row the ring may change during one call.
+# How many times in a row the ring may change during one call.
 MAX_ATTEMPTS = 8
 MAX_CACHED_DOMAINS = 200_000
 log = logging.getLogger(__name__)
