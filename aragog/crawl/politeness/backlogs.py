@@ -19,10 +19,7 @@ class Backlogs:
         self._lines = lines
 
     def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
-        """
-        Return domains' state. Takes one round trip per limiter node, and one per server with queues
-        (`lines`).
-        """
+        """Takes one round trip per limiter node, and one per server with queues (`lines`)."""
         waiting = self._lines.waiting(keys) if self._lines else {}
         reports: dict[str, DomainReport] = {}
         for node, group in self._nodes.group((key, key) for key in keys):

@@ -43,7 +43,6 @@ class BlockedHosts:
         return self._file is not None
 
     def find(self, host: str) -> str | None:
-        """Return the name that blocks `host`, or None."""
         return self._names.find(host)
 
     def refresh(self) -> None:

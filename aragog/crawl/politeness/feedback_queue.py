@@ -1,4 +1,4 @@
-"""Sends feedback to the limiter in batches, from a thread of its own."""
+"""Sends feedback to the limiter in batches, from its own thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 class FeedbackQueue(Generic[T]):
     """
-    Collects items and sends them in one batch, `after_s` after the first item.
+    Sends items in one batch, `after_s` after the first one.
 
     Its daemon thread starts with the first item, and again after a fork. Items that cannot be sent
     are dropped; the limiter then waits for a timeout.

@@ -35,7 +35,7 @@ NO_LATENCY = Latency(0.0, 0)
 
 
 class PendingLatencies:
-    """Unreported latencies by limiter key (domain). Thread-safe. Costs about 1 µs per response."""
+    """Unreported latencies by limiter key (domain). Thread-safe. Costs 1 µs per response."""
 
     def __init__(self, max_domains: int = MAX_DOMAINS) -> None:
         self._max = max_domains
@@ -47,7 +47,7 @@ class PendingLatencies:
         Record a response's latency.
 
         Args:
-            key: the limiter key of the domain.
+            key: the domain's limiter key.
             ms: the time from sending the request to receiving the response's headers.
             address: the server's address, because a domain's servers differ in speed.
         """

@@ -5,8 +5,8 @@ The ring says which limiter node (Redis server) decides for which domains. A cha
 record with a higher version, which also lists the previously active nodes. Every old and new node
 receives it and then refuses callers with an earlier one. A domain's new node takes over its state
 when a worker first needs the domain, or when this module walks the former nodes' keys. A final
-record states that all domains have moved. An interrupted walk is repeated by the next command, and
-concurrent walks are harmless (docs/adr/0085).
+record ends the move. An interrupted walk is repeated by the next command, and concurrent walks are
+harmless (docs/adr/0085).
 """
 
 from __future__ import annotations

@@ -323,7 +323,6 @@ class LineServer:
             )
 
     def contents(self, key: str, limit: int) -> list[bytes]:
-        """Return the payloads of a line's first `limit` requests, by share."""
         lists = self._list_names(key)
         with _errors(), self._redis.pipeline(transaction=False) as pipe:
             for name in lists:

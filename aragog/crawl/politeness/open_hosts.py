@@ -2,9 +2,8 @@
 Limits how many hosts a crawl fetches at the same time (`max_open_hosts`).
 
 Such a crawl only requests its open hosts. A host stays open for one turn of `TURN_URLS` URLs. If
-others are waiting, it then goes to the end of the queue, so every host gets its first turn before
-any gets its second, and the crawl proceeds breadth first. A host without URLs is closed after its
-last requests.
+others are waiting, it then goes to the end of the queue, so the crawl proceeds breadth first. A
+host without URLs is closed after its last requests.
 
 A "host" is whatever has its own queue of requests (`lines`): a registered domain, or a host with an
 override. If these records are lost, hosts only open or close too early. If a process dies, its open
@@ -57,7 +56,7 @@ class OpenHosts:
     Args:
         nodes: the lines' servers. The first one stores these records.
         prefix: the start of every key.
-        tail_ms: how long a host stays open after its turn, or after its last URL.
+        tail_ms: how long a host stays open after its turn or its last URL.
     """
 
     def __init__(

@@ -125,7 +125,6 @@ class Overrides:
         return self._table
 
     def refresh(self) -> None:
-        """Check for changes now."""
         self._blocked.refresh()
         changed = self._file is not None and self._file.changed() and self._reload(self._file.path)
         if self._read_live() or changed:
@@ -153,7 +152,7 @@ class Overrides:
         try:
             values = self.live.changed_values()
         except TRANSIENT as error:
-            # Fetching cannot go on without this server anyway.
+            # Fetching fails without this server anyway, so there is nothing more to report.
             log.debug(
                 "could not read the live overrides, so the previous ones stay in use: %s", error
             )

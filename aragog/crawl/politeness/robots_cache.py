@@ -174,7 +174,6 @@ class RobotsCache:
     def _get_from_memory(
         self, origin: str, checked_s: float
     ) -> tuple[RobotsRecord, RobotsRules] | None:
-        """Return recently checked rules from memory, or None."""
         cached = self._memory.get(origin)
         if cached is None or checked_s - cached[2] >= RECHECK_S:
             return None
@@ -275,7 +274,6 @@ class RobotsCache:
             self._unusable.discard(result.origin)
 
     def _put_values(self, result: RobotsResult) -> dict[str, Any]:
-        """Return the keys and arguments of robots_put.lua."""
         origin, status, settings = result.origin, result.status, self._settings
         has_failed = is_error(status)
         fetched_at_ms = result.fetched_at_ms + self._shared.ahead_ms()

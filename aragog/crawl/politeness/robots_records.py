@@ -65,7 +65,7 @@ class CachedRules:
     fetched_at_ms: int | None = None
     """When the response with these rules arrived."""
     status: int | None = None
-    """HTTP status of that response. None if MISSING, or if there was no response."""
+    """HTTP status of that response. None if MISSING or without a response."""
     unreachable: bool = False
     """True if nothing may be fetched until `retry_at_ms`, because robots.txt was unreachable."""
     retry_at_ms: int | None = None

@@ -1,11 +1,11 @@
 """
 Compares our robots.txt parser with reppy, on a sample of the files that a crawl fetches.
 
-If reppy is installed, both parse the same bytes and decide about the same paths: `/`, and one path
-per rule of our group. Differences are counted, and the file is saved with both results for review.
-The crawl only follows our parser. Files with several wildcards in one line are skipped, because
-they can take reppy minutes (`robots_engines`), and so are files with anything but printable ASCII,
-because reppy is unmaintained C++ code.
+If reppy is installed, both decide about `/` and one path per rule of our group. Differences are
+counted, and the file is saved with both results for review. The crawl only follows our parser.
+Files with several wildcards in one line are skipped, because they can take reppy minutes
+(`robots_engines`), and so are files with anything but printable ASCII, because reppy is
+unmaintained C++ code.
 """
 
 from __future__ import annotations

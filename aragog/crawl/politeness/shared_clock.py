@@ -1,10 +1,10 @@
 """
 A server's time, for machines whose own clock may be wrong or adjusted.
 
-Workers compare each other's times: a page that looks older than the stored one is dropped. So these
-times must come from one clock. The server's time is this machine's monotonic clock, which is never
-adjusted, plus an offset, which is measured every minute. Its error is at most half the round trip
-of the measurement (Cristian 1989). Changes to the wall clock have no effect.
+Times that workers compare must come from one clock: a page that looks older than the stored one is
+dropped. The server's time is this machine's monotonic clock, which is never adjusted, plus an
+offset, which is measured every minute. Its error is at most half the round trip of the measurement
+(Cristian 1989). Changes to the wall clock have no effect.
 """
 
 from __future__ import annotations

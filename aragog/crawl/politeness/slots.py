@@ -94,8 +94,7 @@ class PermitDecision(NamedTuple):
     """The response to a permit request."""
 
     verdict: Verdict
-    """`go`: send at `at_us`. `wait`: ask again at `at_us`. `late`: the slot is lost, so reserve a
-    new one."""
+    """`go`: send at `at_us`. `wait`: ask again at `at_us`. `late`: reserve a new slot."""
     at_us: float
 
 

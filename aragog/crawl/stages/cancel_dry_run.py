@@ -53,7 +53,7 @@ class CancelDryRun:
 
     def count(self, rules: Sequence[Cancellation]) -> int:
         """
-        Return how many waiting URLs match at least one rule.
+        Return how many waiting URLs match at least one rule, each counted once.
 
         URLs that move during the count may be missed or counted twice.
 

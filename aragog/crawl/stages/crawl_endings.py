@@ -3,8 +3,8 @@ Counts the outcomes of URLs, and passes each URL on to the next crawl that wants
 
 A page joins a crawl when its node in the store is marked. Only then does the URL leave the crawl's
 set. If the process is killed in between, the repeated job finds the same state. A page is fetched
-once for all crawls that want it. Each other crawl then gets a job, which finds the stored page,
-follows its links to that crawl's depth, and ends.
+once for all crawls that want it. The other crawls then get jobs that find the stored page, follow
+its links to their own depth, and end.
 """
 
 from __future__ import annotations

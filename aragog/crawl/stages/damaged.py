@@ -1,8 +1,8 @@
 """
 Works around a damaged file of the embedded store, by postponing the URLs whose rows are in it.
 
-Such a URL is retried every ten minutes until `aragog store repair` has replaced the file. These
-retries do not count as attempts, and the URL is not fetched.
+These URLs are retried every ten minutes until `aragog store repair` has replaced the file. These
+retries do not count as attempts, and nothing is fetched.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """
 Enqueues URLs: normalizes them, drops those already in flight, and sends batches to `fetch`.
 
-It is safe to run twice and to kill at any point. A URL that is in flight is reported as such and
-not sent again. If a producer marks a URL and dies before sending it, the next caller that enqueues
-the URL sends it (see `in_flight`). If the broker fails halfway, the caller enqueues the same URLs
-again.
+It is safe to run twice and to kill at any point. A URL in flight is reported as such and not sent
+again. If a producer marks a URL and dies before sending it, the next caller that enqueues the URL
+sends it (see `in_flight`). If the broker fails halfway, the caller enqueues the same URLs again.
 """
 
 from __future__ import annotations
@@ -334,7 +333,6 @@ class Enqueuer:
 
 
 def _span_attributes(options: EnqueueOptions) -> dict[str, str | int | bool]:
-    """Return this call's attributes for the tracing spans of its URLs."""
     return {
         "aragog.request_id": options.request_id,
         "aragog.priority": options.priority,

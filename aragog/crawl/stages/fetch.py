@@ -238,7 +238,6 @@ class _Run:
         self._keep(fetched, reservation)
 
     def _route(self, job: UrlJob, outcome: Outcome) -> None:
-        """Route a job without a body."""
         if isinstance(outcome, Deferred):
             self._defer(_with_next_request(job, outcome), outcome)
         elif isinstance(outcome, Busy | Unreachable):
@@ -284,7 +283,6 @@ class _Run:
         return int((self.clock.monotonic_s() - self.started_s) * 1000)
 
     def _ms_until(self, at_ms: int | None) -> int | None:
-        """Return the time in ms from now until `at_ms` on our clock."""
         return None if at_ms is None else max(0, at_ms - self.clock.now_ms())
 
     def _fail(self, job: UrlJob, result: FetchResult, min_wait_ms: int | None = None) -> None:

@@ -26,8 +26,8 @@ from urlspelling.domain import registered_domain
 MAX_HOSTS = 200
 """How many hosts of a server one run handles."""
 LOOK_AFTER_S = 3_600
-"""After this time, links are reconsidered even if URLs of their domain are waiting, because those
-may belong to a host that does not answer."""
+"""After this time, links are reconsidered even if URLs of their domain are waiting, because their
+host may not answer."""
 
 Enqueue = Callable[[EnqueueOptions, list[str]], int]
 

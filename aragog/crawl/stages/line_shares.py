@@ -79,7 +79,7 @@ class LineShares:
         crawls: the current crawls.
         weights: weights by token, see `share_costs`.
         due: the lines to check now.
-        interval_us: returns the interval between two requests, by the key of a line.
+        interval_us: returns the interval between two requests, given a line's key.
     """
 
     def __init__(

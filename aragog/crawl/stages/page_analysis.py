@@ -260,7 +260,6 @@ def _pin_fields(pin: RichPin) -> AnalyzedFields:
 def _add_extracted(
     before: AnalyzedFields, name: str, extractor: Extractor, page: ExtractorPage
 ) -> AnalyzedFields:
-    """Return the fields plus those of one extractor."""
     extracted = extractor(page)
     if extracted is None:
         return before
@@ -277,7 +276,6 @@ def _add_extracted(
 def _use_statements(
     page: Document, result: FetchResult, agent: str, drafts: Collection[str]
 ) -> tuple[UseStatement, ...]:
-    """Return what the response and the page state about allowed uses."""
     headers = result.fetch.headers
     metas = [(name, meta.get("content") or "") for meta in page.metas if (name := meta.get("name"))]
     links = [

@@ -1,4 +1,4 @@
-"""The stages of one process, each with its own interfaces. Built by `aragog.bootstrap`."""
+"""The stages of one process. Built by `aragog.bootstrap`."""
 
 from __future__ import annotations
 

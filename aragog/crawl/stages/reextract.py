@@ -165,7 +165,6 @@ class ReextractStage:
     purposes."""
 
     def run(self, batch: ReextractBatch) -> Counter[str]:
-        """Run `reextract_batch`."""
         return reextract_batch(
             batch,
             self.store,

@@ -80,9 +80,8 @@ def horizon_ms(oldest_ms: int, now_ms: int, *, tick_s: float, smooth_s: float) -
     Return the time before which a URL must be due for this tick. This is now, unless many URLs are
     late.
 
-    A tick covers the time since the previous tick. If the oldest URL is `smooth_s` late, the tick
-    covers twice that time; if it is twice as late, three times; and so on. So the ticks share a
-    backlog about evenly.
+    A tick covers the time since the previous tick; twice that time if the oldest URL is `smooth_s`
+    late, three times if it is twice as late, and so on. So the ticks share a backlog about evenly.
     """
     lag_ms = now_ms - oldest_ms
     tick_ms = tick_s * 1000

@@ -10,8 +10,8 @@ URLs waiting for a robots.txt leave their line when it arrives or is requested a
 slots in `fetch`. A paused crawl's URLs leave their line when the crawl is resumed.
 
 It is safe to run twice and in many processes, because checks and entries are leased. If a process
-dies between sending a URL and settling its lease, the URL is sent again, and fetched again unless
-it is stored by then.
+dies before it settles a lease, its URL is sent again, and fetched again unless it is stored by
+then.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class ReleaseStage:
         sender: sends URLs to `fetch`.
         robots: the rules that URLs are waiting for.
         clock: this machine's wall clock.
-        is_open: returns whether fetches may start now.
+        is_open: returns whether fetches may start now. If not, URLs stay in line.
         checks: drops URLs that no crawl wants anymore, and moves URLs of paused crawls.
     """
 

@@ -6,9 +6,8 @@ message, and only changes their bodies. A page that cannot be rendered continues
 body and the reason.
 
 It is safe to run twice: the rendered body gets its own token, and the fetched body is freed only
-after that token was sent. If the worker is killed, the message is redelivered and the page is
-rendered again. If the fetched body is gone by then, the URL is fetched again. After two lost runs,
-a page continues as fetched.
+after that token was sent. If the worker is killed, the page is rendered again, or fetched again if
+its body is gone. After two lost runs, it continues as fetched.
 """
 
 from __future__ import annotations

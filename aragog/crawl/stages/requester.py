@@ -237,7 +237,7 @@ def is_healthy(outcome: Outcome) -> bool | None:
     Return True if the most recently requested domain responded properly, None if unknown.
 
     A domain whose redirects lead nowhere has responded, so fewer requests would not help. A domain
-    that withholds its pages (401, 402, 403, 451) gets fewer requests, like one with errors.
+    that withholds its pages (401, 402, 403, 451) counts like one with errors.
     """
     match outcome:
         case Refused() | Blocked() | Deferred() | Unreachable(kind=UnreachableKind.INTERNAL):

@@ -256,10 +256,7 @@ class _RobotsRun:
         self.waits[origin_url] = RulesWait(max(RULES_POLL_MS, wait_ms))
 
     def _defer(self, origin_url: str, key: str, outcome: Deferred) -> None:
-        """
-        Try an origin again later, because no proxy works, or its slot has passed and the next is
-        far away.
-        """
+        """Try an origin again later: no proxy works, or the next slot is far away."""
         at_ms = outcome.retry_at_ms or 0
         if outcome.cause is DeferralCause.EGRESS:
             wait_ms = max(RULES_POLL_MS, at_ms - self.stage.clock.now_ms())

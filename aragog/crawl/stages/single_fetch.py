@@ -204,7 +204,6 @@ class SingleFetch:
         return SlotRequest(self.access.limiter.key_for(job.url), crawl_delay_s, within_ms=within_ms)
 
     def _ms_until_near(self, key: str, free_at_ms: int) -> int:
-        """Return how long to wait until a slot can be reserved."""
         wait_ms = self.access.limiter.wait_ms(key, free_at_ms)
         near_ms = self.access.rules.settings.politeness.wait_inline_ms
         return max(MIN_WAIT_MS, wait_ms - near_ms)

@@ -146,7 +146,6 @@ class SitemapEnqueuer:
         entries: Sequence[SitemapUrl],
         reading: Reading,
     ) -> int:
-        """Enqueue a sitemap's pages. Returns how many."""
         remaining = self.settings.pipeline.sitemap_max_urls - size.urls
         entries = _take_within_limit(entries, remaining, walk, "sitemap_max_urls")
         options = inherited(job, depth=0, refresh=True, priority=PRIORITY_REFRESH)

@@ -1,9 +1,9 @@
 """
 Writes a batch's pages: first their content, then the records that point to it.
 
-It is safe to run twice and late: a write never replaces a newer one, and links go through the
-journal. If the worker is killed, the message is redelivered. Spool tokens are freed only after
-everything is written.
+It is safe to run twice and late: content is replaced by the same content, a write never replaces a
+newer one, and links go through the journal. If the worker is killed, the message is redelivered.
+Spool tokens are freed only after everything is written.
 
 The user's Celery task (`pipeline.page_ready_task`) gets a message per batch of stored pages:
 
@@ -357,7 +357,6 @@ class StoreStage:
         self._count_written(self.store.write_pages(writes), done)
 
     def _count_written(self, results: Sequence[Written], done: dict[str, Written]) -> None:
-        """Count pages older than the stored ones, and pages with known bodies."""
         done.update({written.url: written for written in results})
         older = sum(1 for one in results if one.older_by_ms)
         same = sum(1 for one in results if one.same_as)

@@ -44,7 +44,7 @@ class _NullInFlightSet:
 
 @dataclass(frozen=True, slots=True)
 class StoredAgain:
-    """Runs the two stages on stored pages."""
+    """Runs both stages on stored pages."""
 
     canonicalize: CanonicalizeStage
     store: StoreStage
@@ -72,7 +72,6 @@ class StoredAgain:
         return problems
 
     def _result(self, url: str) -> FetchResult:
-        """Return a stored page's fetch result, and put its body into the spool."""
         pages = self.canonicalize.store
         content = pages.content(url)
         if content is None:

@@ -214,7 +214,6 @@ class WebhookStage:
     def _drop_withheld_fields(
         self, changes: tuple[Mapping[str, Any], ...], purpose: str | None
     ) -> tuple[Mapping[str, Any], ...]:
-        """Return the changes without fields that the receiver may no longer have."""
         if purpose is None:
             return changes
         usable = usable_urls(self.store, (str(change.get("url")) for change in changes), purpose)

@@ -1,9 +1,9 @@
 """
 Begins and writes batches together if they become ready at the same time.
 
-All batches with bodies in one pack become ready when it is stored, and only a few threads write
-them. Writing 200 pages at once takes three quarters of the CPU of eight batches of 25, and writing
-400 saves another 6%. Writing a page twice has the same result.
+Batches with bodies in one pack become ready when it is stored. Writing 200 pages at once takes
+three quarters of the CPU of eight batches of 25, and writing 400 saves another 6%. Writing a page
+twice has the same result.
 
 Acknowledging their messages makes as many new batches arrive at once. Reading the stored nodes of
 eight batches together saves 10% of the total CPU per page.

@@ -203,11 +203,9 @@ class ServerClock:
             self._at_us = received_us
 
     def earliest_us(self, stopwatch_us: float) -> float:
-        """Return the lower bound of the server's clock."""
         return stopwatch_us + self._low_us - self._drift(stopwatch_us)
 
     def latest_us(self, stopwatch_us: float) -> float:
-        """Return the upper bound of the server's clock."""
         return stopwatch_us + self._high_us + self._drift(stopwatch_us)
 
     def _drift(self, stopwatch_us: float) -> float:

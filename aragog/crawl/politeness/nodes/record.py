@@ -57,7 +57,6 @@ class RingRecord:
 
     @classmethod
     def first(cls, nodes: Sequence[str], lease_s: float = LEASE_S) -> Self:
-        """Return the first record of a ring."""
         return cls(_NONCE + secrets.randbelow(_NONCE), tuple(nodes), lease_s=lease_s)
 
     @classmethod

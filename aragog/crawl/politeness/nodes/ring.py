@@ -95,8 +95,8 @@ class NodeRing:
     """
     Finds each domain's node, by consistent hashing. Connects on first use. Thread-safe.
 
-    Every method that needs the ring raises `LimiterUnavailable` if the shared Redis has not
-    responded for longer than the lease.
+    Methods that need the ring raise `LimiterUnavailable` if the shared Redis has not responded for
+    longer than the lease.
 
     Args:
         urls: the Redis servers. Without a record, they form the first ring.

@@ -73,7 +73,6 @@ class Rule(NamedTuple):
     pattern: str
     """In ASCII, with other octets as upper-case `%XX`. Never empty."""
     line: int
-    """The line number, starting at 1."""
 
     def __str__(self) -> str:
         return f"line {self.line}, {'Allow' if self.allow else 'Disallow'}: {self.pattern}"
@@ -117,7 +116,6 @@ class RobotsLines:
     """Each named agent's Request-rate and Visit-time lines by group."""
 
     def timed_rules(self, agent: str) -> list[TimedRule]:
-        """Return an agent's Request-rate and Visit-time lines."""
         return [rule for group in self.timed.get(agent, ()) for rule in group]
 
     def usage_rules(self, agent: str) -> list[UsageRule]:

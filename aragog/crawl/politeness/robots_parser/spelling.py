@@ -1,10 +1,10 @@
 """
 The common form in which URL paths and rule patterns are compared.
 
-It follows RFC 9309 sections 2.2.2 and 2.2.3: unreserved characters are decoded, characters that
-must be escaped are escaped, hex digits are upper case, and `%2A` and `%24` match the characters
-themselves. `urlspelling` normalizes URLs in the same way, so a rule matches either all or none of
-the URL forms that encode the same octets.
+It follows RFC 9309 sections 2.2.2 and 2.2.3: unreserved characters are decoded, others escaped with
+upper-case hex digits, and `%2A` and `%24` match the characters themselves. `urlspelling` normalizes
+URLs in the same way, so a rule matches either all or none of the URL forms that encode the same
+octets.
 """
 
 from __future__ import annotations

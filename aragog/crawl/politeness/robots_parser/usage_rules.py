@@ -1,4 +1,4 @@
-"""The rules in a robots.txt about how pages may be used, by path."""
+"""The rules in a robots.txt about how pages may be used."""
 
 from __future__ import annotations
 
