@@ -254,7 +254,7 @@ class Limiter:
         Return True if a slot's window is still open. If not, reserve again.
 
         Returns False for a closed domain (`is_closed`), and for a slot more than `MAX_LEAD_S`
-        ahead, whose domain has moved to a node with another clock.
+        ahead, because its domain has moved to a node with another clock.
 
         Uses the clock of the node for `key`, by default the first node's. Only the first call needs
         a round trip.

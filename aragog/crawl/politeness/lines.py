@@ -102,7 +102,7 @@ class Lines:
     The lines of all domains. Thread-safe; may be used across a fork.
 
     Args:
-        nodes: the servers, to which lines are assigned by domain, or the only server's client.
+        nodes: the servers of the lines, or the only server's client.
         prefix: the start of every key.
         lease_ms: when taken entries return to their lines unless settled.
     """

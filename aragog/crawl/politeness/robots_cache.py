@@ -330,7 +330,7 @@ class RobotsCache:
 
     def forget(self, refused: Callable[[Iterable[str]], set[str]]) -> int:
         """
-        Delete the rules of origins whose root URLs `refused` returns. Returns how many.
+        Delete the rules of origins if `refused` returns their root URLs. Returns how many.
 
         Scans all keys of the server. Other processes may use their rules for up to 5 s more.
         """

@@ -7,8 +7,8 @@ Rules are valid as long as RFC 9309, sections 2.3.1 and 2.4, says:
     429, 5xx, no response nothing may be fetched, and robots.txt is requested again after
                           `robots_error_s`; older good rules stay in use as long as they are usable
 
-A record consists of a head of 37 bytes, which robots_get.lua and robots_put.lua read and update,
-the validators for a conditional request (ETag, date), and the packed, compressed rules.
+A record consists of a head of 37 bytes, the validators for a conditional request (ETag, date), and
+the packed, compressed rules. robots_get.lua and robots_put.lua read and update the head.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class TdmRule(NamedTuple):
     pattern: str
     """A path pattern, as in robots.txt."""
     reservation: str
-    """`0`, `1`, or empty for any other value, which has no effect."""
+    """`0`, `1`, or empty for any other value. Other values have no effect."""
     policy: str
     """URL of the conditions for use, or empty."""
     number: int

@@ -41,7 +41,7 @@ from urlspelling import normalize
 
 MAX_PAGES = 10_000
 CONTINUED = ":continued"
-"""The name suffix of the records of pages whose next pages a call has followed."""
+"""The name suffix of the records of followed next pages."""
 
 EnqueueLinks = Callable[[EnqueueOptions, list[str]], int]
 

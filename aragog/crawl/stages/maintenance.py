@@ -77,7 +77,7 @@ class MaintenanceStage:
 
     def sweep_in_flight(self) -> None:
         """
-        Remove in-flight entries whose messages were lost with a server or whose crawls ended.
+        Remove in-flight entries if their messages were lost with a server or their crawls ended.
 
         Also removes the marks of lost runs.
         """

@@ -5,8 +5,8 @@ A tick (one run) takes the URLs that have become due since the previous tick. Af
 takes the oldest first. The later these are, the more it takes, so that the backlog is spread over
 `refresh.smooth_s`. From each domain, it takes `refresh.domain_share` of what the rate allows until
 the next tick, or a tenth of that while other URLs have reserved the domain's slots (request times).
-`aragog.urlstore.crawl_budget` chooses the URLs, and new times for the postponed ones, which stay in
-the due index.
+`aragog.urlstore.crawl_budget` chooses the URLs, and new times for the others. Postponed URLs stay
+in the due index.
 
 It is safe to run twice, and in several beat processes at once. A tick is claimed with
 check-and-put, each due row is claimed before it is enqueued, and a waiting URL is not enqueued
@@ -52,7 +52,7 @@ class Tick:
     """How late the oldest URL was."""
 
 
-# Longer than it normally takes to store an enqueued URL, which writes the row again.
+# Longer than it normally takes to store an enqueued URL. Storing writes the row again.
 CLAIM_S = 900.0
 TICK = "refresh"
 TICK_S = 5.0

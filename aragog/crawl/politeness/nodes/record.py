@@ -50,8 +50,8 @@ class RingRecord:
     """The active nodes of earlier records, oldest first, while domains are moving. Otherwise
     empty."""
     restart_version: int = 0
-    """Nodes whose copy is older than this version count as restarted, because state was lost; 0 if
-    none."""
+    """Nodes with a copy older than this version count as restarted, because state was lost. 0 if
+    there are none."""
     lease_s: float = LEASE_S
     """How long a process may use the record after reading it, in seconds."""
 
