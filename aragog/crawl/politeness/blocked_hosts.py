@@ -75,8 +75,8 @@ class WatchedFile:
 
 def _signature(path: Path) -> tuple[int, int, int] | None:
     """
-    Return mtime, size and inode, or None without a file. The inode changes if another file replaces
-    this one.
+    Return mtime, size and inode, or None if there is no file. The inode changes if another file
+    replaces this one.
     """
     try:
         status = path.stat()

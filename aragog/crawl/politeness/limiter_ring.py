@@ -40,7 +40,7 @@ class NodeReport:
     """A node of the ring, for operators."""
 
     node: str
-    """Without user and password, or `redis.url`."""
+    """Its URL without user and password, or `redis.url`."""
     state: NodeState
     """`active`: decides for domains. `drained`: decides for none. `leaving`: domains are still
     moving away."""

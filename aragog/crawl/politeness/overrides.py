@@ -44,7 +44,7 @@ class Override:
     """The override for one domain or host. None stands for the general setting."""
 
     name: str
-    """In lower case and Punycode, without a trailing dot."""
+    """The name in lower case and Punycode, without a trailing dot."""
     qps: float | None = None
     """Requests per second; above 0."""
     scope: Literal["domain", "host"] = "domain"

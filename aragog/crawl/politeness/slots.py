@@ -61,7 +61,7 @@ class Slot:
     token: int
     """Identifies the slot's owner in permit requests."""
     pre_granted_until_us: float = 0.0
-    """When its pre-granted permit expires; 0 without one."""
+    """When its pre-granted permit expires. 0 if it has none."""
     urgent: bool = False
     """True if this slot gets its permit before other slots."""
     node: str = ""
@@ -116,7 +116,7 @@ class DomainReport:
     stopped: bool = False
     """True if an operator stopped the domain. It gets no requests until it is resumed."""
     quiet_ms: int = 0
-    """How much longer the current quiet hours last; 0 outside them."""
+    """How much longer the current quiet hours last. 0 if there are none."""
     waiting: int = 0
     """How many requests wait in the domain's queue (`lines`)."""
     paused_ms: int = 0
@@ -126,7 +126,7 @@ class DomainReport:
     latency_ms: float | None = None
     """The latency of the latest responses. None until the usual latency is known."""
     usual_latency_ms: float | None = None
-    """None until it is known."""
+    """The domain's usual latency. None until it is known."""
 
     def interval_us(self, interval_us: float) -> float:
         """Return the actual interval, given the one from the domain's rate or Crawl-delay."""
@@ -147,7 +147,7 @@ class DomainState(NamedTuple):
     held_us: int = 0
     """How long after `last_us` that permit expires."""
     factor: int = 100
-    """In percent. 200 halves the domain's rate."""
+    """The backoff factor in percent. 200 halves the rate."""
     errors_in_a_row: int = 0
     behind_us: int = 0
     """How long before `planned_us` the last urgent slot is, at most 4,294 s."""
@@ -157,7 +157,7 @@ class DomainState(NamedTuple):
     spread: int = 0
     """Bit fields: difference between consecutive responses (12), servers (12), last latency (8)."""
     latency_steps: int = 0
-    """In steps; 0 if latency does not slow the domain down."""
+    """The latency factor in steps. 0 if latency does not slow the domain down."""
 
     @property
     def latency_factor(self) -> float:

@@ -124,7 +124,10 @@ class Access:
         return verdicts_by_kind
 
     def statements(self, url: str) -> str:
-        """Return what robots.txt says about using the page just requested; empty if nothing."""
+        """
+        Return what robots.txt says about using the page just requested; empty if it
+        says nothing.
+        """
         settings = self.rules.settings
         rules = self.rules.robots.rules_after_admission(origin(url))
         if rules is None:

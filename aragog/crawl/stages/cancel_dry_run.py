@@ -42,8 +42,8 @@ class CancelDryRun:
         registry: ended crawls and cancelled URLs.
         in_flight: which crawls want each URL.
         lines: the domains' queues.
-        admin: access to the broker's queues. None for a broker that cannot be searched; only the
-            lines are then counted.
+        admin: access to the broker's queues. If None, only the lines are counted, because not every
+            broker can be searched.
     """
 
     registry: CrawlRegistry

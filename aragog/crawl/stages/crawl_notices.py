@@ -37,7 +37,7 @@ class ErrorRate:
 
     @property
     def share(self) -> float:
-        """From 0 to 1; 0 if there are too few URLs."""
+        """The failure rate, from 0 to 1. 0 if there are too few URLs."""
         return self.failed / self.urls if self.urls >= MIN_URLS else 0.0
 
 

@@ -77,11 +77,11 @@ class CrawlReport:
     status: CrawlStatus
     domains: Mapping[str, Counter[str]]
     hours: Mapping[int, Counter[str]]
-    """The last 90 days, by hour since the epoch."""
+    """Outcomes of the last 90 days, by hour since the epoch."""
     failures: tuple[FailedUrls, ...] = ()
-    """Most frequent first, at most `MAX_FAILURES`."""
+    """Failures, most frequent first, at most `MAX_FAILURES`."""
     open: tuple[OpenDomain, ...] = ()
-    """Slowest first, at most `MAX_OPEN`."""
+    """Open domains, slowest first, at most `MAX_OPEN`."""
     open_domains: int = 0
     closed: Sequence[ClosedTemplate] = ()
     """URL templates recognized as traps. Their links are no longer followed."""

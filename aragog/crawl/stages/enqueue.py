@@ -68,7 +68,7 @@ class Enqueuer:
     admission: Admission | None = None
     blocks: SiteBlocks | None = None
     followed: FollowedUrls | None = None
-    """Only set in workers."""
+    """Records the URLs of runs. Only set in workers."""
     walks: SitemapWalks | None = None
     traces: UrlTraces = OFF
     crawls: CrawlSource = field(default_factory=NoCrawls)
@@ -223,7 +223,7 @@ class Enqueuer:
         ]
 
     def _token_state(self, crawl: CrawlRecord) -> TokenState | None:
-        """Return the quota use of the token that started the crawl. None without a quota."""
+        """Return the quota use of the token that started the crawl, or None if it has no quota."""
         if self.quotas is None or crawl.token not in self.quotas.quotas:
             return None
         crawls = self.crawls.crawls()

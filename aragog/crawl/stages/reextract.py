@@ -70,7 +70,7 @@ class WalkPart:
     cursor: str
     """Where the walk resumes after this part."""
     done: float
-    """From 0 to 1. Always 0 in a walk through one host."""
+    """The progress, from 0 to 1. Always 0 in a walk through one host."""
 
 
 def walk(

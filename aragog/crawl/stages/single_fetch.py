@@ -86,7 +86,7 @@ class SlotSearch(NamedTuple):
     """The limiter's response about a URL."""
 
     slot: Slot | None
-    """None if no slot is free soon, or if the URL does not need one yet."""
+    """The slot. None if no slot is free soon, or if the URL does not need one yet."""
     wait_ms: int
     """When to ask again. 0 means now, because the next step (a refusal, or robots.txt) needs no
     slot."""
@@ -101,7 +101,7 @@ class SingleRequest:
     """A URL to request, with options."""
 
     url: str
-    """In any form. robots.txt must allow this form and the normalized one."""
+    """The URL in any form. robots.txt must allow this form and the normalized one."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Additional headers. They replace the fetcher's own of the same name."""
     method: str = "GET"

@@ -31,7 +31,7 @@ class SlotArguments(NamedTuple):
 
     interval_us: float
     longest_us: float
-    """In microseconds from now."""
+    """How far ahead the slot may be, in microseconds."""
     token: int
     """Identifies the slot's owner; 0 for no pre-granted permit."""
     urgent: bool
@@ -120,7 +120,7 @@ class PermitReport(NamedTuple):
 
     slot: Slot
     at_us: float
-    """When its request was written; 0 if it was not."""
+    """When its request was written. 0 if none was."""
     latency: Latency
     """The latency of its domain's earlier responses."""
     max_slowdown: float
@@ -184,7 +184,7 @@ def report(
 
 
 def end_request(node: LimiterNode, key: str, token: int) -> None:
-    """Free a request's concurrency slot. Has no effect without one."""
+    """Free a request's concurrency slot, if it has one."""
     node.call(
         "end_request",
         epoch=node.key("slots", "epoch"),

@@ -71,7 +71,7 @@ class Rule(NamedTuple):
 
     allow: bool
     pattern: str
-    """In ASCII, with other octets as upper-case `%XX`. Never empty."""
+    """The pattern in ASCII, with other octets as upper-case `%XX`. Never empty."""
     line: int
 
     def __str__(self) -> str:
@@ -111,7 +111,7 @@ class RobotsLines:
     signals: list[UsageRule] = field(default_factory=list)
     """Content-Signal lines before the first group, for all agents."""
     licenses: list[tuple[str, int]] = field(default_factory=list)
-    """License lines' values and line numbers. They are not part of a group."""
+    """License lines' values and line numbers. These lines belong to no group."""
     timed: dict[str, list[list[TimedRule]]] = field(default_factory=dict)
     """Each named agent's Request-rate and Visit-time lines by group."""
 
@@ -266,7 +266,7 @@ def _lines(body: bytes) -> list[bytes]:
 
 
 def _directive(line: bytes) -> tuple[Field, bytes]:
-    """Return a line's field and value. The field is empty if unknown."""
+    """Return a line's field and value. An unknown field is empty."""
     if len(line) > MAX_LINE_BYTES:
         line = line[:MAX_LINE_BYTES]
     line = line.partition(b"\0")[0].partition(b"#")[0]
