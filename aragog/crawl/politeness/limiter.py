@@ -332,15 +332,19 @@ class Limiter:
         self._backoff.report_many(reports)
 
     def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
+        """Return the state of domains; see `Backlogs.describe`."""
         return self._backlogs.describe(keys)
 
     def busiest_domains(self, count: int = 20) -> list[DomainReport]:
+        """Return the domains with the longest queues; see `Backlogs.busiest_domains`."""
         return self._backlogs.busiest_domains(count)
 
     def failing_domains(self, count: int = 20) -> list[DomainReport]:
+        """Return domains with errors; see `Backlogs.failing_domains`."""
         return self._backlogs.failing_domains(count)
 
     def close(self) -> None:
+        """Send the remaining feedback and close the connections."""
         self.permits.close()
         self._nodes.close()
 

@@ -109,6 +109,7 @@ class Access:
         return job.purposes_with_default(self.rules.settings.preferences.purposes)
 
     def claim_refresh(self, origins: Sequence[str]) -> list[str]:
+        """Return the stale origins that this caller, and no other, must refresh."""
         return self.rules.robots.refreshes.claim(set(origins))
 
     def vet(self, jobs: Sequence[UrlJob], *, takedowns: bool = True) -> JobVerdicts:

@@ -102,6 +102,7 @@ class CrawlReport:
 
     @property
     def refused(self) -> Mapping[str, int]:
+        """URLs refused by robots.txt, a purpose or the operator, by outcome."""
         outcomes = self.status.counts.outcomes
         return {name: n for name, n in outcomes.items() if name.startswith(_NONE_REFUSED)}
 

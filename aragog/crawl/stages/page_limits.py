@@ -54,6 +54,7 @@ class RunMarks:
             self._leases.release([_name(tokens)])
 
     def sweep(self) -> int:
+        """Delete expired marks. Returns how many."""
         with suppress(redis.RedisError):
             return self._leases.sweep()
         return 0

@@ -122,6 +122,7 @@ class SignIns:
         return FetchSession(cookies, crawl, session.sign_in_started_at_ms, cookies.plain())
 
     def check(self) -> None:
+        """Check the values of all fields; see `check_values`."""
         check_values(self.settings)
 
     def save_changes(self, signed_in: FetchSession, outcome: Outcome) -> bool:

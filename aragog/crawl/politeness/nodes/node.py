@@ -134,12 +134,14 @@ class LimiterNode:
         return (self.clock.earliest_us(now) + self.clock.latest_us(now)) / 2
 
     def read_time(self) -> None:
+        """Read the server's clock, in one round trip."""
         with self._errors():
             sent_us = stopwatch_us()
             seconds, us = self.client.time()
         self.clock.observe(sent_us, seconds * 1_000_000 + us, stopwatch_us())
 
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        """Return the values of keys, in one round trip."""
         with self._errors():
             return cast("list[bytes | None]", self.client.mget(keys))
 
