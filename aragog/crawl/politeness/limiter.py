@@ -134,7 +134,7 @@ class Limiter:
         """
         Return True if `key` gets no requests now: an operator stopped it, or it has quiet hours.
 
-        Quiet hours are measured by the node's clock. Only the first call needs a round trip.
+        Uses the node's clock. Only the first call needs a round trip.
         """
         return self.rates.is_closed(key, self._nodes.node_for(key).now_us)
 

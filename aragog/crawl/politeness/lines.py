@@ -78,6 +78,7 @@ class DueLine(NamedTuple):
 
     waiting: int
     shares: frozenset[int]
+    """The crawls with requests in the line."""
 
 
 USUAL_COST = 1_000_000

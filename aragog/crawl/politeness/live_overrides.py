@@ -116,7 +116,6 @@ class LiveOverrides:
         self._change(f"stopped:{domain}", "1" if stopped else None, (who, domain, what, reason))
 
     def _change(self, field: str, value: str | None, entry: tuple[str, str, str, str]) -> None:
-        """Write the value and its history entry together."""
         who, domain, what, reason = (text[: self._max_chars] for text in entry)
         with redis_errors("live overrides", BrokerUnavailable), self._redis.pipeline() as pipe:
             if value is None:

@@ -2,7 +2,7 @@
 Permits to send: one sender per domain at a time, at least one interval after the previous one.
 
 A pre-granted permit comes with its slot (reserved time) and needs no round trip. Other permits are
-requested from the domain's node, which grants them once the previous permit is released or has
+requested from the domain's node. It grants them once the previous permit is released or has
 expired.
 
 Requests with a pre-granted permit, or to a domain with a very short interval, are sent without a
@@ -26,7 +26,7 @@ from aragog.crawl.politeness.slots import PERMIT_LEAD_US, PermitDecision, Slot, 
 from aragog.observability.instruments import SLOT_LATENESS_SECONDS, SLOTS
 from aragog.runtime.clock import Clock
 
-# Maximum number of domains in the cache of pauses. A full cache is cleared, and fills again within
+# How many domains the cache of pauses holds. A full cache is cleared, and fills again within
 # `PAUSE_CHECK_INTERVAL_US`.
 MAX_DOMAINS = 10_000
 # How often a process checks for pauses reported by others.
@@ -87,7 +87,6 @@ class Permits:
         self._held[token] = None
 
     def remember_pause(self, key: str, until_us: float) -> None:
-        """Remember that a domain is paused until this time, by its node's clock."""
         self._pauses.remember(key, until_us)
 
     def acquire(self, slot: Slot) -> bool:
@@ -223,7 +222,7 @@ class Permits:
         Report when requests were written. This ends their permits.
 
         Each slot comes with the monotonic time after its request, or None if nothing was sent. The
-        reports include the latencies recorded since each domain's previous report.
+        reports include the latencies recorded since the previous ones.
         """
         latencies = {slot.key: self.latencies.take(slot.key) for slot, _ in sent_requests}
 

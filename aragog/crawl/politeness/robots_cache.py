@@ -1,8 +1,8 @@
 """
 A cache of robots.txt rules by origin. Workers share it in Redis, and keep parsed rules in memory.
 
-`aragog.crawl.politeness.robots_rules` defines what a response to /robots.txt means.
-`aragog.crawl.politeness.robots_records` defines how long it is valid.
+`robots_rules` defines what a response to /robots.txt means, and `robots_records` how long it is
+valid.
 
 Rules in use are refreshed in the background before they expire. Unused rules expire, so memory use
 depends on the number of active origins. Times are in ms since the epoch: stored ones by the
@@ -106,8 +106,7 @@ class RobotsCache:
         checked_s = self._clock.monotonic_s()
         ahead_ms = self._shared.ahead_ms()
         entries = {origin: self._get_from_memory(origin, checked_s) for origin in distinct}
-        # Only usable rules are returned from memory. If they just expired here, another process may
-        # have fetched them already; after MISSING, the caller would fetch them again.
+        # Rules that are no longer fresh are read again: another process may have fetched new ones.
         origins_to_read = [
             origin
             for origin in distinct

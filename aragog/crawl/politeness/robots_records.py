@@ -28,8 +28,7 @@ from aragog.settings import PolitenessSettings
 HEAD = struct.Struct("<B8shdhdd")
 # An upper limit on the packed rules of a 500 KiB body.
 MAX_PACKED_BYTES = 4 * 1024 * 1024
-# Codes up to this one mean that there was no usable response. Each encodes an index into
-# `FAILURES`.
+# Codes up to this one encode an index into `FAILURES`: there was no usable response.
 NO_STATUS = -1
 FAILURES = ("dns", "connect", "tls", "timeout", "reset", "protocol")
 """Reasons for a missing response, as in `aragog.fetch_record.outcome.UnreachableKind`. Only
@@ -62,6 +61,7 @@ class CachedRules:
 
     state: RulesState
     rules: RobotsRules | None = None
+    """None in the state MISSING."""
     fetched_at_ms: int | None = None
     """When the response with these rules arrived."""
     status: int | None = None
@@ -92,6 +92,7 @@ class RobotsResult(NamedTuple):
 
     origin: str
     status: int | None
+    """304 means that the stored rules have not changed."""
     body: bytes
     fetched_at_ms: int
     validators: Validators = NO_VALIDATORS

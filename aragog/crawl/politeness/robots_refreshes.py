@@ -1,5 +1,5 @@
 """
-Coordinates who refreshes which robots.txt file, with claims and an index of expiring rules.
+Coordinates refreshes of robots.txt files, with claims and an index of expiring rules.
 
 A claim keeps other workers from fetching the same robots.txt. The old rules stay in use.
 """

@@ -113,6 +113,7 @@ class DomainReport:
     """The factor by which errors lengthen the interval."""
     errors_in_a_row: int
     max_concurrent: int | None
+    """The limit on concurrent requests. None if unlimited."""
     stopped: bool = False
     """True if an operator stopped the domain. It gets no requests until it is resumed."""
     quiet_ms: int = 0
@@ -120,6 +121,7 @@ class DomainReport:
     waiting: int = 0
     """How many requests wait in the domain's queue (`lines`)."""
     paused_ms: int = 0
+    """How much longer a 429 or 503 pauses the domain."""
     latency_factor: float = 1.0
     """The factor by which slow responses lengthen the interval; 1.0 if they are not slow. Only the
     larger of this and the backoff factor applies."""

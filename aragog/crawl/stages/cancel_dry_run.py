@@ -73,6 +73,7 @@ class CancelDryRun:
         return total
 
     def _jobs(self, rules: Sequence[Cancellation]) -> Iterator[UrlJob]:
+        """Yield all waiting jobs that match the rules, and possibly others."""
         may_match = _line_filter(rules)
         for server in self.lines.servers:
             for key in list(server.domains()):

@@ -76,6 +76,7 @@ class CrawlReport:
 
     status: CrawlStatus
     domains: Mapping[str, Counter[str]]
+    """Outcomes by registered domain."""
     hours: Mapping[int, Counter[str]]
     """Outcomes of the last 90 days, by hour since the epoch."""
     failures: tuple[FailedUrls, ...] = ()
@@ -83,6 +84,7 @@ class CrawlReport:
     open: tuple[OpenDomain, ...] = ()
     """Open domains, slowest first, at most `MAX_OPEN`."""
     open_domains: int = 0
+    """The number of open domains."""
     closed: Sequence[ClosedTemplate] = ()
     """URL templates recognized as traps. Their links are no longer followed."""
 

@@ -265,7 +265,6 @@ class Discovery:
 
 
 def _arrived_page(result: FetchResult, analysis: PageAnalysis | None) -> ArrivedPage:
-    """Return what a result reveals about its URL's templates."""
     url = result.job.url
     if analysis is None or analysis.traits is None:
         return ArrivedPage(url, is_failure=result.fetch.outcome is OutcomeKind.GONE)

@@ -259,7 +259,6 @@ class _Run:
         return replace(job, after_status=status)
 
     def _defer(self, job: UrlJob, outcome: Deferred) -> None:
-        """Make a job wait until it can send its next request."""
         access, at_ms = self.stage.access, outcome.retry_at_ms or 0
         match outcome.cause:
             case DeferralCause.RULES:

@@ -175,7 +175,6 @@ class ConfirmedPages:
         return replace(result, fetch=response, token=token, body_hash=digest)
 
     def _add_statements(self, result: FetchResult) -> FetchResult:
-        """Return the 304, with its statements added to those of the page."""
         headers = result.fetch.headers
         statements = [
             *header_statements(headers, self.drafts),

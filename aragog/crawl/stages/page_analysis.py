@@ -166,7 +166,7 @@ def feed_of(page: Document) -> str | None:
 
 
 def named_agent(settings: FetchSettings) -> str:
-    """Return the User-Agent's product token. Pages and robots.txt use it for this crawler."""
+    """Return the product token that pages and robots.txt use for this crawler."""
     return product_token(settings.user_agent) or "aragog"
 
 
@@ -179,7 +179,6 @@ class _Parts:
         self.problems: list[str] = []
 
     def get(self, name: str, run: Callable[[], T], default: T) -> T:
-        """Return the result of `run`, or `default` if it raises."""
         try:
             return run()
         except MemoryError:

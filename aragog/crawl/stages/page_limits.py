@@ -151,6 +151,7 @@ def _data_bytes(extra_bytes: int, hard: int) -> int | None:
 
 
 def _statm() -> int:
+    """Return the open file. Opening it for each page would take longer than reading it."""
     pid = os.getpid()
     if pid not in _statm_of:
         while _statm_of:

@@ -56,6 +56,7 @@ class PageUpdate:
     """A write to the store. Its body is still in the spool."""
 
     write: PageWrite
+    """The write to the store, without the content."""
     token: str | None = None
     """The body's token in the spool, or None if no body is kept."""
     length_bytes: int = 0
@@ -257,7 +258,6 @@ def facts(record: FetchRecord) -> dict[str, Any]:
 
 
 def _final_url(fetch: FetchRecord) -> dict[str, str]:
-    """Return the final URL of a redirected fetch without a page."""
     is_redirected = fetch.outcome is not OutcomeKind.NOT_MODIFIED and fetch.final_url != fetch.url
     return {"attempted_url": fetch.final_url} if is_redirected and fetch.final_url else {}
 

@@ -7,7 +7,7 @@ When a domain has free slots, the most urgent URLs in its line get the slots of 
 this late, a changed rate applies to all waiting URLs, and urgent URLs overtake the others.
 
 URLs waiting for a robots.txt leave their line when it arrives or is requested again, and get their
-slots in `fetch`. A paused crawl's URLs leave their line when the crawl is resumed.
+slots in `fetch`. A paused crawl's URLs leave when it is resumed.
 
 It is safe to run twice and in many processes, because checks and entries are leased. If a process
 dies before it settles a lease, its URL is sent again, and fetched again unless it is stored by
@@ -59,7 +59,6 @@ log = logging.getLogger(__name__)
 CHECK_EVERY_S = 0.1
 # The wait after an error of Redis or the broker.
 RETRY_S = 1.0
-# How many lines of a server one check claims.
 MAX_LINES = 200
 # The shortest time between two checks of a line. Its slots are assigned together.
 MIN_CHECK_INTERVAL_MS = 500

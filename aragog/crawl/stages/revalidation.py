@@ -54,6 +54,7 @@ class Selection:
     jobs: list[UrlJob]
     postponed: list[Delayed]
     validators: dict[str, StoredValidators]
+    """Validators for conditional requests, by URL."""
     replies: list[OutgoingMessage] = field(default_factory=list)
     """Results for callers whose jobs end here."""
 

@@ -212,6 +212,7 @@ class _RobotsRun:
     def _slots(self, origins: Sequence[str]) -> dict[str, Slot | RateExceeded]:
         # An existing slot is used even if its message is late, because the permit decides when to
         # send.
+        """Return old and new slots. Takes one round trip per limiter node."""
         with_slot = [o for o in origins if o in self.batch.slots]
         new = [o for o in origins if o not in self.batch.slots]
         replies = self.stage.limiter.reserve([self._request(o) for o in new])
@@ -251,7 +252,6 @@ class _RobotsRun:
         return near
 
     def _retry_near_slot(self, origin_url: str, key: str, free_at_ms: int) -> None:
-        """Try an origin again shortly before its next free slot."""
         wait_ms = self.stage.limiter.wait_ms(key, free_at_ms) - SLOT_WITHIN_MS
         self.waits[origin_url] = RulesWait(max(RULES_POLL_MS, wait_ms))
 
@@ -289,7 +289,7 @@ class _RobotsRun:
         self.stage.counters.add({counters.ROBOTS: len(near)})
 
     def _compare(self, results: Iterable[RobotsResult]) -> None:
-        """Also parse a sample of the files with reppy, and count the differences."""
+        """Compare a sample of the files with reppy's results."""
         if (reppy := self.stage.second_opinion) is None:
             return
         comparisons = [reppy.check(r.origin, r.body) for r in results if r.status == 200 and r.body]

@@ -163,7 +163,6 @@ class SignIns:
     def _sign_in(
         self, origin_url: str, crawl: str, settings: SignInSettings, egress: EgressContext
     ) -> Session | int:
-        """Return the new session, or when to check again, in ms."""
         session = self.sessions.read(origin_url, crawl)
         wait_ms = self._wait_ms(session, settings)
         if wait_ms > 0:

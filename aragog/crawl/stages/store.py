@@ -131,7 +131,7 @@ class BegunBatch:
 
 @dataclass(frozen=True, slots=True)
 class StoreStage:
-    """Writes page updates from the spool to the store."""
+    """Writes page updates to the store."""
 
     spool: BodyStore
     store: UrlStore

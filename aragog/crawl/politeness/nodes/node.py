@@ -151,7 +151,6 @@ class LimiterNode:
             return cast("list[bytes]", self.client.zrevrange(key, 0, count - 1))
 
     def ring_copy(self) -> bytes | None:
-        """Return the server's copy of the ring's record, or None."""
         with self._errors():
             return cast("bytes | None", self.client.hget(self.key("slots", "ring"), "record"))
 
