@@ -1,4 +1,4 @@
-"""Reads domains' backlogs, consecutive errors and latencies from the limiter's servers."""
+"""Reads domains' backlogs, errors and latencies from the limiter's servers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aragog.crawl.politeness.slots import DomainReport, ceil_ms, slowed_us, unpa
 
 
 class Backlogs:
-    """Reads the state of domains. Raises `LimiterUnavailable`."""
+    """Reads domains' state. Raises `LimiterUnavailable`."""
 
     def __init__(self, nodes: NodeRing, rates: Rates, lines: Lines | None) -> None:
         self._nodes = nodes
@@ -19,10 +19,7 @@ class Backlogs:
         self._lines = lines
 
     def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
-        """
-        Return the state of domains. Takes one round trip per limiter node, and one per server with
-        queues (`lines`).
-        """
+        """Takes one round trip per limiter node, and one per server with queues (`lines`)."""
         waiting = self._lines.waiting(keys) if self._lines else {}
         reports: dict[str, DomainReport] = {}
         for node, group in self._nodes.group((key, key) for key in keys):
@@ -68,8 +65,8 @@ class Backlogs:
         """
         Return domains with consecutive errors or a backoff, most errors first.
 
-        Takes two round trips per node. A node keeps the 1,000 domains with the most recent errors
-        for an hour.
+        Takes two round trips per node. A node keeps the 1,000 domains with the latest errors for an
+        hour.
         """
         reports = [
             report

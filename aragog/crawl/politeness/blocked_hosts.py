@@ -1,4 +1,4 @@
-"""Hosts and domains blocked by the setting `politeness.blocked_hosts`."""
+"""Hosts and domains blocked by `politeness.blocked_hosts`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ SETTING = "politeness.blocked_hosts"
 
 class BlockedHosts:
     """
-    Blocked names. Each one blocks all hosts below it as well. Thread-safe.
+    Blocked names, with all hosts below them. Thread-safe.
 
     Args:
         names: host names in any case, Unicode or Punycode.
         file: the settings file. If None, `names` never change.
-        read: reads the current setting after the file has changed. While it raises `ConfigError`,
-            or the file is missing, the most recently read names stay blocked.
+        read: reads the setting after the file has changed. While it raises `ConfigError`, or the
+            file is missing, the previous names stay blocked.
 
     Raises:
         ConfigError: a name is not a host name.
@@ -40,15 +40,12 @@ class BlockedHosts:
 
     @property
     def reloads(self) -> bool:
-        """True if the names can change."""
         return self._file is not None
 
     def find(self, host: str) -> str | None:
-        """Return the name that blocks `host`, or None."""
         return self._names.find(host)
 
     def refresh(self) -> None:
-        """Read the setting again if the file has changed."""
         if self._file is None or not self._file.changed() or not self._file.path.exists():
             return
         try:

@@ -1,4 +1,4 @@
-"""Sends feedback to the limiter in batches, from a thread of its own."""
+"""Sends feedback to the limiter in batches, from its own thread."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ T = TypeVar("T")
 
 class FeedbackQueue(Generic[T]):
     """
-    Collects items and sends them in one batch, `after_s` after the first item.
+    Sends items in one batch, `after_s` after the first one.
 
     Its daemon thread starts with the first item, and again after a fork. Items that cannot be sent
-    are dropped. If feedback is missing, the limiter waits for a timeout.
+    are dropped; the limiter then waits for a timeout.
 
     Args:
-        send: sends one batch. Called from the thread.
+        send: sends one batch, from the thread.
         after_s: seconds between the first item and the batch.
     """
 
@@ -41,7 +41,6 @@ class FeedbackQueue(Generic[T]):
         self._thread: threading.Thread | None = None
 
     def add(self, item: T) -> None:
-        """Queue `item` and return immediately."""
         if self._pid != os.getpid():
             self._start()  # a child has no thread, and its parent sends its own items
         with self._lock:
@@ -74,8 +73,7 @@ class FeedbackQueue(Generic[T]):
             except LimiterUnavailable as error:
                 log.warning("dropped limiter feedback for %d requests: %s", len(items), error)
             except Exception:
-                # The thread must not die, because then no later permit would be released before it
-                # expires.
+                # If the thread died, later permits would only be released when they expire.
                 log.exception("dropped limiter feedback for %d requests", len(items))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Names of hosts and domains in a setting. Each name includes all hosts below it."""
+"""Names of hosts and domains in a setting."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urlspelling.hosts import longest_match
 
 class HostNames:
     """
-    A set of names. Each name includes all hosts below it. Immutable.
+    Names that include all hosts below them. Immutable.
 
     Args:
         names: host names in any case, Unicode or Punycode.

@@ -1,18 +1,18 @@
 """
-The rate limiter: grants slots (times to send) and send permits per domain. For each domain, one
-Redis server decides for all workers.
+The rate limiter: grants slots (times to send) and send permits. For each domain, one Redis server
+decides for all workers.
 
-It works in two steps. `reserve` plans: each request gets its domain's next free time, one interval
-after the previous one. `acquire_permit` enforces the plan. A plan alone guarantees nothing, because
-on a busy machine a sender may wake up milliseconds late. When its connection is open, the sender
-acquires the domain's permit, which is granted one interval after the previous request was written.
+`reserve` plans: each request gets its domain's next free time, one interval after the previous one.
+`acquire_permit` enforces the plan, because on a busy machine a sender may wake up milliseconds
+late. When its connection is open, the sender acquires the domain's permit, which is granted one
+interval after the previous request was written.
 
     pre-granted  the domain was idle when the slot was reserved, so the slot comes with its permit
     queued       other slots come first: the sender requests the permit, and reports after sending
 
-If a sender dies, its permit expires after `PERMIT_TTL_US`, or a quarter of a second after
-`slot_window_ms` if it was pre-granted. Internally, times are in microseconds by the server's clock;
-the interface uses milliseconds (`…_ms`).
+If a sender dies, its permit expires after `PERMIT_TTL_US`, a pre-granted permit a quarter of a
+second after `slot_window_ms`. Internal times are in microseconds by the server's clock; the
+interface uses milliseconds (`…_ms`).
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ from aragog.settings import PolitenessSettings
 ERRORS_BEFORE_BACKOFF = 3
 MAX_BACKOFF_PERCENT = 3_200
 MAX_DOMAINS = 100_000
-# No process reserves slots this far ahead. Such a slot must come from a wrong clock.
+# A slot further ahead than this must come from a wrong clock.
 MAX_LEAD_S = 10.0
-# Approximately how long a URL of a stopped domain waits before it is tried again.
+# About how long a stopped domain's URL waits before it is tried again.
 STOPPED_RETRY_S = 300.0
 _RESERVED = SLOTS.labels("reserved")
 
@@ -61,21 +61,20 @@ class Limiter:
     One rate per domain for any number of workers. Thread-safe; may be used across a fork.
 
     Args:
-        nodes: Redis URLs. For each domain, one node decides (`aragog.crawl.politeness.nodes.ring`).
-            This list applies until operators change the ring.
+        nodes: Redis URLs, until operators change the ring (`aragog.crawl.politeness.nodes.ring`).
         settings: rates, horizon and windows.
-        overrides: the operator's rates and stops for individual domains.
+        overrides: the operator's rates and stops for domains.
         prefix: prefix of every key.
-        clock: its `sleep_s` waits for slots and permits. Callers' times are by its wall clock.
-        lines: the queues of waiting requests, for reports; None to leave them out.
-        shared: `redis.url`, which stores the ring's record; the first of `nodes` if None.
+        clock: the callers' wall clock. Its `sleep_s` waits for slots and permits.
+        lines: the queues of waiting requests, for reports, or None.
+        shared: `redis.url`, which stores the ring's record; by default, the first of `nodes`.
         lease_s: how long a process may use a ring's first record after reading it.
 
     Raises:
         ConfigError: a node is not a Redis URL. The constructor does not connect.
 
-    Every method that calls a server raises `LimiterUnavailable` if the server does not respond. The
-    call may still have taken effect. That costs at most one slot.
+    Every method that calls a server raises `LimiterUnavailable` if it does not respond. The call
+    may still have taken effect, which costs at most one slot.
     """
 
     def __init__(
@@ -105,14 +104,14 @@ class Limiter:
         return self.rates.key_for(url)
 
     def interval_us(self, key: str, crawl_delay_s: float | None = None) -> float:
-        """Return the interval from the rate or Crawl-delay of `key`, whichever is longer."""
+        """Return the interval from the rate or the Crawl-delay, whichever is longer."""
         return self.rates.interval_us(key, crawl_delay_s)
 
     def reserve(self, requests: Sequence[SlotRequest]) -> list[Slot | RateExceeded]:
         """
         Reserve a slot for each request, in the given order. Takes one round trip per node.
 
-        If a request cannot wait until its slot, nothing is reserved for it.
+        Reserves nothing for requests that cannot wait until their slot.
 
         Safe to repeat: an unused slot costs its domain one interval.
         """
@@ -135,13 +134,13 @@ class Limiter:
         """
         Return True if `key` gets no requests now: an operator stopped it, or it has quiet hours.
 
-        Quiet hours are measured by the node's clock. Only the first call needs a round trip.
+        Uses the node's clock. Only the first call needs a round trip.
         """
         return self.rates.is_closed(key, self._nodes.node_for(key).now_us)
 
     def _closed_result(self, key: str) -> RateExceeded:
         """
-        Return the result for a closed domain. The waits vary, so that callers do not all return at
+        Return the result for a closed domain. The waits vary, so that callers do not return all at
         once.
         """
         wait_s = STOPPED_RETRY_S * random.uniform(0.8, 1.2)
@@ -227,7 +226,7 @@ class Limiter:
         urgent: bool = False,
     ) -> Slot:
         """
-        Return the slot of a job that was rescheduled for it, possibly in another process.
+        Return the slot for which a job was rescheduled, possibly in another process.
 
         Needs no round trip. Check `is_usable` first.
         """
@@ -239,11 +238,11 @@ class Limiter:
 
     def slot_ahead(self, request: SlotRequest) -> Slot:
         """
-        Return a slot one interval from now, ahead of all reserved slots. Its permit decides when
-        the request can be sent.
+        Return a slot one interval from now, ahead of all reserved slots. Its permit decides when to
+        send.
 
-        This is for a caller that cannot wait for its reserved slot and leaves it unused. The domain
-        gets no more requests than planned. Only the first call needs a round trip.
+        The caller must leave its reserved slot unused, so that the domain gets no more requests
+        than planned. Only the first call needs a round trip.
         """
         interval = self.interval_us(request.key, request.crawl_delay_s)
         node = self._nodes.node_for(request.key)
@@ -252,13 +251,13 @@ class Limiter:
 
     def is_usable(self, slot_at_ms: int, key: str | None = None) -> bool:
         """
-        Return True if the window of a slot is still open. If not, reserve again.
+        Return True if a slot's window is still open. If not, reserve again.
 
-        Slots of a closed domain are not usable; see `is_closed`. A slot more than `MAX_LEAD_S`
-        ahead is not usable either, because its domain has moved to a node with another clock.
+        Returns False for a closed domain (`is_closed`), and for a slot more than `MAX_LEAD_S`
+        ahead, because its domain has moved to a node with another clock.
 
-        Uses the clock of the node for `key`, or of the first node if `key` is None. Only the first
-        call needs a round trip.
+        Uses the clock of the node for `key`, by default the first node's. Only the first call needs
+        a round trip.
         """
         if key and self.is_closed(key):
             return False
@@ -268,7 +267,7 @@ class Limiter:
 
     def utc_s(self, url: str) -> float:
         """
-        Return the current time on the node responsible for a URL, in seconds since the epoch.
+        Return the time of the node responsible for a URL, in seconds since the epoch.
 
         Only the first call needs a round trip.
         """
@@ -276,9 +275,9 @@ class Limiter:
 
     def record_latency(self, key: str, ms: float, address: str | None) -> None:
         """
-        Record how long a response from `key` took; see `PendingLatencies.record`.
+        Record a response's latency; see `PendingLatencies.record`.
 
-        Needs no round trip: this process reports it with its next request to the domain.
+        Needs no round trip: it is reported with the next request to the domain.
         """
         if self.rates.max_latency_slowdown(key) > 1:
             self.permits.latencies.record(key, ms, address)
@@ -297,19 +296,14 @@ class Limiter:
 
     def wait_ms(self, key: str, at_ms: int) -> int:
         """
-        Return the ms from now until a time that this limiter set for `key`; 0 if it has passed.
+        Return the ms until a time that this limiter set for `key`; 0 if it has passed.
 
-        Uses the clock of the node for `key` instead of the caller's clock. Only the first
-        call needs a round trip.
+        Uses the clock of the node for `key`. Only the first call needs a round trip.
         """
         return max(0, ceil_ms(at_ms * 1000.0 - self._nodes.node_for(key).now_us()))
 
     def pause_until(self, key: str, until_ms: int) -> None:
-        """
-        Pause `key` until `until_ms` by the caller's clock; see `pause`.
-
-        The node receives only the difference from the current time.
-        """
+        """Pause `key` until `until_ms` by the caller's clock; see `pause`."""
         self.pause(key, (until_ms - self._clock.now_ms()) / 1000)
 
     def pause(self, key: str, wait_s: float) -> None:
@@ -317,7 +311,7 @@ class Limiter:
         Grant no permits for `key` for `wait_s` seconds (Retry-After, 429, 503), at most up to the
         horizon.
 
-        `wait_s` is a duration because the clocks of caller and limiter may differ by hours. Takes
+        `wait_s` is a duration, because the clocks of caller and limiter may differ by hours. Takes
         one round trip. Safe to repeat: a pause only gets longer.
         """
         wait_us = min(wait_s, self._settings.horizon_s) * 1e6
@@ -331,7 +325,6 @@ class Limiter:
         scripts.pause_until(node, key, until_us, self.interval_us(key))
 
     def report(self, key: str, ok: bool) -> None:
-        """Report whether a request succeeded; see `Backoff.report_many`."""
         self._backoff.report_many([(key, ok)])
 
     def report_many(self, reports: Iterable[tuple[str, bool]]) -> None:
@@ -339,15 +332,15 @@ class Limiter:
         self._backoff.report_many(reports)
 
     def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
-        """Return the state of domains. Takes one round trip per node."""
+        """Return the state of domains; see `Backlogs.describe`."""
         return self._backlogs.describe(keys)
 
     def busiest_domains(self, count: int = 20) -> list[DomainReport]:
-        """Return the domains with the most waiting requests; see `Backlogs.busiest_domains`."""
+        """Return the domains with the longest queues; see `Backlogs.busiest_domains`."""
         return self._backlogs.busiest_domains(count)
 
     def failing_domains(self, count: int = 20) -> list[DomainReport]:
-        """Return domains with consecutive errors or a backoff; see `Backlogs.failing_domains`."""
+        """Return domains with errors; see `Backlogs.failing_domains`."""
         return self._backlogs.failing_domains(count)
 
     def close(self) -> None:
@@ -357,16 +350,12 @@ class Limiter:
 
 
 def pre_granted_hold_us(settings: PolitenessSettings) -> int:
-    """
-    Return how long a node holds a pre-granted permit: longer than any other permit.
-
-    Both kinds of permits expire equally long after the last moment at which they may be used.
-    """
+    """Return how long a node holds a pre-granted permit, longer than any other permit."""
     return settings.slot_window_ms * 1000 + scripts.PERMIT_TTL_US - 2 * WRITE_ALLOWANCE_US
 
 
 class Backoff:
-    """How much errors slow each domain down. Thread-safe. Raises `LimiterUnavailable`."""
+    """How much errors slow down each domain. Thread-safe. Raises `LimiterUnavailable`."""
 
     def __init__(self, nodes: NodeRing) -> None:
         self._nodes = nodes
@@ -374,11 +363,11 @@ class Backoff:
 
     def report_many(self, reports: Iterable[tuple[str, bool]]) -> None:
         """
-        Report whether requests succeeded. This adjusts the backoff factors of their domains.
+        Report whether requests succeeded, to adjust their domains' backoff factors.
 
         Three consecutive errors halve the rate, and each further error halves it again, down to
-        1/32. Each success reduces the factor by a quarter. Successes of domains without errors need
-        no round trip. Safe to repeat.
+        1/32. Each success reduces the factor by a quarter. Domains without errors need no round
+        trip. Safe to repeat.
         """
         reported = [(key, (key, ok)) for key, ok in reports if not ok or key in self._failing]
         for group, factors in self._nodes.call_each(

@@ -1,13 +1,12 @@
 """
-Adds, drains or removes nodes of the limiter's ring while it is in use, and removes lost ones.
+Adds, drains or removes nodes of the limiter's ring while it is in use.
 
-The ring states which limiter node (Redis server) decides for which domains. To change it, a record
-with a higher version is published, which also lists the previously active nodes. Every node of the
-old and the new ring receives the record and then refuses callers that use an earlier one. If a
-domain now belongs to another node, that node takes over the domain's state. This happens when the
-first worker needs the domain, or when this module walks the keys of the former nodes. A final
-record states that all domains have moved. The next command repeats an interrupted walk. Two
-concurrent walks only do the same work twice (docs/adr/0085).
+The ring says which limiter node (Redis server) decides for which domains. A change publishes a
+record with a higher version, which also lists the previously active nodes. Every old and new node
+receives it and then refuses callers with an earlier one. A domain's new node takes over its state
+when a worker first needs the domain, or when this module walks the former nodes' keys. A final
+record ends the move. An interrupted walk is repeated by the next command, and concurrent walks are
+harmless (docs/adr/0085).
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from aragog.runtime.secret import reveal
 from aragog.settings import PolitenessSettings
 
 NodeState = Literal["active", "drained", "leaving"]
-# A node that restarted longer ago than this no longer delays any domain.
+# A node that restarted longer ago no longer delays any domain.
 DAY_US = 86_400e6
-# Added to the time after which no worker can use a permit from a lost node.
+# Added to the time after which no worker can use a lost node's permits.
 MARGIN_S = 1.0
 _EPOCH = struct.Struct("<dd")
 
@@ -57,11 +56,11 @@ class RingReport:
     """The ring, for operators."""
 
     epoch: int
-    """The epoch of the record."""
+    """The record's epoch."""
     moving: bool
     """True while domains are moving to other nodes."""
     lost: tuple[str, ...]
-    """Nodes that were removed as lost, while domains are moving."""
+    """Nodes removed as lost, while domains are moving."""
     nodes: tuple[NodeReport, ...]
 
 
@@ -82,10 +81,10 @@ class LimiterRing:
     Every method raises `LimiterUnavailable` if a server does not respond.
 
     Args:
-        urls: the nodes listed in the settings.
+        urls: the nodes in the settings.
         settings: the workers' settings.
         prefix: the start of every key.
-        shared: `redis.url`; the first of `urls` if None.
+        shared: `redis.url`; by default, the first of `urls`.
         lease_s: how long a process may use a ring's first record after reading it.
         sleep_s: waits for a number of seconds.
         on_step: called with a line of text for each step.
@@ -129,19 +128,18 @@ class LimiterRing:
         return NodeReport(name, state, answers=True, ring=is_current, share=record.share(name))
 
     def locate(self, key: str) -> DomainPlace:
-        """Return which node decides for a limiter key (a domain), and the key's state there."""
+        """Return the node that decides for a limiter key (a domain), and the key's state there."""
         leased = self._ring.refresh()
         owner = leased.node_for(key)
         state = unpack_state(owner.get_many([owner.key("slot", key)])[0])
         return DomainPlace(owner.name, leased.record.owners_before(key), state)
 
     def urls(self) -> tuple[str, ...]:
-        """Return the nodes' URLs with passwords, () without a record. Takes one round trip."""
+        """Return the nodes' URLs with passwords; empty without a record. Takes one round trip."""
         record = self._ring.authority.read()
         return tuple(map(self._ring.addresses.url, record.members)) if record else ()
 
     def nodes_in_settings(self) -> set[str]:
-        """Return the names of the nodes in the settings."""
         return set(self._ring.addresses.first)
 
     def add(self, url: str) -> None:
@@ -154,7 +152,7 @@ class LimiterRing:
 
     def drain(self, url: str) -> None:
         """
-        Make a node inactive. The others take over its domains.
+        Make a node inactive, so that the others take over its domains.
 
         Raises:
             BadInput: it is not a member, or is the only active node.
@@ -173,8 +171,8 @@ class LimiterRing:
         Args:
             url: its URL or name.
             lost: remove the node without moving its state. Its domains get no requests while
-                workers that still reach the node might use its permits. After that, each domain
-                waits one interval. The pauses, backoffs and latencies of these domains are lost.
+                workers might still use its permits, and then for one interval. Their pauses,
+                backoffs and latencies are lost.
         """
         if not lost:
             self.drain(url)
@@ -198,7 +196,7 @@ class LimiterRing:
                 return
 
     def _fence(self, name: str) -> None:
-        """If a lost node comes back, keep it from granting permits to workers with the old ring."""
+        """Keep a lost node from granting permits to workers with the old ring if it comes back."""
         try:
             self._ring.install(name)
         except LimiterUnavailable as error:
@@ -206,7 +204,7 @@ class LimiterRing:
 
     def finish(self) -> None:
         """
-        Move all domains that have not moved yet. Returns immediately if there are none.
+        Move the remaining domains. Returns immediately if there are none.
 
         Raises:
             LimiterUnavailable: a node does not respond. Call it again when it does.
@@ -234,7 +232,7 @@ class LimiterRing:
             self._ring.install(name)
 
     def _send_to_members(self) -> None:
-        """Send the ring to all nodes that respond. The others get it from later callers."""
+        """Send the ring to all nodes that respond. Later callers send it to the others."""
         for name in self._ring.refresh().record.members:
             try:
                 self._ring.install(name)
@@ -263,7 +261,7 @@ class LimiterRing:
         self._on_step(f"{moved_count} domains with state have moved")
 
     def _has_restarted_node(self, leased: LeasedRing) -> bool:
-        """Return True if a former node recently lost data, possibly all state of a domain."""
+        """Return True if a former node recently lost data, possibly a domain's whole state."""
         for name in leased.record.exporters:
             node = leased.nodes[name]
             packed = node.get_many([node.key("slots", "epoch")])[0]
@@ -272,7 +270,6 @@ class LimiterRing:
         return False
 
     def close(self) -> None:
-        """Close the connections."""
         self._ring.close()
 
 

@@ -1,20 +1,19 @@
 """
-Lines: queues of requests waiting for their domain's next slot (time to send), most urgent first.
+Lines: queues of requests waiting for their domain's slots (times to send), most urgent first.
 
-The limiter reserves slots only for the next second or two. All other requests wait here without a
-scheduled time, so a changed rate applies to all of them, and urgent requests overtake the others. A
-line consists of one Redis list per priority and share. It is checked when its domain has a free
-slot.
+The limiter only reserves slots for the next second or two. All other requests wait here without a
+scheduled time, so a changed rate applies to all, and urgent requests overtake others. A line has
+one Redis list per priority and share. It is checked when its domain has a free slot.
 
-A share is one crawl's part of a domain's slots. Requests with priority 0 to 2 go first. The others
-take turns according to the weights of their crawls, and each further priority step counts half as
-much. So a crawl with a million URLs delays another one only as much as its weight allows.
+A share is one crawl's part of a domain's slots. Priorities 0 to 2 go first. Other requests take
+turns by their crawls' weights, and each priority step counts half as much. So a crawl with a
+million URLs delays others only as much as its weight allows.
 
-URLs waiting for an origin's robots.txt are in a line for that origin, and URLs of a paused crawl
-are in a line for that crawl. They leave these lines without a slot.
+There are also lines for URLs that wait for an origin's robots.txt or belong to a paused crawl. They
+leave these lines without a slot.
 
-Entries are taken with a lease: they return to their line if the process that took them dies before
-it calls `settle`. Every call raises `BrokerUnavailable` if Redis does not respond.
+Entries are leased: they return to their line if the process that took them dies before `settle`.
+Every call raises `BrokerUnavailable` if Redis does not respond.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ from aragog.crawl.shared_redis.nodes import RedisNodes
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import LuaScript, load_script
 
-# If the process that claimed a line has not settled it after this time, another one checks it.
+# A claimed line that is not settled in this time is checked by another process.
 CHECK_LEASE_MS = 10_000
 # Taken entries return to their lines after this time. Settling them takes milliseconds.
 TAKEN_LEASE_MS = 60_000
-# A call adds at most this many entries, because it blocks Redis for all other clients.
+# A call adds at most this many entries, because it blocks Redis for other clients.
 MAX_ENTRIES_PER_CALL = 1_000
 
 
@@ -46,12 +45,12 @@ PAUSED_PREFIX = "paused://"
 
 
 def is_rules_line(key: str) -> bool:
-    """Return True if the URLs in a line wait for an origin's robots.txt."""
+    """Return True if a line's URLs wait for an origin's robots.txt."""
     return "://" in key and not key.startswith(PAUSED_PREFIX)
 
 
 def is_without_slots(key: str) -> bool:
-    """Return True if requests leave this line without a slot, because it is not a domain's line."""
+    """Return True if requests leave this line without a slot, because it is not a domain's."""
     return "://" in key
 
 
@@ -60,45 +59,43 @@ class LineEntry:
     """A request waiting in its domain's line."""
 
     key: str
-    """The domain's key, from `Limiter.key_for`; or a different key, see `is_without_slots`."""
+    """The domain's key, from `Limiter.key_for`, or another key; see `is_without_slots`."""
     priority: int
     """0 (most urgent) to 9."""
     payload: bytes
-    """The data that the caller needs to pass the request on."""
+    """What the caller needs to pass the request on."""
     crawl_delay_s: float | None = None
-    """Crawl-delay of robots.txt, in seconds."""
     check_after_ms: int = 0
-    """The line is checked within this time."""
+    """When to check the line, at the latest."""
     to_front: bool = False
     """True to put the request back at the front of the line."""
     share: int = 0
-    """The number of the crawl. The request uses this crawl's share of the slots."""
+    """The crawl's number. The request uses this crawl's share."""
 
 
 class DueLine(NamedTuple):
     """A line that must be checked."""
 
     waiting: int
-    """The number of requests in the line."""
     shares: frozenset[int]
-    """The crawls to which the requests belong."""
+    """The crawls with requests in the line."""
 
 
 USUAL_COST = 1_000_000
-"""How much a request with priority 5 and weight 1 adds to the virtual time of its share."""
+"""How much a request with priority 5 and weight 1 adds to its share's virtual time."""
 CLOSED = 0
 """A cost that means: take nothing from this share."""
 
 
 class TakenEntry(NamedTuple):
-    """A request that was taken from its line."""
+    """A request taken from its line."""
 
     key: str
     priority: int
     crawl_delay_s: float | None
     payload: bytes
     place: tuple[bytes, bytes]
-    """The entry's Redis list and stored form, needed to put it back."""
+    """Its Redis list and stored form, needed to put it back."""
 
 
 class Lines:
@@ -106,9 +103,9 @@ class Lines:
     The lines of all domains. Thread-safe; may be used across a fork.
 
     Args:
-        nodes: the servers among which the lines are divided by domain, or the only server's client.
+        nodes: the servers of the lines, or the only server's client.
         prefix: the start of every key.
-        lease_ms: after this time, entries that were taken and not settled return to their lines.
+        lease_ms: when taken entries return to their lines unless settled.
     """
 
     def __init__(
@@ -120,13 +117,15 @@ class Lines:
         self.open_hosts = OpenHosts(self._nodes, prefix=prefix)
 
     def park(self, entries: Sequence[LineEntry]) -> None:
-        """Add requests to their domains' lines; one round trip per server and 1,000 requests."""
+        """
+        Park requests in their domains' lines. Takes one round trip per server and 1,000
+        requests.
+        """
         for client, group in self._nodes.group((entry.key, entry) for entry in entries):
             for start in range(0, len(group), MAX_ENTRIES_PER_CALL):
                 _park(client, self._prefix, group[start : start + MAX_ENTRIES_PER_CALL])
 
     def waiting(self, keys: Sequence[str]) -> dict[str, int]:
-        """Return how many requests wait in the line for each of `keys`."""
         counts = dict.fromkeys(keys, 0)
         for server in self.servers if keys else ():
             for key, count in zip(keys, server.waiting(keys), strict=True):
@@ -134,25 +133,24 @@ class Lines:
         return counts
 
     def check(self, keys: Sequence[str], after_ms: int) -> None:
-        """Have the lines for `keys` checked within this time, whichever servers they are on."""
+        """Have the lines for `keys` checked within this time, on whichever servers."""
         for server in self.servers if keys else ():
             server.check(keys, after_ms)
 
     def longest(self, count: int) -> dict[str, int]:
-        """Return the `count` longest lines, and how many requests wait in each."""
+        """Return the `count` longest lines with their lengths."""
         lines = [line for server in self.servers for line in server.longest(count)]
         return dict(sorted(lines, key=lambda line: -line[1])[:count])
 
     def total(self) -> int:
-        """Return how many requests wait in all lines."""
         return sum(server.total() for server in self.servers)
 
     def waiting_for_rules(self) -> int:
-        """Return how many requests wait for a robots.txt rather than for a slot."""
+        """Return how many requests wait for a robots.txt."""
         return sum(server.total(rules_only=True) for server in self.servers)
 
     def contents(self, key: str, limit: int) -> list[bytes]:
-        """Return the payloads of the first `limit` requests in the line for `key`."""
+        """Return the payloads of a line's first `limit` requests."""
         payloads: list[bytes] = []
         for server in self.servers:
             payloads += server.contents(key, limit - len(payloads))
@@ -172,7 +170,7 @@ class LineServer:
         self._parse_shares = f"{prefix}lines2:shares"
 
     def claim_due(self, limit: int) -> dict[str, DueLine]:
-        """Claim up to `limit` lines that must be checked. Returns them by domain."""
+        """Claim up to `limit` due lines. Returns them by domain."""
         with _errors():
             has_old_lines, *reply = _script("line_due").run(
                 self._redis,
@@ -194,8 +192,8 @@ class LineServer:
 
     def move_old(self) -> int:
         """
-        Move up to 1,000 entries out of lines that version 0.1 created. Returns the number of such
-        lines that are left.
+        Move up to 1,000 entries out of lines created by version 0.1. Returns how many such lines
+        are left.
         """
         with _errors():
             remaining = _script("line_move").run(
@@ -220,9 +218,9 @@ class LineServer:
         Take up to `counts` entries from the domains' lines, most urgent first.
 
         Args:
-            counts: the number of entries by domain.
+            counts: by domain.
             costs: by domain and share, the cost of a request with priority 5, if not `USUAL_COST`.
-                `CLOSED` means that nothing is taken from the share.
+                `CLOSED` takes nothing from the share.
 
         Returns the token for `settle`, and the entries.
         """
@@ -286,41 +284,37 @@ class LineServer:
         return dict(zip(check_after_ms, map(_parse_shares, shares), strict=True))
 
     def domains(self) -> Iterator[str]:
-        """Yield the domains that have a line."""
         with _errors():
             for key, _ in self._redis.zscan_iter(self._due, count=1_000):
                 yield key.decode()
 
     def check_now(self, keys: Iterable[str]) -> None:
-        """Have the lines of these domains checked now."""
         with _errors():
             scores = dict.fromkeys(keys, 0)
             if scores:
                 self._redis.zadd(self._due, scores, xx=True)
 
     def check(self, keys: Iterable[str], after_ms: int) -> None:
-        """Have lines checked within this time, even if they are created in the meantime."""
+        """Have lines checked within this time, even lines created in the meantime."""
         with _errors():
             _script("line_check").run(
                 self._redis, due=self._due, after_ms=after_ms, domains=list(keys)
             )
 
     def waiting(self, keys: Sequence[str]) -> list[int]:
-        """Return the length of each line."""
         with _errors():
             scores = cast("list[Any]", self._redis.zmscore(self._waiting, list(keys)))
         return [int(score or 0) for score in scores]
 
     def longest(self, count: int) -> list[tuple[str, int]]:
-        """Return the longest lines with their lengths, longest first."""
         with _errors():
             lines: Any = self._redis.zrevrange(self._waiting, 0, count - 1, withscores=True)
         return [(key.decode(), int(score)) for key, score in lines]
 
     def total(self, *, rules_only: bool = False) -> int:
         """
-        Return how many requests wait in all lines, or only in those for a robots.txt. Reads every
-        line's length.
+        Return how many requests wait in all lines, or only for a robots.txt. Reads every line's
+        length.
         """
         with _errors():
             return sum(
@@ -330,7 +324,6 @@ class LineServer:
             )
 
     def contents(self, key: str, limit: int) -> list[bytes]:
-        """Return the payloads of the first `limit` requests in a line, grouped by share."""
         lists = self._list_names(key)
         with _errors(), self._redis.pipeline(transaction=False) as pipe:
             for name in lists:
@@ -339,7 +332,7 @@ class LineServer:
         return [entry.partition(b"|")[2] for entry in entries_of_line[:limit]]
 
     def walk(self, key: str) -> Iterator[bytes]:
-        """Yield the payloads of a line. Requests that move meanwhile may be missed or repeated."""
+        """Yield a line's payloads. Requests that move in the meantime may be missed or repeated."""
         for name in self._list_names(key):
             start = 0
             while True:
@@ -390,8 +383,8 @@ def _values(entry: LineEntry) -> tuple[int, int, bytes]:
 
 def _parse_shares(text: bytes) -> frozenset[int]:
     """
-    Return the shares that have entries. The others are in Redis only because they have used more
-    slots than they were due.
+    Return the shares that have entries. Redis keeps others only because they used more slots than
+    they were due.
     """
     parts = (part.split(b":") for part in text.split())
     return frozenset(int(share) for share, _, _, priorities in parts if priorities)

@@ -1,9 +1,8 @@
 """
-Overrides that operators set while the crawler runs. All processes share them, and their history is
-kept.
+Overrides that operators set while the crawler runs, shared by all processes, with their history.
 
-Redis stores them as a hash with one value per domain and key, and a stream with one entry per
-change. The ID of the last entry tells a process whether its copy is current.
+Redis stores them in a hash by domain and key, and a stream of changes. The last entry's ID tells a
+process whether its copy is current.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from pinlater.redis.errors import redis_errors
 log = logging.getLogger(__name__)
 MAX_QPS = 10_000
 KEYS = ("qps", "stopped", "quiet_hours")
-"""The overrides that can be changed while the crawler runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,27 +28,27 @@ class OverrideChange:
     """One entry of the history."""
 
     at_ms: int
-    """When it was changed, by the server's clock."""
+    """The time of the change, by the server's clock."""
     who: str
-    """The operator: a Flower login or a user name on the machine."""
+    """A Flower login, or a user name on the machine."""
     domain: str
-    """The domain or host whose override was changed."""
+    """The domain or host that was changed."""
     what: str
     """`qps = 2`, `qps removed`, `stopped`, `resumed`, `quiet hours = …` or `… removed`."""
     reason: str = ""
-    """The reason that the operator gave."""
+    """The operator's reason."""
 
 
 class LiveOverrides:
     """
-    The live overrides of one cluster. Thread-safe. Connects on first use.
+    The cluster's live overrides. Thread-safe. Connects on first use.
 
     Every method raises `BrokerUnavailable` if Redis does not respond.
 
     Args:
         redis_url: URL of the shared Redis.
         prefix: the start of every key.
-        max_entries: how many entries of the history to keep.
+        max_entries: maximum length of the history.
         max_chars: maximum length of a string in an entry.
     """
 
@@ -69,7 +67,7 @@ class LiveOverrides:
 
     def changed_values(self) -> dict[str, dict[str, Any]] | None:
         """
-        Return the values by domain (`qps`, `stopped`, `quiet_hours`), or None if nothing has
+        Return the values by domain (`qps`, `stopped`, `quiet_hours`), or None if they have not
         changed since the previous call.
 
         Takes one round trip, or two after a change.
@@ -113,12 +111,11 @@ class LiveOverrides:
         self._change(f"quiet_hours:{domain}", value, (who, domain, what, reason))
 
     def set_stopped(self, domain: str, stopped: bool, *, who: str, reason: str = "") -> None:
-        """Stop or resume all requests to a domain. While it is stopped, its URLs wait."""
+        """Stop or resume all requests to a domain. Its URLs wait while it is stopped."""
         what = "stopped" if stopped else "resumed"
         self._change(f"stopped:{domain}", "1" if stopped else None, (who, domain, what, reason))
 
     def _change(self, field: str, value: str | None, entry: tuple[str, str, str, str]) -> None:
-        """Write the value and its history entry together."""
         who, domain, what, reason = (text[: self._max_chars] for text in entry)
         with redis_errors("live overrides", BrokerUnavailable), self._redis.pipeline() as pipe:
             if value is None:
@@ -134,10 +131,7 @@ class LiveOverrides:
             pipe.execute()
 
     def history(self, count: int = 20, domain: str | None = None) -> list[OverrideChange]:
-        """
-        Return the most recent changes to the overrides of one domain or of all, newest first. Reads
-        at most `max_entries`.
-        """
+        """Return the latest changes to one domain or all, newest first, at most `max_entries`."""
         limit = self._max_entries if domain else count
         with redis_errors("live overrides", BrokerUnavailable):
             entries: Any = self._redis.xrevrange(self._history, count=limit)
@@ -154,7 +148,7 @@ class LiveOverrides:
 
 
 def _value(key: str, text: str) -> float | bool | QuietHours | None:
-    """Parse a stored value. Ignores quiet hours in a time zone that this machine does not know."""
+    """Parse a stored value. Ignores quiet hours in a time zone unknown on this machine."""
     if key == "stopped":
         return True
     if key != "quiet_hours":

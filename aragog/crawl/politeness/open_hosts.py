@@ -1,14 +1,13 @@
 """
 Limits how many hosts a crawl fetches at the same time (`max_open_hosts`).
 
-Such a crawl sends only URLs of its open hosts. A host stays open for one turn of `TURN_URLS` URLs.
-If other hosts are waiting, it then goes to the end of the queue. So every host gets its first turn
-before any host gets its second, and the crawl proceeds breadth first. A host without URLs is closed
-when its last requests are done.
+Such a crawl only requests its open hosts. A host stays open for one turn of `TURN_URLS` URLs. If
+others are waiting, it then goes to the end of the queue, so the crawl proceeds breadth first. A
+host without URLs is closed after its last requests.
 
-A "host" here is whatever has its own queue of waiting requests (`lines`): a registered domain, or a
-single host if an override says so. Losing these records does little harm: hosts open or close too
-early. If a process dies, its open hosts close after `LEASE_MS`.
+A "host" is whatever has its own queue of requests (`lines`): a registered domain, or a host with an
+override. If these records are lost, hosts only open or close too early. If a process dies, its open
+hosts close after `LEASE_MS`.
 """
 
 from __future__ import annotations
@@ -24,21 +23,21 @@ from pinlater.redis.scripts import load_script
 
 TURN_URLS = 20
 LEASE_MS = 60_000
-"""An open host is closed if none of its URLs has been sent for this time."""
+"""An open host is closed when none of its URLs was sent for this time."""
 NEW_LEASE_MS = 10_000
-"""The same time for a host that was just opened, and that may have nothing left to send."""
+"""The same for a newly opened host, which may have nothing left to send."""
 TAIL_MS = 2_000
-"""URLs that were sent have slots at most this far ahead."""
+"""Slots of sent URLs are at most this far ahead."""
 TTL_S = 86_400
 
 
 class OpenedHosts(NamedTuple):
-    """The result of a request to open hosts."""
+    """The result of opening hosts."""
 
     open: frozenset[str]
     """The requested hosts that are open."""
     others: list[str]
-    """Other hosts that were opened by this call. Their lines must be checked."""
+    """Other hosts opened by this call. Their lines must be checked."""
 
 
 class SentUrls(NamedTuple):
@@ -52,12 +51,12 @@ class SentUrls(NamedTuple):
 
 class OpenHosts:
     """
-    The open hosts of all crawls. Each call takes one round trip and may raise `BrokerUnavailable`.
+    All crawls' open hosts. Each call takes one round trip and may raise `BrokerUnavailable`.
 
     Args:
-        nodes: the servers of the lines. The first one stores these records.
+        nodes: the lines' servers. The first one stores these records.
         prefix: the start of every key.
-        tail_ms: how long a host stays open after its turn, or after its last URL.
+        tail_ms: how long a host stays open after its turn or its last URL.
     """
 
     def __init__(
@@ -68,10 +67,7 @@ class OpenHosts:
         self._tail_ms = tail_ms
 
     def open(self, crawl: int, max_open: int, hosts: Sequence[str]) -> OpenedHosts:
-        """
-        Try to open hosts whose URLs could be sent now. If `hosts` is empty, open only hosts that
-        are already waiting.
-        """
+        """Try to open hosts with URLs to send. If `hosts` is empty, only open waiting hosts."""
         with redis_errors("redis, open hosts"):
             count, *opened = load_script("aragog.crawl.politeness", "hosts_open").run(
                 self._redis,
@@ -85,7 +81,7 @@ class OpenHosts:
         return OpenedHosts(frozenset(names[:count]), names[count:])
 
     def report_sent(self, crawl: int, sent: Sequence[SentUrls]) -> None:
-        """Report how many URLs of open hosts were sent."""
+        """Report how many URLs were sent."""
         with redis_errors("redis, open hosts"):
             load_script("aragog.crawl.politeness", "hosts_report").run(
                 self._redis,

@@ -1,9 +1,9 @@
 """
-The operator's overrides for individual domains and hosts. They come from a file and from live
-overrides; live overrides take precedence.
+The operator's overrides for individual domains and hosts: from a file, and from live overrides,
+which take precedence.
 
-The file is TOML, with one table per domain or host. It is read again within seconds of a change.
-The table with the longest name that equals the host or one of its parents applies.
+The file is TOML, with one table per domain or host. It is read again within seconds of a change. If
+several tables match a host, the one with the longest name applies.
 
     ["example.com"]            # example.com and every host below it, together
     qps = 2
@@ -34,14 +34,14 @@ from aragog.settings.checks import MAX_LATENCY_SLOWDOWN
 from urlspelling.hosts import longest_match
 
 log = logging.getLogger(__name__)
-# How often the file (with one stat(2)) and the live overrides (with one round trip) are checked.
-# The documentation says 5 s.
+# How often the file (one stat(2)) and the live overrides (one round trip) are checked. The
+# documentation says 5 s.
 CHECK_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """The override for one domain or host. Where a value is None, the general setting applies."""
+    """The override for one domain or host. None stands for the general setting."""
 
     name: str
     """The name in lower case and Punycode, without a trailing dot."""
@@ -52,28 +52,26 @@ class Override:
     max_concurrent: int | None = None
     """The maximum number of concurrent requests from the whole cluster."""
     crawl_delay_cap_s: float | None = None
-    """The longest Crawl-delay that is obeyed, in seconds; 0 to ignore Crawl-delay."""
+    """The longest Crawl-delay to obey, in seconds; 0 to ignore Crawl-delay."""
     max_latency_slowdown: float | None = None
-    """The largest factor by which requests to a slow domain are slowed down. 1 turns this off."""
+    """The largest factor by which a slow domain is slowed down. 1 turns this off."""
     quiet_hours: QuietHours | None = None
-    """The hours without requests, or None."""
     blocked: bool = False
-    """True if URLs of the domain or host are never fetched."""
+    """True if its URLs are never fetched."""
     stopped: bool = False
-    """True if no requests are sent, and URLs wait until the domain or host is resumed."""
+    """True if no requests are sent. URLs wait until the domain or host is resumed."""
 
 
 class Overrides:
     """
-    The most recent valid contents of the overrides file, with the live overrides applied.
-    Thread-safe.
+    The latest valid overrides file, with the live overrides applied. Thread-safe.
 
     Args:
         path: the TOML file, or None for no file.
-        clock: decides when to check again.
-        blocked_hosts: additional names that are blocked, with all hosts below them.
-        live: the live overrides, which are read when an override is first used. While they cannot
-            be read, the most recently read ones apply. None means no live overrides.
+        clock: used to time the checks for changes.
+        blocked_hosts: additional names to block, with all hosts below them.
+        live: the live overrides, read when an override is first used. While they cannot be read,
+            the previous ones apply.
 
     Raises:
         ConfigError: the file is invalid. Each problem names the file, key and value.
@@ -91,7 +89,7 @@ class Overrides:
         self.live = live
         self._blocked = blocked_hosts or BlockedHosts()
         self.problem: str | None = None
-        """Why the current file is not used; None if it is used."""
+        """Why the current file is not used, or None."""
         self._clock = clock or SystemClock()
         self._checked_s = float("-inf") if live else self._clock.monotonic_s()
         self._file = WatchedFile(path) if path else None
@@ -100,11 +98,11 @@ class Overrides:
         self._table = self._file_overrides
 
     def find(self, host: str) -> Override | None:
-        """Return the override with the longest name that equals `host` or one of its parents."""
+        """Return the override with the longest name that matches `host`."""
         return _find_override(self.table(), host)
 
     def blocking_setting(self, host: str) -> str | None:
-        """Return what blocks `host`, as text for messages, or None if nothing does."""
+        """Return what blocks `host`, as text for messages, or None."""
         override = self.find(host)
         if override is not None and override.blocked:
             return f"{self.path} blocks {override.name}"
@@ -127,14 +125,12 @@ class Overrides:
         return self._table
 
     def refresh(self) -> None:
-        """Check for changes now."""
         self._blocked.refresh()
         changed = self._file is not None and self._file.changed() and self._reload(self._file.path)
         if self._read_live() or changed:
             self._table = apply_live(self._file_overrides, self._live_values)
 
     def _reload(self, path: Path) -> bool:
-        """Read the file. Returns True if it has new overrides."""
         try:
             self._file_overrides = read_overrides(path)
         except CONFIG as error:
@@ -143,20 +139,20 @@ class Overrides:
                 "the overrides file is invalid, so the previous overrides stay in use: %s", error
             )
             return False
-        # Log at the level of the earlier warning, so that an operator who fixed the file sees it.
+        # The level of the earlier warning, so that an operator who fixed the file sees this.
         level = logging.WARNING if self.problem else logging.INFO
         self.problem = None
         log.log(level, "reloaded overrides: %d names in %s", len(self._file_overrides), path)
         return True
 
     def _read_live(self) -> bool:
-        """Read the live overrides if they have changed. Returns True if there are new ones."""
+        """Read changed live overrides. Returns True if there are any."""
         if self.live is None:
             return False
         try:
             values = self.live.changed_values()
         except TRANSIENT as error:
-            # Fetching needs this server for other things as well, so it will wait anyway.
+            # Fetching fails without this server anyway, so there is nothing more to report.
             log.debug(
                 "could not read the live overrides, so the previous ones stay in use: %s", error
             )
@@ -175,7 +171,7 @@ def _find_override(table: Mapping[str, Override], host: str) -> Override | None:
 def apply_live(
     table: Mapping[str, Override], values: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Override]:
-    """Return a table in which live values replace those of `table`. Other values stay in effect."""
+    """Return the table with its values replaced by live ones."""
     merged = dict(table)
     for name, changes in values.items():
         base = _find_override(table, name) or Override(name)
@@ -243,7 +239,7 @@ def _read_override(where: str, name: str, values: Any, problems: list[str]) -> O
 
 
 def _requirement(key: str, value: Any) -> str | None:
-    """Return what the value of `key` must be; None if it is valid, or the key is unknown."""
+    """Return what the value of `key` must be; None if it is valid or the key is unknown."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     match key:
         case "qps":

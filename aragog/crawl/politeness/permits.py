@@ -1,15 +1,13 @@
 """
-Permits to send: only one sender per domain writes at a time, at least one interval after the
-previous one.
+Permits to send: one sender per domain at a time, at least one interval after the previous one.
 
 A pre-granted permit comes with its slot (reserved time) and needs no round trip. Other permits are
-requested from the domain's node. The node grants a permit after the previous holder has reported,
-or its permit has expired.
+requested from the domain's node. It grants them once the previous permit is released or has
+expired.
 
 Requests with a pre-granted permit, or to a domain with a very short interval, are sent without a
-round trip, unless this process knows that the domain is paused. It may know that because it
-reported the pause itself, or read it from the limiter's state. Then it requests a permit in these
-cases, too.
+round trip. If this process knows that the domain is paused, because it reported the pause or read
+the limiter's state, it requests a permit in these cases, too.
 """
 
 from __future__ import annotations
@@ -28,25 +26,25 @@ from aragog.crawl.politeness.slots import PERMIT_LEAD_US, PermitDecision, Slot, 
 from aragog.observability.instruments import SLOT_LATENESS_SECONDS, SLOTS
 from aragog.runtime.clock import Clock
 
-# Maximum number of domains in the cache of pauses. When there are more, the cache is cleared, and
-# fills again within `PAUSE_CHECK_INTERVAL_US`.
+# How many domains the cache of pauses holds. A full cache is cleared, and fills again within
+# `PAUSE_CHECK_INTERVAL_US`.
 MAX_DOMAINS = 10_000
-# How often a process checks whether another process reported a pause.
+# How often a process checks for pauses reported by others.
 PAUSE_CHECK_INTERVAL_US = 100_000.0
-# If a sender cannot write within this time after it was granted a permit, it requests the permit
-# again. This is far below PERMIT_TTL_US. Two requests can come too close together only if a process
-# stalls for the difference between the two, after its last clock check and before the write.
+# A sender that cannot write within this time requests its permit again. This is far below
+# PERMIT_TTL_US. Two requests can come too close together only if a process stalls for the
+# difference, between its last clock check and the write.
 WRITE_ALLOWANCE_US = 250_000
-# Intervals up to this length are within the tolerance, so they are planned but not enforced.
+# Intervals up to this length are planned but not enforced, because they are within the tolerance.
 NO_PERMIT_US = 2_000
 # How much acquire_permit.lua shortens the interval of a domain whose requests are late.
 CATCH_UP_US = 500
 # How many times a report is sent again because its domain has moved to another node.
 MAX_ATTEMPTS = 3
-# Reports that no sender waits for are sent in batches, at most this much later.
+# The longest delay of reports that no sender waits for. They are sent in batches.
 SEND_AFTER_S = 0.01
-# If intervals are at least this long, the next sender requests its permit only after the
-# previous one has reported.
+# With intervals from this length, the next sender requests its permit only after the previous one
+# has reported.
 SLOW_INTERVAL_US = 40_000
 _USED, _MISSED = (SLOTS.labels(event) for event in ("used", "missed"))
 _LATENESS = SLOT_LATENESS_SECONDS.labels()
@@ -54,11 +52,11 @@ _LATENESS = SLOT_LATENESS_SECONDS.labels()
 
 class Permits:
     """
-    The permits that this process holds and requests. Raises `LimiterUnavailable`.
+    The permits of this process. Raises `LimiterUnavailable`.
 
     Args:
         nodes: the limiter's nodes by domain.
-        rates: knows which domains are stopped or have a limit on concurrent requests.
+        rates: knows stopped domains and limits on concurrent requests.
         clock: its `sleep_s` waits for slots and permits.
         window_us: how long after its slot a permit may still be granted.
     """
@@ -76,21 +74,19 @@ class Permits:
         self._window_us = window_us
         self._pauses = Pauses()
         self._held: dict[int, None] = {}
-        """Tokens of the slots whose permits this process holds, oldest first."""
+        """The slots, by token, whose permits this process holds, oldest first."""
         self._sent_us: dict[str, float] = {}
-        """When this process most recently wrote a request to a domain, by its monotonic clock."""
+        """When this process last wrote a request to a domain, by its monotonic clock."""
         self._feedback = FeedbackQueue(self.report, SEND_AFTER_S)
         self.latencies = PendingLatencies()
-        """The latencies that `report` adds to the next report of each domain."""
+        """Latencies for the next report of each domain."""
 
     def hold(self, token: int) -> None:
-        """Remember that this process holds the permit of the slot with this token."""
         if len(self._held) > 100_000:
             self._held.pop(next(iter(self._held)), None)  # abandoned, so its permit expires
         self._held[token] = None
 
     def remember_pause(self, key: str, until_us: float) -> None:
-        """Remember that a domain is paused until this time, by its node's clock."""
         self._pauses.remember(key, until_us)
 
     def acquire(self, slot: Slot) -> bool:
@@ -98,13 +94,13 @@ class Permits:
         Wait for the permit to send. Call it with the connection open.
 
         Returns True if the caller should send the request now and then call `release`. Returns
-        False if it is too late, or if an operator stopped the domain. In that case no permit is
-        held, and the caller must reserve again.
+        False without a permit if it is too late or an operator stopped the domain. Then reserve
+        again.
 
         Sleeps until the slot, and then while another sender holds the permit, at most until
         `slot_window_ms` after the slot. A pre-granted permit needs no round trip; others need one
-        or a few. A slot is for one request. If a request must be repeated because the connection
-        was closed, it needs a new permit and waits one interval.
+        or a few. A request repeated because its connection was closed needs a new permit, and waits
+        one interval.
         """
         node = self._nodes.node_for(slot.key)
         if self._rates.is_closed(slot.key, node.now_us):
@@ -137,8 +133,8 @@ class Permits:
                 continue
             self._sleep_until(node, decision.at_us)
             is_in_time = node.clock.latest_us(stopwatch_us()) < decision.at_us + WRITE_ALLOWANCE_US
-            # If this process may no longer use its copy of the ring, another node may have granted
-            # a permit for the same time.
+            # If the lease on the ring has ended, another node may have granted a permit for the
+            # same time.
             if is_in_time and self._nodes.is_current(node):
                 self.hold(slot.token)
                 return True
@@ -149,8 +145,8 @@ class Permits:
         """
         Return the slot with its times converted to the clock of `node`.
 
-        If another node reserved the slot, its permit must be requested even if it was pre-granted.
-        Otherwise the domain's new node would not know about the request.
+        A pre-granted permit from another node must be requested again. Otherwise the domain's new
+        node would not know about the request.
         """
         if slot.node in ("", node.name):
             return slot
@@ -163,8 +159,7 @@ class Permits:
         Return when to request a slot's permit: not before the node can grant it.
 
         The node grants it one interval after the previous request, which may have been sent late.
-        If another process sent that request, its time is unknown here, and the node says when to
-        ask again.
+        If another process sent that one, the node says when to ask again.
         """
         if slot.urgent:
             return slot.request_at_us
@@ -175,13 +170,13 @@ class Permits:
         return max(slot.request_at_us, free_us - PERMIT_LEAD_US)
 
     def request(self, slot: Slot) -> PermitDecision:
-        """Request a send permit in one round trip, without the sleep of `acquire`."""
+        """Request a permit in one round trip, without sleeping."""
         return self._request(slot)[2]
 
     def _request(self, slot: Slot) -> tuple[LimiterNode, Slot, PermitDecision]:
         """
-        Request a permit. Returns the node that decided, the slot with times by that node's clock,
-        and the decision.
+        Request a permit. Returns the deciding node, the slot with times by that node's clock, and
+        the decision.
         """
         max_concurrent = self._rates.max_concurrent(slot.key) or 0
 
@@ -200,7 +195,7 @@ class Permits:
 
         If the permit was pre-granted or the domain has long intervals, the report is sent in a
         batch within 10 ms. Otherwise it is sent immediately, because the next sender waits for it.
-        `written=False` means that nothing was sent because the connection broke.
+        Pass `written=False` if the connection broke before the request.
         """
         written_us = stopwatch_us() if written else None
         if written_us is not None:
@@ -219,16 +214,15 @@ class Permits:
             self.report([(slot, written_us)])
 
     def _lateness_us(self, slot: Slot, written_us: float) -> float:
-        """Return how long after its slot the request was written."""
         node = self._nodes.server(slot.node) if slot.node else self._nodes.last_known_node(slot.key)
         return node.clock.latest_us(written_us) - slot.at_us if node.clock.is_known else 0.0
 
     def report(self, sent_requests: Sequence[tuple[Slot, float | None]]) -> None:
         """
-        Report when the requests of slots were written. This ends their permits.
+        Report when requests were written. This ends their permits.
 
         Each slot comes with the monotonic time after its request, or None if nothing was sent. The
-        reports include the latencies recorded since the previous report for each domain.
+        reports include the latencies recorded since the previous ones.
         """
         latencies = {slot.key: self.latencies.take(slot.key) for slot, _ in sent_requests}
 
@@ -268,7 +262,7 @@ class Permits:
         """
         End a request, sent or not: release its permit and concurrency slot.
 
-        Needs no round trip if the request holds neither. Safe to repeat.
+        Needs no round trip if it holds neither. Safe to repeat.
         """
         if slot.token in self._held:
             self.release(slot, written=False)
@@ -280,8 +274,8 @@ class Permits:
     @staticmethod
     def _is_early(node: LimiterNode, at_us: float) -> bool:
         """
-        Return True if a permit is so far ahead that the domain may be paused by then. It must be
-        requested again later.
+        Return True if a permit is so far ahead that the domain may be paused by then. Request it
+        again later.
         """
         return node.clock.latest_us(stopwatch_us()) < at_us - scripts.MAX_GRANT_LEAD_US
 
@@ -293,7 +287,7 @@ class Permits:
         Return True if the domain is paused, so that every sender must request a permit.
 
         With `check`, also checks every 100 ms whether another process has paused it. This takes one
-        round trip, and also reports latencies, which are otherwise sent with permits.
+        round trip, and also reports the latencies that are otherwise sent with permits.
         """
         key, now_us = slot.key, node.now_us()
         if check and self._pauses.claim_check(key, now_us):
@@ -305,11 +299,9 @@ class Permits:
         return self._pauses.is_active(key, now_us)
 
     def close(self) -> None:
-        """Send the remaining reports."""
         self._feedback.close()
 
     def flush(self) -> None:
-        """Send the reports collected so far."""
         self._feedback.flush()
 
     def _sleep_until(self, node: LimiterNode, at_us: float) -> None:
@@ -329,14 +321,12 @@ class Pauses:
         self._checked_us: dict[str, float] = {}
 
     def remember(self, key: str, until_us: float) -> None:
-        """Record that `key` is paused until this time."""
         with self._lock:
             if len(self._until_us) >= MAX_DOMAINS:
                 self._until_us.clear()
             self._until_us[key] = max(until_us, self._until_us.get(key, 0.0))
 
     def is_active(self, key: str, now_us: float) -> bool:
-        """Return True while `key` is known to be paused."""
         until_us = self._until_us.get(key)
         if until_us is None:
             return False

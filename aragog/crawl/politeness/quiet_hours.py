@@ -1,4 +1,4 @@
-"""Quiet hours: the hours of the day in which a domain gets no requests. Operators set them."""
+"""Quiet hours: daily hours in which a domain gets no requests. Operators set them."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class QuietHours(NamedTuple):
     """A time span that repeats every day."""
 
     begin_min: int
-    """The first minute of the span, counted from midnight."""
+    """The first minute, counted from midnight."""
     end_min: int
     """The minute after the last one. Not above `begin_min` if the span includes midnight."""
     zone: str
-    """The time zone: a name of the tz database, `UTC`, or an offset such as `+02:00`."""
+    """A name of the tz database, `UTC`, or an offset such as `+02:00`."""
 
     def __str__(self) -> str:
         return f"{_clock(self.begin_min)}-{_clock(self.end_min)} {self.zone}"
 
     def left_s(self, at_s: float) -> float:
         """
-        Return how many seconds of the span are left, or 0.0 outside the span.
+        Return how many seconds of the span are left; 0.0 outside it.
 
-        On the days when summer time starts or ends, the result may be off by an hour.
+        Off by up to an hour on the days when summer time starts or ends.
         """
         now = datetime.fromtimestamp(at_s, _zone(self.zone))
         minute = now.hour * 60 + now.minute + now.second / 60
@@ -48,7 +48,7 @@ def quiet_hours(text: str) -> QuietHours:
     Parse quiet hours, written as in `FORM`.
 
     Raises:
-        BadInput: the form is wrong, the span is empty, or this machine does not know the time zone.
+        BadInput: the form is wrong, the span is empty, or the time zone is unknown here.
     """
     match = _FORM.fullmatch(text.strip())
     if match is None:

@@ -1,4 +1,4 @@
-"""The rate of each domain, from the settings and the operator's overrides."""
+"""Each domain's rate, from the settings and the operator's overrides."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Rates:
         self._overrides = overrides
 
     def key_for(self, url: str) -> str:
-        """Return the limiter key of a normalized URL: its registered domain, unless overridden."""
+        """Return a normalized URL's limiter key: its registered domain, unless overridden."""
         name = host(url)
         override = self._overrides.find(name)
         if override is None:
@@ -25,7 +25,7 @@ class Rates:
         return name if override.scope == "host" else override.name
 
     def interval_us(self, key: str, crawl_delay_s: float | None = None) -> float:
-        """Return the interval of `key` from its rate or Crawl-delay, whichever is longer."""
+        """Return the interval from the rate of `key` or the Crawl-delay, whichever is longer."""
         override = self._overrides.find(key)
         qps, cap_s = self._settings.qps, self._settings.crawl_delay_cap_s
         if override is not None:
@@ -34,26 +34,24 @@ class Rates:
         return max(1e6 / qps, min(crawl_delay_s or 0.0, cap_s) * 1e6)
 
     def max_concurrent(self, key: str) -> int | None:
-        """Return the limit on concurrent requests to `key`, or None for no limit."""
         override = self._overrides.find(key)
         return override.max_concurrent if override else None
 
     def max_latency_slowdown(self, key: str) -> float:
         """
-        Return the largest factor by which latency may lengthen the interval of `key`. 1 turns this
-        off.
+        Return the largest factor by which latency may lengthen the interval. 1 turns
+        this off.
         """
         override = self._overrides.find(key)
         limit = override.max_latency_slowdown if override else None
         return self._settings.max_latency_slowdown if limit is None else limit
 
     def is_stopped(self, key: str) -> bool:
-        """Return True if an operator stopped `key`."""
         return self._overrides.is_stopped(key)
 
     def quiet_s(self, key: str, now_us: Callable[[], float]) -> float:
         """
-        Return how many more seconds the current quiet hours of `key` last; 0.0 if there are none.
+        Return how many more seconds the current quiet hours of `key` last, or 0.0.
 
         Args:
             key: the limiter key.
@@ -64,5 +62,5 @@ class Rates:
         return hours.left_s(now_us() / 1e6) if hours else 0.0
 
     def is_closed(self, key: str, now_us: Callable[[], float]) -> bool:
-        """Return True if `key` gets no requests now, because it is stopped or has quiet hours."""
+        """Return True if `key` gets no requests now, because of a stop or quiet hours."""
         return self.is_stopped(key) or self.quiet_s(key, now_us) > 0

@@ -1,12 +1,12 @@
 """
 A cache of robots.txt rules by origin. Workers share it in Redis, and keep parsed rules in memory.
 
-`aragog.crawl.politeness.robots_rules` defines what a response to /robots.txt means.
-`aragog.crawl.politeness.robots_records` defines how long it is valid.
+`robots_rules` defines what a response to /robots.txt means, and `robots_records` how long it is
+valid.
 
-Rules in use are refreshed in the background before they expire. Rules that are no longer requested
-expire, so memory use depends on the number of active origins. Times are in ms since the epoch.
-Stored times are by the server's clock. Arguments and results are by the caller's clock.
+Rules in use are refreshed in the background before they expire. Unused rules expire, so memory use
+depends on the number of active origins. Times are in ms since the epoch: stored ones by the
+server's clock, arguments and results by the caller's.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from urlspelling.domain import registered_domain
 
 log = logging.getLogger(__name__)
 
-# How long a process uses rules from its own memory before it checks whether they changed.
+# How long a process uses its rules before it checks for changes.
 RECHECK_S = 5.0
-# The memory that a record takes in Redis in addition to its own bytes: for its key, its expiry time
-# and its entry in the refresh index.
+# A record's memory in Redis in addition to its bytes: key, expiry time and entry in the refresh
+# index.
 RECORD_OVERHEAD_BYTES = 300
 _NO_VERSION = bytes(8)
 # robots_put.lua packs a record's size into the low bits of its score.
@@ -60,18 +60,17 @@ class RobotsCache:
     Rules by origin (`https://example.com`, with a port only if it is not the default).
 
     Thread-safe; may be used after a fork. Every method raises `RobotsUnavailable` if Redis does not
-    respond. The cache keeps only the rules for `agent` and `*`, so it cannot be used for other
-    agents.
+    respond. Only the rules for `agent` and `*` are kept.
 
     Args:
         redis_url: URL of the shared Redis.
-        settings: how long rules are valid, and how much memory one registered domain may use.
+        settings: rules' validity, and the memory for one registered domain.
         prefix: the start of every key.
-        clock: measures ages, and how long rules in memory are used without a check.
+        clock: measures ages and the time between checks.
         agent: the User-Agent or product token whose rules are kept.
-        memory: the in-process cache; if None, a new one with the default limits.
-        requires_tdm: if True, rules are only used if they include the origin's tdmrep.json.
-        server_ms: returns the server's time in ms since the epoch. By default, asks Redis.
+        memory: the in-process cache; by default, a new one.
+        requires_tdm: only use rules that include the origin's tdmrep.json.
+        server_ms: returns the server's time in ms since the epoch; by default, Redis' time.
     """
 
     def __init__(
@@ -100,16 +99,14 @@ class RobotsCache:
 
     def get_many(self, origins: Iterable[str]) -> dict[str, CachedRules]:
         """
-        Return the rules of each origin. Takes one round trip, or none if all were checked within
-        the last 5 s.
+        Return each origin's rules. Takes one round trip, or none if all were checked in the last 5
+        s.
         """
         distinct = list(dict.fromkeys(origins))
         checked_s = self._clock.monotonic_s()
         ahead_ms = self._shared.ahead_ms()
         entries = {origin: self._get_from_memory(origin, checked_s) for origin in distinct}
-        # Only usable rules are returned from memory. If rules have just expired here, another
-        # process may have fetched them already, but after MISSING the caller would fetch them
-        # again.
+        # Rules that are no longer fresh are read again: another process may have fetched new ones.
         origins_to_read = [
             origin
             for origin in distinct
@@ -120,32 +117,30 @@ class RobotsCache:
         return {origin: self._current_state(entries[origin], ahead_ms) for origin in distinct}
 
     def get(self, origin: str) -> CachedRules:
-        """Return the rules of one origin."""
         return self.get_many([origin])[origin]
 
     def rules_after_admission(self, origin: str) -> RobotsRules | None:
         """
-        Return the rules with which a request was just admitted, even if they are due for a check.
+        Return the rules by which a request was just admitted, even if they are due for a check.
 
-        Needs no round trip, unless this process has dropped the rules. Returns None if they no
-        longer exist.
+        Needs no round trip, unless this process has dropped them. Returns None if they no longer
+        exist.
         """
         cached = self._memory.get(origin)
         return cached[1] if cached is not None else self.get(origin).rules
 
     def mark_insufficient(self, origins: Iterable[str]) -> None:
         """
-        Record that the rules of these origins are not sufficient for a job. If fetching robots.txt
-        then fails, they are not kept.
+        Record that these origins' rules are not sufficient for a job. They are not kept if fetching
+        robots.txt then fails.
         """
         self._unusable.update(origins)
 
     def peek(self, origins: Sequence[str]) -> dict[str, CachedRules]:
         """
-        For reports: return the rules of each origin as a crawl would get them. Takes one round
-        trip.
+        Return each origin's rules as a crawl would get them, for reports. Takes one round trip.
 
-        This does not count as use. Rules that nothing else requests still expire.
+        This does not count as use: rules that nothing else requests still expire.
         """
         if not origins:
             return {}
@@ -162,8 +157,8 @@ class RobotsCache:
 
     def last_stored_origins(self, domains: Sequence[str]) -> dict[str, str]:
         """
-        Return, for each registered domain, the origin whose rules were stored most recently. Takes
-        one round trip.
+        Return, for each registered domain, the origin whose rules were stored last. Takes one round
+        trip.
         """
         with robots_errors(), self._redis.pipeline(transaction=False) as pipe:
             for domain in domains:
@@ -178,7 +173,6 @@ class RobotsCache:
     def _get_from_memory(
         self, origin: str, checked_s: float
     ) -> tuple[RobotsRecord, RobotsRules] | None:
-        """Return the rules from memory if they were checked recently, else None."""
         cached = self._memory.get(origin)
         if cached is None or checked_s - cached[2] >= RECHECK_S:
             return None
@@ -187,9 +181,8 @@ class RobotsCache:
     def _read_redis(
         self, origins: Sequence[str], checked_s: float
     ) -> dict[str, tuple[RobotsRecord, RobotsRules] | None]:
-        """Read the rules from Redis and cache them in memory."""
-        # Keep references to the rules, because they may be evicted from memory before Redis
-        # confirms that they are current.
+        # Keep references to the rules: they may be evicted before Redis confirms that they are
+        # current.
         remembered = [self._memory.get(origin) for origin in origins]
         versions = b"".join(entry[0].version if entry else _NO_VERSION for entry in remembered)
         keys = [self._key("robots", origin) for origin in origins]
@@ -216,10 +209,10 @@ class RobotsCache:
         self, reply: bytes, remembered: tuple[RobotsRecord, RobotsRules, float] | None = None
     ) -> tuple[RobotsRecord, RobotsRules] | None:
         """
-        Return a record's rules, or None if they cannot be used, so robots.txt is fetched again.
+        Return a record's rules, or None if robots.txt must be fetched again.
 
         Rules are unusable if they were stored for another User-Agent, lack the tdmrep.json that
-        this crawl needs, or have the format of another version of aragog.
+        this crawl needs, or have another version's format.
         """
         try:
             record = unpack_head(reply)
@@ -231,10 +224,6 @@ class RobotsCache:
         return (record, rules) if self._is_for_this_crawl(record, rules) else None
 
     def _is_for_this_crawl(self, record: RobotsRecord, rules: RobotsRules) -> bool:
-        """
-        Return False for rules of another User-Agent, and for rules that lack the tdmrep.json that
-        this crawl needs.
-        """
         is_complete = rules.tdm is not None or not self._requires_tdm or not record.is_good
         return is_complete and rules.agent in (None, self._agent)
 
@@ -265,16 +254,15 @@ class RobotsCache:
 
         Args:
             origin: as for `get_many`.
-            status: status of the most recent response, after redirects. None if there was no
-                response (DNS, connection, timeout) or if it was unreadable. 304 if the stored rules
-                have not changed.
+            status: of the last response, after redirects. None if it was unreadable or there was
+                none (DNS, connection, timeout). 304 if the stored rules have not changed.
             body: the file, of which only the first 500 KiB are read.
             fetched_at_ms: when the response arrived or the attempt ended.
         """
         self.put_many([RobotsResult(origin, status, body, fetched_at_ms)])
 
     def put_many(self, results: Sequence[RobotsResult]) -> None:
-        """Call `put` for each result. Takes two round trips for all of them."""
+        """Call `put` for each result. Takes two round trips in all."""
         script = load_script("aragog.crawl.politeness", "robots_put")
         with robots_errors(), self._redis.pipeline(transaction=False) as pipe:
             for result in results:
@@ -285,7 +273,6 @@ class RobotsCache:
             self._unusable.discard(result.origin)
 
     def _put_values(self, result: RobotsResult) -> dict[str, Any]:
-        """Return the keys and arguments of robots_put.lua."""
         origin, status, settings = result.origin, result.status, self._settings
         has_failed = is_error(status)
         fetched_at_ms = result.fetched_at_ms + self._shared.ahead_ms()
@@ -319,12 +306,12 @@ class RobotsCache:
 
     def validators(self, origins: Sequence[str]) -> dict[str, Validators]:
         """
-        Return validators (ETag, date) for a conditional request for each origin's robots.txt. Takes
-        one round trip.
+        Return each robots.txt's validators (ETag, date) for a conditional request. Takes one round
+        trip.
 
-        There are none for rules that must be fetched in full: rules that are not stored, that an
-        older parser read, or that were last fetched in full more than `politeness.robots_usable_s`
-        ago. Call this only for origins whose rules `get_many` returned.
+        There are none if the rules must be fetched in full, because they are not stored, an older
+        parser read them, or the last full fetch was more than `politeness.robots_usable_s` ago.
+        Call this only for origins whose rules `get_many` returned.
         """
         if not origins:
             return {}
@@ -342,10 +329,9 @@ class RobotsCache:
 
     def forget(self, refused: Callable[[Iterable[str]], set[str]]) -> int:
         """
-        Delete the rules of those origins whose root URLs `refused` returns. Returns how many.
+        Delete the rules of origins if `refused` returns their root URLs. Returns how many.
 
-        Scans all keys of the server. Other processes may use rules from their memory for up to 5 s
-        more.
+        Scans all keys of the server. Other processes may use their rules for up to 5 s more.
         """
         dropped = 0
         with robots_errors():
@@ -377,7 +363,6 @@ class RobotsCache:
         return int(seconds * 1000 + micros // 1000)
 
     def close(self) -> None:
-        """Close the connections."""
         self._redis.close()
 
     def _key(self, kind: str, origin: str) -> str:

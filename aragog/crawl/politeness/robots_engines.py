@@ -1,9 +1,9 @@
 """
-The engines that decide by robots.txt: the built-in matcher and, for comparison, reppy.
+The engines that decide by robots.txt.
 
-Crawls use only `BuiltinEngine` (docs/adr/0004). `ReppyEngine` receives the same rules, except those
+Crawls only use `BuiltinEngine` (docs/adr/0004). `ReppyEngine` gets the same rules, except those
 that reppy interprets differently or that could make it backtrack excessively. It reports how many
-rules it left out.
+it left out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Opinion:
     """The result of one engine."""
 
     allowed: bool | None
-    """True if the URL is allowed. None if the engine cannot decide this safely."""
+    """True if the URL is allowed. None if the engine cannot safely decide."""
     reason: str
 
 
@@ -52,10 +52,7 @@ class BuiltinEngine:
 
 
 class ReppyEngine:
-    """
-    reppy 0.4.14, limited to patterns with one wildcard. Two wildcards take it seconds, six take
-    minutes.
-    """
+    """reppy 0.4.14, limited to one wildcard per pattern. Two take it seconds, six take minutes."""
 
     name = "reppy"
 
@@ -84,7 +81,6 @@ class ReppyEngine:
 
 
 def _line(rule: Rule) -> str | None:
-    """Return a rule as a line for reppy, or None if it is left out."""
     pattern = _STARS.sub("*", rule.pattern)
     if pattern.count("*") > 1 or _DIFFERS_IN_REPPY.search(pattern):
         return None

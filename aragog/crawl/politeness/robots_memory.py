@@ -12,8 +12,7 @@ from aragog.crawl.politeness.robots_rules import RobotsRules
 
 # A record takes about 0.5 KB.
 MAX_ORIGINS = 50_000
-# Limits on the number of files and on the total number of their rules. A rule and its matcher take
-# about 250 bytes.
+# Limits on the number of files and of their rules. A rule and its matcher take about 250 bytes.
 MAX_FILES = 5_000
 MAX_RULES = 200_000
 
@@ -39,22 +38,19 @@ class RobotsMemory:
         self._rules_count = 0
 
     def get(self, origin: str) -> tuple[RobotsRecord, RobotsRules, float] | None:
-        """
-        Return the record and rules of `origin`, and when they were last checked. Returns None if
-        they are not cached.
-        """
+        """Return an origin's record and rules, and when they were last checked, or None."""
         with self._lock:
             record, checked_s = self._records.get(origin, (None, 0.0))
             rules = self._rules.get(record.version) if record else None
             return (record, rules, checked_s) if record and rules is not None else None
 
     def rules(self, version: bytes) -> RobotsRules | None:
-        """Return the rules of a version, or None if they are not cached."""
+        """Return a version's rules, or None."""
         with self._lock:
             return self._rules.get(version)
 
     def keep(self, origin: str, record: RobotsRecord, rules: RobotsRules, checked_s: float) -> None:
-        """Cache a record and its rules, as read at `checked_s` (monotonic clock)."""
+        """Cache a record and its rules, read at `checked_s` (monotonic clock)."""
         with self._lock:
             self._records[origin] = record, checked_s
             self._records.move_to_end(origin)
@@ -71,10 +67,9 @@ class RobotsMemory:
         return len(self._rules) > self._max_files or self._rules_count > self._max_rules
 
     def drop(self, origin: str) -> None:
-        """Remove the record of `origin`, because it was replaced."""
+        """Remove an origin's replaced record."""
         with self._lock:
             self._records.pop(origin, None)
 
     def __len__(self) -> int:
-        """Return the number of cached files."""
         return len(self._rules)

@@ -1,5 +1,5 @@
 """
-The state of an origin's rules, and the record of them that the robots cache stores in Redis.
+The state of an origin's rules, and their record in the robots cache (Redis).
 
 Rules are valid as long as RFC 9309, sections 2.3.1 and 2.4, says:
 
@@ -8,8 +8,7 @@ Rules are valid as long as RFC 9309, sections 2.3.1 and 2.4, says:
                           `robots_error_s`; older good rules stay in use as long as they are usable
 
 A record consists of a head of 37 bytes, the validators for a conditional request (ETag, date), and
-the packed, compressed rules. The scripts robots_get.lua and robots_put.lua read and update the
-head.
+the packed, compressed rules. robots_get.lua and robots_put.lua read and update the head.
 """
 
 from __future__ import annotations
@@ -27,37 +26,33 @@ from aragog.crawl.politeness.tdm_file import TdmRule
 from aragog.settings import PolitenessSettings
 
 HEAD = struct.Struct("<B8shdhdd")
-# An upper limit on the size of the packed rules from a 500 KiB body.
+# An upper limit on the packed rules of a 500 KiB body.
 MAX_PACKED_BYTES = 4 * 1024 * 1024
-# Status codes up to this one mean that there was no usable response. Each one encodes an index
-# into `FAILURES`.
+# Codes up to this one encode an index into `FAILURES`: there was no usable response.
 NO_STATUS = -1
 FAILURES = ("dns", "connect", "tls", "timeout", "reset", "protocol")
-"""
-Reasons for a missing response, as in `aragog.fetch_record.outcome.UnreachableKind`. Only append to
-it.
-"""
+"""Reasons for a missing response, as in `aragog.fetch_record.outcome.UnreachableKind`. Only
+append."""
 # Longer validators are not stored.
 MAX_VALIDATOR_CHARS = 200
 # Maximum size of the validators in a record.
 MAX_VALIDATORS_BYTES = 1_000
-# Rules that an older parser read are fetched in full again, because that parser may have skipped
-# lines.
+# Rules from an older parser are fetched in full again, because it may have skipped lines.
 PARSER_VERSION = 3
 _LENGTH = struct.Struct("<H")
 UNREADABLE_RECORD = (struct.error, zlib.error, ValueError, TypeError, LookupError)
-"""The exceptions raised for a record that another version of aragog stored in another format."""
+"""Raised for a record in another version's format."""
 
 
 class RulesState(Enum):
-    """What a caller should do with an origin's rules."""
+    """What to do with an origin's rules."""
 
     FRESH = "fresh"
     """Use them."""
     STALE = "stale"
     """Use them, and request a refresh."""
     MISSING = "missing"
-    """Fetch robots.txt first, because there are no rules."""
+    """Fetch robots.txt first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +61,17 @@ class CachedRules:
 
     state: RulesState
     rules: RobotsRules | None = None
-    """The parsed rules, or None in the state MISSING."""
+    """None in the state MISSING."""
     fetched_at_ms: int | None = None
     """When the response with these rules arrived."""
     status: int | None = None
-    """HTTP status of that response. None if MISSING, or if there was no response."""
+    """HTTP status of that response. None if MISSING or without a response."""
     unreachable: bool = False
     """True if nothing may be fetched until `retry_at_ms`, because robots.txt was unreachable."""
     retry_at_ms: int | None = None
-    """
-    When robots.txt is requested again after an error.
-    None if the most recent response was good.
-    """
+    """When robots.txt is requested again after an error. None after a good response."""
     failure: str | None = None
-    """Why there was no response (one of `FAILURES`). None if unknown or if there was a response."""
+    """Why there was no response (one of `FAILURES`). None if unknown or if there was one."""
 
 
 MISSING = CachedRules(RulesState.MISSING)
@@ -100,7 +92,7 @@ class RobotsResult(NamedTuple):
 
     origin: str
     status: int | None
-    """HTTP status. 304 means that the stored rules have not changed."""
+    """304 means that the stored rules have not changed."""
     body: bytes
     fetched_at_ms: int
     validators: Validators = NO_VALIDATORS
@@ -108,7 +100,7 @@ class RobotsResult(NamedTuple):
     tdm: tuple[TdmRule, ...] | None = None
     """The rules of the origin's tdmrep.json, or None if it was not requested."""
     failure: str | None = None
-    """Why there is no status (one of `FAILURES`). None if there is a status or another reason."""
+    """Why there is no status (one of `FAILURES`), or None."""
 
 
 def current_state(
@@ -126,7 +118,7 @@ def current_state(
         record: its times are by the server's clock.
         rules: the rules in the record.
         settings: how long rules are valid.
-        now_ms: the time by the caller's clock. Times in the result are by the same clock.
+        now_ms: the time by the caller's clock, which also applies to the result.
         ahead_ms: how far the server's clock is ahead of the caller's.
     """
     age_s = (now_ms + ahead_ms - record.fetched_at_ms) / 1000
@@ -164,14 +156,12 @@ class RobotsRecord(NamedTuple):
     fetched_at_ms: float
     """When that response arrived."""
     tried_status: int
-    """
-    Status of the most recent response. After an error, it may differ from `status`, because older
-    rules were kept.
-    """
+    """Status of the latest response. After an error, it may differ from `status`, because older
+    rules were kept."""
     tried_at_ms: float
-    """When the most recent response arrived."""
+    """When the latest response arrived."""
     failing_since_ms: float
-    """When the current series of errors started. 0 if the most recent response was good."""
+    """When the current series of errors started; 0 after a good response."""
 
     @property
     def failure(self) -> str | None:
@@ -186,7 +176,7 @@ class RobotsRecord(NamedTuple):
 
 
 def is_error(status: int | None) -> bool:
-    """Return True if a response is an error (none, 429, 5xx). Errors disallow everything."""
+    """Return True for an error (no response, 429, 5xx). Errors disallow everything."""
     return status is None or status == 429 or not 200 <= status < 500
 
 
@@ -202,11 +192,10 @@ def pack_record(
 
     Args:
         status: the status, or None if there was no response.
-        packed: the rules from a 2xx or a tdmrep.json, encoded by `RobotsRules.packed`; otherwise
-            empty.
+        packed: the rules from a 2xx or a tdmrep.json (`RobotsRules.packed`); otherwise empty.
         at_ms: milliseconds since the epoch.
         validators: the validators of the response.
-        failure: why there was no response, one of `FAILURES`. Other values are not stored.
+        failure: why there was no response. Only values in `FAILURES` are stored.
     """
     code = _no_status(failure) if status is None else status
     version = hashlib.blake2b(b"%d " % code + packed, digest_size=8).digest()
@@ -232,12 +221,11 @@ def _packed_validators(validators: Validators, at_ms: int) -> bytes:
 
 def unpack_validators(record: bytes, *, since_ms: float) -> Validators:
     """
-    Return the validators for a conditional request; empty if the rules must be fetched in full.
+    Return the validators; empty if the rules must be fetched in full.
 
     Args:
         record: at least its head and the next `MAX_VALIDATORS_BYTES` bytes.
-        since_ms: rules fetched before this time are fetched in full again, even after 304
-            responses.
+        since_ms: older rules are fetched in full again, even after 304 responses.
     """
     start = HEAD.size + _LENGTH.size
     if len(record) < start or not 200 <= unpack_head(record).status < 300:
@@ -253,12 +241,12 @@ def unpack_validators(record: bytes, *, since_ms: float) -> Validators:
 
 
 def unpack_head(record: bytes) -> RobotsRecord:
-    """Decode the head of a record."""
+    """Decode a record's head."""
     return RobotsRecord(*HEAD.unpack_from(record))
 
 
 def unpack_rules(record: bytes) -> bytes:
-    """Return the packed rules in a record. Empty if there are none."""
+    """Return a record's packed rules; empty if there are none."""
     if len(record) < HEAD.size + _LENGTH.size:
         return b""
     (length,) = _LENGTH.unpack_from(record, HEAD.size)

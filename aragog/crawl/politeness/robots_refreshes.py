@@ -1,8 +1,7 @@
 """
-Coordinates who refreshes which robots.txt file, with claims and an index of expiring rules.
+Coordinates refreshes of robots.txt files, with claims and an index of expiring rules.
 
-A claim keeps other workers from fetching the same robots.txt. In the meantime, the old rules stay
-in use.
+A claim keeps other workers from fetching the same robots.txt. The old rules stay in use.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from aragog.crawl.shared_redis.leases import Leases
 from aragog.errors import RobotsUnavailable
 from pinlater.redis.errors import redis_errors
 
-# A refresh that takes longer than this may be claimed again.
+# Longer refreshes may be claimed again.
 CLAIM_S = 60.0
-# How long a claim may last while its request waits for a slot (its time to be sent).
+# How long a claim may last while its request waits for a slot (time to send).
 MAX_HOLD_MS = 600_000
 
 
@@ -29,7 +28,7 @@ class RobotsRefreshes:
     The refreshes of all workers. Thread-safe. Every method raises `RobotsUnavailable`.
 
     Args:
-        client: the Redis of the robots cache, which stores the rules and when they are due.
+        client: the robots cache's Redis.
         prefix: the start of every key.
         shared: the offset of that server's clock.
     """
@@ -41,11 +40,12 @@ class RobotsRefreshes:
         """The leases that represent claims. `RobotsCache.put` releases them."""
         self._record_prefix = f"{prefix}robots:"
         self.due_key = f"{prefix}robots.due"
-        """The key of a sorted set: origins, by the time at which their rules must be refreshed."""
+        """The key of a sorted set of origins, by the time at which their rules must be
+        refreshed."""
 
     def claim(self, origins: Iterable[str]) -> list[str]:
         """
-        Claim the refreshes of `origins`. Returns those that the caller must now fetch.
+        Claim refreshes. Returns the origins that the caller must now fetch.
 
         The others are already claimed. Takes one round trip. A claim ends with `RobotsCache.put`,
         or after 60 s.
@@ -62,10 +62,10 @@ class RobotsRefreshes:
 
     def hold(self, waits_ms: Mapping[str, int]) -> None:
         """
-        Extend claims until 60 s after their reserved fetch slots, given in ms from now.
+        Extend claims until 60 s after their slots, given in ms from now.
 
         A process that finds such a claim waits for it (`remaining_ms`) instead of reserving another
-        slot. Claims end after 10 minutes in any case, because the message with the job may be lost.
+        slot. Claims end after 10 minutes in any case, because the job's message may be lost.
         """
         with robots_errors():
             for wait_ms in set(waits_ms.values()):
@@ -73,7 +73,7 @@ class RobotsRefreshes:
                 self.claims.renew(origins, min(wait_ms, MAX_HOLD_MS) / 1000 + CLAIM_S)
 
     def remaining_ms(self, origins: Sequence[str]) -> dict[str, int]:
-        """Return in how many ms each robots.txt will be fetched; 0 if now, or if not claimed."""
+        """Return in how many ms each robots.txt will be fetched; 0 if now or not claimed."""
         with robots_errors():
             left_s = self.claims.left_s(origins)
         waits_ms = [max(0, int((remaining_s - CLAIM_S) * 1000)) for remaining_s in left_s]
@@ -84,9 +84,8 @@ class RobotsRefreshes:
         Return up to `limit` used origins whose rules must be refreshed before `before_ms`, soonest
         first.
 
-        The same origins are not returned again for 60 s. Rules that were not used since they were
-        fetched are left to expire. Takes three round trips for each `limit` origins that it
-        examines. After the last one, it removes the claims of killed workers.
+        The same origins are not returned again for 60 s. Unused rules are left to expire. Takes
+        three round trips per `limit` origins examined. Finally removes killed workers' claims.
         """
         expiring = list[str]()
         before_ms += self._shared.ahead_ms()
@@ -107,8 +106,8 @@ class RobotsRefreshes:
 
     def _origins_in_use(self, origins: Sequence[str]) -> list[str]:
         """
-        Return the origins whose rules were used since their fetch, as their record's first byte
-        says.
+        Return the origins whose rules were used since their fetch, by their record's
+        first byte.
         """
         with self._redis.pipeline(transaction=False) as pipe:
             for origin in origins:
@@ -117,7 +116,7 @@ class RobotsRefreshes:
         return [origin for origin, flag in zip(origins, flags, strict=True) if flag == b"\x01"]
 
     def _postpone(self, in_use: Sequence[str], before_ms: int, *, idle: Iterable[str]) -> None:
-        """Return used origins again in 60 s, in case their refresh fails. Remove idle origins."""
+        """Reschedule used origins in 60 s, in case their refresh fails. Remove idle ones."""
         due_at_ms = max(before_ms, self._shared.server_now_ms()) + int(CLAIM_S * 1000)
         with self._redis.pipeline(transaction=False) as pipe:
             if names := sorted(idle):

@@ -1,8 +1,8 @@
 """
 The rules of a robots.txt file: which URLs a user agent may fetch.
 
-They follow RFC 9309, and Google's parser where the RFC is silent or real files deviate from it.
-`aragog.crawl.politeness.robots_cache` stores them. No input raises an error. Delays are in seconds.
+They follow RFC 9309, and Google's parser where the RFC is silent or real files deviate from it. No
+input raises an error. Delays are in seconds.
 """
 
 from __future__ import annotations
@@ -46,12 +46,7 @@ _PRODUCT_END = re.compile(r"[/(]")
 
 
 class RobotsRules:
-    """
-    The rules of one robots.txt. Immutable and thread-safe. Pickled rules do not include the cached
-    matchers.
-
-    `parse` reads a file; `rules_for_status` maps any response for robots.txt to rules.
-    """
+    """The rules of one robots.txt. Immutable and thread-safe. Pickles omit the cached matchers."""
 
     __slots__ = ("_lines", "_matchers", "_tdm_rules", "_usage", "_whole", "agent", "tdm")
 
@@ -65,10 +60,8 @@ class RobotsRules:
         self._lines = lines or RobotsLines()
         self._whole = whole
         self.agent = agent
-        """
-        The product token whose groups were kept in addition to those for `*`. None if all were
-        kept.
-        """
+        """The product token whose groups were kept in addition to those for `*`. None if all were
+        kept."""
         self.tdm = tdm
         """The rules of the site's tdmrep.json, or None if it was not requested."""
         self._tdm_rules = TdmRules(tdm) if tdm else None
@@ -78,13 +71,10 @@ class RobotsRules:
     @classmethod
     def parse(cls, body: bytes, user_agent: str | None = None) -> RobotsRules:
         """
-        Parse `body`, of which only the first 500 KiB are read, up to the end of a line.
+        Parse the first 500 KiB of `body`, up to the end of a line.
 
-        Takes about 1 ms for 800 rules. An agent's matcher is built on first use.
-
-        Args:
-            body: the file.
-            user_agent: keep only the groups of this agent and of `*`. If None, keep all groups.
+        Keeps only the groups of `user_agent` and `*`; all groups if None. Takes about 1 ms for 800
+        rules. An agent's matcher is built on first use.
         """
         if user_agent is None:
             return cls(read_lines(bytes(body)))
@@ -92,11 +82,11 @@ class RobotsRules:
         return cls(read_lines(bytes(body), (agent, ALL_AGENTS)), agent=agent)
 
     def with_tdm(self, tdm: tuple[TdmRule, ...] | None) -> RobotsRules:
-        """Return the same rules plus the rules of the site's tdmrep.json."""
+        """Return the same rules plus those of the site's tdmrep.json."""
         return RobotsRules(self._lines, self._whole, self.agent, tdm)
 
     def packed(self) -> bytes:
-        """Return the rules as JSON, for `unpack`. Comments and unknown lines are not included."""
+        """Return the rules as JSON for `unpack`, without comments and unknown lines."""
         lists: dict[int, list[Rule]] = {}
         for groups in self._lines.groups.values():
             lists.update((id(rules), rules) for rules in groups)
@@ -122,7 +112,6 @@ class RobotsRules:
 
     @classmethod
     def unpack(cls, packed: bytes) -> RobotsRules:
-        """Restore rules from the result of `packed`."""
         record = json.loads(packed)
         lists = [[Rule(*rule) for rule in rules] for rules in record["lists"]]
         groups = {name: [lists[n] for n in numbers] for name, numbers in record["groups"].items()}
@@ -154,17 +143,17 @@ class RobotsRules:
 
     @classmethod
     def allow_all(cls, reason: str) -> RobotsRules:
-        """Return rules that allow everything, and give this reason for display."""
+        """Return rules that allow everything, with a reason for display."""
         return cls(whole=(True, reason))
 
     @classmethod
     def disallow_all(cls, reason: str) -> RobotsRules:
-        """Return rules that allow only robots.txt itself, and give this reason for display."""
+        """Return rules that only allow robots.txt itself, with a reason for display."""
         return cls(whole=(False, reason))
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """The distinct values of Sitemap lines as written, not validated."""
+        """The distinct values of Sitemap lines, not validated."""
         return tuple(dict.fromkeys(self._lines.sitemaps))
 
     def allows(self, user_agent: str, url: str) -> bool:
@@ -190,17 +179,14 @@ class RobotsRules:
         return rule is None or rule.allow
 
     def refusal(self, user_agent: str, *spellings: str) -> str | None:
-        """
-        Return why `user_agent` may not fetch one of these forms of a URL, or None if it may fetch
-        all.
-        """
+        """Return why `user_agent` may not fetch one of these forms of a URL, or None."""
         for url in spellings:
             if not self.allows(user_agent, url):
                 return self.explain(user_agent, url)
         return None
 
     def explain(self, user_agent: str, url: str) -> str:
-        """Return one line of text that names the deciding rule for `url` and its line number."""
+        """Return a line of text that names the deciding rule for `url` and its line number."""
         path = path_of(url)
         if path == "/robots.txt":
             return "allowed: robots.txt itself is always allowed"
@@ -226,8 +212,7 @@ class RobotsRules:
 
         If the site's tdmrep.json was read, includes its statements and the note `TDM_FILE_READ`.
 
-        In each syntax, the rule with the longest matching path applies, as with Allow and Disallow.
-        Lines with equal paths apply together.
+        In each syntax, the longest matching path applies. Lines with equal paths apply together.
 
         Args:
             user_agent: the agent whose group applies.
@@ -276,15 +261,15 @@ class RobotsRules:
 
     def crawl_delay_s(self, user_agent: str, at_s: float | None = None) -> float | None:
         """
-        Return the seconds between two requests, from Crawl-delay and Request-rate.
+        Return the seconds between two requests, by Crawl-delay and Request-rate.
 
-        Uses the agent's own group, or else the group for `*`. Returns the longest of several
-        values, or None if there are none. The caller applies the maximum.
+        Uses the agent's own group, or else the group for `*`. Returns the longest value, or None.
+        The caller applies the maximum.
 
         Args:
             user_agent: the agent whose group applies.
-            at_s: the time, in seconds since the epoch, for Request-rate lines that apply at certain
-                hours. If None, all of them apply.
+            at_s: the time, in seconds since the epoch, for Request-rate lines with hours. If None,
+                all apply.
         """
         group = self._group(user_agent)
         delay_s = self._lines.delay_s(group)
@@ -304,10 +289,10 @@ class RobotsRules:
 
     def visit_wait_s(self, user_agent: str, at_s: float) -> float:
         """
-        Return the seconds until the Visit-time of the agent's group starts; 0.0 if it is now.
+        Return the seconds until the agent's next Visit-time; 0.0 if it is now.
 
-        A span shorter than `MIN_VISIT_MIN` is extended to that length, because no site can be
-        fetched in one minute per day. If there are several spans, one of them is enough.
+        Spans shorter than `MIN_VISIT_MIN` are extended, because no site can be fetched in one
+        minute per day. Any of several spans is enough.
 
         Args:
             user_agent: the agent whose group applies.
@@ -338,7 +323,7 @@ class RobotsRules:
         return name if name in self._lines.groups else ALL_AGENTS
 
     def _matcher(self, group: str) -> Matcher | None:
-        """Return the matcher of a group, or None if the group has too many rules."""
+        """Return a group's matcher, or None if it has too many rules."""
         if group not in self._matchers:
             rules = self._lines.rules(group)
             self._matchers[group] = Matcher(rules) if len(rules) <= MAX_RULES else None
@@ -363,11 +348,11 @@ def rules_for_status(status: int | None, body: bytes = b"") -> RobotsRules:
     """
     Map the response to a request for robots.txt to rules (RFC 9309, section 2.3.1).
 
-    After a 2xx, the rules in the body apply. After a 5xx, a 429 or no response (DNS, connection,
-    timeout), nothing is allowed. After anything else (4xx, failed redirects), everything is.
+    After a 2xx, the body applies. After a 5xx, a 429 or no response (DNS, connection, timeout),
+    nothing is allowed. Otherwise (4xx, failed redirects), everything is.
 
     Args:
-        status: the status of the most recent response, or None if there was none.
+        status: the last response's status, or None if there was none.
         body: only used for a 2xx.
     """
     if status is None:
@@ -383,10 +368,10 @@ def rules_for_status(status: int | None, body: bytes = b"") -> RobotsRules:
 @lru_cache(maxsize=256)
 def product_token(user_agent: str) -> str:
     """
-    Return the product token of a User-Agent, in lower case.
+    Return a User-Agent's product token, in lower case.
 
-    Both `aragog/1.0 (+https://example.org/bot)` and `Mozilla/5.0 (compatible; aragog/1.0; …)` have
-    the token `aragog`.
+    Both `aragog/1.0 (+https://example.org/bot)` and `Mozilla/5.0 (compatible; aragog/1.0; …)` yield
+    `aragog`.
     """
     if user_agent.startswith("Mozilla/") and (match := _COMPATIBLE.search(user_agent)):
         return match.group(1).lower()
@@ -394,7 +379,7 @@ def product_token(user_agent: str) -> str:
 
 
 def comparable_url(url: str) -> str:
-    """Return the part of an absolute URL that is compared with rules: normalized path and query."""
+    """Return the part of an absolute URL to compare with rules: normalized path and query."""
     return comparable_path(path_of(url))
 
 

@@ -1,11 +1,11 @@
 """
 Compares our robots.txt parser with reppy, on a sample of the files that a crawl fetches.
 
-If reppy is installed, both parse the same bytes and decide about the same paths: `/`, and one path
-per rule of our group. Differences are counted, and the file is saved with both results, so that a
-person can review them. The crawl itself follows only our parser. Two kinds of files are skipped.
-Files with several wildcards in one line can take reppy minutes (`robots_engines`). Files with
-anything but printable ASCII are too risky, because reppy is C++ code that is no longer maintained.
+If reppy is installed, both decide about `/` and one path per rule of our group. Differences are
+counted, and the file is saved with both results for review. The crawl only follows our parser.
+Files with several wildcards in one line are skipped, because they can take reppy minutes
+(`robots_engines`), and so are files with anything but printable ASCII, because reppy is
+unmaintained C++ code.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_LINE_BYTES = 2_048
 MAX_PATHS = 50
 _NOT_PRINTABLE = re.compile(rb"[^\t\n\r -~]")
 MAX_FILES = 200
-"""How many differences are saved. Any more are only counted."""
+"""How many differences are saved. More are only counted."""
 
 
 class Difference(NamedTuple):
@@ -42,12 +42,11 @@ class Difference(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class SecondOpinion:
     """
-    Compares the parsers. Thread-safe. Calls are safe to repeat, because a file is always saved
-    under the same name.
+    Compares the parsers. Thread-safe. Safe to repeat: a file is always saved under the same name.
 
     Args:
         share: the share of files to compare, from 0 to 1.
-        folder: where files with differences are saved.
+        folder: for files with differences.
         user_agent: the crawler's User-Agent.
         rng: draws the sample.
     """
@@ -67,7 +66,7 @@ class SecondOpinion:
         return bool(disagreements)
 
     def _keep(self, origin: str, body: bytes, disagreements: Sequence[Difference]) -> None:
-        """Save the file and the differences. Disk errors affect nothing else."""
+        """Save the file and the differences. Ignores disk errors."""
         stem = self.folder / hashlib.sha256(body).hexdigest()[:16]
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -91,7 +90,7 @@ def is_safe(body: bytes) -> bool:
 
 
 def differences(origin: str, body: bytes, user_agent: str) -> list[Difference]:
-    """Return those of an origin's tested URLs about which the two parsers disagree."""
+    """Return an origin's tested URLs about which the parsers disagree."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from reppy.robots import Robots  # noqa: PLC0415 - an extra, and slow to import
@@ -106,7 +105,6 @@ def differences(origin: str, body: bytes, user_agent: str) -> list[Difference]:
 
 
 def _paths(rules: RobotsRules, user_agent: str) -> list[str]:
-    """Return `/`, and one matching path per rule."""
     patterns = (rule.pattern for rule in rules.rules_for(user_agent)[:MAX_PATHS])
     literal = (pattern.removesuffix("$").replace("*", "x") for pattern in patterns)
     return list(dict.fromkeys(["/", *(p for p in literal if p.startswith("/"))]))

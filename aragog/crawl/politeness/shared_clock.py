@@ -1,11 +1,10 @@
 """
-A server's time, for machines whose own clock may be wrong or may be changed while aragog runs.
+A server's time, for machines whose own clock may be wrong or adjusted.
 
-Times that one worker writes and another compares must come from one clock: a page that looks older
-than the stored one is dropped. Here, the server's time is this machine's monotonic clock, which is
-never adjusted, plus an offset. The offset is measured again every minute. Its error is at most half
-the round trip of the measurement (Cristian 1989). So changes to this machine's wall clock have no
-effect.
+Times that workers compare must come from one clock: a page that looks older than the stored one is
+dropped. The server's time is this machine's monotonic clock, which is never adjusted, plus an
+offset, which is measured every minute. Its error is at most half the round trip of the measurement
+(Cristian 1989). Changes to the wall clock have no effect.
 """
 
 from __future__ import annotations
@@ -19,17 +18,15 @@ from aragog.errors import TRANSIENT
 from aragog.runtime.clock import Clock
 
 STEP_MS = 1000
-"""
-If the wall clock jumps by this much relative to the monotonic clock, the offset is measured again:
-the machine may have slept, which stops the monotonic clock.
-"""
+"""If the wall clock jumps by this much relative to the monotonic clock, the offset is measured
+again. The machine may have slept, which stops the monotonic clock."""
 CHECK_EVERY_S = 60.0
 """How often the offset is measured. Quartz clocks drift by up to 100 ppm: 6 ms in this time."""
 RECHECK_S = 1.0
-"""How soon to measure again after a failure or an inaccurate measurement."""
+"""How soon to measure again after a failed or inaccurate measurement."""
 ACCURATE_BOUND_MS = 25.0
 MAX_READINGS = 5
-"""How often to read the server's time for one measurement. The most accurate reading is used."""
+"""Readings per measurement. The most accurate one is used."""
 
 log = logging.getLogger(__name__)
 
@@ -48,9 +45,9 @@ class SharedClock:
 
     Args:
         clock: the local clock.
-        server_ms: returns the server's time in ms since the epoch. In the first measurement, its
-            exceptions propagate. In later ones, they are logged.
-        name: the name of the server in the log.
+        server_ms: returns the server's time in ms since the epoch. Its exceptions propagate from
+            the first measurement, and are logged in later ones.
+        name: the server's name in the log.
     """
 
     def __init__(self, clock: Clock, server_ms: Callable[[], int], name: str = "redis.url") -> None:
@@ -66,7 +63,7 @@ class SharedClock:
         """
         Return the server's time, in ms since the epoch.
 
-        Asks the server on the first call, and then once per minute.
+        Asks the server once per minute.
         """
         offset = self._current_offset()
         return int(self._clock.monotonic_s() * 1000 + offset.ms)
@@ -77,7 +74,7 @@ class SharedClock:
 
     def bound_ms(self) -> float:
         """
-        Return the largest possible error of the time in ms, without the drift since the last
+        Return the time's largest possible error in ms, without the drift since the last
         measurement.
         """
         return self._current_offset().bound_ms
@@ -90,7 +87,7 @@ class SharedClock:
                     self._measure()
                 assert self._offset is not None  # noqa: S101 - for mypy
                 return self._offset
-        # One thread measures, and the others keep using the known offset.
+        # One thread measures. The others use the known offset.
         if self._must_check() and self._lock.acquire(blocking=False):
             try:
                 self._measure_again()
@@ -137,7 +134,6 @@ class SharedClock:
         self._offset = measured
 
     def _best_reading(self) -> Offset:
-        """Return the most accurate of up to `MAX_READINGS` readings."""
         readings: list[Offset] = []
         while len(readings) < MAX_READINGS:
             sent_ms = self._clock.monotonic_s() * 1000
@@ -152,10 +148,7 @@ class SharedClock:
 
 
 class ServerTime:
-    """
-    A clock that shows a server's time. So it is the same on all machines, even if their own clocks
-    are wrong.
-    """
+    """A clock that shows a server's time."""
 
     def __init__(self, clock: Clock, server_ms: Callable[[], int]) -> None:
         self._clock = clock

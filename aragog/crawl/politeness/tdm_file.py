@@ -2,8 +2,8 @@
 Parses /.well-known/tdmrep.json, which excludes paths of a site from text and data mining.
 
 Implements the TDM Reservation Protocol (W3C Community Group), section "TDM File on the Origin
-Server". Patterns are written as in robots.txt, and the first matching rule applies. If several
-rules have the same pattern, the strictest of them applies.
+Server". Patterns are as in robots.txt, and the first matching rule applies. Of rules with the same
+pattern, the strictest applies.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ class TdmRule(NamedTuple):
     policy: str
     """URL of the conditions for use, or empty."""
     number: int
-    """The rule's position in the file, from 1. 0 stands for a file that could not be read."""
+    """The rule's position in the file, from 1; 0 if the file could not be read."""
 
     @property
     def where(self) -> str:
-        """Where the statement is, for messages."""
+        """The statement's location, for messages."""
         if not self.number:
             return f"{TDM_PATH} could not be read, so"
         return f"{TDM_PATH} rule {self.number} ({self.pattern[:100]})"
 
 
 UNREADABLE = (TdmRule("/", "1", "", 0),)
-"""The rules for a site whose file exists but cannot be read. They reserve everything."""
+"""The rules for an existing but unreadable file. They reserve everything."""
 
 
 def read_tdm_file(body: bytes) -> tuple[TdmRule, ...]:
     """
     Parse a file. Returns no rules if it is not JSON as the protocol requires.
 
-    If a file has more than `MAX_TDM_RULES` rules, everything counts as reserved, because the rest
-    might reserve it.
+    With more than `MAX_TDM_RULES` rules, everything counts as reserved, because the rest might
+    reserve it.
     """
     try:
         rules = json.loads(body, object_pairs_hook=_members)
@@ -72,10 +72,7 @@ def read_tdm_file(body: bytes) -> tuple[TdmRule, ...]:
 
 
 def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """
-    Return the members of a JSON object.
-    If a reservation appears twice, the stricter one is used.
-    """
+    """Return a JSON object's members. Of two reservations, the stricter one is used."""
     members = dict(pairs)
     values = [value for name, value in pairs if name == "tdm-reservation"]
     if len(values) > 1:
@@ -84,13 +81,12 @@ def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _reservation(value: object) -> str:
-    """Return `0`, `1`, or empty for any other value."""
     is_number_or_text = isinstance(value, int | str) and not isinstance(value, bool)
     return _VALUES.get(value, "") if is_number_or_text else ""
 
 
 def _rule(rule: object, number: int) -> TdmRule | None:
-    """Parse one element of the array. Returns None if it has no pattern."""
+    """Parse an element of the array. Returns None if it has no pattern."""
     if not isinstance(rule, dict):
         return None
     pattern, value = rule.get("location"), rule.get("tdm-reservation")
@@ -102,7 +98,7 @@ def _rule(rule: object, number: int) -> TdmRule | None:
 
 
 class TdmRules:
-    """The rules of a file. Their matchers are built on first use."""
+    """A file's rules. Their matchers are built on first use."""
 
     __slots__ = ("_matchers", "_rules")
 
@@ -112,8 +108,7 @@ class TdmRules:
 
     def statements(self, path: str) -> list[UseStatement]:
         """
-        Return the statements of the first rule that matches a path, and of rules with the same
-        pattern.
+        Return the statements of the first matching rule, and of rules with the same pattern.
 
         If matching costs too much, returns the statements of all rules.
         """

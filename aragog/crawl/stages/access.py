@@ -1,5 +1,5 @@
 """
-Decides which jobs may send a request now: checks the URL, robots.txt and the domain's slots
+Decides which jobs may send a request now, by their URL, robots.txt and the domain's free slots
 (request times).
 """
 
@@ -30,23 +30,20 @@ from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.preferences import pack_statements
 from urlspelling.domain import origin
 
-# On a busy machine, a thread that wakes up takes about this long to open a connection. The limiter
-# itself holds the request until its slot.
+# On a busy machine, a woken thread takes about this long to open a connection.
 HEAD_START_MS = 30
 _REFUSED = (RefusalCause.ROBOTS, RefusalCause.PURPOSE, RefusalCause.TAKEN_DOWN)
-"""Causes of denials that come from the site. All other causes come from this crawler or its
-operator."""
+"""The site causes these denials. All others come from this crawler or its operator."""
 
 
 class Denial(NamedTuple):
-    """A job whose request must not be sent."""
+    """A job that must not send its request."""
 
     job: UrlJob
     verdict: Forbidden | RulesUnreachable
 
     @property
     def reason(self) -> str:
-        """The reason, for display."""
         return self.verdict.reason
 
     @property
@@ -56,7 +53,6 @@ class Denial(NamedTuple):
 
     @property
     def outcome(self) -> OutcomeKind:
-        """The fetch outcome to record for this job."""
         if isinstance(self.verdict, RulesUnreachable):
             return OutcomeKind.UNREACHABLE
         return OutcomeKind.REFUSED if self.verdict.cause in _REFUSED else OutcomeKind.BLOCKED
@@ -64,7 +60,7 @@ class Denial(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JobVerdicts:
-    """Jobs grouped by verdict: allowed, denied, or waiting for the robots rules of their origin."""
+    """Jobs grouped by verdict."""
 
     allowed: list[tuple[UrlJob, float | None]] = field(default_factory=list)
     """Jobs that may be requested, each with its Crawl-delay in seconds."""
@@ -76,7 +72,6 @@ class JobVerdicts:
     """Jobs outside the Visit-time in robots.txt, each with its wait in ms."""
 
     def add(self, job: UrlJob, verdict: Verdict) -> None:
-        """Add a job to the group of its verdict."""
         match verdict:
             case Allowed(crawl_delay_s=delay_s, stale=stale):
                 self.allowed.append((job, delay_s))
@@ -95,8 +90,8 @@ class JobVerdicts:
 @dataclass(frozen=True, slots=True)
 class Access:
     """
-    Decides whether the first request of each job may be sent.
-    The gates that it creates decide the same for redirects.
+    Decides whether the first request of each job may be sent. Its gates apply the same rules to
+    redirects.
     """
 
     rules: AccessRules
@@ -104,21 +99,17 @@ class Access:
 
     @property
     def limiter(self) -> Limiter:
-        """The limiter of all domains."""
         return self.rules.limiter
 
     def gate(self, slot: Slot, job: UrlJob) -> PoliteGate:
-        """Return the gate for one fetch of a job. Close it when the fetch is over."""
+        """Return the gate for one fetch. Close it after the fetch."""
         return PoliteGate(self.rules, slot, _kind(job), self._purposes(job))
 
     def _purposes(self, job: UrlJob) -> tuple[str, ...]:
         return job.purposes_with_default(self.rules.settings.preferences.purposes)
 
     def claim_refresh(self, origins: Sequence[str]) -> list[str]:
-        """
-        Return the stale origins that this caller must refresh.
-        Other callers refresh the rest.
-        """
+        """Return the stale origins that this caller, and no other, must refresh."""
         return self.rules.robots.refreshes.claim(set(origins))
 
     def vet(self, jobs: Sequence[UrlJob], *, takedowns: bool = True) -> JobVerdicts:
@@ -135,8 +126,8 @@ class Access:
 
     def statements(self, url: str) -> str:
         """
-        Return what robots.txt states about using the page just requested; empty if it states
-        nothing.
+        Return what robots.txt says about using the page just requested; empty if it
+        says nothing.
         """
         settings = self.rules.settings
         rules = self.rules.robots.rules_after_admission(origin(url))
@@ -150,7 +141,7 @@ class Access:
     ) -> tuple[list[tuple[UrlJob, Slot]], list[InLine]]:
         """
         Return the jobs whose slots (reserved request times) come soon, earliest first, and the jobs
-        that must wait in line (the waiting queue of their domain).
+        that must wait in line (their domain's queue).
         """
         limiter = self.limiter
         near: list[tuple[UrlJob, Slot]] = []
@@ -188,7 +179,7 @@ class Access:
         )
 
     def return_to_line(self, job: UrlJob, free_at_ms: int) -> InLine:
-        """Return an entry at the front of the line for a job that waits for its next request."""
+        """Return an entry that puts the job at the front of the line until its next request."""
         url = job.next_url
         key = self.limiter.key_for(url)
         cached = self.rules.robots.get_many({origin(url)})[origin(url)].rules

@@ -1,10 +1,8 @@
 """
-Decides which URLs may be requested. A job's first URL, its redirect targets and robots.txt are all
-checked here.
+Decides which URLs may be requested: a job's first URL, its redirect targets and robots.txt.
 
-The checks are: takedowns, hosts that the operator blocked, a contact in the User-Agent, the SSRF
-filter, and robots.txt. The slots (reserved request times) of the domain are checked later, in
-`aragog.crawl.stages.access`.
+Checks takedowns, blocked hosts, the User-Agent's contact, the SSRF filter and robots.txt.
+`aragog.crawl.stages.access` checks the domain's slots (reserved request times) later.
 """
 
 from __future__ import annotations
@@ -40,18 +38,18 @@ _NO_RESPONSE = {
 
 
 class RequestKind(Enum):
-    """The kind of a request."""
+    """What is requested."""
 
     PAGE = "page"
     """A page, or a resource that a script of the page requests."""
     SITEMAP = "sitemap"
-    """A sitemap. Its content is not used, so the purposes of the crawl are not checked."""
+    """A sitemap. The crawl's purposes are not checked, because its content is not used."""
     ROBOTS = "robots"
     """A robots.txt or tdmrep.json. No robots.txt can forbid these requests."""
 
 
 class AccessRequest(NamedTuple):
-    """A request that a caller wants to send."""
+    """A request to decide about."""
 
     url: str
     """The normalized URL."""
@@ -64,11 +62,11 @@ class AccessRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The request may be sent as soon as its domain has a slot."""
+    """The request may be sent when its domain has a slot."""
 
     crawl_delay_s: float | None
     stale: bool = False
-    """True if the robots rules are stale and should be fetched again in the background."""
+    """True if the robots rules are stale and should be refreshed in the background."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ class RulesUnknown:
 
 @dataclass(frozen=True, slots=True)
 class RulesUnreachable:
-    """The request must not be sent, because robots.txt could not be fetched."""
+    """The request must not be sent because robots.txt could not be fetched."""
 
     kind: UnreachableKind
     reason: str
@@ -109,7 +107,8 @@ class AccessRules:
     """Decides which requests may be sent. Thread-safe."""
 
     limiter: Limiter
-    """Provides the shared clock, for the times in robots.txt: this machine's clock may be wrong."""
+    """Provides the shared clock for times in robots.txt, because this machine's clock may be
+    wrong."""
     robots: RobotsCache
     overrides: Overrides
     takedowns: TakedownLookup
@@ -120,11 +119,9 @@ class AccessRules:
         self, requests: Sequence[AccessRequest], *, takedowns: bool = True
     ) -> list[Verdict]:
         """
-        Return the verdict for each request, in order. Reads takedowns and robots rules once.
+        Return a verdict for each request, in order. Reads takedowns and robots rules once.
 
-        Args:
-            requests: the requests.
-            takedowns: False if the caller has just checked takedowns for these URLs.
+        Pass `takedowns=False` if takedowns were just checked for these URLs.
 
         Raises:
             TransientError: Redis or the store did not respond.
@@ -147,20 +144,18 @@ class AccessRules:
         ]
 
     def verdict(self, request: AccessRequest) -> Verdict:
-        """Return the verdict for one request."""
         return self.verdicts([request])[0]
 
     def forbidden(self, urls: Sequence[str], *, takedowns: bool = True) -> dict[str, Forbidden]:
         """
-        Return the normalized URLs that must not be requested, each with the reason. Ignores
-        robots.txt.
+        Return the URLs that must not be requested, whatever robots.txt says, with the
+        reasons.
         """
         requests = [AccessRequest(url, (url,), RequestKind.ROBOTS) for url in urls]
         verdicts = zip(urls, self.verdicts(requests, takedowns=takedowns), strict=True)
         return {url: verdict for url, verdict in verdicts if isinstance(verdict, Forbidden)}
 
     def _forbidden(self, url: str, taken_down: set[str]) -> Forbidden | None:
-        """Return why the URL must not be requested, regardless of robots.txt."""
         if url in taken_down:
             return Forbidden(RefusalCause.TAKEN_DOWN, _TAKEN_DOWN)
         if reason := self.overrides.blocking_setting(host(url)):
@@ -189,7 +184,7 @@ class AccessRules:
         )
 
     def purposes(self, request: AccessRequest) -> tuple[str, ...]:
-        """Return the purposes to check for this request. A sitemap has none."""
+        """Return the purposes to check for this request: none for a sitemap."""
         if request.kind is RequestKind.SITEMAP:
             return ()
         return self.settings.preferences.purposes if request.purposes is None else request.purposes
@@ -204,8 +199,8 @@ class AccessRules:
 
     def _check_visit_time(self, url: str, rules: RobotsRules, *, stale: bool) -> Verdict:
         """
-        Return the verdict for a URL that robots.txt allows: now with a Crawl-delay, or later during
-        its Visit-time.
+        Return the verdict for a URL that robots.txt allows: now, with a Crawl-delay, or during its
+        next Visit-time.
         """
         agent, at_s = self.settings.fetch.user_agent, None
         if rules.is_timed:

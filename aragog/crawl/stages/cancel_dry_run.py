@@ -1,10 +1,10 @@
 """
-Counts the URLs that a cancellation would cancel, without changing anything.
+Counts the URLs that a cancellation would cancel.
 
-A real cancellation does not read the waiting URLs, but a dry run does. The domains' waiting queues
-(called lines) and the messages in the queues `fetch` and `robots` show which URLs have a job. The
-in-flight set shows whether a crawl still wants them. URLs that were cancelled earlier but are still
-in memory are not counted.
+Unlike a real cancellation, a dry run reads all waiting URLs: the jobs in the domains' waiting
+queues (called lines) and the messages in the queues `fetch` and `robots`. The in-flight set shows
+whether a crawl still wants them. URLs that were cancelled earlier but are still in memory are not
+counted.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class CancelDryRun:
     Counts waiting URLs.
 
     Args:
-        registry: knows which crawls have ended and which URLs were cancelled.
-        in_flight: knows which crawls want each URL.
-        lines: the waiting queues of the domains.
+        registry: ended crawls and cancelled URLs.
+        in_flight: which crawls want each URL.
+        lines: the domains' queues.
         admin: access to the broker's queues. If None, only the lines are counted, because not every
             broker can be searched.
     """
@@ -53,9 +53,9 @@ class CancelDryRun:
 
     def count(self, rules: Sequence[Cancellation]) -> int:
         """
-        Return how many waiting URLs match at least one rule. Each URL counts once.
+        Return how many waiting URLs match at least one rule, each counted once.
 
-        URLs that move between queues during the count may be missed or counted twice.
+        URLs that move during the count may be missed or counted twice.
 
         Raises:
             BrokerUnavailable: a server did not respond, so its waiting URLs are unknown.
@@ -96,7 +96,6 @@ class CancelDryRun:
 
 
 def _line_filter(rules: Sequence[Cancellation]) -> Callable[[str], bool]:
-    """Return a function that returns True for lines that may contain matching URLs."""
     if any(rule.kind == "pattern" for rule in rules):
         return lambda _: True
     names = {host(r.value) if r.kind == "url" else r.value for r in rules}

@@ -1,12 +1,11 @@
 """
-Analyzes the pages of a batch, and determines the canonical URL, links, fields and next refresh of
-each page.
+Determines the canonical URL, links, fields and next refresh of each page in a batch.
 
-It is safe to run twice, because it only writes a new blob to the spool, and the links that it
-enqueues are merged with those of the first run.
+It is safe to run twice: it only writes a new blob to the spool, and its links are merged with those
+of the first run.
 
-If a worker died while it analyzed a batch (`page_limits.RunMarks`), the batch is split into
-individual pages. If a worker dies twice more on a single page, the page is stored as Unreadable
+If a worker dies while it analyzes a batch (`page_limits.RunMarks`), the batch is split into
+individual pages. If a worker then dies twice on a single page, that page is stored as Unreadable
 without analysis.
 """
 
@@ -56,7 +55,7 @@ from urlspelling.canonical import KnownPage
 log = logging.getLogger(__name__)
 
 KEEPS_PAGE = (OutcomeKind.NOT_MODIFIED, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
-"""Outcomes of fetches that leave a stored page unchanged."""
+"""These outcomes leave a stored page unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +74,10 @@ class CanonicalizeStage:
 
     def run(self, batch: ResultBatch) -> list[OutgoingMessage]:
         """
-        Return the messages to send: one to `store` for the whole batch, and fetches for URLs whose
-        body has expired. If an earlier run of the batch was lost, returns one message to
-        `canonicalize` per page instead.
+        Return one message to `store` for the whole batch, and fetches for URLs whose body has
+        expired. If an earlier run was lost, returns one message to `canonicalize` per page instead.
 
-        A page that cannot be analyzed is stored as Unreadable and does not affect the others.
+        A page that cannot be analyzed is stored as Unreadable.
 
         Raises:
             TransientError: Redis or the store did not respond; the batch runs again.
@@ -95,7 +93,7 @@ class CanonicalizeStage:
             self.returning_jobs.counters.add({counters.RUNS_LOST: 1})
             log.warning("a process was lost while it read %s", _describe(batch))
             if len(tokens) > 1:
-                # Keep the mark. If the messages are not sent, the next run splits the batch again.
+                # Keep the mark in case the messages are not sent.
                 return outgoing + _one_message_per_page(batch)
         try:
             give_up = runs_lost >= MAX_RUNS_LOST
@@ -104,7 +102,7 @@ class CanonicalizeStage:
             self.marks.end(tokens)
 
     def _keep_wanted(self, batch: ResultBatch) -> ResultBatch:
-        """Return the batch without URLs that no crawl wants anymore, and delete their bodies."""
+        """Drop the URLs that no crawl wants anymore, and delete their bodies."""
         wanted = still_wanted(batch.results, self.checks)
         kept = {result.job.url for result in wanted}
         self.spool.free([r.token for r in batch.results if r.token and r.job.url not in kept])
@@ -159,8 +157,8 @@ class CanonicalizeStage:
         self, results: Sequence[FetchResult], rules: Mapping[str, str]
     ) -> list[OutgoingMessage]:
         """
-        End the jobs of pages that their crawls exclude. Returns messages: replies to callers, and
-        jobs for other crawls that want the pages.
+        End the jobs of pages that their crawls exclude. Returns replies to callers, and jobs for
+        other crawls that want the pages.
         """
         if not results:
             return []
@@ -172,7 +170,7 @@ class CanonicalizeStage:
         return ended + self.returning_jobs.delayed((job, 0) for job in for_next_crawls)
 
     def _follow_stored(self, results: Sequence[FetchResult]) -> None:
-        """Follow the stored links of pages if their fetch found nothing new."""
+        """Follow the stored links of pages whose fetch found nothing new."""
         has_lists = bool(load_kinds(self.settings.extract))
         unchanged = [r.job for r in results if r.fetch.outcome in KEEPS_PAGE]
         jobs = [job for job in unchanged if job.depth > 0 or has_lists]
@@ -189,8 +187,8 @@ class CanonicalizeStage:
 
     def _drop_taken_down(self, batch: ResultBatch) -> tuple[ResultBatch, list[OutgoingMessage]]:
         """
-        Return the batch without URLs that were taken down since their fetch, and the results for
-        callers waiting for those URLs. Deletes their bodies.
+        Drop URLs that were taken down since their fetch, and delete their bodies. Also returns the
+        results for callers waiting for those URLs.
         """
         urls_of_results = [
             {r.job.url, r.fetch.final_url, *(hop.url for hop in r.fetch.hops)}
@@ -210,7 +208,6 @@ class CanonicalizeStage:
         return replace(batch, results=remaining), replies
 
     def _apply_confirmations(self, results: Sequence[FetchResult]) -> Confirmed:
-        """Apply the 304 responses in these results to the stored pages."""
         agent, drafts = named_agent(self.settings.fetch), self.settings.preferences.drafts
         return ConfirmedPages(self.store, self.spool, agent, drafts).apply(results)
 
@@ -248,7 +245,6 @@ class CanonicalizeStage:
         return updates
 
     def _read_known_pages(self, urls: Sequence[str]) -> dict[str, KnownPage]:
-        """Return what is stored for these URLs. URLs with unreadable rows are left out."""
         pages: dict[str, KnownPage] = {}
         damaged.isolate(urls, lambda part: pages.update(self.store.pages.known(part)))
         return pages
@@ -270,7 +266,6 @@ def _describe(batch: ResultBatch) -> str:
 
 
 def _one_message_per_page(batch: ResultBatch) -> list[OutgoingMessage]:
-    """Return one message per page, and one for all results without a body."""
     single_pages = [(result,) for result in batch.results if result.token]
     others = tuple(result for result in batch.results if not result.token)
     return [

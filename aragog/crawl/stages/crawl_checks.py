@@ -1,12 +1,11 @@
 """
 Checks before each step of a URL whether a crawl still wants it.
 
-Each process keeps a copy of the crawl registry that is at most a second old. As long as no crawl
-has ended or is paused, the check is free. Otherwise one round trip reads the in-flight entries of
-the jobs, and any URL that another crawl wants continues for that crawl.
+Each process keeps a copy of the crawl registry that is at most one second old. The check is free
+unless a crawl has ended or is paused. In that case, one round trip reads the jobs' in-flight
+entries, and a URL that another crawl wants continues for it.
 
-It is safe to run twice: a URL is removed from a crawl's set only once, and a repeated job finds it
-already removed.
+It is safe to run twice: a URL is removed from a crawl's set only once.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ TAKEN_DOWN = "taken down"
 
 
 class CrawlSource(Protocol):
-    """The current states of all crawls (`aragog.crawl.pipeline.crawl_registry.CrawlRegistry`)."""
+    """The states of all crawls (`aragog.crawl.pipeline.crawl_registry.CrawlRegistry`)."""
 
     def crawls(self) -> Crawls:
-        """Return the states, from a copy that is at most a second old."""
+        """Return a copy of the states that is at most one second old."""
 
     def read(self) -> Crawls:
         """Read the states from Redis."""
@@ -42,30 +41,30 @@ class StoppableUrls(Protocol):
     def stop(
         self, queries: Sequence[CancelQuery], *, ended: Iterable[int], paused: Iterable[int]
     ) -> list[NextStep | NextCrawl]:
-        """Remove URLs from the sets of ended crawls. Returns what to do with each of their jobs."""
+        """Remove the jobs' URLs from the sets of ended crawls. Returns what to do with each job."""
 
 
 class NoCrawls:
     """A registry without crawls."""
 
     def crawls(self) -> Crawls:
-        """No crawl has ended or is paused."""
         return Crawls()
 
     def read(self) -> Crawls:
-        """Return the same as `crawls`."""
         return Crawls()
 
 
 class RemainingJobs(NamedTuple):
-    """The jobs of a batch that a crawl still wants. All others have ended."""
+    """The jobs that a crawl still wants. All others have ended."""
 
     jobs: list[UrlJob]
     paused: list[UrlJob]
-    """Jobs that only paused crawls want."""
 
     def in_line(self) -> list[InLine]:
-        """Return the paused jobs, as entries for the lines (waiting queues) of their crawls."""
+        """
+        Return the jobs that wait for paused crawls, as entries for those crawls' lines (waiting
+        queues).
+        """
         return [InLine(_without_slot(job), paused_line(job.crawl), None, 0) for job in self.paused]
 
 
@@ -75,16 +74,14 @@ class CrawlChecks:
     Checks jobs against the crawl registry.
 
     Args:
-        registry: the registry of all crawls.
-        in_flight: knows which crawls want each URL. None if a URL belongs only to the crawl of its
-            job.
+        in_flight: which crawls want each URL. If None, a URL only belongs to its job's crawl.
     """
 
     registry: CrawlSource = field(default_factory=NoCrawls)
     in_flight: StoppableUrls | None = None
 
     def crawl_of(self, job: UrlJob) -> CrawlRecord:
-        """Return the crawl of a job, even if the crawl was just started."""
+        """Return a job's crawl, even one that was just started."""
         crawls = self.registry.crawls()
         if not crawls.knows(job.crawl):
             crawls = self.registry.read()
@@ -94,7 +91,8 @@ class CrawlChecks:
         """
         Return the jobs to continue with, in order, each assigned to a crawl that wants it.
 
-        With `pausing=False`, jobs of paused crawls continue too, for steps that send no request.
+        With `pausing=False`, jobs of paused crawls continue too: use this for steps that send no
+        request.
         """
         crawls = self.registry.crawls()
         if crawls.all_may_continue or self.in_flight is None:
@@ -115,7 +113,7 @@ class CrawlChecks:
         return RemainingJobs(continuing, waiting)
 
     def clear(self, urls: Sequence[str]) -> None:
-        """Remove the URLs that were cancelled from the sets of their crawls."""
+        """Remove cancelled URLs from their crawls' sets."""
         crawls = self.registry.crawls()
         if self.in_flight is None or not (crawls.cancellations or crawls.ended):
             return
@@ -128,7 +126,6 @@ class CrawlChecks:
     def _next_steps(
         self, jobs: Sequence[UrlJob], crawls: Crawls, paused: Collection[int]
     ) -> dict[int, NextStep | NextCrawl]:
-        """Return what to do with the jobs that need a check, by their index."""
         queries: dict[int, CancelQuery] = {}
         for index, job in enumerate(jobs):
             cancelled_until_s = crawls.cancelled_until_s(job.url) if crawls.cancellations else 0
@@ -141,10 +138,7 @@ class CrawlChecks:
 
 
 def still_wanted(results: Sequence[FetchResult], checks: CrawlChecks) -> list[FetchResult]:
-    """
-    Return the results that a crawl still wants, even a paused one, each assigned to
-    that crawl.
-    """
+    """Return the results that a crawl still wants, even a paused one, each assigned to it."""
     jobs = checks.wanted([result.job for result in results], pausing=False).jobs
     job_of = {job.url: job for job in jobs}
     return [
@@ -157,7 +151,7 @@ def still_wanted(results: Sequence[FetchResult], checks: CrawlChecks) -> list[Fe
 
 
 def inherited(job: UrlJob, next_crawl: NextCrawl, crawls: Crawls) -> UrlJob:
-    """Return the job, changed to belong to another crawl that wants the URL."""
+    """Return the job, assigned to another crawl that wants the URL."""
     record = crawls.record_of(next_crawl.crawl)
     return replace(
         job,
@@ -170,9 +164,9 @@ def inherited(job: UrlJob, next_crawl: NextCrawl, crawls: Crawls) -> UrlJob:
 
 
 def next_crawl_job(job: UrlJob, next_crawl: NextCrawl, crawls: Crawls) -> UrlJob:
-    """Return the job of a URL for the next crawl, after it has ended for the previous one."""
+    """Return the job that fetches a URL for the next crawl when the previous one is done."""
     inherited_job = restart(inherited(job, next_crawl, crawls))
-    # Another call has followed the page's links, and this crawl must follow them too.
+    # Another call has followed the page's links. This crawl must follow them too.
     return replace(inherited_job, attempt=0, refresh=False, request_id=f"crawl-{next_crawl.crawl}")
 
 

@@ -1,5 +1,5 @@
 """
-What operators and programs can do with crawls: start, list, pause, resume, cancel, report, delete.
+What operators and programs can do with crawls.
 
 Each change is written to one record (`crawl_registry`), and all stages follow it within about a
 second. Only a dry run searches the waiting URLs.
@@ -53,10 +53,9 @@ from urlspelling.domain import registered_domain
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """The result of deleting a crawl."""
+    """What was deleted, and what was kept."""
 
     deleted: int
-    """How many pages were deleted."""
     kept: Mapping[str, int]
     """How many pages were kept, by reason."""
 
@@ -64,19 +63,18 @@ class Deleted:
 @dataclass(frozen=True, slots=True)
 class CrawlControl:
     """
-    Controls the crawls of one installation.
+    Controls all crawls of one installation.
 
     Args:
-        registry: the records of all crawls.
-        counts: outcomes of their URLs.
-        lines: the waiting queues of domains.
-        in_flight: which crawls want each URL, for dry runs.
+        registry: the crawls' records.
+        counts: the outcomes of URLs.
+        lines: the domains' waiting queues.
+        in_flight: which crawls want each URL; only for dry runs.
         admin: access to the broker's queues. If None, a dry run only counts the URLs in `lines`.
-        store: opens the store, to delete pages.
+        store: opens the store, for `delete`.
         seeds: seeds of scheduled crawls.
-        paces: the request rate of each domain, for reports. If None, the remaining time is not
-            estimated.
-        traps: knows which link templates of a host are followed. If None, reports omit traps.
+        paces: the request rate of each domain. If None, reports omit the remaining time.
+        traps: which link templates of a host are followed. If None, reports omit traps.
     """
 
     registry: CrawlRegistry
@@ -90,7 +88,7 @@ class CrawlControl:
     traps: TrapStore | None = None
 
     def all(self) -> list[CrawlStatus]:
-        """Return all crawls, with the built-in ones first and the others sorted by name."""
+        """Return the built-in crawls, then the others sorted by name."""
         crawls = self.registry.read()
         records = [built_in_record(ENQUEUED), built_in_record(REFRESHED), *crawls.records.values()]
         return [self._status(record, crawls) for record in records]
@@ -103,7 +101,7 @@ class CrawlControl:
         return CrawlStatus(record, self.counts.totals(record.numbers, ended=crawls.ended))
 
     def start(self, name: str, options: Mapping[str, Any], *, token: str = "") -> CrawlStatus:
-        """Start a crawl, or change and resume an existing one (`CrawlRegistry.start`)."""
+        """Start a crawl, or change and resume an existing one; see `CrawlRegistry.start`."""
         before = self.registry.read().records.get(name)
         record = self.registry.start(name, options, token=token)
         if before is not None and before.state is CrawlPhase.PAUSED:
@@ -111,12 +109,11 @@ class CrawlControl:
         return self.status(name)
 
     def pause(self, name: str) -> CrawlStatus:
-        """Stop sending new requests for a crawl until it is resumed."""
+        """Send no new requests for a crawl until it is resumed."""
         self.registry.set_state(name, CrawlPhase.PAUSED)
         return self.status(name)
 
     def resume(self, name: str) -> CrawlStatus:
-        """Resume a paused crawl."""
         self._check_paused_line(self.registry.set_state(name, CrawlPhase.RUNNING))
         return self.status(name)
 
@@ -124,19 +121,19 @@ class CrawlControl:
         self.lines.check([paused_line(record.number)], 0)
 
     def cancel(self, name: str, reason: str = "") -> CrawlStatus:
-        """End a crawl. Its waiting URLs are not fetched, unless another crawl wants them."""
+        """End a crawl. Its waiting URLs are not fetched unless another crawl wants them."""
         record = self.registry.set_state(name, CrawlPhase.CANCELLED, reason)
         self._check_paused_line(record)
         return self.status(name)
 
     def decide(self, name: str, url: str, page_url: str | None = None) -> ScopeVerdict:
-        """Decide whether a URL, in any form, is in the scope of a crawl, and by which rule."""
+        """Decide whether a URL, in any form, is in a crawl's scope, and by which rule."""
         page = None if page_url is None else normalize(page_url)
         return self.registry.get(name).scope.decide(normalize(url), page_url=page)
 
     def report(self, name: str) -> CrawlReport:
         """
-        Return the results of a crawl so far, and an estimate of the remaining time.
+        Return a crawl's results so far and its estimated remaining time.
 
         Raises:
             BadInput: no crawl has this name.
@@ -180,8 +177,7 @@ class CrawlControl:
 
     def waiting(self, values_by_kind: Mapping[str, Sequence[str]]) -> int:
         """
-        Return how many waiting URLs `cancel_urls` would cancel, given the values of each kind.
-        Reads all waiting URLs.
+        Return how many URLs `cancel_urls` would cancel for these values. Reads all waiting URLs.
 
         Raises:
             BadInput: a kind or a value is invalid.
@@ -196,10 +192,10 @@ class CrawlControl:
 
     def delete(self, name: str) -> Deleted:
         """
-        Cancel a crawl, delete the pages that belong to no other crawl, and remove its record.
+        Cancel a crawl, and delete its pages and its record.
 
-        Safe to repeat. Keeps pages that belong to another crawl, are watched, were imported, or
-        have fields written by an application. Reads all nodes of the store.
+        Safe to repeat. Keeps watched and imported pages, pages of other crawls, and pages with
+        fields from an application. Reads all nodes of the store.
         """
         record = self.registry.get(name)
         if record.number in BUILT_IN_NAMES:
@@ -223,7 +219,6 @@ class CrawlControl:
 
 
 def _normalize(kind: str, values: Sequence[str]) -> list[str]:
-    """Return the values as they appear in normalized URLs."""
     if kind not in KINDS:
         raise BadInput(f"cancel: {kind[:40]!r} must be one of {', '.join(KINDS)}")
     if not values:

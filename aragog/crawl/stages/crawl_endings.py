@@ -1,10 +1,10 @@
 """
-Counts the outcomes of a crawl's URLs, and passes each URL on to the next crawl that wants it.
+Counts the outcomes of URLs, and passes each URL on to the next crawl that wants it.
 
-A page joins a crawl when its node in the store is marked, which happens before the URL leaves the
-crawl's set. If the process is killed in between, the job runs again and finds the same state. A
-page that several crawls want is fetched once. When it is stored, each other crawl gets its own job,
-which finds the stored page, follows its links to the depth of that crawl, and ends.
+A page joins a crawl when its node in the store is marked. Only then does the URL leave the crawl's
+set. If the process is killed in between, the repeated job finds the same state. A page is fetched
+once for all crawls that want it. The other crawls then get jobs that find the stored page, follow
+its links to their own depth, and end.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from aragog.urlstore.records import PageWrite, Written
 
 MAX_BYTES = "it has fetched max_bytes"
 SUPERSEDED = "superseded"
-"""The outcome of a page that a later fetch has replaced, or that was removed in the meantime."""
+"""The outcome of a page that was replaced or removed in the meantime."""
 _PAGE_OUTCOMES = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
 _OUTCOMES_WITH_STATUS = (OutcomeKind.GONE, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
 
@@ -48,9 +48,9 @@ class Ended(NamedTuple):
     at_ms: int = 0
     bytes: int = 0
     for_all: bool = False
-    """True if the URL ended for all crawls that want it."""
+    """True if no other crawl wants the URL."""
     existed: bool = False
-    """True if the page was already stored, even if it did not belong to a crawl."""
+    """True if the page was already stored, even outside any crawl."""
     notes: tuple[str, ...] = ()
     """See `UrlEnding`."""
     joined: str = ""
@@ -59,7 +59,7 @@ class Ended(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CrawlEndings:
-    """Records that URLs are done for their crawls."""
+    """Records that crawls are done with URLs."""
 
     in_flight: InFlight
     members: CrawlMembers
@@ -104,19 +104,19 @@ class CrawlEndings:
             self.members.add_stored(name, stored)
 
     def name_of(self, job: UrlJob) -> str:
-        """Return the name of a job's crawl, or "" if its pages are not marked."""
+        """Return the name of a job's crawl; empty if its pages are not marked."""
         return "" if job.crawl == REFRESHED else self.checks.crawl_of(job).name
 
     def end_stored(
         self, jobs: Sequence[UrlJob], urls: Mapping[str, str], now_ms: int
     ) -> list[UrlJob]:
         """
-        End jobs whose pages are already stored. Returns jobs for other crawls that want the URLs.
+        End jobs whose pages are stored. Returns jobs for other crawls that want the URLs.
 
         Args:
-            jobs: the jobs to end.
+            jobs: jobs with stored pages.
             urls: the canonical URL of each page, by the URL of its job.
-            now_ms: the time of the store.
+            now_ms: the current time by the store's clock.
         """
         by_name: dict[str, list[str]] = defaultdict(list)
         for job in jobs:
@@ -138,19 +138,19 @@ class CrawlEndings:
 
 @dataclass(frozen=True, slots=True)
 class CrawlLimits:
-    """Ends crawls that have reached their byte limit."""
+    """Ends crawls at their byte limit."""
 
     registry: CrawlRegistry
     counts: CrawlCounters
 
     def check(self, numbers: Iterable[int]) -> None:
-        """Check the crawls with these numbers. Pages of these crawls have just been stored."""
+        """Check the crawls with these numbers after storing their pages."""
         crawls = self.registry.crawls()
         for number in numbers:
             record = crawls.record_of(number)
             if record.max_bytes is None or record.has_ended or not record.name:
                 continue
-            # Bytes from earlier rounds, or from before the crawl was restarted, do not count.
+            # Bytes from before the current round or restart do not count.
             fetched = self.counts.totals([record.number]).bytes - record.round_bytes
             if number != record.number or fetched < record.max_bytes:
                 continue
@@ -161,7 +161,7 @@ class CrawlLimits:
 
 
 def ending_of_page(job: UrlJob, write: PageWrite, written: Written | None) -> Ended:
-    """Return how a URL ended, after its page or its failure was written."""
+    """Return how a URL ended, once its page or failure is written."""
     fetch = write.confirmation or write.report
     kind = str(write.facts.get("outcome") or "")
     body_bytes = 0 if fetch is None else fetch.body_bytes
@@ -179,7 +179,7 @@ def ending_of_page(job: UrlJob, write: PageWrite, written: Written | None) -> En
             notes=_notes(job, kind, canonical_url),
             joined="" if written is None else written.crawl,
         )
-    # Another crawl may have other permissions for the page, or may extract other fields.
+    # Another crawl may have other permissions for the page, or extract other fields.
     for_all = kind != OutcomeKind.RESERVED and kind not in _PAGE_OUTCOMES
     return Ended(job, _outcome_name(kind, write), bytes=body_bytes, for_all=for_all)
 

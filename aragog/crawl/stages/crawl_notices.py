@@ -1,9 +1,9 @@
 """
 Notifies a crawl's webhook when the crawl finishes or is ended, and when too many of its URLs fail.
 
-Notices go through the webhook queue, are signed, and are retried until they are accepted. A notice
-is sent before the record is updated. If the process is killed in between, the notice is sent again
-with the same ID.
+Notices go through the webhook queue, are signed, and are retried until they are accepted. Each is
+sent before the crawl's record is updated. If the process is killed in between, the notice is sent
+again with the same ID.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ from aragog.errors import BadInput
 
 END, ERRORS = "end", "errors"
 MIN_URLS = 20
-"""With fewer URLs than this, the failure rate is not meaningful."""
+"""Below this number of URLs, the failure rate is not meaningful."""
 HOURS = 24
-"""The failure rate covers this many hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +37,12 @@ class ErrorRate:
 
     @property
     def share(self) -> float:
-        """The failure rate, from 0 to 1; 0 if there are too few URLs."""
+        """The failure rate, from 0 to 1. 0 if there are too few URLs."""
         return self.failed / self.urls if self.urls >= MIN_URLS else 0.0
 
 
 def error_rate(hours: Mapping[int, Counter[str]], hour: int) -> ErrorRate:
-    """Count the failures in the last `HOURS` hours up to and including `hour`."""
+    """Count the failures in the `HOURS` hours that end with `hour`."""
     recent = sum(
         (counts for hour_of_counts, counts in hours.items() if hour_of_counts > hour - HOURS),
         Counter[str](),
@@ -57,10 +56,10 @@ def error_rate(hours: Mapping[int, Counter[str]], hour: int) -> ErrorRate:
 
 def events(status: CrawlStatus, errors: ErrorRate) -> dict[str, str]:
     """
-    Return the events of a crawl that need a notice, by kind, each with a string that identifies it.
+    Return the events that need a notice, by kind, each with an identifying string.
 
-    The string changes when the event happens again: the crawl got more URLs and has finished them,
-    or failures exceed the limit again after they had dropped below it.
+    The string differs when an event happens again: the crawl has finished more URLs, or failures
+    dropped below the limit and exceed it again.
     """
     record, notices = status.record, {}
     if record.has_ended:
@@ -108,7 +107,7 @@ class CrawlNotices:
 
     def run(self) -> int:
         """
-        Send all notices that are due. Returns how many were sent.
+        Send all due notices. Returns how many.
 
         Raises:
             TransientError: Redis or the broker did not respond; run it again.

@@ -1,9 +1,9 @@
 """
-A crawl's results and its remaining time, computed from counts and the request rates of its domains.
+Reports a crawl's results and estimates its remaining time.
 
-The remaining time assumes that all domains with waiting URLs are crawled in parallel, each at its
-own rate. It is a lower bound if the machines are the bottleneck, and it does not include links that
-have not been found yet. `python -m bench.crawls estimate` compares it with a simulation.
+The estimate assumes that all domains with waiting URLs are crawled in parallel, each at its own
+rate. It is a lower bound, because machines may be slower and more links may be found. `python -m
+bench.crawls estimate` compares it with a simulation.
 """
 
 from __future__ import annotations
@@ -20,26 +20,25 @@ from aragog.crawl.traps.trap_store import ClosedTemplate
 MAX_OPEN = 1_000
 MAX_FAILURES = 1_000
 OTHER_DOMAINS = "*"
-"""This name stands for all domains after the first 50,000 of a server."""
+"""Stands for all domains beyond the first 50,000 on a server."""
 _NONE_REFUSED = ("refused", "reserved")
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The current request rate of a domain."""
+    """How fast a domain is crawled."""
 
     rate: float
     """Requests per second, after Crawl-delay and backoff. 0 if the domain is stopped."""
     held_by: str = ""
-    """Why the domain waits, for display."""
     robots_unreachable: bool = False
-    """True if no requests are sent because robots.txt could not be fetched."""
+    """True if there are no requests because robots.txt could not be fetched."""
     waiting: int = 0
-    """How many URLs of all crawls wait for this domain."""
+    """How many URLs of all crawls are waiting for this domain."""
 
 
 Paces = Callable[[Sequence[str]], Mapping[str, Pace]]
-"""Returns the pace of each of the given domains, by rate-limiter key."""
+"""Returns the pace of each domain, by rate-limiter key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +51,8 @@ class OpenDomain:
     rate: float
     """Requests per second for this crawl."""
     seconds_left: float | None
-    """Seconds until all these URLs are requested, including the wait for other crawls' URLs ahead
-    of them. None if the domain is stopped."""
+    """Seconds until all these URLs are requested, including those of other crawls ahead of them.
+    None if the domain is stopped."""
     held_by: str
     robots_unreachable: bool
 
@@ -66,14 +65,14 @@ class FailedUrls:
     outcome: str
     urls: int
     today: int
-    """How many URLs were not stored since midnight UTC."""
+    """How many URLs failed since midnight UTC."""
     yesterday: int
-    """How many URLs were not stored the day before."""
+    """How many URLs failed the day before."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlReport:
-    """The results of a crawl and its open domains."""
+    """A crawl's results and open domains."""
 
     status: CrawlStatus
     domains: Mapping[str, Counter[str]]
@@ -87,13 +86,13 @@ class CrawlReport:
     open_domains: int = 0
     """The number of open domains."""
     closed: Sequence[ClosedTemplate] = ()
-    """URL templates that were recognized as traps, so their links are no longer followed."""
+    """URL templates recognized as traps. Their links are no longer followed."""
 
     @property
     def seconds_left(self) -> float | None:
         """
-        Seconds until the last open domain is done, not counting stopped ones.
-        None if no domain is open.
+        Seconds until the last open domain is done, ignoring stopped ones. None if no domain is
+        open.
         """
         estimates = [domain.seconds_left for domain in self.open if domain.seconds_left is not None]
         return max(estimates, default=None)
@@ -105,7 +104,7 @@ class CrawlReport:
 
     @property
     def refused(self) -> Mapping[str, int]:
-        """URLs refused by robots.txt, by a purpose or by the operator, by outcome."""
+        """URLs refused by robots.txt, a purpose or the operator, by outcome."""
         outcomes = self.status.counts.outcomes
         return {name: n for name, n in outcomes.items() if name.startswith(_NONE_REFUSED)}
 
@@ -118,7 +117,7 @@ class CrawlReport:
 def open_domains(
     record: CrawlRecord, waiting: Mapping[str, int], paces: Mapping[str, Pace]
 ) -> list[OpenDomain]:
-    """Return the open domains of a crawl, with the stopped ones first and then the slowest."""
+    """Return a crawl's open domains: stopped ones first, then the slowest."""
     domains = [
         _open_domain(domain, count, paces.get(domain), record)
         for domain, count in waiting.items()

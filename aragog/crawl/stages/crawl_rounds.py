@@ -3,13 +3,13 @@ Starts the rounds of scheduled crawls. A round enqueues the crawl's seeds and fe
 pages again.
 
 A round starts when it is due and none of the crawl's URLs are waiting, so rounds never overlap.
-Each page and each link is fetched once per round, with conditional requests if the origin sent
-validators. The limits `max_urls`, `max_urls_per_host` and `max_bytes` apply to each round.
+Each page and link is fetched once per round, conditionally if the origin sent validators. The
+limits `max_urls`, `max_urls_per_host` and `max_bytes` apply to each round.
 
-It is safe to run twice and to kill at any point. First the crawl's record states that the round has
-started, then the seeds are enqueued, and then the record states that they were enqueued. A run that
-finds a round without this last statement enqueues all seeds again. Seeds still waiting are not sent
-twice, and each link is fetched once per round, because all runs of a round share one `request_id`.
+It is safe to run twice and to kill at any point. The crawl's record first states that the round has
+started, and later that its seeds were enqueued. If the second statement is missing, the next run
+enqueues all seeds again. Because all runs of a round share one `request_id`, waiting seeds are not
+sent twice and each link is fetched once.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ log = logging.getLogger(__name__)
 
 def next_round_ms(record: CrawlRecord, now_ms: int) -> int:
     """
-    Return when the next round is due, after the one that starts now.
+    Return when the next round is due, after the one starting now.
 
-    Rounds keep their time of day. Missed rounds are skipped, whether aragog was down or a round
-    took longer than the interval.
+    Rounds keep their time of day. Rounds missed during an outage or a longer round are skipped.
     """
     interval_ms = (record.every_s or 0) * 1000
     missed = max(0, now_ms - record.next_round_ms) // interval_ms if interval_ms else 0
@@ -63,7 +62,6 @@ class CrawlRounds:
         for record in crawls.records.values():
             if record.state is not CrawlPhase.RUNNING or is_over(record, crawls.now_ms):
                 continue
-            # The crawl was just deleted, the crawl has ended, or its token has used up its quota.
             with suppress(BadInput, QuotaExceeded):
                 if record.is_seeding:
                     self._seed(record)

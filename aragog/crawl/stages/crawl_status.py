@@ -1,4 +1,4 @@
-"""A crawl together with the outcomes of its URLs."""
+"""A crawl's status."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ class CrawlStatus:
 
     @property
     def display_state(self) -> str:
-        """The state as one word. A running crawl without waiting URLs is `done`."""
+        """The state as one word. A running crawl is `done` when no URLs are waiting."""
         is_done = self.record.state is CrawlPhase.RUNNING and not self.counts.open
         return DONE if is_done and self.counts.enqueued else self.record.state.value

@@ -16,7 +16,7 @@ class CrawlUpkeep:
     """
     Maintains the records of all crawls.
 
-    Every process treats a crawl as ended once its deadline has passed. `run` updates the crawl's
+    Every process treats a crawl as ended once its deadline has passed. `run` also updates its
     record.
     """
 
@@ -24,13 +24,12 @@ class CrawlUpkeep:
     counts: CrawlCounters
 
     def run(self) -> None:
-        """Run all steps once."""
         crawls = self.registry.read()
         for record in crawls.records.values():
             if is_over(record, crawls.now_ms):
                 self.registry.set_state(record.name, CrawlPhase.ENDED, UNTIL_PASSED)
         self.registry.forget_old()
-        # Late messages may have counted URLs for crawls that were deleted.
+        # Late messages may have counted URLs for deleted crawls.
         self.counts.delete(sorted(crawls.ended - crawls.by_number.keys()))
         hour = crawls.now_ms // 3_600_000 - KEEP_HOURS
         numbers = [*BUILT_IN_NAMES, *crawls.by_number]

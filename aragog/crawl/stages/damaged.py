@@ -1,9 +1,8 @@
 """
-Works around a damaged file of the embedded store: postpones the file's URLs and processes all
-others.
+Works around a damaged file of the embedded store, by postponing the URLs whose rows are in it.
 
-A URL whose rows are in a damaged file is retried every ten minutes until `aragog store repair` has
-replaced the file. These retries do not count as attempts, and the URL is not fetched.
+These URLs are retried every ten minutes until `aragog store repair` has replaced the file. These
+retries do not count as attempts, and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ T = TypeVar("T")
 
 
 class DamageableStore(Protocol):
-    """A store that may have damaged files (`UrlStore`)."""
+    """A store that may have damaged files: `UrlStore`."""
 
     def serves(self, url: str) -> bool:
-        """Return True if the URL's rows can be read and written, False if their file is damaged."""
+        """Return False if the URL's rows are in a damaged file."""
 
 
 def isolate(items: Sequence[T], run: Callable[[Sequence[T]], object]) -> list[T]:
     """
-    Call `run` with all items. If it encounters a damaged file, call it with ever smaller parts.
+    Call `run` with all items, or with ever smaller parts if it finds a damaged file.
 
     Returns the items that fail on their own. `run` must be safe to repeat.
     """
@@ -56,10 +55,7 @@ def split(jobs: Sequence[UrlJob], store: DamageableStore) -> tuple[list[UrlJob],
 
 
 def postponed(jobs: Iterable[UrlJob], *, fetched: bool = False) -> list[Delayed]:
-    """
-    Return the jobs with their delay.
-    Jobs that were `fetched` start again from their first URL.
-    """
+    """Return the jobs with their delay. If `fetched`, they start again from their first URL."""
     if fetched:
         return [(replace(restart(job), refresh=True), WAIT_MS) for job in jobs]
     return [(replace(job, slot_at_ms=None), WAIT_MS) for job in jobs]

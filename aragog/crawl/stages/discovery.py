@@ -1,15 +1,14 @@
 """
-Enqueues the URLs that pages and sitemaps list. Links are only followed from pages that have depth
-left. The depth in a job says how many more levels of links to follow.
+Enqueues the URLs that pages and sitemaps list. A job's depth says how many more levels of links to
+follow; links are only followed from pages with depth left.
 
 Each sitemap is requested once per walk through its site (`aragog.crawl.pipeline.sitemap_walks`).
 
-If a page is already stored and this call does not fetch it, its links are read from the store. So a
-repeated call reaches every page that the first call reached. A call that refreshes pages also
+If a call does not fetch a page because it is already stored, the page's links are read from the
+store. So a repeated call reaches the same pages as the first one. A call that refreshes pages also
 refreshes the pages that they link to, each once (`FollowedPages`).
 
-It is safe to run twice: it skips URLs that are waiting, and URLs whose page was fetched since their
-lastmod.
+It is safe to run twice: it skips waiting URLs, and URLs fetched since their lastmod.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from urlspelling.domain import host
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 REFRESHED_SUFFIX = ":asked"
-"""Name suffix of the records of links that a call refreshes."""
+"""The name suffix of the records of refreshed links."""
 
 
 class _PageLinks(NamedTuple):
@@ -65,19 +64,17 @@ class Discovery:
     walks: Walks
     clock: Clock
     chunk: int = 500
-    """How many sitemap entries are looked up in the store at a time."""
+    """How many sitemap entries one lookup in the store covers."""
     followed_pages: FollowedPages | None = None
     """If None, links are not followed from the store and not refreshed."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
-    """Provides the scope of each job's crawl."""
     budgets: LinkBudgets | None = None
     """The budgets of URL templates. If None, every link is followed."""
     held_links: HeldLinkSweep | None = None
-    """Follows or drops held links if the pages that they wait for never arrive."""
+    """Decides about held links when the pages that they wait for never arrive."""
 
     @property
     def sitemaps(self) -> SitemapEnqueuer:
-        """Enqueues what sitemaps and feeds list."""
         return SitemapEnqueuer(
             self.enqueuer,
             self.store,
@@ -89,7 +86,7 @@ class Discovery:
         )
 
     def watched(self, results: Sequence[FetchResult]) -> set[str]:
-        """Return the URLs of results that have depth left or are on hosts with link budgets."""
+        """Return the URLs of results that have depth left or whose hosts have link budgets."""
         if self.budgets is None:
             return set()
         urls_with_depth = {result.job.url for result in results if result.job.depth > 0}
@@ -102,8 +99,8 @@ class Discovery:
         others: Sequence[FetchResult] = (),
     ) -> int:
         """
-        Enqueue the links of pages that have depth left. Returns the number of links. `others` are
-        the results that have no page.
+        Enqueue the links of pages that have depth left. Returns how many. `others` are the results
+        without a page.
         """
         arrived = [_arrived_page(result, analysis) for result, analysis in pages]
         arrived += [_arrived_page(result, None) for result in others]
@@ -121,11 +118,11 @@ class Discovery:
         self, pages: Iterable[tuple[UrlJob, Record | None]], *, looked_at: bool = False
     ) -> int:
         """
-        Enqueue the links of stored pages that have depth left. Returns the number of links.
+        Enqueue the links of stored pages that have depth left. Returns how many.
 
-        Skips pages whose links this call has already followed to the same depth or deeper, unless
-        the job has just fetched the page and found it unchanged (`looked_at`). Takes two round
-        trips, and two more if there are links to follow.
+        Skips pages whose links this call has already followed at least as deeply, unless the job
+        has just fetched the page and found it unchanged (`looked_at`). Takes two round trips, and
+        two more if there are links to follow.
         """
         stored_pages = [(job, r) for job, r in pages if r is not None and r.content_key]
         count = self._listings.follow_stored(stored_pages, self.store, self._enqueue_links)
@@ -165,7 +162,6 @@ class Discovery:
         return Listings(kinds, self.checks, self.followed_pages, obeys_nofollow, max_files)
 
     def _follow(self, pages: Sequence[_PageLinks], arrived: Sequence[ArrivedPage] = ()) -> int:
-        """Enqueue the links of pages, then record that they were followed."""
         links = {job.url: {_options_of_links(job): urls} for job, urls in pages}
         if self.budgets is None:
             count = follow_all(links, self._enqueue_links)
@@ -179,8 +175,8 @@ class Discovery:
 
     def sweep_held(self) -> int:
         """
-        Follow or drop held links if the pages that they wait for never arrive. Returns how many
-        were enqueued.
+        Decide about held links whose awaited pages never arrive. Returns how many were
+        enqueued.
         """
         return self.held_links.run(self._enqueue_links) if self.held_links else 0
 
@@ -199,7 +195,6 @@ class Discovery:
         return count + self._enqueue(deeper_urls, replace(options, refresh=False))
 
     def _followed_depths(self, jobs: Sequence[UrlJob]) -> Mapping[tuple[str, str], int | None]:
-        """Return the depth to which each job's call has followed its page's links, or None."""
         depths_of_pages: dict[tuple[str, str], int | None] = {}
         if self.followed_pages is not None:
             for request_id, urls in _depths_by_call(jobs).items():
@@ -216,8 +211,8 @@ class Discovery:
         """
         Enqueue declared canonical URLs that must be fetched before they can be trusted.
 
-        The same rules apply as to links: depth left, registered domain, nofollow, URL filter.
-        Returns those that were enqueued or are already waiting.
+        The rules for links apply: depth left, registered domain, nofollow, URL filter. Returns the
+        URLs that were enqueued or are already waiting.
         """
         enqueued = []
         for job, write, url in declared:
@@ -270,7 +265,6 @@ class Discovery:
 
 
 def _arrived_page(result: FetchResult, analysis: PageAnalysis | None) -> ArrivedPage:
-    """Return what a result shows about the templates of its URL."""
     url = result.job.url
     if analysis is None or analysis.traits is None:
         return ArrivedPage(url, is_failure=result.fetch.outcome is OutcomeKind.GONE)
@@ -291,7 +285,7 @@ def _options_of_links(job: UrlJob) -> EnqueueOptions:
 
 
 def _depths_by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:
-    """Return the URLs and depths of jobs, by request ID. Jobs without a request ID are left out."""
+    """Return the URLs and depths of jobs by request ID. Omits jobs without one."""
     calls: dict[str, dict[str, int]] = defaultdict(dict)
     for job in jobs:
         if job.request_id:

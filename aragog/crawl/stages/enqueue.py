@@ -1,10 +1,9 @@
 """
 Enqueues URLs: normalizes them, drops those already in flight, and sends batches to `fetch`.
 
-It is safe to run this twice and to kill it at any point. A URL that is already in flight is
-reported as such and is not sent again. If a producer marked a URL and died before it sent the
-message, the next caller that enqueues the URL sends it (see `in_flight`). If the broker fails
-halfway, the caller enqueues the same URLs again.
+It is safe to run twice and to kill at any point. A URL in flight is reported as such and not sent
+again. If a producer marks a URL and dies before sending it, the next caller that enqueues the URL
+sends it (see `in_flight`). If the broker fails halfway, the caller enqueues the same URLs again.
 """
 
 from __future__ import annotations
@@ -71,13 +70,11 @@ class Enqueuer:
     followed: FollowedUrls | None = None
     """Records the URLs of runs. Only set in workers."""
     walks: SitemapWalks | None = None
-    """Records the start of sitemap walks."""
     traces: UrlTraces = OFF
     crawls: CrawlSource = field(default_factory=NoCrawls)
     seeds: CrawlSeeds | None = None
-    """Stores the seeds of crawls that run in rounds."""
+    """Stores the seeds of crawls with rounds."""
     quotas: TokenQuotas | None = None
-    """Tracks the quotas of tokens."""
     _first_visit_delays: FirstVisitDelays = field(init=False)
 
     @classmethod
@@ -118,19 +115,17 @@ class Enqueuer:
         on_wait: Callable[[SlowDown], None] | None = None,
     ) -> Iterator[EnqueueResult]:
         """
-        Enqueue URLs and yield the result of each, in order and in constant memory.
+        Enqueue URLs and yield their results, in order and in constant memory.
 
         URLs are sent in chunks of 1,000. A chunk is sent when the caller reads its first result, so
         the iterator must be consumed.
 
         Raises:
-            BrokerUnavailable: the current chunk was not accepted, or only in part. Earlier chunks
-                were accepted.
-            SlowDown: the queues are full, and the current chunk was not accepted. If `on_wait` is
-                given, it is called before each wait instead, and the chunk is sent once there is
-                space.
-            QuotaExceeded: the crawl's token has reached its quota, and no URL of the current chunk
-                fits.
+            BrokerUnavailable: the current chunk was only partly accepted, or not at all. Earlier
+                chunks were accepted.
+            SlowDown: the queues are full, and the current chunk was not accepted. With `on_wait`,
+                calls it before each wait instead, and sends the chunk once there is space.
+            QuotaExceeded: no URL of the current chunk fits into the quota of the crawl's token.
             BadInput: no crawl has this name, or it has ended.
         """
         crawl = self._find_crawl(options)
@@ -146,12 +141,11 @@ class Enqueuer:
             yield from self._enqueue_chunk(chunk, options, crawl, spans)
 
     def _find_crawl(self, options: EnqueueOptions) -> CrawlRecord:
-        """Return the crawl that wants the URLs."""
         if not options.crawl:
             return self.crawls.crawls().record_of(options.crawl_number)
         if options.crawl == BUILT_IN_NAMES[ENQUEUED]:
             return built_in_record(ENQUEUED)
-        # A cached copy may still contain the number of a crawl that has just been cancelled.
+        # A cached copy may still have the number of a crawl that was just cancelled.
         record = self.crawls.read().records.get(options.crawl)
         if record is None:
             raise BadInput(
@@ -164,7 +158,7 @@ class Enqueuer:
         return record
 
     def _begin_walks(self, inputs: Sequence[str], request_id: str, sites: set[str]) -> None:
-        """Start a sitemap walk for each site that is not yet in `sites`, and add it there."""
+        """Start a sitemap walk for each site that is not in `sites`, and add the site there."""
         first_urls: dict[str, str] = {}
         for url in inputs:
             if not isinstance(normalized := _normalize(url), InvalidUrl):
@@ -248,15 +242,15 @@ class Enqueuer:
         crawl: CrawlRecord,
     ) -> dict[str, _Refusal]:
         """
-        Return the refusals of the URLs that exceed the token's quota. Raises `QuotaExceeded` if
-        none of the caller's URLs was enqueued.
+        Return the refusals of URLs over the token's quota. Raises `QuotaExceeded` if none of the
+        caller's URLs was enqueued.
         """
         over_quota = [url for url, mark in zip(urls, marks, strict=True) if mark is Mark.OVER_QUOTA]
         state = self._token_state(crawl) if over_quota else None
         if state is None:
             return {}
         error = state.refusal(len(over_quota))
-        # Links that exceed a quota are dropped silently, as with the crawl's other limits.
+        # Links over a quota are dropped silently, as with a crawl's other limits.
         if options.crawl and not any(mark <= Mark.JOINED for mark in marks):
             raise error
         return dict.fromkeys(over_quota, _Refusal(EnqueueStatus.OVER_BUDGET, str(error)))
@@ -264,10 +258,9 @@ class Enqueuer:
     def _refusals(
         self, urls: Sequence[str], options: EnqueueOptions, crawl: CrawlRecord
     ) -> dict[str, _Refusal]:
-        """Return the refusals of URLs that were taken down or are outside the crawl's scope."""
         taken_down = self.blocks.refused(urls) if self.blocks else set()
         refused = {url: _TAKEN_DOWN for url in urls if url in taken_down}
-        # Links were checked against the scope when their page was analyzed.
+        # Links were already checked when their page was analyzed.
         if options.crawl and crawl.scope.rules:
             for url in urls:
                 accepted, rule = crawl.scope.decide(url)
@@ -318,7 +311,7 @@ class Enqueuer:
         """
         Return the messages, each delayed until its first URL is due.
 
-        `priority` is that of the messages. Their jobs keep the priority that the caller requested.
+        `priority` applies to the messages. Their jobs keep the requested priority.
         """
         job_options = options.for_jobs()
         jobs = [
@@ -340,7 +333,6 @@ class Enqueuer:
 
 
 def _span_attributes(options: EnqueueOptions) -> dict[str, str | int | bool]:
-    """Return the attributes of this call for the tracing spans of its URLs."""
     return {
         "aragog.request_id": options.request_id,
         "aragog.priority": options.priority,
@@ -365,7 +357,7 @@ def _normalize(url: str) -> str | InvalidUrl:
 def _other_spellings(
     inputs: Sequence[str], normalized: Sequence[str | InvalidUrl]
 ) -> dict[str, str]:
-    """Return, by normalized URL, its original form if robots.txt must allow that form too."""
+    """Return the original forms that robots.txt must also allow, by normalized URL."""
     other_spellings: dict[str, str] = {}
     for url, normal_url in zip(inputs, normalized, strict=True):
         if not isinstance(normal_url, InvalidUrl) and (other := other_spelling(url, normal_url)):
@@ -413,9 +405,9 @@ def _enqueue_result(
 
 def _interleave_by_host(urls: Sequence[str]) -> list[str]:
     """
-    Return the URLs with hosts interleaved. Each host's URLs keep their order.
+    Return the URLs with hosts interleaved, each host's URLs in their order.
 
-    Lists are often sorted by host. A batch with only one host would wait for one slot (reserved
+    Lists are often sorted by host, and a batch with a single host would wait for one slot (reserved
     request time) after another.
     """
     by_host: dict[str, list[str]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Options that decide how the URLs of one call to `Enqueuer.enqueue` are fetched."""
+"""The options of one call to `Enqueuer.enqueue`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from aragog.crawl.pipeline.messages import AS_KEPT, PRIORITY_DEFAULT, PRIORITY_R
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnqueueOptions:
-    """How to fetch the URLs of one call."""
+    """How to fetch the URLs."""
 
     depth: int = 0
     """How many levels of links to follow from each URL, within its registered domain."""
     pages: int = 0
-    """How many listing pages in a row led to the URLs."""
+    """The number of listing pages in a row that led to the URLs."""
     refresh: bool = False
     """Fetch a URL even if it is already stored."""
     priority: int = PRIORITY_DEFAULT
@@ -26,41 +26,36 @@ class EnqueueOptions:
     insist: bool = False
     """Send a URL again if it has been in flight for an hour, because its message may be lost."""
     sitemap: bool = False
-    """The URLs are sitemaps. The URLs that they list are enqueued, through `depth` levels of
-    sitemaps."""
+    """The URLs are sitemaps. Their URLs are enqueued, through `depth` levels of sitemaps."""
     in_walk: bool = False
-    """True if a sitemap listed these sitemaps. If False, they start a walk through their sites."""
+    """True if a sitemap listed these sitemaps. Others start a walk through their sites."""
     file: bool = False
     """The URLs are items' files (`UrlJob.file`)."""
     url_filter: str = ""
     """Which links and sitemap entries are followed: `UrlFilter.wire`."""
     request_id: str = ""
-    """ID of this call in the logs of all stages. If empty, a new ID of 8 characters is created."""
+    """ID of this call in the logs of all stages. If empty, a new one of 8 characters is created."""
     caller: str = ""
-    """The W3C `traceparent` of the enqueuing span. If empty, the current span is used, if there is
-    one."""
+    """The W3C `traceparent` of the enqueuing span. If empty, the current span, if any, is used."""
     purposes: str | None = None
-    """The purposes of the crawl (`UrlJob.purposes`); None for those in the workers' settings."""
+    """The crawl's purposes (`UrlJob.purposes`); None for those in the workers' settings."""
     found_on: str = ""
     """The `traceparent` of the page that lists the URLs. Their traces link to it."""
     crawl: str = ""
-    """The name of the crawl that wants the URLs. If empty, `crawl_number` decides."""
+    """The crawl that wants the URLs. If empty, `crawl_number` decides."""
     crawl_number: int = ENQUEUED
     """The crawl number of the page that lists the URLs."""
 
     def for_jobs(self) -> dict[str, Any]:
-        """Return the options that are copied into the jobs of the URLs."""
+        """Return the options that the URLs' jobs inherit."""
         return {name: getattr(self, name) for name in _JOB_OPTIONS}
 
     def for_seeds(self) -> dict[str, Any]:
-        """Return the options that are stored with a crawl's seeds, for its later rounds."""
+        """Return the options to store with a crawl's seeds, for its later rounds."""
         return {name: getattr(self, name) for name in _SEED_OPTIONS}
 
     def for_crawl(self, crawl: CrawlRecord) -> EnqueueOptions:
-        """
-        Return the options for seeds.
-        Options that the call did not set are taken from its crawl.
-        """
+        """Return the options for seeds. Unset options are taken from the crawl."""
         if not self.crawl:
             return self
         is_default = self.priority == PRIORITY_DEFAULT
@@ -80,7 +75,7 @@ SOURCE_OPTIONS = EnqueueOptions(
     purposes=AS_KEPT,
     crawl_number=REFRESHED,
 )
-"""The options with which the refresh schedule reads sitemaps and feeds again."""
+"""The refresh schedule's options for reading sitemaps and feeds again."""
 
 _JOB_OPTIONS = (
     {option.name for option in fields(EnqueueOptions)} & {job.name for job in fields(UrlJob)}

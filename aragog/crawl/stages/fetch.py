@@ -1,12 +1,11 @@
 """
-Fetches a batch: applies robots rules, waits for slots (the reserved times of requests), sends the
-GETs, and routes each URL onward.
+Fetches a batch: applies robots rules, waits for slots (reserved request times), sends the GETs, and
+routes each URL onward.
 
 It is safe to run twice. A repeated fetch waits for its own slot, its body gets a new token, and
-later stages write the same result again. If the worker is killed, the message is redelivered;
-nothing has been announced by then, and reserved slots expire unused. A URL may then be in its
-domain's waiting queue (its line) twice. It is still fetched only once, because it is already stored
-when its second entry is due.
+later stages write the same result again. If the worker is killed, its slots expire unused and the
+message is redelivered. A URL may then be in its domain's waiting queue (its line) twice. It is
+still fetched once, because it is stored by the time its second entry is due.
 """
 
 from __future__ import annotations
@@ -53,9 +52,9 @@ from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
 
-# Delay for a job that found no space in the spool.
+# Delay when the spool is full.
 SPACE_RETRY_MS = 10_000
-# The `after_status` of a job whose session has expired. The job signs in again once.
+# The `after_status` of a job that signs in again, once, because its session has expired.
 SIGNED_OUT = 401
 NOTHING_RENDERED = RenderingRule(RenderingSettings())
 _COUNTERS = {
@@ -63,12 +62,12 @@ _COUNTERS = {
     OutcomeKind.BLOCKED: counters.REFUSED,
     OutcomeKind.NOT_MODIFIED: counters.NOT_MODIFIED,
 }
-"""Counters for results without a body. Results that have no counter here count as failed."""
+"""Counters for results without a body. Other results count as failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchStage:
-    """Fetches the URLs of a batch that may be fetched now."""
+    """Fetches those URLs of a batch that may be fetched now."""
 
     selection: JobSelection
     requester: Requester
@@ -79,19 +78,18 @@ class FetchStage:
     rendering: RenderingRule = NOTHING_RENDERED
     traces: UrlTraces = OFF
     checks: CrawlChecks = field(default_factory=CrawlChecks)
-    """Drops URLs that no crawl wants anymore, and makes URLs of paused crawls wait in line."""
+    """Drops URLs that no crawl wants anymore, and lets URLs of paused crawls wait in line."""
 
     @property
     def access(self) -> Access:
-        """Decides which requests are sent."""
         return self.requester.access
 
     def run(self, batch: FetchBatch) -> list[OutgoingMessage]:
         """
-        Fetch every URL of the batch that may be fetched now. Returns the messages to send.
+        Fetch the batch's URLs. Returns the messages to send.
 
-        Blocks for up to `politeness.wait_inline_ms` plus one fetch deadline. If the spool is full,
-        it waits up to `spool_room.MAX_WAIT_S` longer.
+        Blocks for up to `politeness.wait_inline_ms` plus one fetch deadline, and up to
+        `spool_room.MAX_WAIT_S` longer if the spool is full.
 
         Raises:
             TransientError: Redis or the store did not respond; the whole batch runs again.
@@ -121,7 +119,7 @@ class FetchStage:
         return run.outgoing()
 
     def _park_host_limited(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
-        """Put the jobs of crawls that limit their open hosts in line, and return the other jobs."""
+        """Put jobs in line if their crawls limit open hosts. Returns the other jobs."""
         continuing, waiting = [], []
         for job in jobs:
             is_bounded = job.crawl and self.checks.crawl_of(job).max_open_hosts
@@ -135,30 +133,27 @@ class FetchStage:
 
 
 class _Run:
-    """One run of the stage. Collects the result of each URL."""
+    """One run of the stage, with the result of each URL."""
 
     def __init__(self, stage: FetchStage, spans: StageSpans) -> None:
         self.stage = stage
         self.spans = spans
         self.clock = stage.returning_jobs.clock
-        # Read the time before any request is sent, because the Redis server that provides the time
-        # may not respond.
+        # Read the time before sending any request, because its Redis server may not respond.
         self.clock.now_ms()
         self.started_s = self.clock.monotonic_s()
         self.results: list[FetchResult] = []
         self.delayed_jobs: list[Delayed] = []
-        """Jobs to send again, with their delay since the start of this run (ms, monotonic)."""
+        """Jobs to send again, with their delay since this run started (ms, monotonic)."""
         self.in_line: list[InLine] = []
-        """Jobs waiting for a slot of their domain."""
         self.waiting_for_rules: list[InLine] = []
-        """Jobs waiting for a robots.txt that could not be fetched."""
         self.robots_first: list[UrlJob] = []
         self.stale_origins: list[str] = []
         self.replies: list[OutgoingMessage] = []
-        """Replies for callers waiting for URLs that are already stored or were taken down."""
+        """Replies for callers whose URLs are already stored or were taken down."""
         self.counts: Counter[str] = Counter()
         self.outcomes: defaultdict[str, list[DomainOutcome]] = defaultdict(list)
-        """The outcomes of this run, by rate-limiter key."""
+        """This run's outcomes by rate-limiter key."""
 
     def vet(
         self, jobs: Sequence[UrlJob]
@@ -183,20 +178,19 @@ class _Run:
                 self._wait_for_rules(denial.job, result, denial.verdict)
             else:
                 self._record(result)
-        # Do this immediately, because rules that arrive before the jobs are in line would not
-        # release any of them.
+        # Do this immediately: rules that arrive before the jobs are in line would not release them.
         self.stage.access.line.park(self._with_departure_times(self.waiting_for_rules))
         allowed = [(job, self._delay_s(job, delay_s)) for job, delay_s in vetted.allowed]
         return self.stage.rendering.usable_validators(selected.validators), allowed
 
     def _delay_s(self, job: UrlJob, crawl_delay_s: float | None) -> float | None:
-        """Return the longer of robots.txt's Crawl-delay and the interval of the crawl's rate."""
+        """Return the Crawl-delay or the interval of the crawl's rate, whichever is longer."""
         rate = self.stage.checks.crawl_of(job).rate if job.crawl else None
         return crawl_delay_s if rate is None else max(crawl_delay_s or 0.0, 1 / rate)
 
     def _refused_result(self, denial: Denial, now_ms: int) -> FetchResult:
         """
-        Return the result for a URL that may not be requested, with what its site currently states
+        Return the result for a URL that may not be requested, with its site's current statements
         about allowed uses.
         """
         result = without_fetch(
@@ -211,15 +205,14 @@ class _Run:
         return [entry._replace(job=self.spans.with_departure_time(entry.job)) for entry in waiting]
 
     def wait_for(self, delayed: Iterable[Delayed]) -> None:
-        """Send the jobs again after their delays."""
         elapsed_ms = self._elapsed_ms()
         self.delayed_jobs += [(job, elapsed_ms + wait_ms) for job, wait_ms in delayed]
 
     def postpone_until_space(self, jobs: Iterable[UrlJob]) -> None:
         """
-        Reschedule jobs whose bodies do not fit into the spool, and release their slots.
+        Postpone jobs whose bodies do not fit into the spool, and release their slots.
 
-        This does not count as an attempt. It only happens while the store stage is stopped.
+        This only happens while the store stage is stopped, and does not count as an attempt.
         """
         self.wait_for((replace(job, slot_at_ms=None), SPACE_RETRY_MS) for job in jobs)
 
@@ -245,7 +238,6 @@ class _Run:
         self._keep(fetched, reservation)
 
     def _route(self, job: UrlJob, outcome: Outcome) -> None:
-        """Route a job whose fetch returned no body."""
         if isinstance(outcome, Deferred):
             self._defer(_with_next_request(job, outcome), outcome)
         elif isinstance(outcome, Busy | Unreachable):
@@ -258,8 +250,8 @@ class _Run:
 
     def _reroute(self, job: UrlJob, outcome: Outcome) -> UrlJob:
         """
-        Return the job, marked with the status if the egress rules choose other routes after this
-        403 or 429.
+        Return the job, marked with this 403 or 429 if the egress rules then choose
+        other routes.
         """
         status = outcome.status if isinstance(outcome, Busy | Withheld) else None
         if status is None or not self.stage.requester.egress.routes_differ(job, outcome, status):
@@ -267,7 +259,6 @@ class _Run:
         return replace(job, after_status=status)
 
     def _defer(self, job: UrlJob, outcome: Deferred) -> None:
-        """Make a job wait until its next request can be sent."""
         access, at_ms = self.stage.access, outcome.retry_at_ms or 0
         match outcome.cause:
             case DeferralCause.RULES:
@@ -291,11 +282,10 @@ class _Run:
         return int((self.clock.monotonic_s() - self.started_s) * 1000)
 
     def _ms_until(self, at_ms: int | None) -> int | None:
-        """Return the time in ms from now until `at_ms` on our clock."""
         return None if at_ms is None else max(0, at_ms - self.clock.now_ms())
 
     def _fail(self, job: UrlJob, result: FetchResult, min_wait_ms: int | None = None) -> None:
-        """Schedule another attempt, or record the result if no attempts are left."""
+        """Schedule another attempt, or record the failure if none are left."""
         retry = self.stage.returning_jobs.next_attempt(job, min_wait_ms)
         if retry is None:
             self._record(result)
@@ -334,7 +324,6 @@ class _Run:
         self.counts[counters.FETCHED] += len(fetched)
 
     def outgoing(self) -> list[OutgoingMessage]:
-        """Return all messages of this run."""
         span_ms = self.stage.access.rules.settings.politeness.wait_inline_ms
         elapsed_ms = self._elapsed_ms()
         messages = [
@@ -367,7 +356,6 @@ class _Run:
             self._log_job(waiting.job, "in line", wait_ms=waiting.wait_ms)
 
     def _log_job(self, job: UrlJob, event: str, **facts: str | float | None) -> None:
-        """Log the result of a URL and add it to its span."""
         self.spans.event(job, event, **facts)
         log_url(log, event, job.url, job.request_id, **facts, **self.spans.ids(job))
 
@@ -386,10 +374,10 @@ class _Run:
 
 
 def _with_next_request(job: UrlJob, outcome: Deferred) -> UrlJob:
-    """Return the job without a slot, set to continue with the request that was not sent yet."""
+    """Return the job without a slot, set to continue with the unsent request."""
     if not isinstance(outcome, Redirected):
         return replace(job, slot_at_ms=None)
-    # If the redirect writes its target differently, robots.txt must allow that form, too.
+    # If the redirect writes its target differently, robots.txt must also allow that form.
     other_form = None if outcome.given is None else other_spelling(outcome.given, outcome.target)
     return replace(
         job,

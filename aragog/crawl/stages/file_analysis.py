@@ -1,8 +1,8 @@
 """
-Analyzes an item's files, such as images, by their response headers. The body is not read.
+Analyzes an item's files, such as images, by their headers only.
 
-If the content type is one for pages, the file is analyzed as a page, so the result does not depend
-on who requested the URL. All other files are stored byte for byte.
+A file with a page's content type is analyzed as a page, so the result does not depend on who
+requested the URL. Other files are stored byte for byte.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def is_file(result: FetchResult, page_types: Collection[str]) -> bool:
 
 
 def file_analysis(result: FetchResult, *, agent: str, drafts: Collection[str] = ()) -> PageAnalysis:
-    """Return which uses the headers of a file allow, and how long the file may be kept."""
+    """Return the uses that a file's headers allow, and how long it may be kept."""
     headers = result.fetch.headers
     robots = from_headers(headers, agent=agent)
     return PageAnalysis(

@@ -1,13 +1,12 @@
 """
-Gives new URLs of a domain with a backlog a less urgent priority and a delay.
+Makes new URLs less urgent and delays them if their domain has a backlog.
 
-A domain gets one request per interval. Of 200,000 URLs of one domain, all but the first few are
-fetched hours later, no matter when a worker first claims them. So their messages get a priority one
-step less urgent, and workers first claim URLs of other domains and URLs whose slot (reserved
-request time) is due. The messages are also delayed by 1/25 of the time until the domain can serve
-them. A first visit puts a URL in line (in the waiting queue of its domain). With the delay, first
-visits arrive at a rate that keeps workers available. A URL only waits for URLs of its own crawl
-with the same or a more urgent priority, because crawls share a line by weight.
+A domain gets one request per interval. If it has 200,000 new URLs, most are fetched hours later,
+whenever a worker claims them. Their messages get a priority one step less urgent, so workers first
+claim URLs of other domains and URLs whose slot (reserved request time) is due. A first visit only
+puts a URL in line (its domain's waiting queue). The messages are therefore also delayed by 1/25 of
+the time until the domain can serve them, which keeps workers available. A URL only waits for URLs
+of its own crawl that are at least as urgent, because crawls share a line by weight.
 """
 
 from __future__ import annotations
@@ -20,11 +19,10 @@ from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
 from aragog.runtime.clock import Clock, SystemClock
 from urlspelling.domain import registered_domain
 
-# URLs that the domain's rate does not allow within this time are enqueued with a delay.
+# URLs that the domain's rate does not allow within this time are delayed.
 MAX_IMMEDIATE_WAIT_S = 10.0
-# The delay, as a share of the estimated wait before the first visit. It is small because the rate
-# may be raised 20-fold later, because stored URLs need no slot, and because a producer may assume a
-# lower rate than the workers.
+# The delay, as a share of the estimated wait. It is small because the rate may rise 20-fold later,
+# stored URLs need no slot, and a producer may assume a lower rate than the workers.
 DELAY_SHARE = 0.04
 MAX_DELAY_S = 3600.0
 LEAST_URGENT = 9
@@ -40,16 +38,14 @@ class DelayedUrl(NamedTuple):
 
 class FirstVisitDelays:
     """
-    Estimates each domain's backlog from the rate limit and the URLs that this process has enqueued.
+    Estimates each domain's backlog from its rate and the URLs that this process has enqueued.
 
-    Every producer makes its own estimate. A URL that wrongly goes first costs a few milliseconds.
-    Thread-safe.
+    A URL that wrongly goes first costs a few milliseconds. Thread-safe.
 
     Args:
         qps: requests per second to one domain.
         clock: only its monotonic time is used.
-        max_domains: the maximum number of combinations of domain, priority and crawl, to limit
-            memory. If there are more, estimates are discarded.
+        max_domains: how many combinations of domain, priority and crawl to keep estimates for.
     """
 
     def __init__(

@@ -1,12 +1,11 @@
 """
-Work that waits for a thread is done together with other work that waits.
+Lets batches that wait for a thread be handled together.
 
-A process handles many batches at once, but only a few of its threads read the spool and write to
-the store. Most of the cost of a batch is per call, statement or round trip rather than per page, so
-a thread takes all of the batches that wait.
+Only a few of a process's threads read the spool and write to the store. Most of a batch's cost is
+per call, statement or round trip, so a thread takes all waiting batches.
 
-A batch joins a group while it waits for a thread. If its turn never comes, nothing is lost, because
-its message is redelivered.
+A batch joins a group while it waits for a thread. If its turn never comes, its message is
+redelivered.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ class Waiting(Generic[T, R]):
     def __init__(self, items: Sequence[T]) -> None:
         self.items = items
         self.results: Sequence[R] | None = None
-        """None if the items were not handled yet, or if handling the group failed."""
+        """None until the items are handled, and if handling the group fails."""
         self.over = threading.Event()
         """Set when the thread that took the batch has finished with it."""
 
 
 class Groups(Generic[T, R]):
     """
-    One process's batches waiting for a thread. Shared by its threads.
+    One process's batches waiting for a thread. Thread-safe.
 
     Args:
         max_items: the maximum number of items in a group, unless a single batch has more.
@@ -58,10 +57,10 @@ class Groups(Generic[T, R]):
         self, mine: Waiting[T, R], handle: Callable[[Sequence[T]], Sequence[R]]
     ) -> Sequence[R] | None:
         """
-        Handle the items of a batch that has joined, together with other waiting batches.
+        Handle a batch that has joined, together with other waiting batches.
 
-        Returns None if nothing was done, because no other batch waits or because the group failed.
-        The caller then handles the batch alone, and sees its error if there is one.
+        Returns None if no other batch waits or the group failed. The caller then handles the batch
+        alone, and sees its error, if any.
         """
         group = self._taken(mine)
         while not group and not mine.over.is_set():

@@ -1,13 +1,12 @@
 """
 Follows or drops the held links of hosts whose pages have stopped arriving.
 
-Links are held while pages of their URL templates are in progress, and reconsidered when such a page
-arrives (`link_budgets`). Once no URL of their domain waits for their crawl, no page will arrive.
-Lost pages then no longer count as in progress, and it is decided again which links to follow. If no
-link of a host may be followed, its held links are dropped, so that the crawl can end.
+Links are held while pages of their URL templates are in progress (`link_budgets`). Once the crawl
+has no waiting URLs in the domain, no more pages will arrive, and the links are reconsidered. If
+none of a host's links may be followed, they are dropped, so that the crawl can end.
 
-The sweep uses the counts of waiting URLs, so a killed worker cannot end a crawl too early. Its URLs
-keep waiting until their batches are redelivered, and a page ends only after its links are held.
+A killed worker cannot end a crawl too early: its URLs count as waiting until their batches are
+redelivered, and a page ends only after its links are held.
 
 Safe to run twice and concurrently: the held set decides what is counted.
 """
@@ -25,12 +24,10 @@ from aragog.crawl.traps.held_links import HeldLink, Move
 from urlspelling.domain import registered_domain
 
 MAX_HOSTS = 200
-"""How many hosts of a server one call of `run` handles."""
+"""How many hosts of a server one run handles."""
 LOOK_AFTER_S = 3_600
-"""
-After this time, links are reconsidered even if URLs of their domain still wait, because those URLs
-may belong to a host that does not answer.
-"""
+"""After this time, links are reconsidered even if URLs of their domain are waiting, because their
+host may not answer."""
 
 Enqueue = Callable[[EnqueueOptions, list[str]], int]
 
@@ -41,7 +38,6 @@ class HeldLinkSweep:
     Reconsiders held links.
 
     Args:
-        budgets: decides which links are followed.
         counts: the waiting URLs of each crawl.
         crawls: which crawls have ended.
         recognizes_traps: if False, all held links are followed.
@@ -54,7 +50,7 @@ class HeldLinkSweep:
 
     def run(self, enqueue: Enqueue) -> int:
         """
-        Reconsider the hosts that have held links. Returns how many links were enqueued.
+        Reconsider held links. Returns how many were enqueued.
 
         Raises:
             TransientError: Redis or the broker did not answer; run it again.

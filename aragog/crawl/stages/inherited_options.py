@@ -1,4 +1,4 @@
-"""The options that links and other URLs found by a job inherit from it."""
+"""The options that links and other found URLs inherit from a job."""
 
 from __future__ import annotations
 
@@ -16,13 +16,10 @@ INHERITED = {
     "found_on": "traceparent",
     "crawl_number": "crawl",
 }
-"""Each option that links inherit, and the field of the job with its value."""
+"""Each inherited option, with the job's field for it."""
 
 
 def inherited(job: UrlJob, **overrides: Any) -> EnqueueOptions:
-    """
-    Return the options of a job, with those in `overrides` replaced.
-    Depth and pages are not inherited.
-    """
+    """Return a job's options, with `overrides` applied. Depth and pages are not inherited."""
     from_job = {option: getattr(job, field) for option, field in INHERITED.items()}
     return EnqueueOptions(**{**from_job, **overrides})

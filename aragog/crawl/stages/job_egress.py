@@ -16,11 +16,10 @@ NO_RULES = EgressRules(EgressSettings(), has_proxy=False)
 @dataclass(frozen=True, slots=True)
 class JobEgress:
     """
-    Tells the egress rules what they need to know about a job.
+    Applies the egress rules to jobs.
 
     Args:
-        rules: the egress rules of this process.
-        checks: provides the names of crawls. Only used if a rule or a proxy depends on the crawl.
+        checks: knows the names of crawls.
         depends_on_crawl: True if a rule or a proxy depends on the crawl.
     """
 
@@ -29,7 +28,7 @@ class JobEgress:
     depends_on_crawl: bool = False
 
     def context(self, job: UrlJob) -> EgressContext:
-        """Return what the egress rules need to know about the next request of a job."""
+        """Return what the egress rules need to know about a job's next request."""
         if not (self.depends_on_crawl or job.after_status):
             return ANY
         crawl = self.checks.crawl_of(job).name if self.depends_on_crawl and job.crawl else ""

@@ -1,13 +1,12 @@
 """
 Divides a domain's slots among crawls, by the weights of crawls and tokens.
 
-A line is the waiting queue of a domain, and a slot is the reserved time of one request. The slots
-of a line are divided among the tokens that have requests in the line, and each token's part is
-divided among its crawls. Everything that was started without a token counts as one more token. A
-crawl that limits its open hosts only gets slots in the lines that are open for it
-(`aragog.crawl.politeness.open_hosts`).
+A line is a domain's waiting queue, and a slot is the reserved time of one request. A line's slots
+are divided among the tokens with requests in it, and each token's part among its crawls. Crawls
+without a token share one part. A crawl that limits its open hosts only gets slots in lines that are
+open for it (`aragog.crawl.politeness.open_hosts`).
 
-Safe to kill at any point. If sent requests were not reported, a host only stays open longer.
+Safe to kill at any point: unreported requests only keep a host open longer.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ def share_costs(
     shares: Iterable[int], crawls: Crawls, weights: Mapping[str, float], interval_s: float = 0.0
 ) -> dict[int, int]:
     """
-    Return how much a request of priority 5 adds to each share's virtual time.
+    Return how much a request with priority 5 adds to each share's virtual time.
 
     Args:
-        shares: the numbers of the crawls in a line.
+        shares: numbers of the line's crawls.
         crawls: their records.
-        weights: weights by token; 1 for tokens that are missing.
-        interval_s: the interval between two requests to the domain. A request of a crawl with a
-            lower rate occupies the domain longer and costs proportionally more.
+        weights: weights by token; missing ones are 1.
+        interval_s: the interval between two requests to the domain. A crawl with a lower rate
+            occupies the domain longer and costs proportionally more.
     """
     by_token: defaultdict[str, dict[int, float]] = defaultdict(dict)
     cost_factors: dict[int, float] = {}
@@ -60,7 +59,10 @@ def _interval_s(key: str, interval_us: Callable[[str], float]) -> float:
 
 
 def open_host_limits(crawls: Crawls) -> dict[int, int]:
-    """Return the limit on open hosts by crawl number, for active crawls that have such a limit."""
+    """
+    Return the open-host limits of active crawls, by crawl number. Omits crawls without
+    a limit.
+    """
     return {
         record.number: record.max_open_hosts
         for record in crawls.records.values()
@@ -70,14 +72,14 @@ def open_host_limits(crawls: Crawls) -> dict[int, int]:
 
 class LineShares:
     """
-    The shares of crawls in the lines that are being checked.
+    The crawls' shares of the lines being checked.
 
     Args:
-        lines: all lines, and the open hosts of crawls that limit them.
+        lines: all lines, with the crawls' open hosts.
         crawls: the current crawls.
         weights: weights by token, see `share_costs`.
         due: the lines to check now.
-        interval_us: returns the interval between two requests to a domain, by the key of its line.
+        interval_us: returns the interval between two requests, given a line's key.
     """
 
     def __init__(
@@ -120,11 +122,11 @@ class LineShares:
 
     def report(self, sent: Mapping[str, Counter[int]], left: Mapping[str, frozenset[int]]) -> None:
         """
-        Report which requests were sent. Hosts whose turn is over are then replaced by others.
+        Report which requests were sent. Replaces hosts whose turn is over.
 
         Args:
-            sent: how many requests got slots, by line and crawl.
-            left: the shares of each line that still have requests.
+            sent: the numbers of requests, by line and crawl.
+            left: each line's shares that still have requests.
         """
         for crawl, hosts in self._open.items():
             served = [

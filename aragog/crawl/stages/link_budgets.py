@@ -1,15 +1,14 @@
 """
 Follows links within the budgets of their URL templates (`aragog.crawl.traps`).
 
-For each batch, the budgets of its hosts are read once and updated with what its pages contained.
-Then it is decided whether each link is followed, held or dropped. The followed links are enqueued,
-and the budgets are written. If another process has changed the budgets in the meantime, they are
-read again and updated with this batch.
+For each batch, its hosts' budgets are read once and updated with what its pages contained. They
+decide whether each link is followed, held or dropped. The followed links are enqueued, and the
+budgets are written. If another process changed them in the meantime, they are read and updated
+again.
 
-Safe to run twice and to kill at any point. A page is judged once, and URLs already in flight are
-not sent again. Links are held before the page that contains them ends, and leave the held list only
-after they were enqueued. If a batch is lost in between, its links stay counted as in progress until
-the periodic sweep removes them (`held_link_sweep`).
+Safe to run twice and to kill at any point. A page is judged once, and URLs in flight are not sent
+again. Links are held before their page ends, and stay in the held list until they are enqueued.
+Links of a lost batch count as in progress until the periodic sweep (`held_link_sweep`).
 """
 
 from __future__ import annotations
@@ -43,26 +42,23 @@ LinksByOptions = Mapping[EnqueueOptions, Iterable[str]]
 
 
 class ArrivedPage(NamedTuple):
-    """A page that has arrived, and what it contained."""
+    """A page that has arrived."""
 
     url: str
     """The URL of its job."""
     traits: PageTraits | None = None
     """None if the fetch returned no page."""
     links: Sequence[PageLink] = ()
-    """The links within its host, with their texts."""
+    """Links within the host, with their texts."""
     is_failure: bool = False
     """True if the page does not exist."""
     is_stored: bool = False
-    """True if it was stored before. Its content then counts as useful."""
+    """True if it was already stored. Its content then counts as useful."""
 
 
 @dataclass(slots=True)
 class Review:
-    """
-    The links that may be followed after some pages arrived, and the state to write
-    afterwards.
-    """
+    """The links that may be followed after some pages arrived, and the state to write afterward."""
 
     store: TrapStore
     links: HeldLinks
@@ -87,7 +83,7 @@ class Review:
         *,
         is_last: bool = False,
     ) -> LinkVerdict:
-        """Decide whether to follow a link, hold it, or drop it."""
+        """Decide whether to follow, hold or drop a link."""
         name = host(url)
         budget = self.budgets[name].budget
         is_new = not budget.was_followed(url)
@@ -103,7 +99,6 @@ class Review:
         return verdict
 
     def move(self, move: Move, url: str, options: EnqueueOptions) -> None:
-        """Record the decision about a link."""
         wire = wire_of(options) if move is Move.HOLD else b""
         moved = MovedLink(move, options.crawl_number, url, wire)
         self.moves.setdefault(host(url), {})[moved.crawl, url] = moved
@@ -114,7 +109,7 @@ class Review:
         held: Sequence[HeldLink],
         decisions: Mapping[str, Any],
     ) -> None:
-        """Offer the links of one host that were found on pages or are held, the best ones first."""
+        """Offer one host's found and held links, the best ones first."""
         known = {(link.url, link.crawl) for link in held}
         new = [
             HeldLink(options.crawl_number, url, wire_of(options))
@@ -136,9 +131,9 @@ class Review:
         is_last: bool = False,
     ) -> list[HeldLink]:
         """
-        Reconsider held links of one host. Returns the links that stay held.
+        Reconsider a host's held links. Returns those that stay held.
 
-        `is_last` is True if no page of the host is in progress.
+        Pass `is_last=True` if no page of the host is in progress.
         """
         found = {(link.url, link.crawl): link for link in held}
         waiting = []
@@ -163,7 +158,7 @@ class Review:
         return [link for url in best_first(budget, links, most) for link in links[url]]
 
     def settle(self) -> dict[str, Moved]:
-        """Write the decisions and the budgets, after the links were enqueued."""
+        """Write the decisions and budgets once the links are enqueued."""
         moved = {name: self.links.move(name, some.values()) for name, some in self.moves.items()}
         for name, change in moved.items():
             _note_moved(self.budgets[name].budget, change)
@@ -197,7 +192,7 @@ class LinkBudgets:
     counters: CounterSink
 
     def watched(self, urls: Iterable[str]) -> set[str]:
-        """Return those of the URLs whose hosts have budgets. Empty if Redis does not answer."""
+        """Return those URLs whose hosts have budgets. Empty if Redis does not answer."""
         by_host: dict[str, list[str]] = {}
         for url in urls:
             by_host.setdefault(host(url), []).append(url)
@@ -211,7 +206,7 @@ class LinkBudgets:
         enqueue: Callable[[EnqueueOptions, list[str]], int],
     ) -> int:
         """
-        Update budgets with the pages, and enqueue the links that may be followed. Returns how many.
+        Update budgets, and enqueue the links that may be followed. Returns how many.
 
         Args:
             links: by the URL of the page that contains them, then by enqueue options.
@@ -245,7 +240,7 @@ class LinkBudgets:
         before: Mapping[str, set[str]],
         enqueue: Callable[[EnqueueOptions, list[str]], int],
     ) -> int:
-        """Enqueue the links of a review and write its decisions. Returns how many were enqueued."""
+        """Enqueue a review's links and write its decisions. Returns how many were enqueued."""
         count = sum(enqueue(options, urls) for options, urls in review.follow.items())
         closed = {
             name: closed_of(one.budget) - before[name] for name, one in review.budgets.items()
@@ -272,7 +267,7 @@ class LinkBudgets:
 
 
 def closed_of(budget: HostBudget) -> set[str]:
-    """The URL templates that are closed."""
+    """The closed URL templates."""
     return set(budget.closed())
 
 
@@ -282,7 +277,6 @@ def _note_moved(budget: HostBudget, moved: Moved) -> None:
 
 
 def _note(budget: HostBudget, page: ArrivedPage) -> None:
-    """Record a page's content."""
     if page.is_stored:
         judge_stored(budget, page.url)
     elif page.traits is not None or page.is_failure:
@@ -294,7 +288,7 @@ def _note(budget: HostBudget, page: ArrivedPage) -> None:
 def _found_links(
     links: Mapping[str, LinksByOptions],
 ) -> dict[str, dict[str, list[EnqueueOptions]]]:
-    """The links on pages, by host, each with the enqueue options for it."""
+    """The pages' links by host, each with its enqueue options."""
     found: dict[str, dict[str, list[EnqueueOptions]]] = {}
     for by_options in links.values():
         for options, urls in by_options.items():

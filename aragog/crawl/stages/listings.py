@@ -2,19 +2,18 @@
 Follows the URLs that item rules find besides content: a listing's next pages (`follow`) and items'
 files (`files`).
 
-Listing pages get the depth of the page that links to them, so that the pages listed on each of them
-are reached. URL patterns that only accept content do not apply to listing pages. Everything else
-that applies to links also applies here: the crawl's scope, nofollow, `exclude`, and robots.txt.
+Listing pages get the depth of the page that links to them, so that the pages listed on them are
+reached. URL patterns that only accept content do not apply to listing pages. All other rules for
+links do: the crawl's scope, nofollow, `exclude`, and robots.txt.
 
 Files become jobs of the same crawl with depth 0, on any host, because images are often on a
-separate host. The crawl's exclusion rules, `exclude`, nofollow and robots.txt apply to files. At
-most `max_files` files of a page are fetched. If a call refreshes the page, the files are fetched
-again as well. When the refresh schedule fetches the page again, only new files are fetched.
+separate host. The crawl's exclusion rules, `exclude`, nofollow and robots.txt apply to them. At
+most `max_files` of a page are fetched. A call that refreshes the page fetches its files again. The
+refresh schedule only fetches new files.
 
 A listing has at most `MAX_PAGES` pages. Its jobs count them (`UrlJob.pages`).
 
-It is safe to run twice: a call follows the next pages of each page once, and URLs that already wait
-are skipped.
+It is safe to run twice: a call follows each page's next pages once, and skips waiting URLs.
 """
 
 from __future__ import annotations
@@ -41,9 +40,8 @@ from aragog.urlstore.store import UrlStore
 from urlspelling import normalize
 
 MAX_PAGES = 10_000
-"""How many pages of one listing are followed."""
 CONTINUED = ":continued"
-"""Name suffix of the records of pages whose next pages a call has followed."""
+"""The name suffix of the records of followed next pages."""
 
 EnqueueLinks = Callable[[EnqueueOptions, list[str]], int]
 
@@ -56,15 +54,13 @@ class ListingPage(NamedTuple):
     """The page's URL after redirects."""
     continuations: tuple[str, ...]
     nofollow: bool = False
-    """True if the page asks crawlers to follow none of its links."""
+    """True if the page asks crawlers not to follow its links."""
     nofollow_links: Collection[str] = ()
     files: Collection[str] = ()
-    """The URLs of its items' files."""
+    """URLs of items' files."""
 
 
 class _ChosenUrls(NamedTuple):
-    """The URLs to enqueue for a page."""
-
     job: UrlJob
     continuations: list[str]
     files: list[str]
@@ -79,12 +75,11 @@ class Listings:
     followed_pages: FollowedPages | None
     obey_nofollow: bool
     max_files: int = 100
-    """How many files of one page are fetched."""
 
     def fields(self, url: str) -> list[str]:
         """
-        Return the fields that may contain next pages or files of this URL;
-        none if no rule applies.
+        Return this URL's fields that may contain next pages or files; none if no rule
+        applies.
         """
         kinds = self.kinds.of(url).items()
         return [
@@ -94,7 +89,7 @@ class Listings:
         ]
 
     def follow(self, pages: Iterable[ListingPage], enqueue: EnqueueLinks) -> int:
-        """Enqueue next pages and files. Returns how many URLs were enqueued."""
+        """Enqueue next pages and files. Returns how many."""
         chosen = {page.job.url: self._choose(page) for page in pages}
         jobs = self._unfollowed(
             [choice.job for choice in chosen.values() if choice.continuations or choice.files]
@@ -112,8 +107,8 @@ class Listings:
         self, pages: Iterable[tuple[UrlJob, Record]], store: UrlStore, enqueue: EnqueueLinks
     ) -> int:
         """
-        Enqueue the next pages and files of stored pages. Takes two multi-gets if at least one page
-        is a listing.
+        Enqueue the next pages and files of stored pages. Takes two multi-gets if any page is a
+        listing.
         """
         jobs = {r.canonical_url: job for job, r in pages if self.fields(r.canonical_url)}
         if self.followed_pages is None or not jobs:
@@ -144,8 +139,8 @@ class Listings:
 
     def _allowed(self, page: ListingPage) -> Callable[[str], bool]:
         """
-        Return a function that returns True for a URL on the page if the page's own rules and
-        `exclude` allow a request for it.
+        Return a function that returns True for a URL if the page's own rules and `exclude` allow a
+        request for it.
         """
         obey = self.obey_nofollow and not self.checks.crawl_of(page.job).nofollow
         if obey and page.nofollow:
@@ -155,10 +150,7 @@ class Listings:
         return lambda url: url not in links and exclude.accepts(url)
 
     def _unfollowed(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
-        """
-        Return the jobs whose call has not yet followed the next pages of their page to
-        this depth.
-        """
+        """Return the jobs whose call has not yet followed the page's next pages to this depth."""
         if self.followed_pages is None:
             return list(jobs)
         new = [job for job in jobs if not job.request_id]
@@ -202,10 +194,7 @@ def listing_page(
 
 
 def _normalize(url: str) -> str | None:
-    """
-    Return the normalized form of a URL that a user's function returned, or None if it
-    is invalid.
-    """
+    """Normalize a URL that a user's function returned. None if it is invalid."""
     try:
         return normalize(url)
     except InvalidUrl:

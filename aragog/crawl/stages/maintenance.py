@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceStage:
-    """The periodic maintenance of Redis, the broker and the store."""
+    """Periodic maintenance of Redis, the broker and the store."""
 
     store: UrlStore
     in_flight: InFlightSet
@@ -37,10 +37,10 @@ class MaintenanceStage:
     """The broker's waiting jobs, if the broker can list them (`pinlater://`)."""
     settings: Settings
     compacted_pages: int = 1000
-    """How many pages one compaction merges. This limits its memory to about 30 MB."""
+    """How many pages one compaction merges, to limit its memory to about 30 MB."""
     max_compactions: int = 100
-    """How many compactions one run performs. Busy workers always leave more to compact; the next
-    run continues."""
+    """How many compactions one run performs. Busy workers always leave more; the next run
+    continues."""
     crawl_log: CrawlLogWriter | None = None
     marks: RunMarks | None = None
     crawls: CrawlUpkeep | None = None
@@ -49,7 +49,6 @@ class MaintenanceStage:
     discovery: Discovery | None = None
 
     def write_crawl_log(self) -> None:
-        """Write the crawl log files that are due."""
         if self.crawl_log:
             self.crawl_log.write_due()
 
@@ -57,8 +56,8 @@ class MaintenanceStage:
         """
         Compact the link journal into the posting lists of inlinks.
 
-        Stops after `max_compactions`, or when other processes are compacting everything that is
-        left. Returns immediately if `store.compactions` compactions are already running.
+        Stops after `max_compactions`, or when other processes are compacting the rest. Returns
+        immediately if `store.compactions` compactions are running.
         """
         with suppress(
             StoreDamaged
@@ -69,10 +68,7 @@ class MaintenanceStage:
                     break
 
     def upkeep_packs(self) -> None:
-        """
-        Rewrite packs if more than half of their bytes are no longer used, or if some bytes must be
-        deleted.
-        """
+        """Rewrite packs if more than half of their bytes are unused or if some must be deleted."""
         report = self.store.maintenance.upkeep_packs()
         for problem in report.problems:
             log.error("%s; `aragog store repair` reports what it has lost", problem)
@@ -95,25 +91,24 @@ class MaintenanceStage:
             log.info("%d entries of ended crawls were removed", swept.cancelled)
 
     def sweep_crawls(self) -> None:
-        """End crawls whose deadline has passed, and delete records that no URL needs anymore."""
+        """End crawls past their deadline, and delete records that no URL needs anymore."""
         if self.crawls:
             self.crawls.run()
 
     def begin_crawls(self) -> None:
-        """Send notices about crawls that ended or are failing, and start rounds that are due."""
+        """Send notices about ended or failing crawls, and start due rounds."""
         if self.notices and self.rounds:
             self.notices.run()  # first, because a crawl that starts a round is not done
             self.rounds.run()
 
     def sweep_held_links(self) -> None:
-        """Follow or drop held links if the pages that they wait for never arrive."""
         if self.discovery:
             self.discovery.sweep_held()
 
     def share_takedowns(self) -> None:
         """
-        Copy the hosts, domains and URLs that were taken down to where producers
-        can read them.
+        Copy the hosts, domains and URLs that were taken down to where producers can
+        read them.
         """
         self.blocks.replace(self.store.takedowns.listed())
 

@@ -1,10 +1,9 @@
 """
-Applies a 304 response to a stored page: the headers of the 304 replace those of the stored response
-(RFC 9111, 4.3.4).
+Applies a 304 response to a stored page: its headers replace the stored ones (RFC 9111, 4.3.4).
 
 With a 304, a site can withdraw permission for a purpose, declare another canonical URL, or shorten
-the freshness of a page. If the 304 changes a header that affects decisions, the stored page is
-analyzed again with the new headers, as if it had just been fetched. Otherwise it does not change.
+a page's freshness. If a 304 changes a header that affects decisions, the stored page is analyzed
+again with the new headers.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ DECISIVE_HEADERS = frozenset({
     "content-usage", "content-signal", "tdm-reservation", "tdm-policy", "x-robots-tag", "link",
     "cache-control", "content-language",
 })  # fmt: skip
-"""Headers that cause a stored page to be analyzed again. `Expires` is not included, because most
-servers send a new value each time. Like every header of a 304, it affects the next refresh."""
+"""If these headers change, the stored page is analyzed again. `Expires` is not included, because
+most servers send a new value each time. It still affects the next refresh."""
 _NOT_REPLACED = frozenset({
     "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization",
     "proxy-authentication-info", "te", "trailer", "transfer-encoding", "upgrade",
@@ -39,15 +38,15 @@ _NOT_REPLACED = frozenset({
 })  # fmt: skip
 """Headers that describe the stored bytes or a connection (RFC 9111, 3.1 and 3.2)."""
 _PER_RESPONSE = frozenset({"age", "date"})
-"""Stored values of these headers are outdated after a 304, even if the 304 lacks them."""
+"""After a 304, stored values of these headers are outdated even if the 304 lacks them."""
 
 
 def merge_headers(stored: Headers, confirming: Headers) -> Headers:
     """
     Return the headers of a stored response after a 304 (RFC 9111, 3.2).
 
-    Every header of the 304 replaces all stored lines with that name, except headers that describe
-    the stored bytes. Headers that the 304 lacks stay.
+    Each header of the 304 replaces all stored lines of that name, except those that describe the
+    stored bytes.
     """
     connection_headers = {
         token.strip().lower()
@@ -64,7 +63,7 @@ def merge_headers(stored: Headers, confirming: Headers) -> Headers:
 
 
 def has_same_decisive_headers(one: Headers, other: Headers) -> bool:
-    """Return True if both lists have the same values for all headers that affect decisions."""
+    """Return True if all headers that affect decisions have the same values."""
     return _decisive_headers(one) == _decisive_headers(other)
 
 
@@ -78,16 +77,16 @@ def _decisive_headers(headers: Headers) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """The results of a batch after its 304s were applied."""
+    """A batch's results after its 304s."""
 
     results: list[FetchResult]
-    """All results. Pages that must be analyzed again have their stored response and body here."""
+    """All results. Pages to analyze again have their stored response and body."""
     bodies: dict[str, bytes] = field(default_factory=dict)
-    """The compressed bodies of pages that must be analyzed again, by token."""
+    """Compressed bodies of the pages to analyze again, by token."""
     responses: dict[str, FetchRecord] = field(default_factory=dict)
-    """The 304 of each of these pages, by URL."""
+    """The 304s of these pages, by URL."""
     headers: dict[str, Headers] = field(default_factory=dict)
-    """The headers of each stored response after its 304, by URL."""
+    """Headers of the stored responses after their 304s, by URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +98,14 @@ class ConfirmedPages:
     agent: str
     """The product token that robots.txt and meta tags use for this crawler."""
     drafts: Sequence[str] = ()
-    """The draft standards for statements about allowed uses that are read."""
+    """The draft standards for allowed uses that are read."""
 
     def apply(self, results: Sequence[FetchResult]) -> Confirmed:
         """
-        Apply the 304s to the stored pages. Returns all results, including those of pages that must
-        be analyzed again. Takes one or two multi-gets for all 304s.
+        Apply the 304s to the stored pages. Returns all results, including pages that must be
+        analyzed again. Takes one or two multi-gets.
 
-        Safe to repeat: a body that an earlier run put into the spool expires there.
+        Safe to repeat: bodies from an earlier run expire in the spool.
 
         Raises:
             TransientError: Redis or the store did not respond.
@@ -138,7 +137,7 @@ class ConfirmedPages:
         return refetched
 
     def _read_stored(self, urls: Sequence[str]) -> Mapping[str, FetchRecord]:
-        """Return the fetch records of the stored pages, except for those in a damaged file."""
+        """Return the stored pages' fetch records, except those in a damaged file."""
         responses: dict[str, FetchRecord] = {}
         if urls:
             damaged.isolate(urls, lambda part: responses.update(self.store.pages.responses(part)))
@@ -176,7 +175,6 @@ class ConfirmedPages:
         return replace(result, fetch=response, token=token, body_hash=digest)
 
     def _add_statements(self, result: FetchResult) -> FetchResult:
-        """Return the 304, with the statements in its headers added to those of the page."""
         headers = result.fetch.headers
         statements = [
             *header_statements(headers, self.drafts),

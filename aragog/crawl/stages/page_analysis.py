@@ -1,8 +1,8 @@
 """
-Analyzes one fetched page: its canonical evidence, links and Rich Pin. The page is parsed only once.
+Analyzes one fetched page, parsed once: its canonical evidence, links and Rich Pin.
 
-If one part of the analysis fails, the others still work. The page then lacks its links or its
-fields, and `PageAnalysis.problems` says why.
+If one part fails, for example the links or the fields, the others still work, and
+`PageAnalysis.problems` says why.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ _CAUTIOUS_ROBOTS = PageRobots(noindex=True, nofollow=True)
 _RESERVED = tuple(UseStatement(p, "n", "its statements could not be read") for p in PURPOSES)
 _MAX_LOGGED = 1_000
 _logged: set[tuple[str, str]] = set()
-"""Each kind of failure is logged once per process, because pages made from one template may all
+"""Each kind of failure is logged once per process, because pages with the same template may all
 fail in the same way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageAnalysis:
-    """The result of analyzing one page."""
+    """What one page contains."""
 
     evidence: Evidence
     links: tuple[Link, ...]
@@ -68,25 +68,24 @@ class PageAnalysis:
     noindex: bool
     nofollow: bool
     preferences: tuple[UseStatement, ...] = ()
-    """What its headers and elements state about allowed uses."""
+    """What the page's headers and elements state about allowed uses."""
     unavailable_after_ms: int | None = None
     """After this time, the page must not be shown anymore (`unavailable_after`)."""
     complete: bool
     """True if the whole page was analyzed without a problem. If False, fields may be missing."""
     problems: tuple[str, ...] = ()
-    """The parts of the analysis that failed, each with the error."""
     text_sketch: str = ""
-    """A sketch for comparing main texts. Empty if the text is too short."""
+    """Used to compare main texts. Empty if the text is too short."""
     feed: str | None = None
     """The first feed in the page's registered domain that the page links to (`<link
     rel=alternate>`)."""
     traits: PageTraits | None = None
-    """The traits used to recognize traps. None if they were not requested."""
+    """Traits for recognizing traps. None if not requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnalyzedFields:
-    """A page's fields. Fields that could not be read are missing."""
+    """A page's fields. Unreadable ones are missing."""
 
     fields: Mapping[str, bytes] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
@@ -106,13 +105,13 @@ def read_page(
     with_traits: bool = False,
 ) -> PageAnalysis:
     """
-    Analyze a body. Broken markup or a failing part yields a smaller result, never an error.
+    Analyze a body. Broken markup or a failing part never raises an error.
 
-    `agent` is the product token that a page may use to address this crawler (`named_agent`).
+    `agent` is this crawler's product token (`named_agent`).
     """
     is_read = documents.is_read(result.fetch.content_type)
-    # JSON and feeds only have facts, and documents only have a title and a main text. Headers are
-    # read for all of them.
+    # JSON and feeds only have facts, and documents only a title and a main text. All of them have
+    # headers.
     page = documents.parse(
         body, url=result.fetch.final_url, content_type=result.fetch.content_type, agent=agent
     )
@@ -152,7 +151,7 @@ def read_page(
 
 def feed_of(page: Document) -> str | None:
     """
-    Return the first feed that a page links to, if the feed is in the page's registered domain.
+    Return the first feed that a page links to within its registered domain.
 
     Other feeds usually contain comments, or the same entries in another format.
     """
@@ -167,7 +166,7 @@ def feed_of(page: Document) -> str | None:
 
 
 def named_agent(settings: FetchSettings) -> str:
-    """Return the User-Agent's product token, by which pages and robots.txt address this crawler."""
+    """Return the product token that pages and robots.txt use for this crawler."""
     return product_token(settings.user_agent) or "aragog"
 
 
@@ -180,7 +179,6 @@ class _Parts:
         self.problems: list[str] = []
 
     def get(self, name: str, run: Callable[[], T], default: T) -> T:
-        """Return the result of `run`, or `default` if it raises."""
         try:
             return run()
         except MemoryError:
@@ -191,7 +189,6 @@ class _Parts:
             return default
 
     def sketch(self, page: Document) -> str:
-        """Return the sketch for comparing the page's text. Computed once."""
         if self._sketch is None:
             self._sketch = self.get("text sketch", lambda: compared_text.sketch(page), "")
         return self._sketch
@@ -200,8 +197,8 @@ class _Parts:
         self, page: Document, extractors: Mapping[str, Extractor], texts: TextFields | None
     ) -> AnalyzedFields:
         """
-        Return the fields of the Rich Pin, of each extractor and of the main text. If one of them
-        fails, the others still run.
+        Return the fields of the Rich Pin, the extractors and the main text. If one fails, the
+        others still run.
         """
         pin = self.get("rich pin", lambda: extraction.extract_from(page), None)
         if pin is None:
@@ -242,12 +239,12 @@ def fields_of(
     extractors: Mapping[str, Extractor] = NO_EXTRACTORS,
     texts: TextFields | None = None,
 ) -> AnalyzedFields:
-    """Read only the fields of a page. If a part fails, it is logged and its fields are missing."""
+    """Read only a page's fields. A failed part is logged, and its fields are missing."""
     return _Parts(page.url).fields(page, extractors, texts)
 
 
 def text_fields(settings: PipelineSettings) -> TextFields | None:
-    """Return the extractor for the forms of main text to store, or None if there are none."""
+    """Return the extractor for the stored forms of main text, or None if none are stored."""
     if not settings.store_text:
         return None
     finder = main_text.load(settings.text_finder)
@@ -262,7 +259,6 @@ def _pin_fields(pin: RichPin) -> AnalyzedFields:
 def _add_extracted(
     before: AnalyzedFields, name: str, extractor: Extractor, page: ExtractorPage
 ) -> AnalyzedFields:
-    """Return the fields, with those of one extractor added."""
     extracted = extractor(page)
     if extracted is None:
         return before
@@ -279,7 +275,6 @@ def _add_extracted(
 def _use_statements(
     page: Document, result: FetchResult, agent: str, drafts: Collection[str]
 ) -> tuple[UseStatement, ...]:
-    """Return what the response and the page state about allowed uses."""
     headers = result.fetch.headers
     metas = [(name, meta.get("content") or "") for meta in page.metas if (name := meta.get("name"))]
     links = [
@@ -308,7 +303,6 @@ def _collect_evidence(page: Document, result: FetchResult) -> Evidence:
 
 
 def _evidence_of_fetch(result: FetchResult) -> Evidence:
-    """Return the evidence from the fetch alone, without the body."""
     return Evidence(
         url=result.job.url,
         final_url=result.fetch.final_url,
@@ -334,9 +328,9 @@ def known_chains(
     urls: Iterable[str], known: Callable[[Sequence[str]], Mapping[str, KnownPage]]
 ) -> dict[str, KnownPage]:
     """
-    Return what `known` returns for these URLs and for the URLs that they lead to.
+    Return what `known` returns for these URLs and the URLs that they lead to.
 
-    Takes one read, plus one for each step of the longest chain.
+    Takes one read per step of the longest chain, plus one.
     """
     pages: dict[str, KnownPage] = {}
     missing = set(urls)
@@ -351,6 +345,6 @@ def known_chains(
 
 
 def decide_canonical(facts: Evidence, pages: Mapping[str, KnownPage]) -> Decision:
-    """Decide the canonical URL, using the stored data about the candidates and their targets."""
+    """Decide the canonical URL from stored data about the candidates and their targets."""
     stored = {url: page for url, page in pages.items() if url != facts.url}
     return canonical.decide(replace(facts, known=stored))

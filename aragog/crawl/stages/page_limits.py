@@ -1,17 +1,16 @@
 """
 Limits the CPU time and memory for analyzing one page, and marks batches whose analysis has started.
 
-The parsers have their own limits (`aragog.pages`). The limits here are the last line of defense,
-and the kernel enforces them. If a page takes too much CPU time, Python code gets a
-`PageTooExpensive`. A parser that stays in C code is killed with its process at twice the limit. Too
-much memory raises MemoryError or crashes the parser. The limits only apply in a process that can be
-killed without affecting others, such as a child of Celery's prefork pool. Such a process must call
-`make_expendable` once. Elsewhere `limited` has no effect.
+The parsers have their own limits (`aragog.pages`). These are the last resort, enforced by the
+kernel. At the CPU limit, Python code gets a `PageTooExpensive`. At twice the limit, a process that
+stays in C code is killed. Too much memory raises MemoryError or crashes the parser. The limits only
+apply in processes that may be killed, such as children of Celery's prefork pool. These must call
+`make_expendable`. Elsewhere `limited` has no effect.
 
 A mark identifies the page that killed its process. It is a lease in Redis, named after the batch's
-body tokens. The lease is acquired before the first page is read, and released however the run ends.
-Only the death of the process leaves it behind, and the next run then gets a higher fencing token.
-Marks expire after `pipeline.spool_ttl_s`.
+body tokens, acquired before the first page is read, and released however the run ends. If the
+process dies, the lease remains, and the next run gets a higher fencing token. Marks expire after
+`pipeline.spool_ttl_s`.
 """
 
 from __future__ import annotations
@@ -27,25 +26,22 @@ import redis
 from aragog.crawl.shared_redis.leases import Leases
 
 _ALWAYS_S = 1e9
-"""This is longer than the remaining time of any lease, so each run takes over the lease."""
+"""Longer than the remaining time of any lease, so each run takes over the lease."""
 MAX_RUNS_LOST = 2
 """How many times the process may die while it analyzes this page alone. A restart can explain one
 loss, but hardly two."""
 
 
 class RunMarks:
-    """
-    Marks of started runs.
-    Marking is best effort: if Redis fails or is full, no run counts as lost.
-    """
+    """Marks of started runs. Best effort: if Redis fails or is full, no run counts as lost."""
 
     def __init__(self, client: redis.Redis, *, prefix: str, ttl_s: float) -> None:
         self._leases = Leases(client, f"{prefix}runs", ttl_s, patience_s=0, fenced=True)
 
     def begin(self, tokens: Sequence[str]) -> int:
         """
-        Mark that a run starts. Returns how many earlier runs never ended (up to 8). Takes one round
-        trip.
+        Mark the start of a run. Returns how many earlier runs never ended (up to 8). Takes one
+        round trip.
         """
         with suppress(redis.RedisError):
             (fence,) = self._leases.acquire([_name(tokens)], renewed_s=_ALWAYS_S)
@@ -53,7 +49,7 @@ class RunMarks:
         return 0
 
     def end(self, tokens: Sequence[str]) -> None:
-        """Remove the mark of a finished run. Safe to repeat."""
+        """Remove a finished run's mark. Safe to repeat."""
         with suppress(redis.RedisError):
             self._leases.release([_name(tokens)])
 
@@ -69,16 +65,16 @@ def _name(tokens: Sequence[str]) -> str:
 
 
 KILL_FACTOR = 2.0
-"""If a process stays in C code, the kernel kills it at this multiple of the limit."""
+"""At this multiple of the limit, the kernel kills a process that stays in C code."""
 _TIMER_INTERVAL_S = 0.5
 _STATM = "/proc/self/statm"
 _STATM_BYTES = 200
 _DATA_PAGES = 5
 _PAGE_BYTES = resource.getpagesize()
 _armed: dict[str, float] = {}
-"""`here` is set in an expendable process; `limit_s` is set while a page is analyzed."""
+"""`here` is set in an expendable process; `limit_s` while a page is analyzed."""
 _statm_of: dict[int, int] = {}
-"""The open `statm` file by process ID. Even after a fork, an open file shows the process that
+"""The open `statm` files by process ID. After a fork, an open file still shows the process that
 opened it."""
 
 
@@ -86,8 +82,7 @@ class PageTooExpensive(BaseException):
     """
     The page took more CPU time than allowed.
 
-    This is not a subclass of `Exception`, so that code that handles failing parts does not catch
-    it.
+    Not a subclass of `Exception`, so that the handlers of failed parts do not catch it.
     """
 
     def __init__(self, reason: str) -> None:
@@ -144,7 +139,7 @@ def _disarm(soft: int, hard: int) -> None:
 
 def _data_bytes(extra_bytes: int, hard: int) -> int | None:
     """
-    Return the current data size plus `extra_bytes`, or None if the operating system does not report
+    Return the current data size plus `extra_bytes`. None if the operating system does not report
     it.
     """
     try:

@@ -1,9 +1,9 @@
 """
 Analyzes the pages of a batch within their limits, and detects pages that killed their process.
 
-A page may kill the process that analyzes it, by a crash in a parser's C code or because the kernel
-enforced a limit. The broker then redelivers the batch, and its mark (`page_limits.RunMarks`) shows
-that a run was lost.
+A page may kill its process by a crash in a parser's C code, or when the kernel enforces a limit.
+The broker then redelivers the batch, and its mark (`page_limits.RunMarks`) shows that a run was
+lost.
 """
 
 from __future__ import annotations
@@ -37,28 +37,27 @@ class SourceReading(NamedTuple):
     """The result of reading a sitemap or feed."""
 
     enqueued: int
-    """How many of its entries were enqueued."""
+    """How many entries were enqueued."""
     kind: str = SITEMAP
     """`sitemap` or `feed`."""
     signal_count: float = 0.0
-    """How many refreshes the sitemap or feed requests, weighted by the trust in each host."""
+    """How many refreshes it requests, weighted by the trust in each host."""
 
 
 class SitemapReader(Protocol):
     """Reads the entries of a sitemap (`aragog.crawl.stages.sitemap_reading`)."""
 
     def read(self, result: FetchResult, body: bytes) -> SourceReading:
-        """Return the result of reading. Raises `PageTooExpensive` or `MemoryError`."""
+        """Return the result. Raises `PageTooExpensive` or `MemoryError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """The analyses of a batch's pages by URL, or the reasons why they failed."""
+    """The analyses of a batch's pages by URL, and why others failed."""
 
     analyses: dict[str, PageAnalysis] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
     sources: dict[str, SourceReading] = field(default_factory=dict)
-    """The sitemaps and feeds that were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +72,22 @@ class PageReader:
     rules: Rules = field(default_factory=dict)
     """Field rules for individual sites."""
     drafts: Collection[str] = ()
-    """The draft standards for statements about allowed uses that are read."""
+    """The draft standards for allowed uses that are read."""
     spans: StageSpans = UNTRACED
-    """The tracing spans of the pages."""
     watched: Collection[str] = ()
-    """URLs of pages that are also checked for signs of traps."""
+    """URLs of pages to check for signs of traps."""
     page_types: Collection[str] = ("*/*",)
-    """Content types of pages. A file with one of these types is analyzed as a page."""
+    """Content types of pages. Such a file is analyzed as a page."""
     bodies: BodyCodec = PLAIN
-    """Decompresses bodies from the spool."""
 
     def read(
         self, results: Sequence[FetchResult], bodies: Mapping[str, bytes], *, give_up: bool
     ) -> Readings:
         """
-        Analyze all results that have a body. A page that fails does not affect the others.
+        Analyze all results with a body. A failing page does not affect the others.
 
         Args:
-            results: the results of one batch.
+            results: one batch's results.
             bodies: compressed bodies, by token.
             give_up: True if too many earlier runs were lost. Nothing is read then.
 

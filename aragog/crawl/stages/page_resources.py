@@ -1,12 +1,10 @@
 """
-Sends the requests of a page that is being rendered, with the same checks and limits as all other
-requests.
+Sends the requests of a page while it is rendered, with the usual checks and limits.
 
-A URL that a script requests must pass the checks of takedowns, blocked hosts, the SSRF filter and
-robots.txt, and gets a slot (reserved request time) of its domain. No credentials are sent, because
-the script chooses the URL. If the next slot is more than `SLOT_WITHIN_MS` away, it may come too
-late for the page. The request then takes the domain's next permit, ahead of reserved slots. Even
-so, requests to the domain do not get faster.
+A script's request is subject to takedowns, blocked hosts, the SSRF filter and robots.txt, and gets
+a slot (reserved request time) of its domain. No credentials are sent, because the script chooses
+the URL. A slot more than `SLOT_WITHIN_MS` away may be too late for the page, so the request then
+takes the domain's next permit, ahead of reserved slots. The domain's request rate stays the same.
 """
 
 from __future__ import annotations
@@ -36,10 +34,9 @@ from aragog.runtime.clock import Clock
 from urlspelling import normalize
 from urlspelling.domain import origin
 
-# How long to wait while another process fetches the robots rules of an origin.
+# How long to wait while another process fetches an origin's robots rules.
 RULES_POLL_S = 0.25
-# If the next slot is later than this, it is not reserved. Instead, the request overtakes the
-# others.
+# A slot later than this is not reserved. Instead, the request overtakes the others.
 SLOT_WITHIN_MS = 4_000
 TOO_LATE = "the page's time ends before its slot"
 NO_RULES = "its robots.txt is not known yet"
@@ -57,13 +54,12 @@ class ResourceFetcher(Protocol):
 
 class ResourceGate(PoliteGate):
     """
-    The gate for a script's request. Waits for slots and permits within the page's time.
+    The gate for a script's request. Waits within the page's time.
 
     Args:
-        rules: checks redirect targets.
         slot: the slot of the first request.
-        left_ms: returns how much of the page's time is left.
-        purposes: the purposes of the page's crawl; None for those in the settings.
+        left_ms: returns how much time the page has left.
+        purposes: the crawl's purposes; None for those in the settings.
     """
 
     def __init__(
@@ -78,8 +74,8 @@ class ResourceGate(PoliteGate):
 
     def acquire_permit(self, url: str) -> Later | None:  # noqa: ARG002 - the port's signature
         """
-        Return None to send the request now, or `Later` if the page's time is over or an operator
-        stopped the domain.
+        Return None to send now, or `Later` if the page's time is over or an operator stopped the
+        domain.
         """
         while not self._limiter.acquire_permit(self._slot):
             slot = self._slot
@@ -107,18 +103,18 @@ def near_slot(limiter: Limiter, request: SlotRequest, left_ms: float) -> Slot | 
     if limiter.is_closed(request.key):
         return None
     early_slot = limiter.slot_ahead(request)
-    # A domain with an interval of at most `NO_PERMIT_US` has slots but no permits.
+    # Domains with an interval of at most `NO_PERMIT_US` have slots but no permits.
     return early_slot if NO_PERMIT_US < early_slot.interval_us <= left_ms * 1000 else None
 
 
 @dataclass(frozen=True, slots=True)
 class PageResources:
-    """Fetches what the scripts of pages request. Thread-safe."""
+    """Fetches what pages' scripts request. Thread-safe."""
 
     access: Access
     fetcher: ResourceFetcher
     learn_rules: Callable[[str], None]
-    """Fetches the robots.txt of an origin if its rules are unknown and the fetch is allowed."""
+    """Fetches an origin's robots.txt if its rules are unknown and the fetch is allowed."""
     clock: Clock
     egress: JobEgress = field(default_factory=JobEgress)
 
@@ -141,7 +137,6 @@ class PageResources:
         return self._fetch_in_slot(job, slot_request, request)
 
     def _slot_request_or_reason(self, job: UrlJob, until_s: float) -> SlotRequest | str:
-        """Return the slot request, or why the URL is not requested."""
         requested_rules = False
         while True:
             vetted = self.access.vet([job])
@@ -185,7 +180,7 @@ class PageResources:
 
 
 def _resource(outcome: Outcome) -> Resource | str:
-    """Return the response that the page receives for an outcome, or why the page receives none."""
+    """Return the response for the page, or why it gets none."""
     if isinstance(outcome, Fetched):
         if outcome.truncated:
             return outcome.truncated_why or "it is truncated"

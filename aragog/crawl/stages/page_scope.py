@@ -1,10 +1,10 @@
 """
-Excludes URLs and pages that are outside the scope of their crawls.
+Excludes URLs and pages outside the scope of their crawls.
 
-Of the links on a page, only those within the scope and the filter of its job are followed.
+A page's links are only followed if they are within the scope and the filter of its job.
 
-Some rules can only be checked after the fetch. If they exclude a page, it is not stored for the
-crawl, and its links are not followed. If another crawl wants the URL, it gets its own job.
+Some rules can only be checked after the fetch. If they exclude a page, the crawl neither stores it
+nor follows its links. Another crawl that wants the URL gets its own job.
 
 It is safe to run twice, because a URL is counted once (`CrawlEndings.end`).
 """
@@ -24,12 +24,12 @@ from aragog.urlstore.records import Record
 from urlspelling.domain import registered_domain
 
 LANGUAGE = "page.language"
-"""The field with a page's declared language."""
+"""A page's declared language."""
 _KIND = "OutOfScope"
 
 
 class Analyzed(Protocol):
-    """The analysis of a page (`aragog.crawl.stages.page_analysis.PageAnalysis`)."""
+    """A page's analysis (`aragog.crawl.stages.page_analysis.PageAnalysis`)."""
 
     @property
     def fields(self) -> Mapping[str, bytes]:
@@ -39,7 +39,7 @@ class Analyzed(Protocol):
 def excluded_pages(
     results: Iterable[FetchResult], analyses: Mapping[str, Analyzed], checks: CrawlChecks
 ) -> dict[str, str]:
-    """Return the URLs of fetched pages that their crawls exclude, each with the rule."""
+    """Return the excluded fetched pages by URL, each with the rule."""
     return {
         result.job.url: rule
         for result in results
@@ -55,7 +55,7 @@ def excluded_pages(
 def excluded_stored_pages(
     jobs: Iterable[UrlJob], records: Mapping[str, Record | None], checks: CrawlChecks
 ) -> dict[str, str]:
-    """Return the URLs of stored pages that the crawls of these jobs exclude, each with the rule."""
+    """Return the excluded stored pages by URL, each with the rule."""
     return {
         job.url: rule
         for job in jobs
@@ -104,7 +104,7 @@ def results(rules: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 
 def scope_filter(scope: Scope, page_url: str) -> Callable[[str], bool]:
-    """Return a function that returns True if a URL on the page is in the crawl's scope."""
+    """Return a function that returns True for a URL within the crawl's scope."""
     if scope.rules:
         return lambda url: scope.decide(url, page_url=page_url).accepted
     domain = registered_domain(page_url)
@@ -112,7 +112,7 @@ def scope_filter(scope: Scope, page_url: str) -> Callable[[str], bool]:
 
 
 def read_url_filter(job: UrlJob) -> UrlFilter:
-    """Return the job's URL filter. If it is unreadable, a filter that accepts nothing."""
+    """Return the job's URL filter; a filter that accepts nothing if it is unreadable."""
     try:
         return UrlFilter.read(job.url_filter)
     except BAD_INPUT:

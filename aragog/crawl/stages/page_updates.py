@@ -1,12 +1,11 @@
 """
-Page updates: built from the analysis of a page, and kept in the spool until they are written.
+Updates of stored pages. They are kept in the spool until they are written.
 
-A blob is a line of JSON, followed by the compressed links of each page in the store's own format.
-Bodies stay in the spool under their own tokens.
+A blob is a line of JSON, followed by each page's compressed links in the store's own format. Bodies
+have their own tokens.
 
-An update also contains how long the response stays fresh according to its headers (RFC 9111,
-section 4.2). Servers often send wrong values, so this is only a hint, and unreadable values are
-ignored.
+An update also says how long the response stays fresh by its headers (RFC 9111, section 4.2). This
+is only a hint, because servers often send wrong values. Unreadable values are ignored.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from richpins.links import Link
 from urlspelling.canonical import Decision
 from zengraph.links import PackedLinks
 
-# Fields of the fetch record that are stored as facts about the page, under the same name.
+# Fields of the fetch record that are also stored as facts, under the same name.
 _COPIED_FACTS = (
     "status", "reason", "fetched_at_ms", "address", "content_type", "final_url", "attempts",
     "crawler_price", "rendering", "robots_preferences", "page_preferences", "cause",
@@ -48,7 +47,7 @@ _COPIED_FACTS = (
 _LIKENESS = "likeness"
 _WIRE_FIELDS = frozenset({f.name for f in fields_of(PageWrite)} - {"likeness", "crawl"} | {"body"})
 _SEEN_FIELDS = tuple(f.name for f in fields_of(Seen))
-# These facts describe the stored page, so a fetch that returned no page does not change them.
+# These describe the stored page, so a fetch without a page does not change them.
 _PER_PAGE = ("fetched_at_ms", "bytes", "truncated", "content_type", "final_url", "redirects")
 
 
@@ -59,7 +58,7 @@ class PageUpdate:
     write: PageWrite
     """The write to the store, without the content."""
     token: str | None = None
-    """The token of the body in the spool, or None if no body is kept."""
+    """The body's token in the spool, or None if no body is kept."""
     length_bytes: int = 0
     meta: Mapping[str, str] = field(default_factory=dict)
 
@@ -67,7 +66,7 @@ class PageUpdate:
 def page_write(
     result: FetchResult, analysis: PageAnalysis, decision: Decision, settings: Settings
 ) -> PageUpdate:
-    """Return the update for a page that was analyzed."""
+    """Return the update for an analyzed page."""
     fetch = replace(result.fetch, page_preferences=pack_statements(analysis.preferences))
     keep = not (analysis.noindex and settings.politeness.obey_noindex)
     write = PageWrite(
@@ -108,7 +107,7 @@ def page_write(
 
 
 def _file_facts(result: FetchResult, settings: Settings) -> dict[str, Any]:
-    """Return the fields that are stored for an item's file but not for pages."""
+    """Return the fields that are only stored for items' files."""
     file = is_file(result, settings.fetch.content_types)
     return {FILE: 1, SHA256: result.body_hash} if file else {}
 
@@ -127,7 +126,7 @@ def _expiry(analysis: PageAnalysis, settings: Settings) -> dict[str, int]:
 def reservation_reason(
     result: FetchResult, analysis: PageAnalysis, settings: PreferencesSettings
 ) -> str | None:
-    """Return why an analyzed page must not be kept, or None if it may be kept."""
+    """Return why an analyzed page must not be kept, or None."""
     purposes = result.job.purposes_with_default(settings.purposes)
     if statement := refused_purpose(analysis.preferences, purposes):
         return f"not for {statement.purpose}: {statement.where}"
@@ -145,7 +144,7 @@ def _is_expired(result: FetchResult, analysis: PageAnalysis, settings: Preferenc
 def reserved_write(
     result: FetchResult, analysis: PageAnalysis, reason: str, settings: Settings
 ) -> PageUpdate:
-    """Return the update for a page that must not be kept. It deletes the stored page."""
+    """Return the update that deletes a stored page that must not be kept."""
     fetch = replace(
         result.fetch,
         outcome=OutcomeKind.RESERVED,
@@ -158,7 +157,7 @@ def reserved_write(
 
 
 def _deletion_reason(result: FetchResult, settings: PreferencesSettings) -> str | None:
-    """Return why a stored page must be deleted after a fetch without a page, or None."""
+    """Return why a fetch without a page requires the stored page to be deleted, or None."""
     if result.job.sitemap:
         return None
     texts = (result.fetch.robots_preferences, result.fetch.page_preferences)
@@ -167,8 +166,8 @@ def _deletion_reason(result: FetchResult, settings: PreferencesSettings) -> str 
 
 def confirmed_write(update: PageUpdate, confirmation: FetchRecord) -> PageUpdate:
     """
-    Return the update for a stored page that was analyzed again because a 304 changed
-    its headers.
+    Return the update for a stored page that was analyzed again after a 304 changed its
+    headers.
     """
     write = update.write
     page_facts = {
@@ -188,9 +187,9 @@ def failure_write(
     source: SourceReading | None = None,
 ) -> PageUpdate:
     """
-    Return the update after a fetch without a page, or with a page that could not be analyzed.
+    Return the update after a fetch without a page, or with an unreadable one.
 
-    `headers` are the headers of the stored response after a 304; None for those of this response.
+    `headers` are the stored response's headers after a 304; None for those of this response.
     `source` is the result of reading a sitemap or feed.
     """
     fetch = result.fetch if headers is None else replace(result.fetch, headers=headers)
@@ -227,8 +226,8 @@ def failure_write(
 
 def _validators(fetch: FetchRecord) -> dict[str, str]:
     """
-    Return the validators for reading a sitemap or feed again.
-    They are empty strings if the response lacks them.
+    Return the validators for reading a sitemap or feed again; empty strings if the response lacks
+    them.
     """
     headers = {name.lower(): value for name, value in reversed(fetch.headers)}
     return {
@@ -239,7 +238,7 @@ def _validators(fetch: FetchRecord) -> dict[str, str]:
 
 
 def facts(record: FetchRecord) -> dict[str, Any]:
-    """Return the facts about the fetch that are stored with the page."""
+    """Return the facts about the fetch to store with the page."""
     headers = {name.lower(): value for name, value in reversed(record.headers)}
     results: dict[str, Any] = {
         "outcome": record.outcome.value,
@@ -259,13 +258,11 @@ def facts(record: FetchRecord) -> dict[str, Any]:
 
 
 def _final_url(fetch: FetchRecord) -> dict[str, str]:
-    """Return the final URL of a fetch without a page, if it was redirected."""
     is_redirected = fetch.outcome is not OutcomeKind.NOT_MODIFIED and fetch.final_url != fetch.url
     return {"attempted_url": fetch.final_url} if is_redirected and fetch.final_url else {}
 
 
 def _with_rel(links: Sequence[Link]) -> list[tuple[str, str, str]]:
-    """Return target, text and relevant rel words of each link."""
     return [
         (url, text, _REL[nofollow, ugc, sponsored] if nofollow or ugc or sponsored else "")
         for url, text, nofollow, ugc, sponsored in links
@@ -279,7 +276,7 @@ _REL = {
 
 
 def _meta(record: FetchRecord) -> dict[str, str]:
-    """Return the metadata needed to serve the body. The headers are in the report."""
+    """Return the metadata for serving the body. The headers are in the report."""
     return {
         "url": record.final_url,
         "status": str(record.status),
@@ -289,16 +286,16 @@ def _meta(record: FetchRecord) -> dict[str, str]:
 
 
 def seen_of(result: FetchResult, settings: Settings, *, page_type: str | None = None) -> Seen:
-    """Return the information about a fetch that the refresh schedule needs."""
+    """Return what the refresh schedule needs to know about a fetch."""
     fetch = result.fetch
     headers = {name.lower(): value for name, value in reversed(fetch.headers)}
-    # A list that is split over several header lines is equivalent to one line (RFC 9110, section
-    # 5.3). nginx sends two.
+    # A list split over several header lines equals one line (RFC 9110, section 5.3). nginx sends
+    # two.
     control = [value for name, value in fetch.headers if name.lower() == "cache-control"]
     headers["cache-control"] = ", ".join(control)
     expiry_ms = None
     if fetch.outcome is OutcomeKind.REFUSED:
-        # The same robots rules would refuse the URL again, and newer rules will be known by then.
+        # The same robots rules would refuse the URL again. Newer rules will be known by then.
         expiry_ms = fetch.fetched_at_ms + int(settings.politeness.robots_fresh_s * 1000)
     return Seen(
         outcome=fetch.outcome.value,
@@ -312,7 +309,7 @@ def seen_of(result: FetchResult, settings: Settings, *, page_type: str | None = 
 
 
 def to_blob(updates: Sequence[PageUpdate]) -> bytes:
-    """Serialize the writes of a batch for the spool."""
+    """Serialize a batch for the spool."""
     packed = [PackedLinks.of(update.write.links or ()) for update in updates]
     head = [_wire(update, links) for update, links in zip(updates, packed, strict=True)]
     return b"".join([orjson.dumps(head), b"\n", *(links.compressed for links in packed)])
@@ -374,10 +371,7 @@ def _wire(update: PageUpdate, links: PackedLinks) -> dict[str, Any]:
 
 
 def _likeness_fact(likeness: Likeness | None) -> dict[str, str]:
-    """
-    Return the likeness as a fact.
-    Older versions accept the fact although they do not know it.
-    """
+    """Return the likeness as a fact. Older versions accept unknown facts."""
     return {_LIKENESS: f"{likeness.body} {likeness.text}"} if likeness else {}
 
 
@@ -397,7 +391,7 @@ def _parse_seen(wire: dict[str, Any]) -> Seen:
 
 
 def _parse_update(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
-    """Parse an update, with its links from the stream. Ignores fields of later versions."""
+    """Parse an update and read its links from the stream. Ignores fields of later versions."""
     if not _WIRE_FIELDS.issuperset(wire):
         wire = {name: value for name, value in wire.items() if name in _WIRE_FIELDS}
     likeness = _likeness(wire["facts"])

@@ -1,6 +1,6 @@
 """
-The gate in front of a domain: checks robots rules, then waits for a slot (a reserved request time).
-Each fetch has its own gate.
+The gate in front of a domain, one per fetch: checks robots rules, then waits for a slot (a reserved
+request time).
 
 The fetcher calls the methods of `Gate` (aragog.crawl.fetcher.gate): `admit` for every redirect
 target, `acquire_permit` on the open connection just before a request is written, `release_permit`
@@ -28,8 +28,7 @@ from aragog.crawl.stages.access_rules import (
 from aragog.fetch_record.causes import DeferralCause
 
 ROBOTS_PATH = "/robots.txt"
-# The time for all redirects of one robots.txt. It is well below the 60 s that the claim on the
-# refresh lasts.
+# The time for all redirects of one robots.txt, well below the 60 s of the claim on the refresh.
 ROBOTS_WAIT_MS = 20_000
 MIN_WAIT_MS = 1_000
 
@@ -38,10 +37,7 @@ class ForbiddenUrls(Protocol):
     """Finds URLs that must not be requested (`AccessRules.forbidden`)."""
 
     def __call__(self, urls: Sequence[str], *, takedowns: bool = True) -> dict[str, Forbidden]:
-        """
-        Return those of the normalized URLs that must never be requested, each with
-        the reason.
-        """
+        """Return the URLs that must never be requested, with the reasons."""
 
 
 class RobotsGate:
@@ -49,19 +45,18 @@ class RobotsGate:
     The gate for a robots.txt. It waits for slots as for any request, but checks no robots rules
     ("always allowed").
 
-    It refuses redirects to URLs that must not be requested, such as those on a blocked host.
+    It refuses redirects to forbidden URLs, such as those on a blocked host.
 
-    It waits longer for redirects than the gate of a page. Each attempt starts with robots.txt
-    itself, so on a domain with a backlog, the attempts would otherwise never get to the redirect
-    target. All redirects share one time limit, because the rules of other origins wait for the same
-    threads. Close the gate when the fetch is over.
+    It waits longer for redirects than a page's gate, because each attempt starts again with
+    robots.txt itself, and might never get to the target on a domain with a backlog. All redirects
+    share one time limit, because other origins wait for the same threads. Close the gate after the
+    fetch.
 
     Args:
-        limiter: provides slots and permits.
-        slot: the first request's slot.
-        default_pause_s: how long to back off if a busy origin sends no Retry-After
+        slot: the slot of the first request.
+        default_pause_s: the pause after a busy response without Retry-After
             (`pipeline.retry_first_s`).
-        forbidden: finds redirect targets that must not be requested.
+        forbidden: finds forbidden redirect targets.
         inline_ms: the gate waits for a slot if it is at most this far ahead.
     """
 
@@ -80,13 +75,10 @@ class RobotsGate:
         self._forbidden = forbidden
         self.inline_ms = inline_ms
         self.redirected_by: set[str] = set()
-        """Rate-limiter keys of the domains that responded with a redirect."""
+        """Rate-limiter keys of the domains that sent a redirect."""
 
     def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
-        """
-        Decide whether the redirect target may be requested.
-        `acquire_permit` waits for its slot.
-        """
+        """Decide about the redirect target. `acquire_permit` waits for its slot."""
         self.redirected_by.add(self._slot.key)
         if verdict := self._forbidden([url]).get(url):
             return Deny(verdict.reason, verdict.cause)
@@ -103,7 +95,7 @@ class RobotsGate:
         return SlotRequest(key, crawl_delay_s, within_ms=self.inline_ms, urgent=self._slot.urgent)
 
     def _reserve(self, request: SlotRequest, reason: str) -> Later | None:
-        """Replace the current slot. Returns `Later` with the reason if the new slot is far away."""
+        """Replace the current slot. Returns `Later` with the reason if the new one is far away."""
         slot = self._limiter.reserve([request])[0]
         if isinstance(slot, RateExceeded):
             return Later(DeferralCause.SLOT, reason, slot.free_at_ms)
@@ -113,8 +105,7 @@ class RobotsGate:
 
     def acquire_permit(self, url: str) -> Later | None:  # noqa: ARG002 - the port's signature
         """
-        Return None if the request may be sent now, or `Later` if its slot has passed and the next
-        slot is far away.
+        Return None to send now, or `Later` if the slot has passed and the next one is far away.
 
         Raises:
             LimiterUnavailable: the limiter's Redis did not respond.
@@ -126,24 +117,17 @@ class RobotsGate:
         return None
 
     def release_permit(self, url: str) -> None:  # noqa: ARG002 - the port's signature
-        """
-        Record that the request was written.
-        The interval to the domain's next request starts now.
-        """
+        """Record that the request was written. The domain's interval starts now."""
         self._limiter.release_permit(self._slot)
 
     def report_busy(self, url: str, wait_s: float | None) -> None:  # noqa: ARG002 - the port's signature
-        """
-        Back off for as long as the origin asked. In the meantime, no worker sends requests to
-        its domain.
-        """
+        """Stop all requests to the domain for as long as the origin asked."""
         if wait_s is None:
             wait_s = self._default_pause_s
         self._limiter.pause(self._slot.key, wait_s)
 
     @property
     def key(self) -> str:
-        """The rate-limiter key of the most recent request's domain."""
         return self._slot.key
 
     def __enter__(self) -> Self:
@@ -176,10 +160,7 @@ class PoliteGate(RobotsGate):
         self._purposes = purposes
 
     def admit(self, url: str, given: str) -> Admission:
-        """
-        Decide whether the redirect target may be requested.
-        `acquire_permit` waits for its slot.
-        """
+        """Decide about the redirect target. `acquire_permit` waits for its slot."""
         self.redirected_by.add(self._slot.key)
         verdict = self._rules.verdict(AccessRequest(url, (url, given), self._kind, self._purposes))
         match verdict:

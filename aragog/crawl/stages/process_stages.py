@@ -1,4 +1,4 @@
-"""The stages of one process, each with its own interfaces. Built by `aragog.bootstrap`."""
+"""The stages of one process. Built by `aragog.bootstrap`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from aragog.crawl.stages.webhooks import WebhookStage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessStages:
-    """The stages. Each can be used from many threads, and none depends on this class."""
+    """All stages. Each can be used from many threads, and none depends on this class."""
 
     sender: Sender
     enqueuer: Enqueuer
@@ -42,7 +42,7 @@ class ProcessStages:
 
     @property
     def stored_again(self) -> StoredAgain:
-        """Writes stored pages again."""
+        """Rewrites stored pages."""
         return StoredAgain(self.canonicalize, self.store)
 
     def close(self) -> None:

@@ -1,11 +1,11 @@
 """
-Extracts the fields of stored pages again with the current extractor, without fetching anything.
+Extracts stored pages' fields again with the current extractor, without fetching anything.
 
-It is safe to run twice. Pages that the current extractor has already read are skipped. Fields are
-written with the time at which their page was fetched, so they never replace newer ones.
+It is safe to run twice. Pages that the current extractor has read are skipped. Fields carry the
+time of their page's fetch, so they never replace newer ones.
 
-A walk visits all row keys in order. The keys are evenly distributed, so the position shows how much
-of the walk is done. The position is stored, and an interrupted walk resumes from it.
+A walk visits all row keys in order. The keys are evenly distributed, so the position shows the
+progress. An interrupted walk resumes from its stored position.
 """
 
 from __future__ import annotations
@@ -36,21 +36,20 @@ from aragog.urlstore.store import UrlStore
 from richpins import documents, rich_pins
 
 WALK = f"reextract {rich_pins.EXTRACTOR_VERSION}.{rich_pins.FIELDS_VERSION}"
-"""The name of the walk. Each new version of the extractor starts a new walk."""
+"""The walk's name. Each new version of the extractor starts a new walk."""
 _MARK_PREFIX = "reextract"
-"""Distinguishes the run marks of this stage from those of `canonicalize`."""
+"""Distinguishes this stage's run marks from those of `canonicalize`."""
 _MARK = "page.extractor_version"
 NO_RULES = RulesVersions((), {})
 
 
 @dataclass(frozen=True, slots=True)
 class ReextractBatch:
-    """URLs whose stored pages are extracted again."""
+    """URLs of stored pages to extract again."""
 
     urls: tuple[str, ...]
 
     def wire(self) -> dict[str, Any]:
-        """Return the batch as JSON."""
         return {"v": VERSION, "urls": list(self.urls)}
 
     @classmethod
@@ -67,11 +66,11 @@ class WalkPart:
     """A part of a walk."""
 
     urls: tuple[str, ...]
-    """URLs of pages with content that must be extracted again."""
+    """URLs whose content must be extracted again."""
     cursor: str
     """Where the walk resumes after this part."""
     done: float
-    """How much of the walk is done, from 0 to 1. Always 0 in a walk through one host."""
+    """The progress, from 0 to 1. Always 0 in a walk through one host."""
 
 
 def walk(
@@ -83,15 +82,14 @@ def walk(
     everything: bool = False,
 ) -> Iterator[WalkPart]:
     """
-    Yield every page that was read with another version of the extractor or the rules, in parts of
-    200 rows.
+    Yield the pages read with another version of the extractor or rules, in parts of 200 rows.
 
     Args:
         store: the pages.
-        cursor: where an earlier walk stopped, or None to start from the beginning.
+        cursor: where an earlier walk stopped; None for the beginning.
         host: only visit pages of this host.
-        everything: also visit pages that were read with the current version.
-        versions: the current versions. None if no main texts are stored and there are no rules.
+        everything: also visit pages read with the current version.
+        versions: None if no main texts are stored and there are no rules.
     """
     while True:
         if host is None:
@@ -115,7 +113,7 @@ def text_version(settings: PipelineSettings) -> str:
 
 
 class Versions(NamedTuple):
-    """The current versions of the extractor, the main texts and the rules."""
+    """The current versions of extractor, main texts and rules."""
 
     texts: str = ""
     """See `text_version`."""
@@ -123,8 +121,8 @@ class Versions(NamedTuple):
 
     def fields(self, record: Record) -> dict[str, bytes]:
         """
-        Return the page fields that record these versions. The version of main texts is only checked
-        if main texts are stored.
+        Return the page fields that record these versions. Without stored main texts, their version
+        is omitted.
         """
         values = {_MARK: orjson.dumps(rich_pins.EXTRACTOR_VERSION)}
         if self.texts:
@@ -138,8 +136,8 @@ def outdated_urls(
     store: UrlStore, urls: Sequence[str], versions: Versions, *, everything: bool = False
 ) -> Iterator[str]:
     """
-    Yield the canonical URLs of pages whose content was read with another version. With
-    `everything`, yield all pages that have content.
+    Yield the canonical URLs of pages whose content was read with another version, or of all pages
+    with content if `everything` is set.
     """
     names = [_MARK, RULES_VERSION, *([main_text.VERSION_FIELD] if versions.texts else [])]
     for url, record in zip(urls, store.get_many(urls, names), strict=True):
@@ -163,11 +161,10 @@ class ReextractStage:
     rules: Rules = field(default_factory=dict)
     """Field rules for individual sites."""
     purposes: tuple[str, ...] = ()
-    """The purposes in the settings. Pages of other crawls are checked against those crawls'
+    """The purposes in the settings. Other crawls' pages are checked against their own crawls'
     purposes."""
 
     def run(self, batch: ReextractBatch) -> Counter[str]:
-        """Extract the pages of a batch again; see `reextract_batch`."""
         return reextract_batch(
             batch,
             self.store,
@@ -190,20 +187,18 @@ def reextract_batch(
     purposes: Sequence[str] = (),
 ) -> Counter[str]:
     """
-    Extract each page's fields again, and count the outcomes.
+    Extract fields again, and count the outcomes.
 
     The counts are:
 
-    - `read`: the fields are unchanged.
-    - `changed`: the fields have changed.
-    - `content`: the page has no content.
-    - `reserved`: the site refuses a purpose of every crawl that the page is kept for, or a purpose
-      is unknown. The next fetch decides. `purposes` are those of the crawl in the settings.
-    - `given_up`: the page exceeds the `limits`, or `marks` show that the page has killed two
-      processes. Its fields stay as they are.
+    - `read`: unchanged fields.
+    - `changed`: changed fields.
+    - `content`: no content.
+    - `reserved`: the site refuses a purpose of each crawl that keeps the page, or a purpose is
+      unknown. The next fetch decides. `purposes` are those in the settings.
+    - `given_up`: the page exceeds the `limits`, or `marks` show that it has killed two processes.
 
-    `agent` is the product token that pages use for this crawler, and `rules` come from `extract` in
-    the settings.
+    `agent` is this crawler's product token; `rules` are `extract` in the settings.
 
     Raises:
         StoreUnavailable, ContentUnavailable: run it again.
@@ -256,8 +251,8 @@ def _reextract(
 
 def _is_kept(facts: Mapping[str, Fact], default_purposes: Sequence[str]) -> bool:
     """
-    Return True if a crawl that the page is kept for may use it. `default_purposes` are those in
-    the settings.
+    Return True if a crawl that keeps the page may use it. `default_purposes` are those in the
+    settings.
     """
     purposes_by_crawl = map(purposes_of, crawls_of(facts) or {USUAL})
     crawls = (

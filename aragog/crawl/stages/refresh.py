@@ -1,18 +1,16 @@
 """
-Fetches URLs again when they are due. Refreshes are less urgent than new URLs, stay within each
-domain's rate, and are spread evenly.
+Fetches due URLs again, evenly, less urgently than new URLs, and within each domain's rate.
 
-A tick (one run) takes the URLs that have become due since the previous tick. After an outage it
-takes the oldest URLs first. The later these are, the more each tick takes, so that the backlog is
-spread over `refresh.smooth_s`. For each domain, a tick takes `refresh.domain_share` of what the
-rate allows until the next tick, or a tenth of that while other URLs have reserved the domain's
-slots (request times). `aragog.urlstore.crawl_budget` chooses the URLs, and new times for URLs that
-are postponed. Postponed URLs stay in the due index.
+A tick (one run) takes the URLs that have become due since the previous tick. After an outage, it
+takes the oldest first. The later these are, the more it takes, so that the backlog is spread over
+`refresh.smooth_s`. From each domain, it takes `refresh.domain_share` of what the rate allows until
+the next tick, or a tenth of that while other URLs have reserved the domain's slots (request times).
+`aragog.urlstore.crawl_budget` chooses the URLs, and new times for the others. Postponed URLs stay
+in the due index.
 
-It is safe to run twice, and in several beat processes at the same time. A tick is claimed with
-check-and-put, each due row is claimed before it is enqueued, and a URL that is already waiting is
-not enqueued again. If a run is killed after the claim, nothing is lost, because the claim expires
-and the row is due again.
+It is safe to run twice, and in several beat processes at once. A tick is claimed with
+check-and-put, each due row is claimed before it is enqueued, and a waiting URL is not enqueued
+again. If a run is killed, its claims expire and the rows are due again.
 """
 
 from __future__ import annotations
@@ -54,18 +52,16 @@ class Tick:
     """How late the oldest URL was."""
 
 
-# Longer than a URL normally takes from being enqueued to being stored. Storing writes the row
-# again.
+# Longer than it normally takes to store an enqueued URL. Storing writes the row again.
 CLAIM_S = 900.0
 TICK = "refresh"
 TICK_S = 5.0
-# A beat process that is slightly early must not lose its tick, and two beat processes must not both
-# get a tick.
+# A slightly early beat process must not lose its tick, and two must not both get one.
 _MIN_TICK_SHARE = 0.8
-# One tick catches up on at most this much backlog, so that not too many URLs arrive at once.
+# A tick catches up on at most this much backlog.
 _MAX_TICK_S = 60.0
-# The maximum number of URLs that a tick claims. This keeps its memory below about 50 MB. A tick
-# also stops when the next one is due. Later ticks claim the rest.
+# How many URLs a tick claims at most, to keep its memory below about 50 MB. It also stops when the
+# next tick is due. Later ticks claim the rest.
 _MAX_CLAIMED = 100_000
 _MAX_HOSTS_CHECKED = 20
 _MAX_PAGES = 20
@@ -74,20 +70,18 @@ _MAX_SITEMAPS = 5
 PAGE_OPTIONS = EnqueueOptions(
     refresh=True, priority=PRIORITY_REFRESH, purposes=AS_KEPT, crawl_number=REFRESHED
 )
-# While other URLs have reserved a domain's slots, refreshes get this part of their usual share, so
-# that they continue slowly.
+# The part of their usual share that refreshes get while other URLs have reserved a domain's slots.
 _BUSY_SHARE = 0.1
 _ENQUEUED, _POSTPONED = (REFRESH_URLS.labels(name) for name in REFRESH_URLS.values)
 
 
 def horizon_ms(oldest_ms: int, now_ms: int, *, tick_s: float, smooth_s: float) -> int:
     """
-    Return the time before which a URL must be due for this tick to enqueue it. This is now, unless
-    many URLs are late.
+    Return the time before which a URL must be due for this tick. This is now, unless many URLs are
+    late.
 
-    A tick covers the time since the previous tick. If the oldest URL is `smooth_s` late, the tick
-    covers twice that time; if the URL is twice as late, three times; and so on. So each tick takes
-    about the same share of a backlog.
+    A tick covers the time since the previous tick; twice that time if the oldest URL is `smooth_s`
+    late, three times if it is twice as late, and so on. So the ticks share a backlog about evenly.
     """
     lag_ms = now_ms - oldest_ms
     tick_ms = tick_s * 1000
@@ -98,7 +92,7 @@ def horizon_ms(oldest_ms: int, now_ms: int, *, tick_s: float, smooth_s: float) -
 
 @dataclass(frozen=True, slots=True)
 class RefreshStage:
-    """Enqueues URLs that are due, within the rates of their domains."""
+    """Enqueues due URLs, within their domains' rates."""
 
     schedule: Schedule
     limiter: Limiter
@@ -111,7 +105,7 @@ class RefreshStage:
     """None to skip the search for sitemaps and feeds."""
 
     def run(self) -> Tick:
-        """Enqueue the URLs that are due. Does nothing if another beat process has just done so."""
+        """Enqueue due URLs. Does nothing if another beat process has just done so."""
         self.counters.note_tick()
         now_ms = self.clock.now_ms()
         elapsed_s = self.schedule.take_tick(TICK, now_ms, TICK_S * _MIN_TICK_SHARE)
@@ -143,8 +137,8 @@ class RefreshStage:
         """
         Start reading the sitemaps and feeds of watched pages' hosts.
 
-        robots.txt lists the sitemaps, and the pages link to the feeds. Each host is checked once a
-        week, at most `_MAX_HOSTS_CHECKED` hosts per tick.
+        robots.txt lists sitemaps, and pages link to feeds. Each host is checked once a week, at
+        most `_MAX_HOSTS_CHECKED` hosts per tick.
         """
         if self.signals is None or not self.settings.refresh.signals:
             return
@@ -182,8 +176,8 @@ class RefreshStage:
         self, due: Sequence[Due], *, now_ms: int, tick_s: float
     ) -> tuple[list[Due], list[tuple[Due, int]]]:
         """
-        Split due URLs into URLs that their domain's share allows now, and postponed URLs with their
-        new times.
+        Split due URLs into those that their domain's share allows now, and postponed ones with
+        their new times.
         """
         by_domain: dict[str, list[Due]] = defaultdict(list)
         for due_page in due:
@@ -205,7 +199,6 @@ class RefreshStage:
         return to_fetch, postponed
 
     def _rates(self, by_domain: Mapping[str, Sequence[Due]], tick_s: float) -> dict[str, float]:
-        """Return how many refreshes per second each domain allows."""
         limiter, share = self.limiter, self.settings.refresh.domain_share
         reports = limiter.describe(list(by_domain)) if by_domain else {}
         delays = self._crawl_delays(by_domain)
@@ -239,7 +232,7 @@ def _is_source(due: Due) -> bool:
 
 
 def _sitemaps(origin_url: str, urls: Iterable[str]) -> list[str]:
-    """Return the first sitemaps that an origin's robots.txt lists within its registered domain."""
+    """Return the first sitemaps in an origin's robots.txt, within its registered domain."""
     domain, sitemaps = registered_domain(origin_url), []
     for text in urls:
         with suppress(InvalidUrl):

@@ -2,18 +2,16 @@
 Releases URLs from the waiting queues of their domains (called lines), each shortly before its slot.
 A slot is the reserved time of one request.
 
-A line is checked when its domain has free slots. The most urgent URLs in the line get the slots of
-the next 1.5 seconds (`politeness.wait_inline_ms` and `RELEASE_LEAD_MS`) and go to `fetch`. Because
-slots are assigned this late, a changed rate applies to all waiting URLs, and an urgent URL
-overtakes the others.
+When a domain has free slots, the most urgent URLs in its line get the slots of the next 1.5 seconds
+(`politeness.wait_inline_ms` and `RELEASE_LEAD_MS`) and go to `fetch`. Because slots are assigned
+this late, a changed rate applies to all waiting URLs, and urgent URLs overtake the others.
 
-URLs waiting for an origin's robots.txt leave their line when robots.txt arrives or is requested
-again, and get their slots in `fetch`. URLs of a paused crawl leave their line when the crawl is
-resumed.
+URLs waiting for a robots.txt leave their line when it arrives or is requested again, and get their
+slots in `fetch`. A paused crawl's URLs leave when it is resumed.
 
 It is safe to run twice and in many processes, because checks and entries are leased. If a process
-dies between sending a URL and settling its lease, the URL is sent once more, and fetched again
-unless it is stored by then.
+dies before it settles a lease, its URL is sent again, and fetched again unless it is stored by
+then.
 """
 
 from __future__ import annotations
@@ -57,31 +55,28 @@ from aragog.settings.token_quotas import read_quotas
 from urlspelling.hosts import longest_match
 
 log = logging.getLogger(__name__)
-# How often to look for lines that are due. This costs one round trip per server.
+# How often to look for due lines. This costs one round trip per server.
 CHECK_EVERY_S = 0.1
 # The wait after an error of Redis or the broker.
 RETRY_S = 1.0
-# How many lines of a server one check claims.
 MAX_LINES = 200
-# The shortest time between two checks of a line. All slots of this time are assigned together.
+# The shortest time between two checks of a line. Its slots are assigned together.
 MIN_CHECK_INTERVAL_MS = 500
-# How often to check the line of an origin that waits for robots.txt, if no process reports that the
-# rules have arrived.
+# How often to check a robots.txt's line if no process reports that the rules have arrived.
 RULES_CHECK_MS = 30_000
-# How many URLs leave the line of an origin's robots.txt per check.
+# How many URLs leave such a line per check.
 MAX_RELEASED_BY_RULES = 1_000
-# How often to check the line of a paused crawl, if no process reports that the crawl was resumed.
+# How often to check a paused crawl's line if no process reports that the crawl was resumed.
 PAUSED_CHECK_MS = 5_000
 # How many entries one check takes from a line with URLs of ended crawls.
 MAX_ENDED_TAKEN = 200
-# How many entries that need no slot a check takes, across all lines. Reading 4,000
-# entries takes 60 ms.
+# How many entries that need no slot a check takes, across all lines. Reading 4,000 takes 60 ms.
 MAX_TAKEN_WITHOUT_SLOTS = 4_000
-# How often to check the line of a domain that is stopped or has quiet hours. A change to the
-# overrides triggers a check, too. These checks cover changes that no process saw, and the end of
-# quiet hours.
+# How often to check the line of a domain that is stopped or has quiet hours. Changes to the
+# overrides trigger a check, too. This one covers changes that no process saw, and the end of quiet
+# hours.
 STOPPED_CHECK_MS = 60_000
-# A message arrives this long before the slot of its first URL.
+# A message arrives this long before its first URL's slot.
 ARRIVAL_LEAD_MS = 500
 # URLs whose slots are this close together share a message.
 BATCH_SPAN_MS = 500
@@ -91,7 +86,7 @@ class RulesLookup(Protocol):
     """Reads the rules of origins (`aragog.crawl.politeness.robots_cache.RobotsCache`)."""
 
     def peek(self, origins: Sequence[str]) -> dict[str, CachedRules]:
-        """Return the current rules of each origin. Does not count as a use of the rules."""
+        """Return each origin's current rules. This does not count as a use."""
 
 
 @dataclass(slots=True)
@@ -100,14 +95,11 @@ class ReleaseStage:
     Assigns slots to URLs waiting in line.
 
     Args:
-        lines: the lines of all domains.
-        limiter: provides the slots.
-        overrides: when they change, the lines of the affected domains are checked.
-        sender: sends the URLs to `fetch`.
-        robots: reports whether URLs waiting for a robots.txt may continue.
+        overrides: a change to a domain causes a check of its line.
+        sender: sends URLs to `fetch`.
+        robots: the rules that URLs are waiting for.
         clock: this machine's wall clock.
-        settings: provides the batch size and `politeness.wait_inline_ms`.
-        is_open: returns whether fetches may start now. While it returns False, URLs stay in line.
+        is_open: returns whether fetches may start now. If not, URLs stay in line.
         checks: drops URLs that no crawl wants anymore, and moves URLs of paused crawls.
     """
 
@@ -122,9 +114,9 @@ class ReleaseStage:
     traces: UrlTraces = OFF
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     ended_lines: dict[str, int] = field(default_factory=dict, init=False)
-    """Lines with URLs of ended crawls, and how many entries to take from each per check."""
+    """Lines with ended crawls' URLs, and how many entries to take from each per check."""
     weights: Mapping[str, float] = field(init=False)
-    """The weights of tokens, from `serving.quotas`."""
+    """Tokens' weights, from `serving.quotas`."""
     _last_overrides: Mapping[str, Override] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -133,11 +125,11 @@ class ReleaseStage:
 
     def run(self) -> int:
         """
-        Check the lines that are due. Returns how many URLs were sent.
+        Check the due lines. Returns how many URLs were sent.
 
         Raises:
-            BrokerUnavailable, LimiterUnavailable: nothing is lost; entries that were taken return
-                to their lines within a minute.
+            BrokerUnavailable, LimiterUnavailable: taken entries return to their lines within a
+                minute.
         """
         self._check_lines_with_new_rates()
         if not self.is_open():
@@ -156,15 +148,15 @@ class ReleaseStage:
 
     def _release(self, server: LineServer, due: Mapping[str, DueLine]) -> tuple[int, bool]:
         """
-        Assign slots to the URLs in these lines. Returns how many were sent, and True if a line
-        could take more right away.
+        Assign slots in these lines. Returns how many URLs were sent, and True if a line could take
+        more right away.
         """
         check = _LineCheck(self, server, due)
         check.run()
         return check.sent, check.has_more
 
     def _check_lines_with_new_rates(self) -> None:
-        """Check the lines whose rates a change to the overrides may have affected."""
+        """Check the lines whose rates an override may have changed."""
         table = self.overrides.table()
         if table is self._last_overrides:
             return
@@ -196,8 +188,7 @@ class _LineCheck:
         self.sent = 0
         self.has_more = False
         self.ended_only: set[str] = set()
-        """Lines where the crawls of all taken entries had ended. These lines may have more such
-        entries."""
+        """Lines from which only entries of ended crawls were taken. More may follow."""
 
     def _rules_waits(self) -> dict[str, int]:
         origins = [key for key in self.due if is_rules_line(key)]
@@ -266,8 +257,7 @@ class _LineCheck:
         self, jobs: Sequence[tuple[TakenEntry, UrlJob]]
     ) -> list[tuple[TakenEntry, UrlJob]]:
         """
-        Return the jobs that a crawl still wants, and move jobs of paused crawls to the crawls'
-        lines.
+        Return the jobs that a crawl still wants. Moves paused crawls' jobs to those crawls' lines.
 
         If the process is killed before the entries are settled, they are taken again. Their URLs
         then end again, but are not counted twice.
@@ -288,10 +278,7 @@ class _LineCheck:
         jobs: Sequence[tuple[TakenEntry, UrlJob]],
         remaining: Sequence[tuple[TakenEntry, UrlJob]],
     ) -> None:
-        """
-        Have the next check take more entries from lines with URLs of ended crawls. Such entries
-        need no slots.
-        """
+        """Take more entries per check from lines with ended crawls' URLs, which need no slots."""
         taken_counts, kept_counts = (
             Counter(e.key for e, _ in jobs),
             Counter(e.key for e, _ in remaining),
@@ -335,7 +322,7 @@ class _LineCheck:
         self.stage.sender.send_all([replace(message, even_when_full=True) for message in messages])
 
     def _next_checks(self, free_at_ms: Mapping[str, int]) -> dict[str, int]:
-        """Return how long to wait before checking each line again, in ms."""
+        """Return how long to wait before each line's next check, in ms."""
         delays_ms: dict[str, int] = {}
         for key in self.due:
             if wait_ms := self.rules_wait_ms.get(key, 0):
@@ -359,7 +346,7 @@ class _LineCheck:
 
 def _rules_wait_ms(cached: CachedRules, now_ms: int) -> int:
     """
-    Return how many ms the URLs waiting for an unreachable robots.txt must still wait; 0 if they may
+    Return how many ms URLs must still wait for an unreachable robots.txt; 0 if they may
     continue.
     """
     if cached.unreachable:
@@ -371,7 +358,7 @@ def _rules_wait_ms(cached: CachedRules, now_ms: int) -> int:
 
 class ReleaseThread:
     """
-    Releases URLs until stopped. Any number of processes may do this at the same time.
+    Releases URLs until stopped, in any number of processes.
 
     Args:
         release: `ReleaseStage.run`.
@@ -390,7 +377,7 @@ class ReleaseThread:
         return self
 
     def stop(self) -> None:
-        """Stop the thread. Returns after the current check is over."""
+        """Stop the thread after the current check."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(5)

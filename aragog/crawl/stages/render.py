@@ -1,14 +1,13 @@
 """
 Renders fetched pages in a browser, and replaces their bodies with the result.
 
-Only pages of `rendering.hosts` reach this stage, one per message, between `fetch` and
-`canonicalize`. Status, headers, redirects and final URL stay as fetched. A page that cannot be
-rendered continues with the fetched body and the reason.
+This stage is between `fetch` and `canonicalize`. It gets only pages on `rendering.hosts`, one per
+message, and only changes their bodies. A page that cannot be rendered continues with the fetched
+body and the reason.
 
-It is safe to run twice, because the rendered body gets its own token, and the fetched body is freed
-only after the message with that token was sent. If the worker is killed, the message is redelivered
-and the page is rendered again. If the fetched body is already gone, the URL is fetched again. If
-two runs were lost while they rendered a page, the page continues as fetched.
+It is safe to run twice: the rendered body gets its own token, and the fetched body is freed only
+after that token was sent. If the worker is killed, the page is rendered again, or fetched again if
+its body is gone. After two lost runs, it continues as fetched.
 """
 
 from __future__ import annotations
@@ -49,8 +48,8 @@ class PageRenderer(Protocol):
 
     def render(self, document: PlainPage, fetch: FetchResource) -> Rendered | NotRendered:
         """
-        Return the rendered page.
-        Blocks for at most `rendering.deadline_s` plus a few seconds.
+        Return the rendered page. Blocks for at most `rendering.deadline_s` plus a few
+        seconds.
         """
 
     def close(self) -> None:
@@ -59,7 +58,7 @@ class PageRenderer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RenderStage:
-    """Renders the pages of a batch one after the other."""
+    """Renders a batch's pages one by one."""
 
     spool: BodyStore
     renderer: PageRenderer
@@ -71,14 +70,12 @@ class RenderStage:
     traces: UrlTraces = OFF
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     bodies: BodyCodec = PLAIN
-    """Compresses and decompresses bodies."""
 
     def run(self, batch: ResultBatch) -> list[OutgoingMessage]:
         """
-        Return the messages to send: one to `canonicalize`, and fetches for URLs whose body has
-        expired.
+        Return one message to `canonicalize`, and fetches for URLs whose body has expired.
 
-        Call `free` after the messages are sent.
+        Call `free` after sending them.
 
         Raises:
             BrowserUnavailable: no browser can be started; the batch runs again.
@@ -110,8 +107,8 @@ class RenderStage:
 
     def free(self, batch: ResultBatch, outgoing: Sequence[OutgoingMessage]) -> None:
         """
-        Free those bodies of the batch that no outgoing message refers to. Call this after sending
-        the messages.
+        Free the bodies that no outgoing message refers to. Call this after sending the
+        messages.
         """
         sent_tokens = {
             result.token
@@ -129,10 +126,7 @@ class RenderStage:
     def _render(
         self, result: FetchResult, blob: bytes, counts: Counter[str], spans: StageSpans
     ) -> FetchResult:
-        """
-        Return the result with the rendered body, or with the reason why it could not
-        be rendered.
-        """
+        """Return the result with the rendered body, or with the reason why there is none."""
         if self.takedowns.refused({result.job.url, result.fetch.final_url}):
             return result  # canonicalize drops it
         outcome = self._outcome(result, blob, spans)
@@ -179,8 +173,8 @@ class RenderStage:
 
     def _resource_fetcher(self, result: FetchResult, spans: StageSpans) -> FetchResource:
         """
-        Return a function that fetches the scripts and data of a page. If the page is traced, each
-        fetch gets a span.
+        Return a function that fetches a page's scripts and data, with a span for each fetch of a
+        traced page.
         """
 
         def fetch(request: ResourceRequest) -> Resource | str:

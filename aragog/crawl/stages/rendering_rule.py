@@ -27,13 +27,13 @@ class RenderingRule:
         self._content_types = settings.content_types
 
     def names(self, url: str) -> bool:
-        """Return True if pages on the host of this normalized URL are rendered."""
+        """Return True if pages on this normalized URL's host are rendered."""
         return bool(self._hosts.names) and self._hosts.find(host(url)) is not None
 
     def matches(self, result: FetchResult) -> bool:
         """
-        Return True if this page must be rendered, because it is complete and its host and content
-        type are listed.
+        Return True if this page must be rendered: it is complete, and its host and content type are
+        listed.
         """
         return (
             result.fetch.outcome is OutcomeKind.FETCHED
@@ -50,7 +50,7 @@ class RenderingRule:
         """
         Return the validators by URL, without those of rendered pages.
 
-        The ETag of a page does not cover the content that its scripts add.
+        A page's ETag does not cover the content that its scripts add.
         """
         return {
             url: stored
@@ -60,11 +60,10 @@ class RenderingRule:
 
     def routed(self, results: Sequence[FetchResult]) -> list[OutgoingMessage]:
         """
-        Return one message to `render` for each page to be rendered, and one message to
-        `canonicalize` for all other results.
+        Return one message to `render` per page to be rendered, and one to `canonicalize` for all
+        others.
 
-        Rendering takes seconds, so each page has its own message: it is rendered and retried
-        independently, and given up after too many failures.
+        Rendering takes seconds, so each page is rendered, retried and given up independently.
         """
         rendered = [result for result in results if self.matches(result)]
         others = tuple(result for result in results if result not in rendered)

@@ -1,8 +1,7 @@
 """
-Sends the requests of a batch concurrently, each in its slot (its reserved time).
+Sends a batch's requests concurrently, each in its slot (reserved time).
 
-If a fetch fails because of a bug in aragog, its outcome says so, and the rest of the batch
-continues.
+If a bug in aragog makes a fetch fail, its outcome says so, and the rest of the batch continues.
 """
 
 from __future__ import annotations
@@ -49,15 +48,15 @@ log = logging.getLogger(__name__)
 
 def as_outcome(fetch: Callable[[], Outcome], *, url: str, next_url: str, clock: Clock) -> Outcome:
     """
-    Return the outcome of `fetch()`, or `Unreachable` if it raised an unexpected exception.
+    Return the outcome of `fetch()`, or `Unreachable` after an unexpected exception.
 
-    One unusual response is enough to trigger a bug. It must not make the whole batch fail.
+    An unusual response that triggers a bug must not make the whole batch fail.
 
     Args:
         fetch: sends the request.
-        url: the URL of the job.
-        next_url: the URL to request now, after earlier redirects.
-        clock: provides the time of the failure.
+        url: the job's URL.
+        next_url: the URL to request now, perhaps after redirects.
+        clock: for the time of the failure.
 
     Raises:
         AragogError: our own infrastructure failed.
@@ -103,13 +102,10 @@ class SignInProvider(Protocol):
     """Signs in to sites (`aragog.crawl.stages.sign_in.SignIns`)."""
 
     def session(self, job: UrlJob, egress: EgressContext) -> FetchSession | Deferred | None:
-        """Return the session for a job, or `Deferred` if the job must wait for one."""
+        """Return a job's session, or `Deferred` if the job must wait for one."""
 
     def save_changes(self, signed: FetchSession, outcome: Outcome) -> bool:
-        """
-        Save changes that a fetch made to the session.
-        Returns True if the session had expired.
-        """
+        """Save the fetch's changes to the session. Returns True if the session had expired."""
 
 
 class Fetch(NamedTuple):
@@ -119,27 +115,26 @@ class Fetch(NamedTuple):
     outcome: Outcome
     """The outcome. A `Fetched` has no body here."""
     body: PackedBody | None
-    """The body of a fetched page. None for any other outcome."""
+    """The body of a fetched page, otherwise None."""
     signed_out: bool = False
-    """True if the session had expired, so the response is not the page."""
+    """True if the session had expired. The response is then not the page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """Runs fetches concurrently, in green threads."""
+    """Runs fetches in green threads."""
 
     fetcher: PageFetcher
     sitemap_fetcher: PageFetcher
     file_fetcher: PageFetcher
     pool: GreenPool
-    """Runs individual fetches. Each is limited by the fetch deadline."""
+    """Runs individual fetches, each limited by the fetch deadline."""
     access: Access
     clock: Clock
     egress: JobEgress = field(default_factory=JobEgress)
     sign_ins: SignInProvider | None = None
-    """Signs in to the sites in `fetch.sign_in`."""
+    """Signs in for `fetch.sign_in`."""
     bodies: BodyCodec = PLAIN
-    """Compresses the bodies."""
 
     def run(
         self,
@@ -150,8 +145,8 @@ class Requester:
         """
         Fetch every job in its slot. Yields the outcomes in the order of the jobs.
 
-        Each body is compressed as soon as it arrives, because a few kilobytes on the wire may
-        become a 20 MB page, and a worker handles 800 pages at a time.
+        Bodies are compressed on arrival, because a few kilobytes on the wire may become a 20 MB
+        page, and a worker handles 800 pages at a time.
 
         Raises:
             AragogError: our own infrastructure failed.
@@ -214,8 +209,7 @@ class Requester:
             if isinstance(outcome, Fetched | NotModified) and outcome.first_byte_ms is not None:
                 limiter = self.access.limiter
                 limiter.record_latency(gate.key, outcome.first_byte_ms, outcome.address)
-            # Report this right away, because the rest of the batch may take up to the fetch
-            # deadline.
+            # Report this right away: the rest of the batch may take up to the fetch deadline.
             self.access.limiter.report_many(reports.items())
             return outcome
 
@@ -240,11 +234,10 @@ class Requester:
 
 def is_healthy(outcome: Outcome) -> bool | None:
     """
-    Return True if the most recently requested domain responded properly, or None if that is
-    unknown.
+    Return True if the most recently requested domain responded properly, None if unknown.
 
-    A domain whose redirects lead nowhere has responded, so sending fewer requests would not help. A
-    domain that withholds its pages (401, 402, 403, 451) gets fewer requests, like one with errors.
+    A domain whose redirects lead nowhere has responded, so fewer requests would not help. A domain
+    that withholds its pages (401, 402, 403, 451) counts like one with errors.
     """
     match outcome:
         case Refused() | Blocked() | Deferred() | Unreachable(kind=UnreachableKind.INTERNAL):
@@ -256,7 +249,6 @@ def is_healthy(outcome: Outcome) -> bool | None:
 
 
 def _signed_out(outcome: Outcome) -> Outcome:
-    """Return the outcome of a request whose session had expired."""
     if isinstance(outcome, Withheld):
         return outcome
     values = {name: getattr(outcome, name) for name in RECORD_FIELDS}
@@ -264,7 +256,7 @@ def _signed_out(outcome: Outcome) -> Outcome:
 
 
 def _hide_target(job: UrlJob, outcome: Outcome) -> Outcome:
-    """Return the outcome of a redirect to a URL that was taken down, without naming that URL."""
+    """Return a redirect's outcome without its target, which was taken down."""
     return Refused(
         url=job.url,
         final_url=job.url,

@@ -1,12 +1,11 @@
 """
-Decides when jobs are sent again (their ETA), and in which messages they are sent.
+Decides when and in which messages jobs are sent again.
 
-Waits are relative here. `pipeline.routing` sends them as Celery's countdown, and pinlater's
-`envelope` converts them into the time at which the server delivers the job.
+Waits are relative. `pipeline.routing` sends them as Celery's countdown, and pinlater's `envelope`
+converts them into delivery times.
 
-A job returns because its slot (reserved request time) is later, because its fetch failed
-temporarily, because the spool lost its body, or because its rows are in a damaged file of the
-store.
+A job returns if its slot (reserved request time) is later, its fetch failed temporarily, the spool
+lost its body, or its rows are in a damaged file of the store.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from aragog.runtime.clock import Clock
 from aragog.settings import PipelineSettings
 from pinlater.envelope import Collection
 
-# A Retry-After of weeks counts as a refusal. The refresh schedule then decides when to try again.
+# A Retry-After of weeks counts as a refusal. The refresh schedule then decides when to retry.
 MAX_WAIT_MS = 24 * 3_600_000
 LOST = "at every attempt, the fetched page was lost before it was stored"
 
@@ -37,14 +36,13 @@ Delayed = tuple[UrlJob, int]
 @dataclass(frozen=True, slots=True)
 class ReturningJobs:
     """
-    Reschedules jobs according to the settings of the pipeline.
+    Reschedules jobs by the pipeline's settings.
 
     Args:
-        settings: attempts, delays and batch size.
         clock: its wall clock provides the time of failures.
         counters: counts retries and failures.
-        collects: True if the broker can combine URLs that are due together into one message
-            (pinlater).
+        collects: True if the broker (pinlater) can combine URLs that are due together into one
+            message.
         rng: for jitter.
     """
 
@@ -55,7 +53,7 @@ class ReturningJobs:
     rng: random.Random = field(default_factory=random.Random)
 
     def next_attempt(self, job: UrlJob, min_wait_ms: int | None = None) -> Delayed | None:
-        """Return the job's next attempt after a failed fetch, or None if no attempts are left."""
+        """Return the next attempt after a failed fetch, or None if no attempts are left."""
         return next_attempt(job, self.settings, min_wait_ms=min_wait_ms, rng=self.rng)
 
     def delayed(
@@ -73,9 +71,9 @@ class ReturningJobs:
         """
         Return messages for jobs whose bodies are no longer in the spool.
 
-        They go to `fetch` again from their first URL, without a slot. A job that was already
-        attempted is fetched even if its URL is stored. Each refetch counts as an attempt, and after
-        `pipeline.max_attempts` attempts the jobs go to `canonicalize` as failures.
+        They go to `fetch` again from their first URL, without a slot. A repeated job is fetched
+        even if its URL is stored. Each refetch counts as an attempt. After `pipeline.max_attempts`,
+        jobs go to `canonicalize` as failures.
         """
         max_attempts = self.settings.max_attempts
         exhausted = [job for job in jobs if job.attempt + 1 >= max_attempts]
@@ -108,7 +106,7 @@ def next_attempt(
     rng: random.Random,
 ) -> Delayed | None:
     """
-    Return the job for its next attempt, or None after `pipeline.max_attempts`.
+    Return the next attempt, or None after `pipeline.max_attempts`.
 
     Attempt n waits `retry_first_s`·2ⁿ, plus or minus a quarter. If the origin asked for a wait, it
     waits `min_wait_ms` instead, at most a day. Redirects start again from the first URL.
@@ -118,7 +116,7 @@ def next_attempt(
     wait_ms = settings.retry_first_s * 1000 * 2**job.attempt * rng.uniform(0.75, 1.25)
     wait_ms = min(int(wait_ms), MAX_WAIT_MS)
     if min_wait_ms is not None:
-        # The wait that the origin asked for replaces our guess. Jitter spreads the retries.
+        # The origin's wait replaces our guess. Jitter spreads the retries.
         wait_ms = min(max(0, min_wait_ms), MAX_WAIT_MS) + int(rng.uniform(0, 500))
     return replace(restart(job), attempt=job.attempt + 1), int(wait_ms)
 
@@ -132,11 +130,11 @@ def one_message_per_priority(
     jobs: Iterable[Delayed], *, batch_size: int, span_ms: int, elapsed_ms: int = 0
 ) -> list[OutgoingMessage]:
     """
-    Return one message for the jobs of each priority, in which each job has its own delay.
+    Return one message for the jobs of each priority, with each job's own delay.
 
-    The broker combines jobs that are due within the same `span_ms` into one message, even across
-    tasks. A batch with many domains has a slot for each domain, and a separate message for each
-    slot would cost 1 KB and 0.3 ms. For the arguments see `delayed_batches`.
+    The broker combines jobs due within the same `span_ms` into one message, even across tasks. A
+    batch with many domains has many slots, and a separate message for each would cost 1 KB and 0.3
+    ms. See `delayed_batches` for the arguments.
     """
     by_priority: dict[int, list[Delayed]] = defaultdict(list)
     for job, wait_ms in jobs:
@@ -164,11 +162,10 @@ def delayed_batches(
     """
     Return batches for `fetch`, each delayed until its first job is due.
 
-    Each job comes with its delay in ms, counted from a time `elapsed_ms` ago.
+    Delays are in ms, counted from a time `elapsed_ms` ago.
 
-    Jobs that are due within `span_ms` of the first job share its message, because `fetch` waits
-    that long inside the task. So a domain at 10 requests per second needs one message per second,
-    not ten.
+    Jobs due within `span_ms` of the first job share its message, because `fetch` waits that long
+    inside the task. So a domain at 10 requests per second needs one message per second.
     """
     outgoing: list[OutgoingMessage] = []
     group: list[Delayed] = []

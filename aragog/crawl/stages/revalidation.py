@@ -1,12 +1,8 @@
 """
-Revalidation: compares a batch with the store, and selects which jobs to fetch, with which
-validators (ETag, Last-Modified).
+Revalidation: selects the jobs of a batch to fetch, and their validators (ETag, Last-Modified).
 
-`not_modified` handles the changes that a 304 makes to the stored page.
-
-URLs that were taken down are dropped, and so are URLs that are already stored, unless a refresh is
-requested. URLs whose rows are in a damaged file are postponed. If a page is already stored, its
-links are followed from the store.
+Drops URLs that were taken down. Drops stored URLs too, unless a refresh is requested, and follows
+their links from the store. Postpones URLs whose rows are in a damaged file.
 """
 
 from __future__ import annotations
@@ -44,7 +40,7 @@ class StoredPageFollower(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredValidators:
-    """A stored page's validators, and the only URL that they may be sent to."""
+    """A stored page's validators, and the only URL that may receive them."""
 
     url: str | None = None
     etag: str | None = None
@@ -56,12 +52,11 @@ class Selection:
     """The jobs of a batch that continue."""
 
     jobs: list[UrlJob]
-    """The jobs to fetch."""
     postponed: list[Delayed]
     validators: dict[str, StoredValidators]
     """Validators for conditional requests, by URL."""
     replies: list[OutgoingMessage] = field(default_factory=list)
-    """The results for callers waiting for URLs whose jobs end here."""
+    """Results for callers whose jobs end here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +67,11 @@ class JobSelection:
     in_flight: InFlight
     counters: CounterSink
     discovery: StoredPageFollower | None = None
-    """Follows the links of pages that are already stored."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
 
     def select(self, jobs: Sequence[UrlJob]) -> Selection:
         """
-        Select the jobs to fetch. Removes URLs that end here from the in-flight set. Takes two
+        Select the jobs to fetch, and remove the others from the in-flight set. Takes two
         multi-gets.
         """
         servable, stuck = damaged.split(jobs, self.store)
@@ -114,10 +108,7 @@ class JobSelection:
     def _end_stored(
         self, jobs: Sequence[UrlJob], records: Mapping[str, Record | None]
     ) -> list[UrlJob]:
-        """
-        End jobs whose pages are stored. Returns jobs for other crawls that want the
-        same URLs.
-        """
+        """End jobs whose pages are stored. Returns jobs for other crawls that want the URLs."""
         if not jobs:
             return []
         urls = {url: record.canonical_url for url, record in records.items() if record}
@@ -134,7 +125,7 @@ class JobSelection:
     def _withdraw_expired(
         self, jobs: Sequence[UrlJob], records: Mapping[str, Record | None]
     ) -> set[str]:
-        """Return the URLs whose `unavailable_after` has passed. Deletes their stored pages."""
+        """Return the URLs whose `unavailable_after` has passed, and delete their stored pages."""
         now_ms = self.store.clock.now_ms()
         expired = {
             job.url
@@ -149,9 +140,9 @@ class JobSelection:
         self, jobs: Sequence[UrlJob]
     ) -> tuple[list[UrlJob], list[OutgoingMessage]]:
         """
-        Return the jobs that may continue, and the results for callers waiting for the others.
+        Return the jobs that may continue, and the results for the others' callers.
 
-        A job ends here if its URL, or a URL that it was redirected through, was taken down.
+        A job ends here if its URL, or one that it was redirected through, was taken down.
         """
         urls_of_jobs = {
             job.url: {job.url, job.next_url, *(h.url for h in job.hops)} for job in jobs
@@ -168,7 +159,7 @@ class JobSelection:
         return [job for job in jobs if job.url not in taken_down], replies
 
     def _records(self, jobs: Sequence[UrlJob]) -> tuple[dict[str, Record | None], list[UrlJob]]:
-        """Return the records by URL, and the jobs with records in a damaged file."""
+        """Return the records by URL, and the jobs whose records are in a damaged file."""
         records: dict[str, Record | None] = {}
 
         def read(part: Sequence[UrlJob]) -> None:
@@ -182,23 +173,24 @@ class JobSelection:
 
 def is_scheduled_reading(job: UrlJob) -> bool:
     """
-    Return True if the refresh schedule is reading this sitemap or feed again. In this case a 304 is
-    enough.
+    Return True if the refresh schedule is reading this sitemap or feed again. A 304 is then enough.
 
-    A walk through a site's sitemaps reads each file completely, for its own crawl, filter and
-    scope.
+    A walk reads each of a site's sitemaps completely, for its own crawl, filter and scope.
     """
     return job.sitemap and job.crawl == REFRESHED
 
 
 def _is_at_its_start(job: UrlJob) -> bool:
-    """Return False for a job in the middle of its redirects or attempts. It always continues."""
+    """
+    Return False for a job in the middle of its redirects or attempts. Such a job always
+    continues.
+    """
     return not job.hops and (job.refresh or not job.attempt)
 
 
 def _with_purposes_of_crawl(job: UrlJob, record: Record | None) -> UrlJob:
     """
-    Return the job with the purposes of its crawl. A refresh has the purposes of a crawl that keeps
+    Return the job with its crawl's purposes. A refresh has those of a crawl that keeps
     the page.
     """
     if job.purposes != AS_KEPT:
@@ -210,7 +202,7 @@ def _with_purposes_of_crawl(job: UrlJob, record: Record | None) -> UrlJob:
 
 def _match_stored_kind(job: UrlJob, record: Record | None) -> UrlJob:
     """
-    Return the job as a file or as a page, whichever is stored for its URL.
+    Return the job as a file or a page, whichever is stored for its URL.
 
     An item may use a page as its file, and a link may lead to an image.
     """
@@ -221,9 +213,9 @@ def _match_stored_kind(job: UrlJob, record: Record | None) -> UrlJob:
 
 def _has_page(job: UrlJob, record: Record | None) -> bool:
     """
-    Return True if a page is stored for the job's crawl, even if later fetches have failed.
+    Return True if a page is stored for the job's crawl, even if later fetches failed.
 
-    A page that is kept for other crawls may be reserved for the purposes of this one.
+    A page kept for other crawls may be reserved for the purposes of this one.
     """
     if record is None or not record.content_key:
         return False
@@ -232,10 +224,7 @@ def _has_page(job: UrlJob, record: Record | None) -> bool:
 
 
 def _is_complete(record: Record) -> bool:
-    """
-    Return True if the content is complete. After a 304, a truncated page would stay truncated, so
-    it needs a full fetch.
-    """
+    """Return True if the content is complete. A 304 would leave a truncated page truncated."""
     return bool(record.content_key) and not record.facts.get("truncated")
 
 

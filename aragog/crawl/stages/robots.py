@@ -1,8 +1,8 @@
 """
-Fetches the robots.txt of origins, then sends on the URLs that waited for the rules.
+Fetches robots.txt, then sends on the URLs waiting for the rules.
 
-It is safe to run twice, because rules that are fresh by then are not requested again. A claim in
-the cache ensures that only one run at a time requests the rules of an origin. The claim expires.
+It is safe to run twice, because fresh rules are not requested again. An expiring claim in the cache
+ensures that only one run at a time requests an origin's rules.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from aragog.runtime.green_threads import GreenPool
 from aragog.settings import Settings
 from urlspelling.domain import origin
 
-# Another task is fetching the rules. They usually arrive within half a second.
+# Another task is fetching the rules. This usually takes less than half a second.
 RULES_POLL_MS = 500
-# A slot (request time) further away than this is not reserved for a robots.txt. Waiting URLs
-# reserve their slots less far ahead, because they cannot continue without the rules.
+# Slots (request times) further away than this are not reserved for a robots.txt. Waiting URLs
+# reserve theirs less far ahead, because they cannot continue without the rules.
 SLOT_WITHIN_MS = 4_000
 # How long a request for tdmrep.json may wait for its permit after robots.txt was fetched. This is
-# shorter than the claim lasts.
+# shorter than the claim.
 TDM_WAIT_MS = 40_000
-# How long a refresh may wait in its queue before it may be sent again.
+# How long a queued refresh may wait before it may be sent again.
 REFRESH_HOLD_MS = 600_000
 
 
@@ -69,12 +69,12 @@ class RulesLine(Protocol):
     """The URLs waiting for rules (`aragog.crawl.stages.waiting_line.WaitingLine`)."""
 
     def rules_arrived(self, origins: Sequence[str]) -> None:
-        """Release the URLs waiting for the robots.txt of these origins."""
+        """Release the URLs waiting for these origins' robots.txt."""
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsStage:
-    """Fetches the rules of origins into the robots cache."""
+    """Fetches rules into the robots cache."""
 
     robots: RobotsCache
     limiter: Limiter
@@ -92,7 +92,7 @@ class RobotsStage:
 
     def run(self, batch: RobotsBatch) -> list[OutgoingMessage]:
         """
-        Fetch the rules. Returns the messages to send next, even if the rules are unreachable.
+        Fetch the rules. Returns the next messages, even if the rules are unreachable.
 
         Raises:
             TransientError: Redis did not respond; the batch runs again.
@@ -103,8 +103,7 @@ class RobotsStage:
 
     def _keep_wanted(self, batch: RobotsBatch) -> tuple[RobotsBatch, list[OutgoingMessage]]:
         """
-        Return the batch without URLs that no crawl wants anymore, and without origins whose rules
-        only those URLs need.
+        Drop URLs that no crawl wants anymore, and origins whose rules only those URLs need.
 
         URLs of paused crawls go to `fetch`, which puts them in line.
         """
@@ -124,7 +123,7 @@ class RobotsStage:
         self, *, step: int = 500, max_origins: int = 100_000
     ) -> Iterator[list[OutgoingMessage]]:
         """
-        Refresh rules that are in use and almost a day old, in the background, oldest first.
+        Refresh rules that are in use and almost a day old, oldest first.
 
         Yields the messages for `step` origins at a time, to limit memory; `max_origins` limits one
         run. Claims last for `REFRESH_HOLD_MS`, so refreshes in a backlog are not sent twice.
@@ -144,7 +143,7 @@ class RobotsStage:
 
 
 class _RobotsRun:
-    """One run of the stage. Requests the rules of origins, or schedules a later run for them."""
+    """One run. Requests the rules of origins, or schedules a later run for them."""
 
     def __init__(self, stage: RobotsStage, batch: RobotsBatch, spans: StageSpans) -> None:
         self.stage = stage
@@ -153,10 +152,10 @@ class _RobotsRun:
         self.robots = stage.robots
         self.cached = stage.robots.get_many(batch.origins)
         self.awaited = {origin(job.next_url) for job in batch.jobs}
-        """Origins whose rules a URL of this batch is waiting for."""
+        """Origins whose rules this batch's URLs are waiting for."""
         self.urgent = {origin(job.next_url) for job in batch.jobs if job.priority <= URGENT}
         self.lacking_tdm = {origin(job.next_url) for job in batch.jobs if self._lacks_tdm_file(job)}
-        """Origins with a URL that needs their tdmrep.json, if it was not requested yet."""
+        """Origins with a URL that needs a tdmrep.json that was not requested yet."""
         self.waits: dict[str, RulesWait] = {}
 
     def _lacks_tdm_file(self, job: UrlJob) -> bool:
@@ -182,7 +181,6 @@ class _RobotsRun:
         return route_jobs(self.batch, self.waits, span_ms)
 
     def _origins_to_fetch(self) -> list[str]:
-        """Return the origins whose rules must be fetched."""
         must_fetch = self.batch.claimed or self.batch.refresh
         return [
             o
@@ -197,10 +195,10 @@ class _RobotsRun:
         """
         Return the origins whose robots.txt may be requested.
 
-        URLs waiting for other origins go on to `fetch`, where the same checks deny them.
+        URLs of other origins go on to `fetch`, where the same checks deny them.
         """
         refused = self._forbidden([o for o in origins if o not in self.awaited])
-        # `fetch` has just checked the takedowns of the waiting URLs.
+        # `fetch` has just checked the waiting URLs' takedowns.
         refused += self._forbidden([o for o in origins if o in self.awaited], takedowns=False)
         if refused:
             self.robots.refreshes.release(refused)
@@ -212,9 +210,9 @@ class _RobotsRun:
         return [urls[url] for url in forbidden]
 
     def _slots(self, origins: Sequence[str]) -> dict[str, Slot | RateExceeded]:
-        """Return the batch's slots, old and new. Takes one round trip per limiter node."""
-        # An existing slot is used even if its message is late, because the permit decides when the
-        # request is sent.
+        # An existing slot is used even if its message is late, because the permit decides when to
+        # send.
+        """Return old and new slots. Takes one round trip per limiter node."""
         with_slot = [o for o in origins if o in self.batch.slots]
         new = [o for o in origins if o not in self.batch.slots]
         replies = self.stage.limiter.reserve([self._request(o) for o in new])
@@ -237,12 +235,12 @@ class _RobotsRun:
         )
 
     def _crawl_delay_s(self, origin_url: str) -> float | None:
-        """Return the Crawl-delay of the cached rules. It applies to robots.txt as well."""
+        """Return the cached Crawl-delay, which also applies to robots.txt."""
         rules = self.cached[origin_url].rules
         return rules.crawl_delay_s(self.stage.settings.fetch.user_agent) if rules else None
 
     def _near_slots(self, slots: Mapping[str, Slot | RateExceeded]) -> dict[str, Slot]:
-        """Return the slots that are soon enough to wait for. The other origins are tried later."""
+        """Return the slots soon enough to wait for. The other origins are tried later."""
         near: dict[str, Slot] = {}
         for origin_url, slot in slots.items():
             if isinstance(slot, RateExceeded):
@@ -254,15 +252,11 @@ class _RobotsRun:
         return near
 
     def _retry_near_slot(self, origin_url: str, key: str, free_at_ms: int) -> None:
-        """Try an origin again shortly before its next free slot."""
         wait_ms = self.stage.limiter.wait_ms(key, free_at_ms) - SLOT_WITHIN_MS
         self.waits[origin_url] = RulesWait(max(RULES_POLL_MS, wait_ms))
 
     def _defer(self, origin_url: str, key: str, outcome: Deferred) -> None:
-        """
-        Try an origin again later, because no proxy works, or because its slot has passed and the
-        next slot is far away.
-        """
+        """Try an origin again later: no proxy works, or the next slot is far away."""
         at_ms = outcome.retry_at_ms or 0
         if outcome.cause is DeferralCause.EGRESS:
             wait_ms = max(RULES_POLL_MS, at_ms - self.stage.clock.now_ms())
@@ -295,7 +289,7 @@ class _RobotsRun:
         self.stage.counters.add({counters.ROBOTS: len(near)})
 
     def _compare(self, results: Iterable[RobotsResult]) -> None:
-        """Also parse a sample of the files with reppy, and count the differences."""
+        """Compare a sample of the files with reppy's results."""
         if (reppy := self.stage.second_opinion) is None:
             return
         comparisons = [reppy.check(r.origin, r.body) for r in results if r.status == 200 and r.body]
@@ -305,23 +299,23 @@ class _RobotsRun:
             self.stage.counters.add(counts | {counters.ROBOTS_DIFFERENT: sum(compared)})
 
     def _release(self, origins: Iterable[str]) -> None:
-        """Release the URLs that failed while the rules of these origins were unreachable."""
+        """Release the URLs that waited while these origins' rules were unreachable."""
         arrived = [o for o in origins if not self.cached[o].rules or self.cached[o].unreachable]
         if arrived:
             self.stage.line.rules_arrived(arrived)
 
     def _trace(self, origin_url: str, outcome: Outcome) -> None:
-        """Add the fetch to the span of each traced URL waiting for these rules."""
+        """Add the fetch to the spans of traced URLs waiting for these rules."""
         for job in self.batch.jobs if self.spans else ():
             if origin(job.next_url) == origin_url:
                 self.spans.record_shared_fetch(job, origin_url + ROBOTS_PATH, outcome)
 
     def _validators(self, origins: Iterable[str]) -> dict[str, Validators]:
         """
-        Return the validators of cached rules.
+        Return the cached rules' validators.
 
-        A refresh requested by a user gets none. Neither does an origin whose tdmrep.json is read,
-        because both files are cached together.
+        None for a refresh requested by a user, or if tdmrep.json is read, because both files are
+        cached together.
         """
         cached = [
             o
@@ -333,7 +327,7 @@ class _RobotsRun:
     def _fetch_rules(
         self, origin_url: str, slot: Slot, validators: Validators
     ) -> tuple[Outcome, tuple[TdmRule, ...] | None]:
-        """Return the outcome for robots.txt, and the rules of tdmrep.json if they are needed."""
+        """Return the outcome for robots.txt, and the rules of tdmrep.json if needed."""
         stage = self.stage
         default_pause_s = stage.settings.pipeline.retry_first_s
         with RobotsGate(stage.limiter, slot, default_pause_s, forbidden=stage.forbidden) as gate:
@@ -356,13 +350,16 @@ class _RobotsRun:
         return as_outcome(fetch, url=url, next_url=url, clock=self.stage.clock)
 
     def _egress(self, origin_url: str) -> EgressContext:
-        """Return the egress context of the first URL waiting for the rules; any for a refresh."""
+        """Return the egress context of the first waiting URL; any for a refresh."""
         waiting = (job for job in self.batch.jobs if origin(job.next_url) == origin_url)
         first = next(waiting, None)
         return ANY if first is None else replace(self.stage.egress.context(first), after=0)
 
     def _hold_claims(self) -> None:
-        """Extend the claims on origins that are tried later: fetching has used up some time."""
+        """
+        Extend the claims on origins that are tried later, because fetching has taken
+        some time.
+        """
         limiter = self.stage.limiter
         for origin_url, wait in self.waits.items():
             if wait.slot_at_ms is not None:
@@ -371,7 +368,6 @@ class _RobotsRun:
         self.robots.refreshes.hold({o: wait.wait_ms for o, wait in self.waits.items()})
 
     def _wait_for_others(self, origins: Iterable[str]) -> None:
-        """Schedule the URLs for when another task should have fetched their rules."""
         unknown = [o for o in origins if not self.cached[o].rules or self._is_incomplete(o)]
         for origin_url, wait_ms in self.robots.refreshes.remaining_ms(unknown).items():
             self.waits[origin_url] = RulesWait(wait_ms + RULES_POLL_MS, claimed=False)

@@ -24,7 +24,7 @@ UNAVAILABLE = 404
 
 
 def result_of(origin_url: str, outcome: Outcome) -> RobotsResult:
-    """Return the cache entry for an outcome. RFC 9309, 2.3.1 defines what each status means."""
+    """Return the cache entry for an outcome, by RFC 9309, 2.3.1."""
     body = outcome.body if isinstance(outcome, Fetched) else b""
     # After a redirect, the validators belong to another URL.
     has_own_validators = isinstance(outcome, Fetched) and not outcome.hops
@@ -43,10 +43,9 @@ def tdm_rules_of(outcome: Outcome) -> tuple[TdmRule, ...]:
     """
     Return the rules of a tdmrep.json, given the outcome of its fetch.
 
-    A site without this file reserves no rights, and neither does a site that fails to send it
-    (TDMRep: "does not implement this protocol"). A file that is too large, or that was not
-    requested because no slot (request time) was free, might reserve everything, so it is treated as
-    if it did.
+    A site that does not send this file reserves no rights (TDMRep: "does not implement this
+    protocol"). A file that is too large, or was not requested because no slot (request time) was
+    free, counts as reserving everything, because it might.
     """
     if isinstance(outcome, Fetched) and outcome.status == 200:
         return UNREADABLE if outcome.truncated else read_tdm_file(outcome.body)
@@ -54,19 +53,16 @@ def tdm_rules_of(outcome: Outcome) -> tuple[TdmRule, ...]:
 
 
 def status_of(outcome: Outcome) -> int | None:
-    """
-    Return the status that the cache stores for an outcome, or None if the
-    rules are unreadable.
-    """
+    """Return the status to cache for an outcome, or None if the rules are unreadable."""
     if isinstance(outcome, Blocked) and outcome.cause is not RefusalCause.NO_CONTACT:
-        # This origin is never contacted: the SSRF filter refuses each of its pages. It gives a
-        # better reason than "robots.txt is unreachable".
+        # The SSRF filter refuses this origin's pages with a better reason than "robots.txt is
+        # unreachable".
         return UNAVAILABLE
     if isinstance(outcome, Unreachable) and outcome.kind is UnreachableKind.REDIRECT:
         return UNAVAILABLE  # more than the five redirects required by RFC 9309, 2.3.1.2
     if isinstance(outcome, TooLarge | Unreadable | Deferred | Refused | Blocked):
-        # Deferred: the next domain has no free slot, so there is no response yet. Refused: the
-        # rules are on a host that must not be requested.
+        # Deferred: no response yet, because the next domain has no free slot. Refused: the rules
+        # are on a host that must not be requested.
         return None
     if isinstance(outcome, Fetched):
         return outcome.status if _is_readable(outcome) else None
@@ -76,7 +72,6 @@ def status_of(outcome: Outcome) -> int | None:
 
 
 def _is_readable(outcome: Fetched) -> bool:
-    """Return True if the body is text and contains all rules that count."""
     if outcome.truncated and len(outcome.body) < MAX_BYTES:
         return False  # the missing part may contain the rules that disallow
     # Without a decoder for its content coding, the rules are unreadable.

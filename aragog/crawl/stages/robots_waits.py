@@ -9,7 +9,7 @@ from aragog.crawl.pipeline.messages import FetchBatch, RobotsBatch
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from urlspelling.domain import origin
 
-# The priority of a refresh that no URL is waiting for.
+# The priority of refreshes that no URL is waiting for.
 BACKGROUND = 8
 
 
@@ -18,7 +18,7 @@ class RulesWait(NamedTuple):
 
     wait_ms: int
     slot_at_ms: int | None = None
-    """The slot (request time) reserved for the origin's robots.txt."""
+    """The slot (request time) for the origin's robots.txt."""
     claimed: bool = True
     """True if this batch holds the claim on the refresh."""
 
@@ -27,8 +27,8 @@ def route_jobs(
     batch: RobotsBatch, waits: Mapping[str, RulesWait], span_ms: int
 ) -> list[OutgoingMessage]:
     """
-    Return the messages for the jobs: to `fetch` if their rules are known, otherwise back to this
-    stage.
+    Return the jobs' messages: to `fetch` if their rules are known, otherwise back to
+    this stage.
     """
     ready = tuple(job for job in batch.jobs if origin(job.next_url) not in waits)
     outgoing = []
@@ -49,14 +49,13 @@ def route_jobs(
 def _retry_batch(
     batch: RobotsBatch, waits: Mapping[str, RulesWait], *, claimed: bool
 ) -> RobotsBatch:
-    """Return the batch that requests the rules of these origins again."""
     jobs = tuple(job for job in batch.jobs if origin(job.next_url) in waits)
     slots = {o: at_ms for o, wait in waits.items() if (at_ms := wait.slot_at_ms)}
     return RobotsBatch(tuple(waits), jobs, claimed, batch.refresh, slots)
 
 
 def _group_by_wait(waits: Mapping[str, RulesWait], span_ms: int) -> list[list[str]]:
-    """Group origins whose waits differ by at most `span_ms`. A group shares a message."""
+    """Group origins whose waits differ by at most `span_ms`, to share a message."""
     groups: list[list[str]] = []
     for origin_url, wait in sorted(waits.items(), key=lambda item: item[1].wait_ms):
         if groups and wait.wait_ms <= waits[groups[-1][0]].wait_ms + span_ms:

@@ -1,13 +1,11 @@
 """
 Signs in to the sites listed in `fetch.sign_in` before one of their URLs is fetched.
 
-The requests that load and submit the form are like all other requests: robots.txt must allow them,
-each needs a slot (request time) of the domain, and they use the egress routes of the URL. One
-process signs in at a time, and at most once every `least_s` seconds. In the meantime the URLs wait.
-The wait does not count as an attempt.
+Sign-in requests are like all others: robots.txt must allow them, each needs a slot (request time)
+of the domain, and they use the URL's egress routes. One process signs in at a time, at most once
+every `least_s` seconds. In the meantime the URLs wait, which does not count as an attempt.
 
-It is safe to run twice and to kill at any point: the lease expires, and the session of the most
-recent sign-in is kept.
+It is safe to run twice and to kill at any point: the lease expires, and the latest session is kept.
 """
 
 from __future__ import annotations
@@ -44,9 +42,7 @@ log = logging.getLogger(__name__)
 LEASE_POLL_MS = 500
 """How long URLs wait while another process signs in."""
 MAX_WAIT_S = 3_600.0
-"""The longest wait after a failed sign-in."""
 SLOT_TIMEOUT_S = 30.0
-"""How long a sign-in request may wait for its slot."""
 FORM_TYPE = "application/x-www-form-urlencoded"
 UNAUTHORIZED = 401
 
@@ -69,7 +65,7 @@ class CookieFetcher(Protocol):
 
 
 class _SignInFailed(Exception):
-    """Signing in failed. The message says why and contains no secret."""
+    """Signing in failed. The message contains no secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +76,9 @@ class SignIns:
     Args:
         settings: `fetch.sign_in`.
         sessions: the sessions of all processes.
-        fetcher: the fetcher for pages.
-        access: decides whether each request may be sent.
-        checks: provides the names of crawls.
-        clock: the clock that all workers share.
+        access: decides about each request.
+        checks: knows the names of crawls.
+        clock: shared by all workers.
     """
 
     settings: Mapping[str, SignInSettings]
@@ -95,7 +90,7 @@ class SignIns:
 
     def session(self, job: UrlJob, egress: EgressContext) -> FetchSession | Deferred | None:
         """
-        Return the session for a job, after signing in if necessary.
+        Return a job's session, after signing in if necessary.
 
         Returns None if the job's origin or crawl uses no sign-in, and `Deferred` if signing in is
         not possible now.
@@ -127,12 +122,7 @@ class SignIns:
         return FetchSession(cookies, crawl, session.sign_in_started_at_ms, cookies.plain())
 
     def check(self) -> None:
-        """
-        Read the values of all fields once, to check them.
-
-        Raises:
-            ConfigError: a value is missing. The message contains no value.
-        """
+        """Check the values of all fields; see `check_values`."""
         check_values(self.settings)
 
     def save_changes(self, signed_in: FetchSession, outcome: Outcome) -> bool:
@@ -156,8 +146,8 @@ class SignIns:
 
     def _has_ended(self, origin_url: str, outcome: Outcome) -> bool:
         """
-        Return True if the outcome shows that the session has expired: a 401, a redirect to the
-        form, or a page with the form.
+        Return True if the session has expired: the response is a 401, a redirect to the form, or a
+        page with the form.
         """
         settings = self._find_settings(origin_url)
         if settings is None or isinstance(outcome, Deferred):
@@ -173,7 +163,6 @@ class SignIns:
     def _sign_in(
         self, origin_url: str, crawl: str, settings: SignInSettings, egress: EgressContext
     ) -> Session | int:
-        """Return the new session, or how long to wait before checking again, in ms."""
         session = self.sessions.read(origin_url, crawl)
         wait_ms = self._wait_ms(session, settings)
         if wait_ms > 0:
@@ -211,7 +200,7 @@ class SignIns:
         return session
 
     def _wait_ms(self, session: Session, settings: SignInSettings) -> int:
-        """Return the time until the next attempt. It doubles with each failure, up to an hour."""
+        """Return the wait until the next attempt. It doubles with each failure, up to an hour."""
         if not session.sign_in_started_at_ms:
             return 0
         max_wait_s = max(MAX_WAIT_S, settings.least_s)
@@ -225,7 +214,7 @@ class SignIns:
         values: Mapping[str, str],
         egress: EgressContext,
     ) -> OriginCookies:
-        """Fetch the form, fill it in and submit it. Returns the cookies."""
+        """Fetch, fill in and submit the form. Returns the cookies."""
         cookies = OriginCookies.from_plain(origin_url, (), self.clock)
         form_url = _form_url(origin_url, settings)
         page = self._request(form_url, egress, cookies=cookies)
@@ -259,8 +248,8 @@ class SignIns:
 
     def _check_accepted(self, response: Outcome, settings: SignInSettings, form_url: str) -> None:
         """
-        Raise if the site did not accept the form: it responded with an error or with the form, or
-        redirected back to the form.
+        Raise if the site did not accept the form: it sent an error, the form, or a redirect back to
+        it.
         """
         status = response.status or 0
         if not 200 <= status < 400:
@@ -274,7 +263,6 @@ class SignIns:
             )
 
     def _request(self, url: str, egress: EgressContext, **options: Any) -> Outcome:
-        """Send one sign-in request, in its slot."""
         until_s = self.clock.monotonic_s() + SLOT_TIMEOUT_S
 
         def left_ms() -> float:
@@ -296,14 +284,13 @@ class SignIns:
             outcome = fetch()
             is_ok = outcome.outcome not in (OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
             if not isinstance(outcome, Deferred):
-                # The redirect after submitting a form is a response, too, although it is not
-                # followed.
+                # The redirect after a submission is a response, too, although it is not followed.
                 self.access.limiter.report(gate.key, is_ok or 300 <= (outcome.status or 0) < 400)
         return outcome
 
 
 def _find_form(page: Fetched, settings: SignInSettings) -> SignInForm | None:
-    """Return the sign-in form. A page that lacks one of the field names is not parsed."""
+    """Return the sign-in form. Pages without one of the field names are not parsed."""
     names = frozenset(settings.fields)
     if not all(name.encode() in page.body for name in names):
         return None

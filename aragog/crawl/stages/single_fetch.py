@@ -1,12 +1,11 @@
 """
-Fetches individual URLs politely, for a program that is not a worker and waits for each response.
+Fetches individual URLs politely, for programs other than workers that wait for the response.
 
-Each URL goes through the same checks as every fetch: takedowns, blocked hosts, the SSRF filter,
-robots.txt, a slot (request time) of its domain, and a permit right before the request is written.
-If a check prevents the request, that is the outcome of the URL. Unknown robots.txt rules are
-fetched here, so no worker has to run.
+Each URL goes through the usual checks: takedowns, blocked hosts, the SSRF filter, robots.txt, a
+slot (request time) of its domain, and a permit right before the request. A failed check is the
+URL's outcome. Unknown robots.txt rules are fetched here, so no worker has to run.
 
-It is safe to run twice, because only robots.txt rules and the state of the limiter are stored.
+It is safe to run twice, because only robots.txt rules and the limiter's state are stored.
 """
 
 from __future__ import annotations
@@ -46,17 +45,17 @@ from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
 RULES_POLL_S = 0.25
-"""How often to check while another process fetches an origin's rules."""
+"""How often to check while another process fetches robots rules."""
 MIN_WAIT_MS = 25
 """How often to ask for a slot of a domain."""
 ERROR_BODY_BYTES = 1_000_000
-"""How much of an error response's body is in the outcome."""
+"""How much of an error response's body to return."""
 _TIMEOUT_REASONS = {
     DeferralCause.SLOT: "its domain had no free slot in time; see politeness.qps",
     DeferralCause.RULES: "its robots.txt was not known in time",
     DeferralCause.VISIT_TIME: "the Visit-time of its site did not begin in time",
 }
-"""Why no request was sent within the time that the caller allows."""
+"""Why no request was sent in the time that the caller allows."""
 
 
 class RulesFetcher(Protocol):
@@ -89,27 +88,27 @@ class SlotSearch(NamedTuple):
     slot: Slot | None
     """The slot. None if no slot is free soon, or if the URL does not need one yet."""
     wait_ms: int
-    """When to ask again. 0 means now: the next step needs no slot (a refusal, or robots.txt)."""
+    """When to ask again. 0 means now, because the next step (a refusal, or robots.txt) needs no
+    slot."""
     interval_s: float = 0.0
     """The interval between two requests to the domain."""
     rules_first: bool = False
-    """True if the URL's robots.txt is unknown. One call of `fetch` is enough to read it."""
+    """True if the URL's robots.txt is unknown. One call of `fetch` then reads it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingleRequest:
-    """A URL to request, with its options."""
+    """A URL to request, with options."""
 
     url: str
-    """The URL in any form. robots.txt must allow this form and the normalized form."""
+    """The URL in any form. robots.txt must allow this form and the normalized one."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Headers to send in addition to the fetcher's own. They replace headers of the same name."""
+    """Additional headers. They replace the fetcher's own of the same name."""
     method: str = "GET"
     """GET, HEAD or POST."""
     body: bytes = b""
-    """The body of a POST."""
     way: str = ""
-    """The egress route to use, regardless of the rules. If empty, the rules decide."""
+    """The egress route to use regardless of the rules. If empty, the rules decide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,22 +117,22 @@ class SingleFetch:
 
     access: Access
     fetcher: HeaderFetcher
-    """Follows no redirects, because the caller handles each one as a separate URL."""
+    """Follows no redirects, because the caller treats each one as another URL."""
     robots: RulesFetcher
     clock: Clock
 
     def slots(self, urls: Sequence[str]) -> list[SlotSearch]:
         """
-        Find a slot within the next second for each URL. Takes one round trip per limiter node.
+        Find a slot in the next second for each URL. Takes one round trip per limiter node.
 
-        A URL that needs no slot now, because it will be refused or its robots.txt comes first, gets
-        no slot and no wait. `fetch` handles it.
+        A URL that will be refused or needs its robots.txt first gets no slot and no wait. `fetch`
+        handles it.
 
         Raises:
             InvalidUrl: a value is not an http(s) URL.
             LimiterUnavailable, RobotsUnavailable: Redis did not respond.
         """
-        # A URL may be in the list twice. The request IDs distinguish its jobs.
+        # A URL may be listed twice. The request IDs distinguish its jobs.
         jobs = [replace(_job(url), request_id=str(index)) for index, url in enumerate(urls)]
         vetted = self.access.vet(jobs, takedowns=False)  # `fetch` checks takedowns
         searches = {job.request_id: SlotSearch(None, wait_ms) for job, wait_ms in vetted.too_early}
@@ -160,12 +159,11 @@ class SingleFetch:
         self, request: SingleRequest, *, left_s: Callable[[], float], slot: Slot | None = None
     ) -> Outcome:
         """
-        Return the outcome of a request, or the reason why it was not sent.
+        Return the outcome of a request, or why it was not sent.
 
         Args:
             request: what to request.
-            left_s: returns how long the call may still wait for robots.txt and a slot. Called every
-                second.
+            left_s: returns how long to wait for robots.txt and a slot. Called every second.
             slot: a slot from `slots`.
 
         Raises:
@@ -191,8 +189,7 @@ class SingleFetch:
             outcome = self._send(job, slot, request)
             if not isinstance(outcome, Deferred):
                 return outcome
-            # No request was sent: the slot has passed and the next slot is far away, or no proxy
-            # works.
+            # No request was sent: the slot has passed and the next is far away, or no proxy works.
             slot = None
             if outcome.cause is DeferralCause.EGRESS and not self._wait_for_route(outcome, left_s):
                 return outcome
@@ -207,7 +204,6 @@ class SingleFetch:
         return SlotRequest(self.access.limiter.key_for(job.url), crawl_delay_s, within_ms=within_ms)
 
     def _ms_until_near(self, key: str, free_at_ms: int) -> int:
-        """Return how long to wait until a slot can be reserved."""
         wait_ms = self.access.limiter.wait_ms(key, free_at_ms)
         near_ms = self.access.rules.settings.politeness.wait_inline_ms
         return max(MIN_WAIT_MS, wait_ms - near_ms)
@@ -215,7 +211,6 @@ class SingleFetch:
     def _slot_request_or_outcome(
         self, job: UrlJob, left_s: Callable[[], float]
     ) -> SlotRequest | Outcome:
-        """Return the slot request, or the reason why the URL may not be requested."""
         has_fetched_rules = False
         while True:
             vetted = self.access.vet([job])
@@ -238,7 +233,6 @@ class SingleFetch:
             has_fetched_rules = True
 
     def _fetch_rules(self, batch: RobotsBatch, left_s: Callable[[], float]) -> None:
-        """Fetch robots.txt in its slot, unless another process is fetching it."""
         pending = self.robots.run(batch)
         while pending:
             first = pending.pop(0)
@@ -258,7 +252,7 @@ class SingleFetch:
                 return None
 
     def _wait(self, seconds: float, left_s: Callable[[], float]) -> bool:
-        """Wait for this long. Returns False if the caller's time runs out first."""
+        """Wait. Returns False if the caller's time runs out first."""
         while (remaining_s := left_s()) > 0 and seconds > 0:
             part_s = min(seconds, remaining_s, 1.0)
             self.clock.sleep_s(part_s)
@@ -276,7 +270,7 @@ class SingleFetch:
         except LimiterUnavailable as error:
             if outcome is None:
                 raise
-            # The page has arrived, even if its result cannot be reported to the limiter.
+            # The page has arrived, even if this cannot be reported to the limiter.
             log.warning("cannot report the outcome of %s to the limiter: %s", job.url, error)
         return outcome
 

@@ -1,13 +1,13 @@
 """
-Reads sitemaps and feeds, to enqueue the pages they list and to refresh changed pages earlier.
+Reads sitemaps and feeds, to enqueue their pages and to refresh changed pages earlier.
 
 When a user enqueues a sitemap, aragog reads it and all sitemaps that it lists, each once, and
 enqueues their pages. This is called a walk (`aragog.crawl.pipeline.sitemap_walks`). Later, the
-refresh schedule reads each file again. It then enqueues no pages, but refreshes changed pages
-earlier (`aragog.urlstore.change_signals`).
+refresh schedule reads each file again, only to refresh changed pages earlier
+(`aragog.urlstore.change_signals`).
 
-It is safe to run twice: URLs that are already queued are skipped, and so are URLs whose page was
-fetched since their lastmod. The same content yields the same signals.
+It is safe to run twice: queued URLs are skipped, and so are URLs fetched since their lastmod. The
+same content yields the same signals.
 """
 
 from __future__ import annotations
@@ -42,10 +42,8 @@ from urlspelling.domain import registered_domain
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 MAX_NEW_FILES = 50
-"""
-Each time the refresh schedule reads a sitemap index again, at most this many new child sitemaps are
-added, newest first.
-"""
+"""How many new child sitemaps, newest first, are added each time the refresh schedule reads a
+sitemap index again."""
 _WITH_SIGNALS, _WITHOUT_SIGNALS, _UNCHANGED = map(SOURCE_READINGS.labels, SOURCE_READINGS.values)
 
 
@@ -59,18 +57,16 @@ class SitemapEnqueuer:
     walks: Walks
     clock: Clock
     chunk_size: int = 500
-    """Number of entries that are looked up in the store at a time."""
+    """How many entries one lookup in the store covers."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
-    """Provides the scope of each job's crawl."""
 
     def read(self, result: FetchResult, body: bytes) -> SourceReading:
         """
         Read a sitemap or feed and handle its entries.
 
         Enqueues entries on the sitemap's own registered domain that are not stored, or whose
-        lastmod is later than the most recent fetch. When the refresh schedule reads a file again,
-        no pages are enqueued. In both cases, changed pages are scheduled for an earlier refresh
-        (`aragog.urlstore.change_signals`).
+        lastmod is later than their fetch. The refresh schedule enqueues no pages. In both cases,
+        changed pages are refreshed earlier.
 
         Raises:
             PageTooExpensive, MemoryError: parsing exceeds the CPU or memory limit for a page.
@@ -99,7 +95,7 @@ class SitemapEnqueuer:
         return SourceReading(enqueued, kind, reading.signal_count)
 
     def _kind_if_unchanged(self, result: FetchResult) -> str | None:
-        """Return the kind of a file if its bytes have not changed since the last read, or None."""
+        """Return a file's kind if its bytes are the same as when it was last read, or None."""
         state = self.store.schedule.refresh_state(result.job.url)
         is_same = state is not None and state.body_hash == (result.body_hash or "-")[:16]
         return state.page_type if state and is_same and state.page_type in SOURCES else None
@@ -111,7 +107,7 @@ class SitemapEnqueuer:
         children: Sequence[SitemapUrl],
         reading: Reading,
     ) -> int:
-        """Enqueue the child sitemaps and pages that a file of a walk lists. Returns how many."""
+        """Enqueue the child sitemaps and pages listed in a walk's file. Returns how many."""
         job, url = result.job, result.fetch.final_url
         url_filter, is_in_scope = (
             read_url_filter(job),
@@ -127,7 +123,7 @@ class SitemapEnqueuer:
     def _enqueue_children(
         self, job: UrlJob, walk: Walk, size: WalkSize, listed: Sequence[str]
     ) -> int:
-        """Enqueue the child sitemaps that this walk has not seen yet. Returns how many."""
+        """Enqueue the child sitemaps that are new in this walk. Returns how many."""
         remaining = self.settings.pipeline.sitemap_max_files - size.files
         files = _take_within_limit(
             self.walks.unseen_files(walk, listed), remaining, walk, "sitemap_max_files"
@@ -137,7 +133,7 @@ class SitemapEnqueuer:
         return count
 
     def _enqueue_new_children(self, result: FetchResult, children: Sequence[SitemapUrl]) -> int:
-        """Enqueue the newest child sitemaps that a re-read index has added. Returns how many."""
+        """Enqueue the newest child sitemaps of an index that was read again. Returns how many."""
         at_ms = result.fetch.fetched_at_ms
         new = self.store.signals.children(children, at_ms, MAX_NEW_FILES)
         return self._enqueue(new, _child_options(result.job)) if new else 0
@@ -150,7 +146,6 @@ class SitemapEnqueuer:
         entries: Sequence[SitemapUrl],
         reading: Reading,
     ) -> int:
-        """Enqueue the pages in a sitemap. Returns how many."""
         remaining = self.settings.pipeline.sitemap_max_urls - size.urls
         entries = _take_within_limit(entries, remaining, walk, "sitemap_max_urls")
         options = inherited(job, depth=0, refresh=True, priority=PRIORITY_REFRESH)
@@ -163,8 +158,8 @@ class SitemapEnqueuer:
 
     def _newer_urls(self, entries: Sequence[SitemapUrl], reading: Reading) -> list[str]:
         """
-        Return the URLs of entries that are not stored, or whose lastmod is later than the
-        last fetch.
+        Return the entries' URLs that are not stored, or whose lastmod is later than
+        their fetch.
         """
         fetched = reading.take(entries)
         now_ms = self.clock.now_ms()
@@ -175,10 +170,7 @@ class SitemapEnqueuer:
         ]
 
     def record_unchanged(self, results: Iterable[FetchResult]) -> None:
-        """
-        Record that sitemaps and feeds have not changed, because of a 304 response or identical
-        bytes.
-        """
+        """Record that sitemaps and feeds have not changed: a 304 response or identical bytes."""
         confirmed = {r.job.url: r.fetch.fetched_at_ms for r in results if r.job.sitemap}
         if confirmed:
             self.store.signals.record_unchanged(confirmed, max(confirmed.values()))
@@ -202,5 +194,4 @@ def _take_within_limit(
 
 
 def _child_options(job: UrlJob) -> EnqueueOptions:
-    """Return the options for enqueuing the child sitemaps that an index lists."""
     return inherited(job, depth=job.depth - 1, refresh=True, sitemap=True, in_walk=True)

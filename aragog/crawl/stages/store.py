@@ -1,17 +1,17 @@
 """
-Writes the pages of a batch of fetches: first their content, then the records that point to it.
+Writes a batch's pages: first their content, then the records that point to it.
 
 It is safe to run twice and late: content is replaced by the same content, a write never replaces a
-newer one, and links go through the journal. If the worker is killed, the message is redelivered;
-its spool tokens are freed only after everything is written.
+newer one, and links go through the journal. If the worker is killed, the message is redelivered.
+Spool tokens are freed only after everything is written.
 
-The user's Celery task (`pipeline.page_ready_task`) gets a message for each batch of stored pages:
+The user's Celery task (`pipeline.page_ready_task`) gets a message per batch of stored pages:
 
     {"v": 1, "pages": [{"url": …, "canonical_url": …, "page_type": …, "fetched_at_ms": …}]}
 
-If a page's URL is traced, its entry also has the `traceparent` of the trace.
+Entries of traced URLs also have the trace's `traceparent`.
 
-Delivery is at least once. A store task that runs twice sends the message twice. If a worker is
+Delivery is at least once: a store task that runs twice sends the message twice. If a worker is
 killed after it wrote a page, that page is fetched and reported again.
 """
 
@@ -47,7 +47,7 @@ from aragog.urlstore.store import UrlStore
 
 @dataclass(frozen=True, slots=True)
 class ReadyPages:
-    """The message about a batch of stored pages."""
+    """A message about stored pages."""
 
     pages: tuple[Mapping[str, Any], ...]
 
@@ -58,7 +58,7 @@ class ReadyPages:
 def page_ready(
     task: OwnTask | None, writes: Sequence[PageWrite], jobs: Sequence[UrlJob]
 ) -> list[OutgoingMessage]:
-    """Return the message about the pages among `writes`, or none if there is no task or no page."""
+    """Return the message about the pages among `writes`; none if there is no task or no page."""
     traced = {job.url: job.traceparent for job in jobs if job.traceparent}
     pages = tuple(_page(write, traced.get(write.url)) for write in writes if write.content)
     if task is None or not pages:
@@ -68,7 +68,7 @@ def page_ready(
 
 
 def _with_stored_url(write: PageWrite, done: Written | None) -> PageWrite:
-    """Return the write with the canonical URL under which the page was actually stored."""
+    """Return the write with the canonical URL under which the page was stored."""
     if done is None or write.links is None or done.canonical_url == write.canonical_url:
         return write
     return replace(write, canonical_url=done.canonical_url)
@@ -77,7 +77,6 @@ def _with_stored_url(write: PageWrite, done: Written | None) -> PageWrite:
 def _answers(
     writes: Sequence[PageWrite], done: Mapping[str, Written], stuck: set[str]
 ) -> dict[str, dict[str, Any]]:
-    """Return the results for callers waiting for these URLs, by URL."""
     return {
         write.url: result_of_write(write, done.get(write.url))
         for write in writes
@@ -105,8 +104,7 @@ class BegunBatch:
     batch: PageBatch
     writes: tuple[PageWrite, ...] = ()
     lost: frozenset[str] = frozenset()
-    """URLs that are fetched again, because their bodies are no longer in the spool or cannot be
-    read."""
+    """URLs to fetch again, because their bodies are gone from the spool or unreadable."""
     packing: PackingPages | None = None
     """None if the batch is unreadable."""
     is_freed: bool = False
@@ -114,11 +112,11 @@ class BegunBatch:
     groups: WriteGroups | None = None
     """The group in which the batch waits to be written. None if it is written alone."""
     waiting: WaitingWrite | None = None
-    """The entry of the batch in its group. It is set once the positions of its bodies are known."""
+    """The batch's entry in its group, once the positions of its bodies are known."""
 
     def wait(self) -> BegunBatch:
         """
-        Wait until the pack is stored. Returns the batch with the positions of its bodies.
+        Wait until the pack is stored. Returns the batch with its bodies' positions.
 
         Raises:
             ContentUnavailable: the pack could not be stored; run the batch again.
@@ -133,7 +131,7 @@ class BegunBatch:
 
 @dataclass(frozen=True, slots=True)
 class StoreStage:
-    """Writes page updates from the spool to the store."""
+    """Writes page updates to the store."""
 
     spool: BodyStore
     store: UrlStore
@@ -147,7 +145,7 @@ class StoreStage:
     """Enqueues canonical URLs that need a fetch to decide. If None, another fetch will decide."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     limits: CrawlLimits | None = None
-    """Ends crawls that have reached their byte limit."""
+    """Ends crawls at their byte limit."""
     groups: WriteGroups = field(default_factory=WriteGroups)
     begins: Groups[PageBatch, BegunBatch] = field(default_factory=partial(Groups, MAX_BEGUN))
 
@@ -160,8 +158,8 @@ class StoreStage:
         """
         Write a batch. Returns the messages to send.
 
-        These are fetches of URLs whose blobs have expired or are unreadable, delayed fetches of
-        URLs whose rows are in a damaged file, and the stored pages for `page_ready_task`.
+        These are fetches of URLs whose blobs are gone or unreadable, delayed fetches of URLs whose
+        rows are in a damaged file, and the stored pages for `page_ready_task`.
 
         Raises:
             TransientError: the store, the content store or Redis did not respond; run it again.
@@ -173,7 +171,7 @@ class StoreStage:
         """
         Let the next thread that begins a batch begin this one, too.
 
-        Returns None if a caller waits for the batch, which is then begun alone.
+        Returns None for an urgent batch, because a caller waits for it.
         """
         return None if batch.is_urgent else self.begins.join([batch])
 
@@ -184,8 +182,8 @@ class StoreStage:
         Read a batch from the spool, and write its bodies to the open pack.
 
         Wait for the result, then call `finish`. Waiting takes no CPU and no connection. If the
-        process is killed in between, the message is redelivered and its bodies are still in the
-        spool. If `join` returned a result, pass it as `waiting`.
+        process is killed in between, the message is redelivered; its bodies are still in the spool.
+        Pass the result of `join`, if any, as `waiting`.
         """
         begun = self.begins.handle(waiting, self._begin) if waiting else None
         return (begun or self._begin([batch]))[0]
@@ -203,11 +201,11 @@ class StoreStage:
         return [next(packed) if one.packing else one for one in read]
 
     def _read(self, batch: PageBatch, blobs: Mapping[str, bytes | None]) -> BegunBatch:
-        """Read the pages of a batch, given its blobs by token."""
+        """Read a batch's pages, given its blobs by token."""
         blob = blobs.get(batch.token)
         if blob is None:
-            # Either this message was already processed completely, and its URLs are fetched once
-            # more in vain. Or it waited longer than the spool keeps bodies.
+            # Either this message was already processed, and its URLs are fetched again in vain, or
+            # it waited longer than the spool keeps bodies.
             return BegunBatch(batch, lost=frozenset(job.url for job in batch.jobs))
         try:
             updates = from_blob(blob)
@@ -234,7 +232,6 @@ class StoreStage:
         return BegunBatch(batch, writes, frozenset(lost), PackingPages(writes))
 
     def _pack(self, read: Sequence[BegunBatch]) -> list[BegunBatch]:
-        """Write the bodies of batches to the open pack."""
         if not read:
             return []
         batches = [one.batch for one in read]
@@ -247,8 +244,8 @@ class StoreStage:
         counts = [len(batch.jobs) for batch in batches]
         packing = self.store.pack_batches(list(zip(served, counts, strict=True)), now=now)
         self.store.put_pack_if_last(self.in_flight.count)
-        # These batches are written alone: a caller waits for an urgent batch, and a batch with a
-        # damaged file would make the others fail.
+        # Written alone: a caller waits for an urgent batch, and a damaged file would make the other
+        # batches fail.
         return [
             replace(
                 one,
@@ -259,15 +256,14 @@ class StoreStage:
         ]
 
     def finish(self, begun: BegunBatch) -> list[OutgoingMessage]:
-        """Write the pages of a batch whose pack is stored. Returns and raises the same as `run`."""
+        """Write a batch's pages once its pack is stored. Returns and raises the same as `run`."""
         with self.traces.stage("store", begun.batch.jobs) as spans:
             outgoing = spans.with_departure_times(self._finish(begun, spans))
-        # This may have been the last batch that the open pack was waiting for.
+        # The open pack may have been waiting only for this batch.
         self.store.put_pack_if_last(self.in_flight.count)
         return outgoing
 
     def _wanted(self, batch: PageBatch) -> PageBatch:
-        """Return the batch with only the URLs that a crawl still wants."""
         return replace(batch, jobs=tuple(self.checks.wanted(batch.jobs, pausing=False).jobs))
 
     def _finish(self, begun: BegunBatch, spans: StageSpans) -> list[OutgoingMessage]:
@@ -304,7 +300,6 @@ class StoreStage:
         writes: Sequence[PageWrite],
         done: Mapping[str, Written],
     ) -> list[UrlJob]:
-        """End the URLs that were written. Returns jobs for other crawls that want them."""
         write_of = {write.url: write for write in writes}
         next_crawls = self.endings.end(
             [
@@ -343,8 +338,8 @@ class StoreStage:
         self, writes: Sequence[PageWrite], done: dict[str, Written], waiting: WaitingWrite | None
     ) -> list[PageWrite]:
         """
-        Write the pages and add the results to `done`. Returns the pages that must wait until a
-        damaged file is repaired.
+        Write the pages and add the results to `done`. Returns the pages that must wait for the
+        repair of a damaged file.
         """
         if waiting and (results := self.groups.handle(waiting, self.store.write_pages)) is not None:
             self._count_written(results, done)
@@ -355,14 +350,13 @@ class StoreStage:
         return stuck + damaged.isolate(well, partial(self._write_served, done))
 
     def _is_served(self, write: PageWrite) -> bool:
-        """Return False for a page that must wait until a damaged file is replaced."""
+        """Return False for a page that must wait for the repair of a damaged file."""
         return all(map(self.store.serves, write.urls))
 
     def _write_served(self, done: dict[str, Written], writes: Sequence[PageWrite]) -> None:
         self._count_written(self.store.write_pages(writes), done)
 
     def _count_written(self, results: Sequence[Written], done: dict[str, Written]) -> None:
-        """Count pages that are older than the stored ones, and pages with known bodies."""
         done.update({written.url: written for written in results})
         older = sum(1 for one in results if one.older_by_ms)
         same = sum(1 for one in results if one.same_as)

@@ -1,9 +1,9 @@
 """
 Re-canonicalizes and rewrites stored pages from their stored content and response.
 
-Implements `canonicalize.delay(url)` and `store.delay(url)` as users of Celery expect them. Nothing
-is fetched, no links are followed, and the crawl log gets no row. The write carries the timestamp of
-the original fetch, so it never replaces newer data and is safe to repeat.
+Implements `canonicalize.delay(url)` and `store.delay(url)` for users of Celery. Nothing is fetched,
+no links are followed, and the crawl log gets no row. The write carries the original fetch's
+timestamp, so it never replaces newer data and is safe to repeat.
 """
 
 from __future__ import annotations
@@ -25,34 +25,33 @@ from urlspelling import normalize
 
 
 class _NoPageError(Exception):
-    """There is no stored page to write again."""
+    """There is no stored page to rewrite."""
 
 
 class _NullInFlightSet:
-    """Stands in for the in-flight set, so that rewriting a page does not affect its fetches."""
+    """Replaces the in-flight set, so that rewriting a page does not affect its fetches."""
 
     def clear(self, urls: Sequence[str], outcome: str = "") -> None:
         """Do nothing."""
 
     def end(self, endings: Sequence[UrlEnding]) -> list[NextCrawl | None]:
-        """Return no next crawls, because no crawl has requested these pages this time."""
+        """Return no next crawls, because no crawl requested these pages."""
         return [None] * len(endings)
 
     def count(self) -> int:
-        """Return 0."""
         return 0
 
 
 @dataclass(frozen=True, slots=True)
 class StoredAgain:
-    """Runs the two stages on stored pages."""
+    """Runs both stages on stored pages."""
 
     canonicalize: CanonicalizeStage
     store: StoreStage
 
     def run(self, urls: Sequence[str]) -> list[str]:
         """
-        Rewrite the pages of these URLs. Returns a problem for each URL without a page.
+        Rewrite these URLs' pages. Returns a problem for each URL without a page.
 
         URLs may be in any form.
 
@@ -73,7 +72,6 @@ class StoredAgain:
         return problems
 
     def _result(self, url: str) -> FetchResult:
-        """Return the fetch result of a stored page, with its body put into the spool."""
         pages = self.canonicalize.store
         content = pages.content(url)
         if content is None:

@@ -1,5 +1,5 @@
 """
-The jobs waiting for slots (request times) in the waiting queues of their domains, called lines
+Jobs that wait for slots (request times) in their domains' queues, called lines
 (`politeness.lines`).
 """
 
@@ -14,10 +14,10 @@ from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.politeness.lines import PAUSED_PREFIX, LineEntry, is_without_slots
 from aragog.crawl.politeness.robots_cache import RECHECK_S
 
-# Jobs leave the line this long before a task could reserve the same slot. So jobs in line get their
-# slots first, and their messages have time to reach a worker.
+# Jobs leave the line this long before a task could reserve the same slot. So they get their slots
+# first, and their messages have time to reach a worker.
 RELEASE_LEAD_MS = 500
-# After this time, no process uses an old copy of replaced rules anymore.
+# By then, no process uses an old copy of replaced rules anymore.
 RULES_TTL_MS = int(RECHECK_S * 1000) + 500
 
 
@@ -26,9 +26,8 @@ class InLine(NamedTuple):
 
     job: UrlJob
     key: str
-    """The key of the job's line: the rate-limiter key of its domain, the origin whose robots.txt it
-    waits for, or `paused_line` of its crawl.
-    """
+    """The line's key: the rate-limiter key of the job's domain, the origin whose robots.txt it
+    waits for, or its crawl's `paused_line`."""
     crawl_delay_s: float | None
     wait_ms: int
     """Time until the next slot of its domain, or until robots.txt is requested again."""
@@ -37,12 +36,12 @@ class InLine(NamedTuple):
 
 
 def paused_line(crawl: int) -> str:
-    """Return the key of the line for the URLs of a paused crawl."""
+    """Return the key of a paused crawl's line."""
     return f"{PAUSED_PREFIX}{crawl}"
 
 
 def paused_crawl(key: str) -> int | None:
-    """Return the paused crawl that a line belongs to, or None for any other line."""
+    """Return the paused crawl of a line, or None for any other line."""
     return int(key.removeprefix(PAUSED_PREFIX)) if key.startswith(PAUSED_PREFIX) else None
 
 
@@ -50,10 +49,10 @@ class LineStore(Protocol):
     """Keeps the entries (`aragog.crawl.politeness.lines.Lines`)."""
 
     def park(self, entries: Sequence[LineEntry]) -> None:
-        """Add requests to the lines of their domains."""
+        """Add requests to their domains' lines."""
 
     def check(self, keys: Sequence[str], after_ms: int) -> None:
-        """Schedule a check of these lines within `after_ms`."""
+        """Have these lines checked within `after_ms`."""
 
 
 class WaitingLine:
@@ -61,8 +60,7 @@ class WaitingLine:
     Puts jobs into the lines.
 
     Args:
-        lines: stores the entries.
-        inline_ms: a task waits for a slot if it is at most this far ahead
+        inline_ms: how far ahead a slot may be for a task to wait for it
             (`politeness.wait_inline_ms`).
     """
 
@@ -72,20 +70,20 @@ class WaitingLine:
 
     def park(self, waiting: Sequence[InLine]) -> None:
         """
-        Add jobs to the lines of their domains. Takes one round trip per server.
+        Add jobs to their domains' lines. Takes one round trip per server.
 
         Raises:
-            BrokerUnavailable: Redis did not respond; some of the jobs may be in line.
+            BrokerUnavailable: Redis did not respond; some jobs may be in line.
         """
         if waiting:
             self._lines.park([self._entry(waiting_job) for waiting_job in waiting])
 
     def rules_arrived(self, origins: Sequence[str]) -> None:
         """
-        Release the URLs waiting for the robots.txt of these origins. The rules were just stored.
+        Release the URLs waiting for these origins' robots.txt, which was just stored.
 
         Raises:
-            BrokerUnavailable: Redis did not respond; the URLs wait for the next attempt.
+            BrokerUnavailable: Redis did not respond; the URLs keep waiting.
         """
         self._lines.check(origins, RULES_TTL_MS)
 

@@ -2,8 +2,8 @@
 Watches and unwatches the URLs in messages. Producers send messages because they can reach the
 broker but not the store.
 
-This is safe to run twice and in any order. Each request contains its time. Of two requests by the
-same owner, the later one takes effect.
+This is safe to run twice and in any order: of an owner's requests, the one with the latest time
+takes effect.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WatchBatch:
-    """URLs that one owner starts or stops watching."""
+    """URLs that an owner starts or stops watching."""
 
     urls: tuple[str, ...]
     owner: str
@@ -29,7 +29,6 @@ class WatchBatch:
     at_ms: int
 
     def wire(self) -> dict[str, Any]:
-        """Return the message as JSON."""
         return {
             "v": VERSION,
             "urls": list(self.urls),
@@ -48,7 +47,7 @@ class WatchBatch:
 
 def apply_watches(batch: WatchBatch, schedule: Schedule) -> None:
     """
-    Watch or unwatch each URL. A refused URL is logged, and the other URLs are still processed.
+    Watch or unwatch each URL. Refused URLs are logged and skipped.
 
     Raises:
         StoreUnavailable: some URLs may have been processed; call it again.

@@ -1,10 +1,9 @@
 """
-Posts to a webhook's receiver, with the fetcher's HTTP engine and one deadline for the whole
-request.
+Posts to a webhook's receiver with the fetcher's HTTP engine.
 
-Receivers are treated like any other host, although operators configure them: the SSRF filter checks
-the address, the connection goes to the checked address, and redirects are not followed. Hosts in
-`webhooks.allowed_hosts` are not checked.
+Although operators configure receivers, the SSRF filter checks the address, the connection goes to
+the checked address, and redirects are not followed. Hosts in `webhooks.allowed_hosts` are not
+checked.
 """
 
 from __future__ import annotations
@@ -33,11 +32,10 @@ def post(
     ssrf_filter: AddressPolicy,
 ) -> str | None:
     """
-    Post a body. Returns None if the receiver accepted it with a 2xx, or else the reason for the
-    failure.
+    Post a body. Returns None after a 2xx, otherwise the reason for the failure.
 
-    Blocks for at most `webhooks.timeout_s`, plus the same time for DNS. Reads only the headers of
-    the response, up to 16 KB.
+    Blocks for at most `webhooks.timeout_s`, plus the same time for DNS. Reads only the response's
+    headers, up to 16 KB.
     """
     try:
         with requests.Session() as session:
@@ -72,7 +70,7 @@ class AllowedHosts:
         self._resolver = Resolver(system_lookup, SystemClock(), timeout_s=timeout_s)
 
     def vet_url(self, url: str) -> str | None:
-        """Return why nothing may be posted to `url`, or None if it is allowed."""
+        """Return why nothing may be posted to `url`, or None."""
         try:
             host = urlsplit(url).hostname
         except ValueError:
@@ -86,7 +84,7 @@ class AllowedHosts:
         resolved = self._resolver.find(host.strip("[]"))
         if not resolved.addresses:
             return Unresolved(f"{host}: {resolved.reason}")
-        # Try IPv4 first, because services in a private network often listen only there.
+        # Try IPv4 first: services in a private network often listen only there.
         ipv4_first = sorted(resolved.addresses, key=lambda address: ":" in address)
         return Vetted(tuple((address, port) for address in ipv4_first))
 
@@ -101,7 +99,7 @@ def _adapter(settings: WebhookSettings, ssrf_filter: AddressPolicy) -> PinnedAda
 
 @lru_cache(maxsize=4)
 def _shared_adapter(settings: WebhookSettings, ssrf_filter: Any) -> PinnedAdapter:
-    """Return one engine per process, so that TLS roots are read only once."""
+    """Return the process's engine, so that TLS roots are read only once."""
     fetch = FetchSettings(
         deadline_s=settings.timeout_s,
         connect_timeout_s=settings.timeout_s,

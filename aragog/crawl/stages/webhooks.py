@@ -1,12 +1,11 @@
 """
-Delivers changes to pages, and notices about crawls, to webhooks. Deliveries are signed, and retried
-until they are accepted.
+Delivers page changes and crawl notices to webhooks, signed, with retries.
 
 `send_changes` reads the changes after each webhook's cursor, sends them as a message, and then
 moves the cursor. If the process is killed in between, the same changes are sent again with the same
 delivery ID.
 
-`deliver` posts one message. A delivery that is not accepted with a 2xx is tried again later, with
+`deliver` posts one message. If the receiver does not accept it with a 2xx, it is retried with
 increasing delays. After `webhooks.max_attempts` it is dropped and logged.
 
 Deliveries have their own queue and threads, so slow receivers delay nothing else.
@@ -57,27 +56,22 @@ class Delivery:
     """Changes on their way to one webhook."""
 
     webhook: str
-    """The name of the webhook, or `crawl_receiver` of a crawl."""
+    """The webhook's name, or a crawl's `crawl_receiver`."""
     cursor: str
-    """The position of the first change. The delivery's ID is derived from it and the webhook's
-    name."""
+    """The position of the first change. It and the webhook's name determine the delivery's ID."""
     changes: tuple[Mapping[str, Any], ...]
     attempt: int = 0
     traceparent: str = ""
-    """The context of its first attempt's span. Empty if it is not traced."""
+    """The span context of its first attempt. Empty if not traced."""
     unknown: Mapping[str, Any] = field(default_factory=dict)
-    """Fields written by a newer version, kept for further attempts."""
+    """Fields from a newer version, kept for further attempts."""
 
     @property
     def id(self) -> str:
-        """
-        The delivery's ID.
-        It is the same for each attempt, even if the delivery is created twice.
-        """
+        """The delivery's ID, the same for each attempt, even if the delivery is created twice."""
         return hashlib.sha256(f"{self.webhook} {self.cursor}".encode()).hexdigest()[:32]
 
     def wire(self) -> dict[str, Any]:
-        """Return the message as JSON."""
         return {
             **self.unknown,
             "v": VERSION,
@@ -114,12 +108,12 @@ class CrawlAddresses(Protocol):
     """Provides the addresses of crawls (`aragog.crawl.pipeline.crawl_registry.CrawlRegistry`)."""
 
     def crawls(self) -> Crawls:
-        """Return all crawls, from a copy that is at most a second old."""
+        """Return all crawls, from a copy that is at most one second old."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookStage:
-    """Creates deliveries of changes and posts them."""
+    """Creates and posts deliveries."""
 
     store: UrlStore
     sender: Sender
@@ -128,7 +122,7 @@ class WebhookStage:
     settings: Settings
     traces: UrlTraces = OFF
     crawls: CrawlAddresses | None = None
-    """The addresses for notices of crawls."""
+    """Crawls' addresses for notices."""
 
     def send_changes(self) -> int:
         """
@@ -160,8 +154,8 @@ class WebhookStage:
 
     def deliver(self, delivery: Delivery) -> list[OutgoingMessage]:
         """
-        Post a delivery. If it fails, returns the message for the next attempt.
-        May post twice.
+        Post a delivery; may post it twice. After a failure, returns the message for the next
+        attempt.
         """
         webhook = self._receiver(delivery.webhook)
         changes = self._deliverable(delivery)
@@ -203,7 +197,6 @@ class WebhookStage:
         return [OutgoingMessage(Destination.WEBHOOK, retry, int(wait_s * 1000))]
 
     def _receiver(self, name: str) -> Webhook | None:
-        """Return the receiver of a delivery, or None if it was removed."""
         if not name.startswith(_CRAWL):
             return self.store.feed.webhooks.get(name)
         records = self.crawls.crawls().records if self.crawls else {}
@@ -213,10 +206,7 @@ class WebhookStage:
         return Webhook(name, record.notify, record.notify_secret)
 
     def _deliverable(self, delivery: Delivery) -> tuple[Mapping[str, Any], ...]:
-        """
-        Return the changes in a delivery, without those of pages that were taken down while it
-        waited.
-        """
+        """Return a delivery's changes, without pages that were taken down in the meantime."""
         urls = {str(change.get("url")) for change in delivery.changes}
         refused = self.store.takedowns.refused(urls)
         return tuple(change for change in delivery.changes if change.get("url") not in refused)
@@ -224,7 +214,6 @@ class WebhookStage:
     def _drop_withheld_fields(
         self, changes: tuple[Mapping[str, Any], ...], purpose: str | None
     ) -> tuple[Mapping[str, Any], ...]:
-        """Return the changes, without fields that the receiver is no longer allowed to have."""
         if purpose is None:
             return changes
         usable = usable_urls(self.store, (str(change.get("url")) for change in changes), purpose)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from aragog.runtime.secret import reveal
 from pinlater.redis.address import hosts_of, is_sentinel, redis_py_url
 
-# The name of the server at `redis.url`. Its address may change.
+# The name of the server at `redis.url`, whose address may change.
 SHARED_NAME = "redis.url"
 
 
@@ -16,14 +16,13 @@ class NodeAddresses:
     Maps URLs to names, and names to URLs.
 
     Args:
-        urls: the nodes in the settings, with user and password.
-        shared: `redis.url`, or None if there is no such server.
+        urls: the nodes in the settings, with credentials.
+        shared: `redis.url`, or None.
     """
 
     def __init__(self, urls: Sequence[str], shared: str | None) -> None:
         self._shared = None if shared is None else reveal(shared)
         self.first = tuple(self.name(url) for url in urls)
-        """The names of these URLs."""
         self._urls = {self.name(url): reveal(url) for url in urls}
         urls_with_shared = [*urls, *([] if shared is None else [shared])]
         self._hosts = frozenset[str]().union(*map(hosts_of, urls_with_shared))
@@ -40,9 +39,9 @@ class NodeAddresses:
         """
         Return a node's URL.
 
-        User and password come from the same server in the settings. Another server on one of the
-        hosts in the settings gets those of `redis.url`. Other hosts get none, because anyone who
-        can write the record could insert a host of their own.
+        Credentials come from the same server in the settings. Another server on a host in the
+        settings gets those of `redis.url`. Other hosts get none, because anyone who can write the
+        record could insert a host of their own.
         """
         if name == SHARED_NAME and self._shared is not None:
             return self._shared

@@ -16,12 +16,12 @@ TIMEOUT_S = 2.0
 
 class RingAuthority:
     """
-    Reads and replaces the ring's record. Each call takes one round trip. Connects on first use.
+    Reads and replaces the ring's record, in one round trip each. Connects on first use.
 
     Every method raises `LimiterUnavailable` if the server does not respond.
 
     Args:
-        url: URL of the server.
+        url: the server's URL.
         prefix: the start of every key.
     """
 
@@ -43,13 +43,11 @@ class RingAuthority:
 
     def publish(self, record: RingRecord, *, replaces: int | None = None) -> RingRecord:
         """
-        Store a record. Returns the record that is stored afterward.
+        Store a record. Returns the one that is stored afterward.
 
         Args:
-            record: the new record. Nothing happens unless its version is higher than the stored
-                one.
-            replaces: the version that must be stored now; 0 for no record, None for any lower
-                version.
+            record: ignored unless its version is higher than the stored one.
+            replaces: the version that must be stored now; 0 for no record, None for any.
         """
         with redis_errors(self._where, LimiterUnavailable):
             stored = load_script("aragog.crawl.politeness", "ring_publish").run(
@@ -62,10 +60,9 @@ class RingAuthority:
         return RingRecord.parse(stored)
 
     def is_first_ring_of(self, node: str) -> bool:
-        """Return True if a node has never had a ring before. Returns True only once per node."""
+        """Return True if a node has never had a ring before, but only once per node."""
         with redis_errors(self._where, LimiterUnavailable):
             return bool(self._redis.hsetnx(self._key, f"known:{node}", 1))
 
     def close(self) -> None:
-        """Close the connections."""
         self._redis.close()

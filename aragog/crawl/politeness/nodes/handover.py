@@ -1,9 +1,9 @@
 """
 Moves the state of domains to another limiter node.
 
-A node exports state only if it has the same ring as the caller. From then on it refuses callers
-with an earlier ring, so the state no longer changes, and several processes can read it at the same
-time. The new owner accepts it once per ring. Until then, it makes no decisions about the domain.
+A node only exports state to callers with the same ring. It then refuses callers with an earlier
+one, so the state no longer changes, and several processes can read it at once. The new owner
+accepts it once per ring, and makes no decisions about the domain until then.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ from typing import NamedTuple, cast
 from aragog.crawl.politeness.nodes.node import LimiterNode
 from aragog.crawl.politeness.nodes.record import RingRecord
 
-# How many domains one call handles. This is limited because Redis serves no other client during a
-# call.
+# How many domains one call handles, because Redis serves no other client in the meantime.
 MAX_DOMAINS_PER_CALL = 200
 
 
 class TakenDomain(NamedTuple):
-    """The state of a domain for its new owner."""
+    """A domain's state for its new owner."""
 
     key: str
     own_counts: bool
     """True if the new owner decided for the domain before, so its own state counts too."""
     closed_us: float
-    """How long a permit from a lost node may still be valid. 0 if no node is lost."""
+    """How long a lost node's permit may still be valid; 0 if no node is lost."""
     exports: Sequence[bytes]
     """The exported state of each former owner that has any."""
 
@@ -40,12 +39,11 @@ def take_over(
     """
     Move the state of domains to their new owner, unless it has already arrived there.
 
-    Takes four round trips, or one if everything has arrived. Safe to repeat, also in several
-    processes at the same time.
+    Takes four round trips, or one if everything has arrived. Safe to repeat, also concurrently.
 
     Args:
         record: the ring.
-        nodes: the nodes by name, at the version of the ring.
+        nodes: by name, at the ring's version.
         owner: the node that decides for all of `keys`.
         keys: domains whose owner has changed.
 

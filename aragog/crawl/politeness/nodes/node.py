@@ -1,15 +1,14 @@
 """
-A Redis server of the limiter: runs scripts, estimates its clock, and converts errors.
+Calls a Redis server of the limiter, and estimates its clock.
 
-A server that restarted, or a replica that became the master, may not know about the most recent
-requests. A client notices this because it loses its connection. So `restart.lua` runs first on each
-new connection. It makes sure that lost state does not bring two requests too close together. A
-missing script would not be a reliable sign of a restart, because Redis before version 7 keeps
-scripts in its append-only file and sends them to replicas.
+A restarted server, or a replica that became the master, may not know the latest requests. Clients
+notice this by a lost connection, so `restart.lua` runs first on each new connection. It keeps lost
+state from bringing two requests too close together. A missing script would not reliably show a
+restart, because Redis before version 7 keeps scripts in its append-only file and sends them to
+replicas.
 
-Each response contains the server's time, which was read between request and response. This bounds
-the offset between the server's clock and the local monotonic clock. Recent bounds are intersected,
-so the error is about half of the fastest recent round trip.
+Each response contains the server's time, which bounds the offset to the local monotonic clock.
+Recent bounds are intersected, so the error is about half of the fastest recent round trip.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _LITERAL = re.compile(r"[\\*?\[\]^-]")
 
 
 class OtherRing(Exception):
-    """The node has a different ring version than the caller. The call changed nothing."""
+    """The node has another ring version than the caller. The call changed nothing."""
 
     def __init__(self, node: LimiterNode) -> None:
         super().__init__(node.display_name)
@@ -49,20 +48,19 @@ class OtherRing(Exception):
 
 class LimiterNode:
     """
-    A server in the ring. Can be shared between threads and used after a fork.
+    A server in the ring. Thread-safe; may be used after a fork.
 
     Args:
         url: `redis://…` or `unix://…`.
         prefix: the start of every key.
-        hold_us: how long a pre-granted permit lasts. This limits what a restart can lose.
-        name: the name of the node in the ring; the URL if None.
+        hold_us: how long a pre-granted permit lasts, which limits what a restart can lose.
+        name: the node's name in the ring; by default, the URL.
     """
 
     def __init__(self, url: str, prefix: str, hold_us: int, name: str | None = None) -> None:
         self.url = url
         self.name = name or url
         self.version = 0.0
-        """The ring version under which this node was chosen."""
         self.display_name = without_password(url)
         self.prefix = prefix
         self.hold_us = hold_us
@@ -78,7 +76,7 @@ class LimiterNode:
         pool.connection_kwargs["redis_connect_func"] = self._on_connect
 
     def _on_connect(self, connection: Any) -> None:
-        """Prepare a new connection. `restart.lua` is its first command."""
+        """Prepare a new connection, with `restart.lua` as its first command."""
         connection.on_connect()
         keys = self.key("slots", "run"), self.key("slots", "epoch")
         connection.send_command("EVAL", _script("restart").script, 2, *keys, self.hold_us)
@@ -86,8 +84,8 @@ class LimiterNode:
 
     def key(self, kind: str, name: str) -> str:
         """
-        Return a Redis key. The kinds `slot` and `concurrent` have one key per domain; `slots` has
-        one per server.
+        Return a Redis key. `slot` and `concurrent` have one per domain; `slots` has one
+        per server.
         """
         return f"{self.prefix}{kind}:{name}"
 
@@ -127,8 +125,8 @@ class LimiterNode:
 
     def now_us(self) -> float:
         """
-        Return the server's time, estimated from its most recent response. Reads the clock if there
-        was none.
+        Return the server's time, estimated from its latest response. Reads the clock if there was
+        none.
         """
         if not self.clock.is_known:
             self.read_time()
@@ -148,24 +146,22 @@ class LimiterNode:
             return cast("list[bytes | None]", self.client.mget(keys))
 
     def last_members(self, key: str, count: int) -> list[bytes]:
-        """Return the members of a sorted set with the highest scores, highest first."""
+        """Return a sorted set's members with the highest scores, highest first."""
         with self._errors():
             return cast("list[bytes]", self.client.zrevrange(key, 0, count - 1))
 
     def ring_copy(self) -> bytes | None:
-        """Return the server's copy of the ring's record, or None."""
         with self._errors():
             return cast("bytes | None", self.client.hget(self.key("slots", "ring"), "record"))
 
     def keys(self, kind: str) -> Iterator[bytes]:
-        """Yield the names of all keys of a kind, in no particular order. Some may appear twice."""
+        """Yield all keys of a kind, in no particular order and perhaps twice."""
         pattern = _LITERAL.sub(r"\\\g<0>", self.key(kind, ""))
         with self._errors():
             for key in self.client.scan_iter(match=f"{pattern}*", count=1_000):
                 yield key[len(self.key(kind, "").encode()) :]
 
     def close(self) -> None:
-        """Close the connections."""
         self.client.close()
 
 
@@ -197,7 +193,7 @@ class ServerClock:
         return self._high_us != float("inf")
 
     def observe(self, sent_us: float, server_us: float, received_us: float) -> None:
-        """Record the monotonic clock before and after a response, and the server's clock in it."""
+        """Record the monotonic clock around a response, and the server's clock in it."""
         low, high = server_us - received_us, server_us - sent_us
         with self._lock:
             drift = max(0.0, received_us - self._at_us) * MAX_DRIFT
@@ -208,11 +204,9 @@ class ServerClock:
             self._at_us = received_us
 
     def earliest_us(self, stopwatch_us: float) -> float:
-        """Return the lower bound of the server's clock."""
         return stopwatch_us + self._low_us - self._drift(stopwatch_us)
 
     def latest_us(self, stopwatch_us: float) -> float:
-        """Return the upper bound of the server's clock."""
         return stopwatch_us + self._high_us + self._drift(stopwatch_us)
 
     def _drift(self, stopwatch_us: float) -> float:

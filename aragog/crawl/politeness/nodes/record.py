@@ -1,8 +1,8 @@
 """
 The record of the limiter's ring: which nodes decide for which domains, now and before.
 
-Records are immutable. Each change creates one with a higher version. A version consists of an epoch
-(a counter) and a random number, so that two concurrent changes to a record get different versions.
+Records are immutable. Each change creates one with a higher version: an epoch (a counter) and a
+random number, so that concurrent changes get different versions.
 """
 
 from __future__ import annotations
@@ -43,31 +43,28 @@ class RingRecord:
     active: tuple[str, ...]
     """The nodes that decide for domains."""
     drained: tuple[str, ...] = ()
-    """Nodes that are members but do not decide for any domain."""
+    """Members that do not decide for any domain."""
     lost: tuple[str, ...] = ()
     """Nodes that left without handing over their state."""
     former: tuple[tuple[str, ...], ...] = ()
     """The active nodes of earlier records, oldest first, while domains are moving. Otherwise
     empty."""
     restart_version: int = 0
-    """
-    Nodes whose copy is older than this version count as restarted, because state was lost. 0 if
-    there are none.
-    """
+    """Nodes with a copy older than this version count as restarted, because state was lost. 0 if
+    there are none."""
     lease_s: float = LEASE_S
     """How long a process may use the record after reading it, in seconds."""
 
     @classmethod
     def first(cls, nodes: Sequence[str], lease_s: float = LEASE_S) -> Self:
-        """Return the first record of a ring."""
         return cls(_NONCE + secrets.randbelow(_NONCE), tuple(nodes), lease_s=lease_s)
 
     @classmethod
     def parse(cls, text: bytes) -> Self:
         """
-        Decode a record that `packed` encoded, in this or a later release.
+        Decode a record from this or a later release.
 
-        The record is validated, because anyone with write access to a limiter server can forge one.
+        Validates it, because anyone with write access to a limiter server can forge one.
 
         Raises:
             LimiterUnavailable: it is not a valid record.
@@ -79,17 +76,15 @@ class RingRecord:
             raise LimiterUnavailable("the record of the limiter's ring", reason) from error
 
     def packed(self) -> bytes:
-        """Encode the record as JSON."""
         return json.dumps(asdict(self)).encode()
 
     @property
     def epoch(self) -> int:
-        """How many records there have been so far, including this one."""
+        """The number of records so far, including this one."""
         return self.version // _NONCE
 
     @property
     def is_moving(self) -> bool:
-        """True while domains are moving to other nodes."""
         return bool(self.former)
 
     @property
@@ -99,13 +94,12 @@ class RingRecord:
 
     @property
     def exporters(self) -> tuple[str, ...]:
-        """The nodes that may have the state of moving domains, without lost nodes."""
+        """Nodes that may have moving domains' state, without lost nodes."""
         names = (node for nodes in self.former for node in nodes if node not in self.lost)
         return tuple(dict.fromkeys(names))
 
     @cached_property
     def ring(self) -> Ring:
-        """Assigns domains to active nodes."""
         return Ring(self.active)
 
     @cached_property
@@ -118,8 +112,8 @@ class RingRecord:
 
     def share(self, node: str) -> float:
         """
-        Return the share of all domains for which a node decides, from 0 to 1, accurate to about
-        one percent.
+        Return the share of all domains for which a node decides, from 0 to 1, accurate to about one
+        percent.
         """
         if node not in self.active:
             return 0.0
@@ -127,15 +121,12 @@ class RingRecord:
         return owned / _SAMPLE
 
     def has_former_owner(self, key: str) -> bool:
-        """Return True if a node other than the domain's owner may have its state."""
+        """Return True if a node other than a domain's owner may have its state."""
         owner = self.ring.node_for(key)
         return any(ring.node_for(key) != owner for ring in self._former_rings)
 
     def with_active(self, node: str) -> RingRecord:
-        """
-        Return the record with an additional active node, or itself if the node is
-        already active.
-        """
+        """Return the record with an additional active node, or itself if it is already active."""
         if node in self.active:
             return self
         drained = tuple(name for name in self.drained if name != node)
@@ -144,7 +135,7 @@ class RingRecord:
 
     def with_drained(self, node: str) -> RingRecord:
         """
-        Return the record with a member made inactive, or itself if the member is already drained.
+        Return the record with a member made inactive, or itself if it already is.
 
         Raises:
             BadInput: the node is not a member, or no active node would be left.
@@ -205,7 +196,7 @@ class RingRecord:
 
 
 def _validate(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the known fields of a record. Raises ValueError or similar for an invalid record."""
+    """Return a record's known fields. Raises ValueError or similar if it is invalid."""
     active, drained, lost = (_parse_names(values[name]) for name in ("active", "drained", "lost"))
     former = values["former"]
     if not active or set(active) & set(drained) or len(former) > _MAX_FORMER_RINGS:
@@ -231,10 +222,7 @@ def _parse_version(value: Any) -> int:
 
 
 def _parse_names(values: Any) -> tuple[str, ...]:
-    """
-    Check that names of nodes are unique, and that each is either `redis.url` or a URL without
-    credentials.
-    """
+    """Check that nodes' names are unique: `redis.url` or URLs without credentials."""
     if not isinstance(values, list) or len(values) > _MAX_NODES:
         raise ValueError(f"nodes must be a list of at most {_MAX_NODES}")
     for name in values:

@@ -1,12 +1,11 @@
 """
 Finds the limiter node for a domain, and keeps the ring the same on all servers.
 
-The shared Redis stores the record of the ring. A process reads the record every few seconds, and
-may use it for `RingRecord.lease_s` after a read. After that, it sends nothing to any node until it
-has read the record again. Every node stores the ring's version, refuses callers with another
-version, and has a copy of the record. If a process finds a server with an older record, it sends
-the newer one. So servers never disagree for long, whatever the order of changes and crashes
-(docs/adr/0085).
+The shared Redis stores the ring's record. Processes read it every few seconds, and may use it for
+`RingRecord.lease_s`. After that, they send nothing to any node until they have read it again. Every
+node has a copy of the record, and refuses callers with another version. A process that finds an
+older record on a server replaces it, so servers never disagree for long, whatever the order of
+changes and crashes (docs/adr/0085).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from aragog.runtime.secret import reveal
 
 # The record is read again after this share of its lease.
 RENEW_SHARE = 1 / 3
-# How soon to retry a failed read while the lease lasts.
+# How soon to retry a failed read during the lease.
 RETRY_S = 1.0
 # How many times in a row the ring may change during one call.
 MAX_ATTEMPTS = 8
@@ -36,13 +35,13 @@ MAX_CACHED_DOMAINS = 200_000
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 R = TypeVar("R")
-# Unlike the monotonic clock, this one also advances while the machine is suspended. Not every
-# operating system has it.
+# Unlike the monotonic clock, this one also runs while the machine is suspended. Not every operating
+# system has it.
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def lease_clock_s() -> float:
-    """Return the seconds of a clock that is never adjusted and does not stop during suspend."""
+    """Return the seconds of a clock that is never adjusted and runs during suspend."""
     return time.clock_gettime(_CLOCK)
 
 
@@ -52,8 +51,8 @@ class LeasedRing:
 
     Args:
         record: the ring.
-        nodes: all nodes of the record by name, at its version.
-        read_s: when the read of the record began, by `lease_clock_s`.
+        nodes: the record's nodes by name, at its version.
+        read_s: when the read began, by `lease_clock_s`.
     """
 
     def __init__(self, record: RingRecord, nodes: dict[str, LimiterNode], read_s: float) -> None:
@@ -77,7 +76,7 @@ class LeasedRing:
             yield self.nodes[name], group
 
     def ensure_arrived(self, owner: LimiterNode, keys: Iterable[str]) -> None:
-        """Make a node take over those of its domains that are still moving; see `take_over`."""
+        """Make a node take over its domains that are still moving; see `take_over`."""
         record = self.record
         if not record.is_moving:
             return
@@ -96,18 +95,18 @@ class NodeRing:
     """
     Finds each domain's node, by consistent hashing. Connects on first use. Thread-safe.
 
-    Every method that needs the ring raises `LimiterUnavailable` if the shared Redis has not
-    responded for longer than the lease.
+    Methods that need the ring raise `LimiterUnavailable` if the shared Redis has not responded for
+    longer than the lease.
 
     Args:
-        urls: URLs of the Redis servers. They form the first ring if there is no record yet.
+        urls: the Redis servers. Without a record, they form the first ring.
         prefix: the start of every key.
         hold_us: how long a pre-granted permit lasts.
-        shared: `redis.url`, which stores the record; the first of `urls` if None.
+        shared: `redis.url`, which stores the record; by default, the first of `urls`.
         lease_s: the lease until a record is written.
 
     Raises:
-        ConfigError: `urls` is empty, has duplicates, or contains something that is not a Redis URL.
+        ConfigError: `urls` is empty, or has duplicates or something that is not a Redis URL.
     """
 
     def __init__(
@@ -129,7 +128,7 @@ class NodeRing:
         self._leased: LeasedRing | None = None
 
     def server(self, name: str) -> LimiterNode:
-        """Return a server by its name, without a ring version. Connects on first use."""
+        """Return a server by name, without a ring version."""
         if name not in self._servers:
             url = self.addresses.url(name)
             self._servers.setdefault(name, LimiterNode(url, self._prefix, self.hold_us, name))
@@ -144,11 +143,10 @@ class NodeRing:
         return self.leased().node_for(key)
 
     def last_known_node(self, key: str) -> LimiterNode:
-        """Return a domain's node in the most recently read ring, even if its lease has ended."""
+        """Return a domain's node in the last ring, even after its lease."""
         return (self._leased or self.leased()).node_for(key)
 
     def first(self) -> LimiterNode:
-        """Return the first active node."""
         return next(iter(self))
 
     def group(self, items: Iterable[tuple[str, T]]) -> Iterator[tuple[LimiterNode, list[T]]]:
@@ -156,7 +154,7 @@ class NodeRing:
         return self.leased().group(items)
 
     def is_current(self, node: LimiterNode) -> bool:
-        """Return True if a node was chosen under the current ring and the lease has not ended."""
+        """Return True if a node was chosen under the current ring and the lease lasts."""
         leased = self._leased
         return (
             leased is not None
@@ -165,16 +163,16 @@ class NodeRing:
         )
 
     def call_one(self, key: str, call: Callable[[LimiterNode], R]) -> R:
-        """Call the node that decides for a domain, and return the result; see `call_each`."""
+        """Call a domain's node, and return the result; see `call_each`."""
         return self.call_each([(key, key)], lambda node, _: call(node))[0][1]
 
     def call_each(
         self, items: Iterable[tuple[str, T]], call: Callable[[LimiterNode, list[T]], R]
     ) -> list[tuple[list[T], R]]:
         """
-        Call each node once with its items. The state of moving domains is moved first.
+        Call each node once with its items, after moving the state of moving domains.
 
-        If the ring has changed, items that a node refused are sent again.
+        If the ring has changed, refused items are sent again.
 
         Args:
             items: (domain, item) pairs.
@@ -202,7 +200,6 @@ class NodeRing:
         return results
 
     def leased(self) -> LeasedRing:
-        """Return the ring, with a lease that has not ended."""
         leased, now_s = self._leased, lease_clock_s()
         if leased is not None and now_s < leased.renew_at_s:
             return leased
@@ -225,7 +222,7 @@ class NodeRing:
             self._lock.release()
 
     def refresh(self) -> LeasedRing:
-        """Read the record and the copies of all nodes that respond. Returns the newest one."""
+        """Read the record and the copies of all nodes that respond. Returns the newest."""
         with self._lock:
             leased = self._read_record()
             for name in leased.record.members:
@@ -240,7 +237,7 @@ class NodeRing:
             return leased
 
     def renew(self, node: LimiterNode) -> None:
-        """Exchange rings with a node that refused a call: the older ring is replaced."""
+        """Exchange rings with a node that refused a call. The older ring is replaced."""
         with self._lock:
             record = self._read_record().record
             if record.version != node.version:
@@ -258,7 +255,7 @@ class NodeRing:
             self._install(node, leased.record, blank=node.ring_copy() is None)
 
     def replace(self, record: RingRecord, replaces: RingRecord) -> RingRecord:
-        """Publish a record in place of another one. Returns the record that is stored afterward."""
+        """Publish a record in place of another. Returns the record stored afterward."""
         with self._lock:
             read_s = lease_clock_s()
             return self._adopt(
@@ -293,10 +290,7 @@ class NodeRing:
         return self._adopt(stored, read_s)
 
     def _restore_record(self) -> RingRecord:
-        """
-        Return the newest copy on a node in the settings. If there is none, return a first ring of
-        these nodes.
-        """
+        """Return the newest copy on a node in the settings, or else a first ring of these nodes."""
         copies: list[RingRecord] = []
         for name in self.addresses.first:
             try:
@@ -322,7 +316,6 @@ class NodeRing:
         return self._leased
 
     def close(self) -> None:
-        """Close the connections."""
         self.authority.close()
         for node in self._servers.values():
             node.close()

@@ -1,4 +1,4 @@
-"""Calls the limiter's scripts on one server. Packs arguments and unpacks results."""
+"""Calls the limiter's scripts on one server."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from aragog.crawl.politeness.latencies import Latency
 from aragog.crawl.politeness.nodes.node import LimiterNode
 from aragog.crawl.politeness.slots import VERDICTS, PermitDecision, Slot, to_latency_steps
 
-# A permit expires after this time if its holder does not report (because it died or hangs).
+# A permit expires after this time if its holder dies or hangs.
 PERMIT_TTL_US = 750_000
 # A permit may be granted for a time at most this far ahead.
 MAX_GRANT_LEAD_US = 8_000
-# A concurrency slot (`max_concurrent`) of a killed sender expires after this time.
+# A killed sender's concurrency slot (`max_concurrent`) expires after this time.
 CONCURRENCY_TTL_S = 120
 
 _PRE_GRANTED, _REFUSED, _FAILING = 1, 2, 4
@@ -33,7 +33,7 @@ class SlotArguments(NamedTuple):
     longest_us: float
     """How far ahead the slot may be, in microseconds."""
     token: int
-    """Identifies the owner of the slot; 0 for no pre-granted permit."""
+    """Identifies the slot's owner; 0 for no pre-granted permit."""
     urgent: bool
 
 
@@ -41,7 +41,7 @@ class ReservedSlot(NamedTuple):
     """The result of `reserve` for one request."""
 
     at_us: float
-    """The time of the slot, or when to ask again if the request was refused."""
+    """The time of the slot, or when to ask again after a refusal."""
     pre_granted: bool
     """True if the slot includes the permit, because the domain was idle."""
     refused: bool
@@ -56,15 +56,15 @@ def reserve(
     arguments: Iterable[SlotArguments],
 ) -> tuple[float, Iterator[ReservedSlot]]:
     """
-    Reserve one slot for each of `keys`, in the given order.
+    Reserve a slot for each key, in the given order.
 
     Args:
         node: the server.
-        keys: the limiter keys of the domains.
-        arguments: the arguments for each key.
+        keys: the domains' limiter keys.
+        arguments: one for each key.
 
     Returns:
-        The server's time in microseconds, and one result per key.
+        The server's time in microseconds, and a result per key.
     """
     prefix = node.key("slot", "")
     reply = node.call(
@@ -93,7 +93,7 @@ def acquire_permit(
         node: the server.
         slot: the reserved slot.
         max_concurrent: the domain's limit; 0 for unlimited.
-        window_us: how long after its slot a request may still be sent.
+        window_us: how long after its slot a request may be sent.
     """
     reply = node.call(
         "acquire_permit",
@@ -116,20 +116,20 @@ def acquire_permit(
 
 
 class PermitReport(NamedTuple):
-    """The arguments of `release_permits` for one slot."""
+    """`release_permits`' arguments for one slot."""
 
     slot: Slot
     at_us: float
-    """When its request was written; 0 if no request was written."""
+    """When its request was written. 0 if none was."""
     latency: Latency
-    """The latency of earlier responses of its domain."""
+    """The latency of its domain's earlier responses."""
     max_slowdown: float
-    """How much latency may slow the domain down, as a factor; 1 means not at all."""
+    """The largest factor by which latency may slow the domain down; 1 turns this off."""
 
 
 def release_permits(node: LimiterNode, reports: Sequence[PermitReport]) -> list[int]:
     """
-    Release the permits of slots, and report the latencies of their domains.
+    Release slots' permits, and report their domains' latencies.
 
     Returns the positions of slots whose domains have moved to another node. Nothing was changed for
     them.
@@ -184,7 +184,7 @@ def report(
 
 
 def end_request(node: LimiterNode, key: str, token: int) -> None:
-    """Free the concurrency slot of a request. Has no effect if the request has none."""
+    """Free a request's concurrency slot, if it has one."""
     node.call(
         "end_request",
         epoch=node.key("slots", "epoch"),

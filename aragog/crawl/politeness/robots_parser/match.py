@@ -2,10 +2,9 @@
 The matcher for robots.txt rules. The longest matching rule applies (RFC 9309 section 2.2.2).
 
 If two rules are equally long, Allow wins. `*` matches any characters, and a final `$` matches the
-end. The matcher does not backtrack. It searches for the literal parts of a pattern one after the
-other, so a match costs at most the length of the path times that of the pattern, as in Google's
-parser. Most rules are plain prefixes. These are looked up in a dictionary by length. The cost of
-one call is limited.
+end. The matcher does not backtrack: it searches for a pattern's literal parts in turn, so a match
+costs at most the product of the lengths of path and pattern, as in Google's parser. Most rules are
+plain prefixes, which are looked up by length.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from aragog.crawl.politeness.robots_parser.spelling import comparable_path, comp
 # Up to this number of rules with wildcards, trying each one is faster than an index.
 MAX_UNINDEXED = 24
 
-# The maximum cost of one call, in character comparisons. They take about 20 ms. Ordinary files need
-# less than a hundredth of it.
+# The maximum cost of one call, in character comparisons (about 20 ms). Ordinary files need less
+# than a hundredth of it.
 MAX_WORK = 40_000_000
-# The fixed costs, in comparisons, of one rule that is tried and of one character of the path.
+# The fixed costs, in comparisons, of trying a rule and of a character of the path.
 RULE_WORK, CHAR_WORK = 1_500, 100
 
 
@@ -32,16 +31,13 @@ class TooCostly(Exception):
 
 
 class _WildcardRule(NamedTuple):
-    """A rule with a wildcard or an end anchor."""
-
     priority: int
     allow: bool
     needle: str
-    """The longest literal part of the pattern. Every matching path contains it."""
+    """The pattern's longest literal part. Every matching path contains it."""
     parts: tuple[str, ...]
     anchored: bool
     size: int
-    """The length of the pattern."""
     rule: Rule
 
 
@@ -50,7 +46,7 @@ class Matcher:
     The indexed rules of one agent.
 
     Args:
-        rules: the rules in the order of the file. Of two equal rules, the first one is reported.
+        rules: in the order of the file. Of equal rules, the first is reported.
     """
 
     __slots__ = ("_by_gram", "_grams", "_lengths", "_others", "_prefixes")
@@ -75,7 +71,7 @@ class Matcher:
 
     def _index(self, wild: list[_WildcardRule]) -> None:
         """
-        Index rules with wildcards by one trigram of their longest literal part.
+        Index wildcard rules by one trigram of their longest literal part.
 
         A rule can only match a path that contains this trigram.
         """
@@ -90,8 +86,7 @@ class Matcher:
 
     def best_rule(self, path: str) -> Rule | None:
         """
-        Return the rule that applies to `path` (path and query, in any form), or None if none
-        matches.
+        Return the rule that applies to `path` (path and query, in any form), or None.
 
         Raises:
             TooCostly: the path is too long for the number of wildcards.
@@ -109,7 +104,7 @@ class Matcher:
         return rule
 
     def _candidates(self, path: str) -> list[_WildcardRule]:
-        """Return the rules whose longest part is in the path, highest priority first."""
+        """Return possibly matching rules by priority."""
         if not self._others and not self._grams:
             return []
         if len(path) * CHAR_WORK > MAX_WORK:
@@ -133,7 +128,7 @@ class Matcher:
 
 
 def _check_work(path: str, rules: list[_WildcardRule]) -> None:
-    """Raise TooCostly if trying these rules on `path` could take too long."""
+    """Raise TooCostly if trying these rules could take too long."""
     if len(rules) * RULE_WORK + len(path) * sum([w.size for w in rules]) > MAX_WORK:
         raise TooCostly
 
@@ -151,7 +146,7 @@ def _sort_key(wild: _WildcardRule) -> tuple[int, bool, int]:
 
 
 def _rarest_trigram(needle: str, by_gram: dict[str, list[_WildcardRule]]) -> str:
-    """Return the trigram, near the end of `needle`, that the fewest rules in the index have."""
+    """Return the trigram near the end of `needle` that the fewest rules in the index have."""
     end = len(needle)
     grams = [needle[at : at + 3] for at in range(max(0, end - 10), end - 2)]
     return min(grams, key=lambda gram: len(by_gram.get(gram, ())))
@@ -159,8 +154,8 @@ def _rarest_trigram(needle: str, by_gram: dict[str, list[_WildcardRule]]) -> str
 
 def _index_page_rule(rule: Rule, pattern: str) -> _WildcardRule | None:
     """
-    Return the additional rule for `Allow: /a/index.html`. As in Google's parser, that line also
-    allows `/a/`.
+    Return the additional rule for `Allow: /a/index.html`, which, as in Google's parser, also allows
+    `/a/`.
     """
     slash = pattern.rfind("/")
     if slash < 0 or not pattern.startswith("/index.htm", slash):

@@ -1,8 +1,8 @@
 """
 The robots.txt parser: turns bytes into groups of rules. No input raises an error.
 
-It follows RFC 9309 and tolerates what Google's parser tolerates in real files: prefixes of field
-names, frequent typos, a missing colon, every kind of line ending, and a byte order mark.
+It follows RFC 9309 and tolerates what Google's parser tolerates: prefixes of field names, frequent
+typos, a missing colon, every kind of line ending, and a byte order mark.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from aragog.crawl.politeness.robots_parser.timed_rules import TimedRule
 # RFC 9309 section 2.5 requires at least 500 KiB. Google uses the same limit.
 MAX_BYTES = 500 * 1024
 
-# Google's parser ignores the rest of longer lines. The limit is eight times the 2,083 characters
-# that browsers once allowed in a URL, minus one.
+# Google's parser ignores the rest of longer lines. Eight times the 2,083 characters that browsers
+# once allowed in a URL, minus one.
 MAX_LINE_BYTES = 8 * 2083 - 1
 
 # Maximum number of distinct rules per agent. Only a file with very short rules has more in 500 KiB.
@@ -40,8 +40,7 @@ _FIELDS: tuple[tuple[Field, tuple[bytes, ...]], ...] = (
     ("sitemap", (b"sitemap", b"site-map")),
     ("crawl-delay", (b"crawl-delay", b"crawldelay", b"crawl delay")),
 )
-# These field names must be complete and followed by a colon. Without it, their values would be
-# ambiguous.
+# These field names must be complete and followed by a colon, or their values would be ambiguous.
 _WHOLE_NAMES: dict[bytes, Field] = {
     b"content-usage": "content-usage",
     b"content-signal": "content-signal",
@@ -50,7 +49,6 @@ _WHOLE_NAMES: dict[bytes, Field] = {
     b"visit-time": "visit-time",
 }
 MAX_LICENSES = 20
-# Maximum number of timed rules per group.
 MAX_TIMED = 50
 _BOM = b"\xef\xbb\xbf"
 _TO_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}|[\x80-\xff]")
@@ -73,9 +71,8 @@ class Rule(NamedTuple):
 
     allow: bool
     pattern: str
-    """The pattern in ASCII. Other octets are written as `%XX` in upper case. Never empty."""
+    """The pattern in ASCII, with other octets as upper-case `%XX`. Never empty."""
     line: int
-    """The line number, starting at 1."""
 
     def __str__(self) -> str:
         return f"line {self.line}, {'Allow' if self.allow else 'Disallow'}: {self.pattern}"
@@ -99,28 +96,26 @@ class UsageRule(NamedTuple):
 @dataclass(slots=True)
 class RobotsLines:
     """
-    The parsed lines of a file by agent. Names are in lower case; `*` stands for all agents.
+    A file's parsed lines by agent. Names are in lower case; `*` stands for all agents.
 
-    Agents in the same group share one list, so memory use is proportional to the file.
+    Agents in a group share one list, so memory use is proportional to the file.
     """
 
     groups: dict[str, list[list[Rule]]] = field(default_factory=dict)
-    """For each named agent, the rules of each of its groups, in the order of the file."""
+    """Each named agent's rules by group, in the order of the file."""
     delays_s: dict[str, list[list[float]]] = field(default_factory=dict)
-    """For each agent, lists that contain at most one delay."""
+    """For each agent, lists of at most one delay."""
     sitemaps: list[str] = field(default_factory=list)
     usage: dict[str, list[list[UsageRule]]] = field(default_factory=dict)
-    """For each named agent, the preferences of each of its groups. Agents without preferences are
-    left out."""
+    """Each named agent's preferences by group. Agents without preferences are left out."""
     signals: list[UsageRule] = field(default_factory=list)
-    """Content-Signal lines before the first group. They apply to all agents."""
+    """Content-Signal lines before the first group, for all agents."""
     licenses: list[tuple[str, int]] = field(default_factory=list)
-    """Value and line number of each License line. They are not part of a group."""
+    """License lines' values and line numbers. These lines belong to no group."""
     timed: dict[str, list[list[TimedRule]]] = field(default_factory=dict)
-    """For each named agent, the Request-rate and Visit-time lines of each of its groups."""
+    """Each named agent's Request-rate and Visit-time lines by group."""
 
     def timed_rules(self, agent: str) -> list[TimedRule]:
-        """Return the Request-rate and Visit-time lines of an agent."""
         return [rule for group in self.timed.get(agent, ()) for rule in group]
 
     def usage_rules(self, agent: str) -> list[UsageRule]:
@@ -133,20 +128,20 @@ class RobotsLines:
         return groups[0] if len(groups) == 1 else [rule for group in groups for rule in group]
 
     def delay_s(self, agent: str) -> float | None:
-        """Return the longest Crawl-delay of an agent in seconds, or None if it has none."""
+        """Return an agent's longest Crawl-delay in seconds, or None."""
         return max((s for delay in self.delays_s.get(agent, ()) for s in delay), default=None)
 
 
 def read_lines(body: bytes, agents: Iterable[str] | None = None) -> RobotsLines:
     """
-    Parse the groups of a robots.txt file, in time linear in the body.
+    Parse a robots.txt file, in time linear in the body.
 
     A group consists of consecutive User-agent lines and the rules after them. Sitemap and unknown
     lines neither start nor end a group (RFC 9309 section 2.2.4).
 
     Args:
-        body: the file, of which only the first 500 KiB are read.
-        agents: keep the groups of these agents, in lower case; all groups if None.
+        body: only the first 500 KiB are read.
+        agents: keep only these agents' groups (names in lower case); all groups if None.
     """
     reader = _Reader(None if agents is None else frozenset(agents))
     for number, line in enumerate(_lines(body), 1):
@@ -157,7 +152,7 @@ def read_lines(body: bytes, agents: Iterable[str] | None = None) -> RobotsLines:
 
 
 class _Reader:
-    """The state of the parser, with the current group and the result so far."""
+    """The parser's state, with the current group and the result so far."""
 
     def __init__(self, agents: frozenset[str] | None) -> None:
         self.lines = RobotsLines()
@@ -179,7 +174,6 @@ class _Reader:
         self._delay_wanted = self._delay_over = False
 
     def read(self, name: Field, value: bytes, number: int) -> None:
-        """Process one line."""
         if name == "user-agent":
             self._user_agent(value)
         elif name in ("allow", "disallow"):
@@ -208,7 +202,7 @@ class _Reader:
     def _preference(
         self, name: Literal["content-usage", "content-signal"], value: bytes, number: int
     ) -> None:
-        """Process a preference. It counts as a rule of its group, so it ends the list of agents."""
+        """Process a preference. As a rule of its group, it ends the list of agents."""
         path = b""
         if value[:1] == b"/":
             path, _, value = value.replace(b"\t", b" ").partition(b" ")
@@ -245,7 +239,7 @@ class _Reader:
                 _share(self.lines.delays_s, agent, self._delay)
 
     def _rule(self, allow: bool, pattern: str, number: int) -> None:
-        # Keep one rule more than the limit, so that the matcher can detect the excess.
+        # Keep one rule above the limit, so that the matcher can detect the excess.
         if (allow, pattern) not in self._known and len(self._group) <= MAX_RULES:
             self._known.add((allow, pattern))
             self._group.append(Rule(allow, pattern, number))
@@ -272,7 +266,7 @@ def _lines(body: bytes) -> list[bytes]:
 
 
 def _directive(line: bytes) -> tuple[Field, bytes]:
-    """Return the field and value of a line. The field is empty if the line has no known field."""
+    """Return a line's field and value. An unknown field is empty."""
     if len(line) > MAX_LINE_BYTES:
         line = line[:MAX_LINE_BYTES]
     line = line.partition(b"\0")[0].partition(b"#")[0]
@@ -297,11 +291,11 @@ def field_for(name: bytes) -> Field:
 
 def agent_names(value: bytes) -> list[str]:
     """
-    Return the agent names that the value of a User-agent line matches, in lower case.
+    Return the agent names in a User-agent line, in lower case.
 
     The product token ends at the first character that RFC 9309 does not allow, so `FooBot/1.2` and
-    `FooBot (all)` yield `foobot`. The names of some real crawlers contain digits and dots, so the
-    part before `/` or a blank counts as a name, too.
+    `FooBot (all)` yield `foobot`. Some crawlers' names contain digits and dots, so the part before
+    `/` or a blank is a name, too.
     """
     if value[:1] == b"*" and (len(value) == 1 or value[1:2].isspace()):
         return [ALL_AGENTS]
@@ -325,7 +319,7 @@ def _escape(match: re.Match[bytes]) -> bytes:
 
 def timed_rule(is_visit: bool, value: bytes, line: int) -> TimedRule | None:
     """
-    Return the rule of a Request-rate or Visit-time line, or None if the line is invalid.
+    Return the rule of a Request-rate or Visit-time line, or None if it is invalid.
 
     "An Extended Standard for Robot Exclusion" (Sean Conner, 1996) defines both. `Request-rate:
     1/10m 1300-1659` allows one document per ten minutes (unit s, m or h; s by default) between
@@ -353,10 +347,10 @@ def _minute(text: bytes) -> int | None:
 
 def _seconds(value: bytes) -> float | None:
     """
-    Return the seconds at the start of `value`, or None if it does not start with a number.
+    Return the number of seconds that `value` starts with, or None.
 
-    In many countries, half a second is written `0,5`. `1,500` may mean 1.5 or 1500, so the longer
-    delay is used.
+    Many countries write `0,5` for half a second. `1,500` may mean 1.5 or 1500, so the longer delay
+    is used.
     """
     if match := _THOUSANDS.match(value):
         return float(match.group().replace(b",", b""))

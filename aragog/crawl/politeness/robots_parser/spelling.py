@@ -1,10 +1,10 @@
 """
 The common form in which URL paths and rule patterns are compared.
 
-It follows RFC 9309 sections 2.2.2 and 2.2.3: unreserved characters are decoded, characters that
-must be escaped are escaped, hex digits are upper case, and `%2A` and `%24` match the characters
-themselves. `urlspelling` normalizes URLs in the same way. So a rule matches the normalized form of
-a URL if and only if it matches the other forms that encode the same octets.
+It follows RFC 9309 sections 2.2.2 and 2.2.3: unreserved characters are decoded, others escaped with
+upper-case hex digits, and `%2A` and `%24` match the characters themselves. `urlspelling` normalizes
+URLs in the same way, so a rule matches either all or none of the URL forms that encode the same
+octets.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 import string
 
-# Placeholders for a literal `*` and `$`. They do not occur in escaped paths and patterns.
+# Placeholders for a literal `*` and `$`. Escaped paths and patterns do not contain them.
 STAR, DOLLAR = "\x01", "\x02"
 
 _PATH_START = re.compile(r"[/?;]")
 _UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
-# Matches an escape, a bare `%`, and every character that normalization escapes: in the path, in the
-# query (the apostrophe), or because it is not ASCII.
+# Matches an escape, a bare `%`, and every character to escape: in the path, in the query (the
+# apostrophe), or because it is not ASCII.
 _TO_SPELL = re.compile(r"%(?:[0-9A-Fa-f]{2})?|[^!#-&(-;=?-Z_a-z~]")
 
 # A partial escape at the end of a literal part also matches every escape that starts with it.
@@ -34,7 +34,7 @@ def comparable_path(path: str) -> str:
 
 def path_of(url: str) -> str:
     """
-    Return the path and query of a URL, with or without a scheme; `/` if it has no path.
+    Return a URL's path and query, with or without a scheme; `/` if it has no path.
 
     Does not normalize. Returns some path for any string.
     """
@@ -56,8 +56,8 @@ def comparable_pattern(pattern: str, *, allow: bool) -> tuple[str, bool]:
     """
     Return the value of an Allow or Disallow line in the common form, and True if it ends with `$`.
 
-    Every `*` in the result is a wildcard. A backslash in the path becomes a slash, as in URLs. A
-    Disallow pattern that ends in a partial escape matches every escape that starts with it.
+    Every `*` in the result is a wildcard. A backslash in the path becomes a slash. A Disallow
+    pattern that ends in a partial escape matches every escape that starts with it.
     """
     anchored = pattern.endswith("$")
     if anchored:

@@ -10,12 +10,12 @@ _DAY_MIN = 1440
 
 
 class TimedRule(NamedTuple):
-    """One Request-rate or Visit-time line. It applies during certain minutes of the day."""
+    """One Request-rate or Visit-time line."""
 
     delay_s: float
-    """Request-rate: the time between two requests. Visit-time: 0."""
+    """The time between two requests; 0 for Visit-time."""
     begin_min: int
-    """The minute of the day (UTC) at which it starts, 0 to 1440."""
+    """The minute of the day (UTC) at which it starts."""
     end_min: int
     """The minute after the last one. Before `begin_min` if the span includes midnight."""
     line: int
@@ -32,7 +32,7 @@ class TimedRule(NamedTuple):
         return minute >= self.begin_min or minute < self.end_min
 
     def with_min_length(self) -> TimedRule:
-        """Return the rule, extended at its end to `MIN_VISIT_MIN` if it is shorter."""
+        """Return the rule, extended at its end to at least `MIN_VISIT_MIN`."""
         if (self.end_min - self.begin_min) % _DAY_MIN >= MIN_VISIT_MIN:
             return self
         if self.begin_min == 0:

@@ -1,4 +1,4 @@
-"""The rules in a robots.txt about how pages may be used, by path."""
+"""The rules in a robots.txt about how pages may be used."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aragog.crawl.politeness.robots_parser.spelling import comparable_pattern
 
 
 class UsageRules:
-    """The preferences in one syntax for one agent, indexed by path."""
+    """One agent's preferences in one syntax, by path."""
 
     __slots__ = ("_by_pattern", "_everywhere", "_matcher", "_rules")
 
@@ -26,8 +26,8 @@ class UsageRules:
 
     def matching(self, path: str) -> Sequence[UsageRule]:
         """
-        Return the rules with the longest matching path, or all rules if matching
-        costs too much.
+        Return the rules with the longest matching path, or all rules if matching costs
+        too much.
         """
         if self._matcher is None:
             return self._everywhere
