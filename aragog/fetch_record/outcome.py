@@ -1,17 +1,16 @@
 """
 The record of a fetch, and its outcomes. Failures of sites are values, not exceptions.
 
-`FetchRecord` goes unchanged from the socket to the row of the crawl log. To add a field, add it
-here and where it is measured (`aragog.crawl.fetcher.attempt`); `scripts/thrift_contract.py` then
-adds it to the Thrift contract. Each outcome is a record with the additional fields of its class:
+To add a field, add it here and where it is measured (`aragog.crawl.fetcher.attempt`), then run
+`scripts/thrift_contract.py` to add it to the Thrift contract. The outcomes:
 
     Fetched       a body, complete or marked as truncated
     NotModified   304 to a conditional request
-    Deferred      nothing was sent: the request waits for a slot, robots.txt or a Visit-time
-    Redirected    the origin redirected, and the request to the target must wait
+    Deferred      the request must wait and was not sent
+    Redirected    the request to a redirect's target must wait
     Refused       robots.txt disallows the URL, or the gate rejects a redirect target
     Blocked       the SSRF filter or an operator blocks the address, port or name
-    Withheld      401, 402, 403, 451: the page exists, but the origin does not send it to us
+    Withheld      401, 402, 403, 451: the page exists, but the origin withholds it
     Gone          404, 410 and other 4xx that mean that there is no page
     Busy          429 or 503: try again at `retry_at_ms`
     Unreachable   a DNS, connection, TLS or HTTP error, a timeout, or another 5xx
@@ -190,7 +189,6 @@ class FetchRecord:
     """Fields from a newer version. orjson skips a field whose name starts with an underscore."""
 
     def header(self, name: str) -> str | None:
-        """Return the value of the first header with this name, ignoring case, or None."""
         lower_name = name.lower()
         return next((v for k, v in self.headers if k.lower() == lower_name), None)
 

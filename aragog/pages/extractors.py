@@ -10,9 +10,8 @@ receives the parsed page with its Rich Pin, and returns its fields as `Extracted
         return Extracted({"salary": node.text()}, page_type="jobs") if node else None
 
 The prefix of the fields is the function's name, as in `jobs.salary`. Fields are stored as JSON.
-Change events and refresh intervals work as for other fields, and a field that is no longer on the
-page is removed. Functions run in the process that parses pages and share its limits on time and
-memory per page, so they must not do I/O.
+A field that is no longer on the page is removed. Functions run in the process that parses pages and
+share its limits on time and memory per page, so they must not do I/O.
 """
 
 from __future__ import annotations
@@ -174,7 +173,7 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
 
 
 def _load_function(name: str) -> Extractor:
-    """Load a function from a file. Its name must be a valid prefix."""
+    """Its name must be a valid prefix."""
     function = name.rpartition(":")[2]
     if not _NAME.fullmatch(function):
         raise ConfigError(
@@ -201,7 +200,7 @@ def load_from_file(name: str) -> Any:
         if spec is None or spec.loader is None:
             raise ImportError("is not a Python file")
         module = importlib.util.module_from_spec(spec)
-        sys.modules[module_name] = module  # dataclasses look up their module there
+        sys.modules[module_name] = module  # dataclasses look up their module in sys.modules
         spec.loader.exec_module(module)
         return getattr(module, attribute)
     except Exception as error:

@@ -23,9 +23,9 @@ A page stores all items of a kind in one field, `items.cards`, which is JSON:
      "dropped": {"price: nothing found": 2}, "follow": ["https://shop.example/c/lamps?page=2"],
      "link": "url", "parents": {"category": ["cards", "category"]}, "files": ["image"]}
 
-Keys other than the first three are left out when they are empty. `link` names the field with the
-URL of the item's own page, if items on that page inherit values. Those items name their inherited
-values in `parents`. `files` names the fields whose URLs point to files that belong to the item.
+Keys other than the first three are left out when they are empty. If items on an item's own page
+inherit values, `link` names the field with that page's URL. Those items list their inherited values
+in `parents`. `files` names the fields with URLs of files that belong to the item.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class SiteKind:
 
 @dataclass(frozen=True, slots=True)
 class PageItems:
-    """The items of one kind, as a page stores them."""
+    """The items of one kind on a page."""
 
     site: str
     """The host that the rules are for. On all pages of the host, the same key means the same
@@ -76,10 +76,10 @@ class PageItems:
     unreadable: Mapping[str, int] = field(default_factory=dict)
     follow: tuple[str, ...] = ()
     link: str = ""
-    """The field with the URL of the page whose items inherit values. Empty if none do."""
+    """The field with the URL of the linked page, whose items inherit values. Empty if none do."""
     parents: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Fields whose values come from the item that links to this page, each with that item's kind
-    and field."""
+    """The fields inherited from the item that links to this page, with that item's kind and
+    field."""
     files: tuple[str, ...] = ()
     """Fields with the URLs of files that belong to the item."""
 
@@ -139,7 +139,7 @@ def _is_url(value: Any) -> bool:
 
 
 def file_column(name: str) -> str:
-    """Return the name of the column that describes the stored file of a URL field."""
+    """Return the name of the column with a description of a field's file."""
     return f"{name}.file"
 
 
@@ -178,7 +178,7 @@ class SiteKinds:
             raise ConfigError(*problems)
 
     def _add(self, name: str, kinds: Mapping[str, Any], load: Load) -> list[str]:
-        """Add the kinds of a host and return the mistakes."""
+        """Return the mistakes."""
         from aragog.pages.selectors import host_of_rules  # noqa: PLC0415 - see above
         from richpins.items import InvalidKind  # noqa: PLC0415
 
@@ -217,10 +217,7 @@ class SiteKinds:
         return kinds
 
     def has_followed_urls(self, url: str) -> bool:
-        """
-        Return True if a URL's page may link to the next pages of its list, or to files of its
-        items.
-        """
+        """Return True if the page's rules may find links to a list's next pages, or to files."""
         kinds = (site_kind.kind for site_kind in self.of(url).values())
         return any(kind.follow or kind.files for kind in kinds)
 
@@ -276,10 +273,7 @@ class SiteKinds:
         return tuple(dict.fromkeys(field.name for found in kinds for field in found.fields))
 
     def columns_with_files(self, kind: str) -> tuple[str, ...]:
-        """
-        Return the same names, and after each field with a file's URL, the column that describes
-        the stored file.
-        """
+        """Return the same names, each file field followed by the column that describes the file."""
         kinds = [site_kind.kind for site_kind in self if site_kind.kind.name == kind]
         files = {name for found in kinds for name in found.files}
         groups = ((name, *([file_column(name)] * (name in files))) for name in self.columns(kind))
@@ -356,7 +350,6 @@ def _build_kinds(tables: bytes) -> SiteKinds:
 
 
 def _load_object(name: str) -> Any:
-    """Load a class or function from a file or module: `shop.py:Lamp` or `shop.items:Lamp`."""
     from aragog.pages.extractors import load_from_file  # noqa: PLC0415 - it imports this module
 
     if is_file_name(name):

@@ -33,7 +33,7 @@ FIELDS = {form: f"page.{form}" for form in FORMS}
 """The field name of each form."""
 VERSION_FIELD = "page.text_version"
 MAX_BYTES = 1_000_000
-"""Maximum size of a stored text in JSON. A longer text can be read but not stored."""
+"""Maximum size of a stored text, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class TextFinder:
     find: Callable[[Document, str], str]
     """Returns a page's text in the given form, or ""."""
     version: str
-    """Changes whenever the finder may return a different text for the same page."""
+    """Changes whenever the finder might return another text for the same page."""
 
 
 class TextTooLong(ValueError):
@@ -69,7 +69,7 @@ def load(name: str) -> TextFinder:
 
 
 def load_from(points: Iterable[EntryPoint], name: str) -> TextFinder:
-    """Return the finder with this name among the entry points. Errors as for `load`."""
+    """Like `load`, for these entry points."""
     declared_points = {point.name: point for point in points}
     if name not in declared_points:
         others = ", ".join(sorted({TRAFILATURA, *declared_points}))

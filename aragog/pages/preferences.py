@@ -1,5 +1,5 @@
 """
-What a site states about the permitted uses of its pages, and what these statements decide.
+A site's statements about the permitted uses of its pages, and what they decide.
 
 The purposes are `search`, `ai-input` (a model uses the page for an answer) and `ai-train`. A
 statement allows (y) or refuses (n) one of them and names its source. Other statements, such as a
@@ -53,7 +53,7 @@ class UseStatement(NamedTuple):
 TDM_FILE_READ = UseStatement("tdmrep", "read", "/.well-known/tdmrep.json")
 """States that a site's tdmrep.json was requested. Its rules are separate statements."""
 ROBOTS_UNREAD = UseStatement("robots.txt", "unread", "the page comes from an archive")
-"""States that the robots.txt of a page's site was not requested."""
+"""States that the robots.txt of the page's site was not requested."""
 
 
 def content_usage(text: str, where: str) -> list[UseStatement]:
@@ -154,7 +154,6 @@ def robots_statements(robots: PageRobots, where: str) -> list[UseStatement]:
 
 
 def _other_directives(robots: PageRobots) -> list[str]:
-    """Return the directives that have no effect on the purposes."""
     flags = ("nofollow", "noarchive", "noimageindex", "noimageai", "notranslate")
     names = [name for name in flags if getattr(robots, name)]
     for name in ("max_snippet", "max_image_preview", "max_video_preview"):
@@ -168,8 +167,8 @@ def _other_directives(robots: PageRobots) -> list[str]:
 
 def _tdm(reservations: Sequence[str], policies: Sequence[str], kind: str) -> list[UseStatement]:
     """
-    Return the statements of TDM reservations. A value of 1 reserves text and data mining, so models
-    may use the page neither as input nor for training.
+    A value of 1 reserves text and data mining: models may use the page neither as input nor for
+    training.
     """
     statements = []
     for value in reservations:
@@ -238,10 +237,10 @@ def _sort_key(statement: str) -> tuple[bool, bool, str]:
 
 def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
     """
-    Return what packed statements decide about a purpose, and the line that states it.
+    Return the decision of packed statements about a purpose, and the line that states it.
 
-    The decision is True if the purpose is allowed and False if it is refused. If no statement
-    covers the purpose, it is None, and the line is empty.
+    The decision is True if the purpose is allowed, False if it is refused, and None (with an empty
+    line) if no statement covers it.
 
     Args:
         texts: facts with packed statements. Values that are not strings are ignored.

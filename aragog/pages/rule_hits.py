@@ -32,8 +32,8 @@ class RuleHit:
     (`items.cards.price`)."""
     rule: str
     hits: int
-    """The number of values found for a page's field, of elements found for a kind of items, or of
-    items that have the field."""
+    """The number of values for a page's field, of elements for a kind of items, or of items that
+    have the field."""
     first: Any = None
     """The first value. None if nothing matches, or if the match is an element."""
     within: str | None = None
@@ -133,8 +133,8 @@ def _elements(hit: RuleHit, tree: LexborHTMLParser) -> Iterator[LexborNode]:
     """
     Yield the elements that a rule selects.
 
-    For a kind of items or a list, these are all elements that match, otherwise only the first match
-    in each item.
+    For a kind of items or a list, these are all matches, otherwise only the first match in each
+    item.
     """
     if hit.css is None:
         return

@@ -1,9 +1,9 @@
 """
-Compute the age of a field's value, and describe it as text. Pure functions, no I/O.
+Computes the age of a field's value, and describes it as text. No I/O.
 
-An extracted value is confirmed by each later fetch that finds it again, and by each 304. The age of
-an extracted field is therefore the time since its page was last confirmed. The age of any other
-field is the time since its value was written.
+Each later fetch that finds an extracted value again confirms it, and so does each 304. The age of
+an extracted field is the time since its page was last confirmed. The age of any other field is the
+time since its value was written.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class PackFile(NamedTuple):
 
 class PackFiles(Protocol):
     """
-    Stores pack files, each with an index. They are written as a whole and never changed.
+    Stores pack files, each with an index. They are never changed.
 
     Every method raises `ContentUnavailable` if the store does not respond, and `BadInput` for an
     invalid pack name.
@@ -32,13 +32,13 @@ class PackFiles(Protocol):
         """
         Store a pack and its index, in any order. The pack's bytes may be in parts.
 
-        When this returns, readers find both even if a process is killed; after an error, one of
-        them may be there. Safe to repeat with the same bytes.
+        When this returns, both survive a killed process; after an error, only one may be stored.
+        Safe to repeat with the same bytes.
         """
 
     def read(self, name: str, offset: int, length: int) -> bytes | None:
         """
-        Read bytes of a pack with one request.
+        Read part of a pack with one request.
 
         Returns fewer bytes at the pack's end, and None if the pack does not exist.
         """

@@ -54,14 +54,14 @@ def digest(body: bytes) -> str:
 
 
 def header(body: bytes, meta: Mapping[str, str]) -> bytes:
-    """Return the header line before `body`, including its newline."""
+    """The line includes its newline."""
     fields = {"v": VERSION, "sha256": digest(body), "bytes": len(body), "meta": dict(meta)}
     return _to_json(fields).encode() + b"\n"
 
 
 def unframe(key: str, data: bytes) -> StoredContent:
     """
-    Parse a file into body and meta; verifies both lengths and the body's hash.
+    Parse a file into body and meta. Verifies both lengths and the body's hash.
 
     Raises:
         CorruptContent: the file is truncated or not in this format, or its body does not match its
