@@ -126,9 +126,7 @@ class DictionaryUpkeep:
                 self.packs.catalog.release(name)
 
     def check(self, group: Sequence[FreshPack]) -> None:
-        """
-        Stop using the dictionary of new packs if it saves too little, or too many packs have it.
-        """
+        """Stop using the dictionary of new packs if it saves too little, or too many have it."""
         last = group[-1]
         if not last.dictionary or last.dictionary != self.records.in_use():
             return

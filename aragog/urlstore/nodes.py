@@ -182,9 +182,7 @@ def sender_of(row: Row, url: str) -> str:
 
 
 def was_fetched(row: Row) -> bool:
-    """
-    Return True if a fetch of exactly this URL returned a page, and no later fetch found it gone.
-    """
+    """Return True if a fetch of exactly this URL returned a page that no later fetch found gone."""
     own = facts_of(row, OWN)
     return (
         own.get("status") in _PAGE_STATUSES and not own.get("gone") and not own.get("redirects_to")
