@@ -173,7 +173,7 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
 
 
 def _load_function(name: str) -> Extractor:
-    """Its name must be a valid prefix."""
+    """The function's name must be a valid prefix."""
     function = name.rpartition(":")[2]
     if not _NAME.fullmatch(function):
         raise ConfigError(

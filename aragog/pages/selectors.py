@@ -92,7 +92,7 @@ class SiteRules:
 
 
 def _field_rules(table: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """Leave out the kinds of items."""
+    """Return the rules for page fields, without kinds of items."""
     return ((name, rule) for name, rule in table.items() if isinstance(rule, str))
 
 

@@ -88,9 +88,7 @@ class _Move(NamedTuple):
 
     @property
     def is_listed(self) -> bool:
-        """
-        True if the new record contains the URL, so that the page can be found from the record.
-        """
+        """True if the new record contains the URL, so that it leads to the page."""
         return not self.url or self.is_own or self.url in self.record.urls
 
     @property

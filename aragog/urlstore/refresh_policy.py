@@ -195,7 +195,7 @@ def _reset_if_kind_changed(before: RefreshState, seen: Seen) -> RefreshState:
 def _state_after_reading_list(
     before: RefreshState, seen: Seen, settings: RefreshSettings
 ) -> RefreshState:
-    """ """
+    """Return the state after a read or a 304."""
     is_read = seen.outcome == OutcomeKind.FETCHED
     kind = seen.source if is_read and seen.source else before.page_type
     a, b_s = (before.a, before.b_s) if before.a else first_belief(kind, settings)

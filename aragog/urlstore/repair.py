@@ -298,9 +298,7 @@ class Repair:
             self._repair_counts["edges counted wrongly"] += 1
 
     def _check_objects(self, progress: Progress | None, report: Callable[[str], None]) -> bool:
-        """
-        Delete content that no page uses. Returns False if some of it is left to a later repair.
-        """
+        """Delete content that no page uses. False if some is left to a later repair."""
         suspects = []
         for key in self.bodies.objects.keys(""):
             self._count_row("content", progress, int(key[:8], 16) / 2**32)

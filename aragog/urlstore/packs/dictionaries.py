@@ -63,9 +63,7 @@ class Dictionary:
 
     @classmethod
     def train(cls, records: Sequence[bytes], max_bytes: int = MAX_BYTES) -> Dictionary | None:
-        """
-        Train a dictionary on records (`sampled`). Returns None if they have too little in common.
-        """
+        """Train a dictionary on records (`sampled`); None if they have too little in common."""
         samples: list[bytes | bytearray | memoryview] = [*records]
         size = min(max_bytes, sum(map(len, samples)) // 4)
         try:
