@@ -241,7 +241,7 @@ def _reencode(pieces: Iterable[bytes], charset: str) -> Iterator[bytes]:
 
 
 def _strip_byte_order_marks(first: bytes) -> bytes:
-    """Some files have two."""
+    """Some files have two byte order marks."""
     start = first.lstrip(_BLANK_BYTES)
     while start.startswith(_UTF8_BOM):
         first = start[len(_UTF8_BOM) :]

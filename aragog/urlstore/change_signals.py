@@ -255,7 +255,7 @@ class Reading:
         earlier: list[tuple[Due, int]],
     ) -> PageMark | None:
         """
-        Return None to keep the stored mark.
+        Return the new mark, or None to keep the stored one.
 
         Adds the page to `earlier` if it must be refreshed earlier.
         """
@@ -281,7 +281,7 @@ class Reading:
         self, reported: ReportedChange, before: PageMark | None
     ) -> PageMark | None:
         """
-        Return None to keep the stored mark.
+        Return the new mark, or None to keep the stored one.
 
         A feed does not list all pages, so it never changes the mark here.
         """

@@ -1,5 +1,5 @@
 """
-Crawl budgets: chooses which of a domain's due pages to fetch now, within its rate. No I/O.
+Crawl budgets: which of a domain's due pages to fetch now. No I/O.
 
 If the due pages of an overloaded domain were fetched in order, pages that change too fast to be
 kept fresh would get as many fetches as all others. A fetch therefore has a shadow price: the
@@ -8,10 +8,9 @@ seconds ago gains (1 - (1+λT)exp(-λT))/λ, at most 1/λ. The price is set so t
 qualify as the domain's rate allows. This gives the optimal allocation of Cho and Garcia-Molina (see
 `change_rate`), for any distribution of rates.
 
-The price rises while more pages qualify, or while postponed pages wait too long. It falls while
-fewer pages qualify. It changes by a factor of e in about a quarter of the domain's usual interval,
-so a peak of an hour hardly changes it. If too few pages qualify, the best of the others are fetched
-too.
+The price rises while too many pages qualify, or while postponed pages wait too long. It falls while
+too few qualify. It changes by a factor of e in about a quarter of the domain's usual interval, so a
+peak of an hour hardly changes it. Until then, the best of the others are fetched too.
 
 Every page is fetched eventually. A page that gains less than the price is considered again when its
 gain has reached the price, when its age has doubled, or after `MAX_WAIT_S`. When its age reaches
@@ -138,7 +137,7 @@ def ration(
 
 
 def _first_due_ms(budget: Budget, now_ms: int, tick_s: float) -> float:
-    """The result is the next tick if the queue is too long."""
+    """Return the next tick if the queue is too long."""
     first_ms = now_ms + tick_s * 1000
     if not budget.age_s:
         return max(first_ms, float(budget.booked_ms))

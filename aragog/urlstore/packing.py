@@ -231,7 +231,7 @@ class Packing:
         return Original(body.url, iso_date(body.at_ms))
 
     def _body_of(self, canonical: str, row: Row, pointer: PackPointer) -> SharedBody:
-        """The record may belong to yet another page."""
+        """Return the record, which may belong to yet another page."""
         column, _ = record_cell(pointer, b"")
         cells = self._zen.nodes.get(self._zen.node_id(canonical), [column])
         if shared := shared_of(cells, pointer):

@@ -261,7 +261,7 @@ class Repair:
             self._repair_counts["host row without its node"] += 1
 
     def _fetch_again(self, page_id: bytes, url: str | None) -> None:
-        """Its node was lost with a damaged file."""
+        """For a page whose node was lost with a damaged file."""
         if (
             url is None
             or self._tombstones.refuses(url)

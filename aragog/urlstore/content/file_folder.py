@@ -143,7 +143,7 @@ def drop_written(left: deque[memoryview], count: int) -> None:
 
 
 def _keep_private(folder: Path) -> None:
-    """An old release or a copy may have allowed other users access."""
+    """Remove access that an old release or a copy may have given other users."""
     mode = folder.stat().st_mode & 0o777
     if mode & 0o077:
         with suppress(PermissionError):  # another user owns the folder and sets its permissions

@@ -1,10 +1,11 @@
 """
 Group commit: stores the records of many batches as one pack, with one request.
 
-Each dictionary has its own open pack. A pack closes when it is full, some time after its first
-record, when the process ends, and at once if a caller is waiting or no more records will come.
-Callers that added records wait until the pack is stored, and then get their pointers. If a process
-is killed before that, their batches run again elsewhere and write another pack.
+Records are added to an open pack; there is one per dictionary. A pack closes when it is full, some
+time after its first record, when the process ends, and at once if a caller is waiting or no more
+records will come. Callers that added records wait until the pack is stored, and then get their
+pointers. If a process is killed before that, their batches run again elsewhere and write another
+pack.
 
 A pack is recorded in the catalog before it is stored. When all of its batches have written their
 pages, it is settled: marked as complete there. If a pack is never settled, `pack_upkeep` finds its

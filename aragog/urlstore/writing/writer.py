@@ -203,9 +203,7 @@ class PageWriter:
     def _write_changes(
         self, newest: Sequence[PageWritePlan], current: Sequence[PageWritePlan]
     ) -> None:
-        """
-        Called before the nodes are written: changes may be reported twice, but are never lost.
-        """
+        """Called before nodes are written: changes may be reported twice, but are never lost."""
         changes = [change for plan in newest for change in plan.changes]
         changes += map(self._reserved, filter(is_newly_reserved, current))
         if changes:
