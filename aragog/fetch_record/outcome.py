@@ -121,11 +121,9 @@ class UnreachableKind(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchRecord:
     """
-    One fetch of a URL. Times are in ms. None means that a value was not measured, or that there was
-    no response.
+    One fetch of a URL. None means that a value was not measured, or that there was no response.
 
-    Messages carry the record between stages, the store keeps it with the requested URL, the API
-    returns it, and the crawl log has a column for each scalar value.
+    The crawl log has a column for each scalar value.
     """
 
     url: str
@@ -154,8 +152,9 @@ class FetchRecord:
     total_ms: float = 0.0
     """Duration of the whole fetch, including redirects and the waits for their slots.
 
-    If the wait for a redirect's slot exceeds a second, the measurement stops: a later job continues
-    the fetch and measures its own duration. Earlier hops keep their own latencies."""
+    If a redirect must wait over a second for its slot (its host's turn to be requested), a later
+    job continues the fetch and measures its own duration.
+    """
     address: str | None = None
     """The IP address of the last server."""
     tls: str | None = None
@@ -167,10 +166,9 @@ class FetchRecord:
     body_bytes: int = 0
     """Size of the decoded body."""
     truncated: bool = False
-    """True if the body is incomplete because of a size limit, an early end, or an invalid chunk or
-    stream."""
+    """True if the body is incomplete because of a size limit, an early end, or invalid data."""
     crawler_price: str | None = None
-    """The price in a 402 response: its Crawler-Price header as sent, such as `USD 0.01`."""
+    """The price in a 402 response (Crawler-Price), such as `USD 0.01`."""
     robots_preferences: str | None = None
     """What robots.txt states about the use of the page, one statement per line: `ai-train=n
     (robots.txt line 4, Content-Usage: train-ai=n)`. Empty if it states nothing. None if the fetch
@@ -182,7 +180,7 @@ class FetchRecord:
     """`rendered`, or why the page could not be rendered. None if no browser was used."""
     cause: str | None = None
     """Why the request was deferred or refused: a value of `DeferralCause` or `RefusalCause`,
-    possibly of a newer version. None for other outcomes, and in records of earlier versions."""
+    possibly of a newer version. Otherwise None."""
     way: str | None = None
     """The egress route of the last request: its name in `egress.ways`. None if direct."""
     _unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
@@ -195,7 +193,7 @@ class FetchRecord:
     @classmethod
     def of(cls, outcome: FetchRecord, **changes: Any) -> FetchRecord:
         """
-        Return an outcome as a plain record, without the fields of its class, such as the body.
+        Return an outcome as a plain record, without its class's fields, such as the body.
 
         Args:
             outcome: the outcome of a fetch.
@@ -219,7 +217,7 @@ class FetchRecord:
         """
         Parse a record from JSON. Raises KeyError, TypeError or ValueError if it is invalid.
 
-        Fields and outcomes from a newer version are kept.
+        Keeps fields and outcomes from a newer version.
         """
         values = {
             **known_fields(FetchRecord, raw),
@@ -299,25 +297,19 @@ class NotModified(FetchRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deferred(FetchRecord):
-    """
-    The request to `final_url` was not sent, but can be sent later. If this is a `Redirected`,
-    earlier requests were sent; otherwise none were.
-    """
+    """The request to `final_url` was not sent, but can be sent later."""
 
     outcome: OutcomeKind = OutcomeKind.DEFERRED
     cause: DeferralCause
     retry_at_ms: int | None = None
-    """When to try again. This is a time of the limiter's clock for SLOT and VISIT_TIME, and of the
-    worker's clock for EGRESS and SIGN_IN."""
+    """When to try again, by the limiter's clock for SLOT and VISIT_TIME, and by the worker's for
+    EGRESS and SIGN_IN."""
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirected(Deferred):
-    """
-    The origin redirected, but no request was sent to `target`, the target of the last
-    redirect.
-    """
+    """No request was sent to `target`, the target of the last redirect."""
 
     outcome: OutcomeKind = OutcomeKind.REDIRECTED
     target: str
@@ -355,7 +347,7 @@ WITHHELD = {
     403: OutcomeKind.FORBIDDEN,
     451: OutcomeKind.UNAVAILABLE_LEGALLY,
 }
-"""The outcome for each status that means that a page exists but the server withholds it."""
+"""The outcome for each status that withholds an existing page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

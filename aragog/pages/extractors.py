@@ -1,5 +1,5 @@
 """
-Custom extractors: functions that extract additional fields and page types from each page.
+Custom extractors: functions that extract additional fields and page types.
 
 A package declares a function under the group `aragog.extractors`. The setting `pipeline.extractors`
 lists the functions to run; it may also name functions in files (`jobs.py:jobs`). A function
@@ -143,7 +143,7 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
     Import the extractors with these names.
 
     Raises:
-        ConfigError: a name is not a valid prefix, no installed package declares it, or it cannot be
+        ConfigError: a name is not a valid prefix or not declared by a package, or it cannot be
             imported.
     """
     declared_points = {point.name: point for point in points}

@@ -129,7 +129,7 @@ class _EntryBeingRead:
 
 def read_entries(pieces: Iterable[bytes], base: str, charset: str, sink: EntrySink) -> bool:
     """
-    Pass a file's entries to `sink`, even if the file is truncated or broken.
+    Pass a file's entries to `sink`.
 
     Args:
         pieces: the file, in an encoding that `tolerant_xml` supports.

@@ -69,8 +69,7 @@ class PageItems:
     """The items of one kind on a page."""
 
     site: str
-    """The host that the rules are for. On all pages of the host, the same key means the same
-    item."""
+    """The host of the rules. On all its pages, the same key means the same item."""
     items: tuple[Item, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
     unreadable: Mapping[str, int] = field(default_factory=dict)
@@ -103,8 +102,8 @@ class PageItems:
     @classmethod
     def read(cls, stored: bytes | None) -> PageItems:
         """
-        Read the items from a field's bytes. There are no items if the field is missing, its version
-        is unknown, or its JSON is invalid.
+        Read the items in a field; empty if it is missing, its version is unknown, or its JSON is
+        invalid.
         """
         try:
             wire = orjson.loads(stored or b"{}")
@@ -281,7 +280,7 @@ class SiteKinds:
 
     def has_functions(self, kinds: Sequence[str]) -> bool:
         """
-        Return True if one of the kinds is a function. The fields of a function are unknown until it
+        Return True if one of the kinds is a function. A function's fields are unknown until it
         runs.
         """
         return any(site_kind.kind.name in kinds and not site_kind.kind.fields for site_kind in self)

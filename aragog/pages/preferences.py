@@ -202,8 +202,8 @@ def pack_statements(statements: Iterable[UseStatement]) -> str:
     """
     Return the statements as text, one per line.
 
-    For each purpose and value, the first statement is kept. An n comes before a y. At most
-    `MAX_STATEMENTS` are kept, and those without an effect are dropped first.
+    Keeps the first statement for each purpose and value, and at most `MAX_STATEMENTS`; those
+    without an effect are dropped first.
     """
     kept = {(s.purpose, s.value): s for s in reversed(list(statements))}
     lines = sorted(kept.values(), key=_rank)
@@ -221,7 +221,7 @@ def merge_statements(before: str | None, later: str) -> str:
     """
     Merge packed statements. The result allows nothing that either text refuses.
 
-    For the same purpose and value, the line in `later` is kept. An n comes before a y.
+    For the same purpose and value, keeps the line in `later`.
     """
     lines = [*later.split("\n"), *(before or "").split("\n")]
     line_by_statement = {line.partition(" ")[0]: line for line in reversed(lines) if line}
@@ -258,8 +258,8 @@ def refusal(texts: Iterable[object], purpose: str) -> str | None:
     """
     Return why packed statements do not allow a purpose, or None if they do.
 
-    The reason is the line that refuses the purpose, or the name of one of the site's files that was
-    not read. If all of these files were read, a purpose that no statement mentions is allowed.
+    The reason is the refusing line, or the name of a site's file that was not read. If all were
+    read, a purpose that no statement mentions is allowed.
 
     Args:
         texts: as for `verdict`.

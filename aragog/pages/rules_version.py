@@ -49,10 +49,7 @@ class RulesVersions:
         """The version of all rules together, or empty without rules."""
 
     def of(self, url: str) -> str:
-        """
-        Return the version for a normalized URL's page, or an empty string if the page has no rules
-        and there are no extractors.
-        """
+        """Return the version for a normalized URL's page; empty without rules and extractors."""
         with suppress(InvalidUrl):
             names = [name for name in and_parents(host(url)) if name in self._by_host]
             if names or self._extractor_hashes:

@@ -3,8 +3,7 @@ Parses sitemaps: urlset, index, plain text, RSS and Atom, with or without gzip. 
 
 Follows sitemaps.org (50,000 URLs and 50 MB per file). From a broken file, the parser returns all
 unambiguous entries and sets `complete` to False. The encoding is taken from the byte order mark,
-the Content-Type header or the XML declaration, in this order; otherwise it is UTF-8 (RFC 7303). A
-declared encoding that the bytes contradict is ignored.
+the Content-Type header or the XML declaration, in this order; otherwise it is UTF-8 (RFC 7303).
 """
 
 from __future__ import annotations
@@ -183,7 +182,7 @@ _REENCODED_CHARSETS = frozenset({"utf-16le", "utf-16be", "iso-2022-jp", "x-user-
 
 def parse(body: bytes, url: str, content_type: str | None = None) -> Sitemap:
     """
-    Parse the sitemap in `body`, which was fetched from `url` with this Content-Type header.
+    Parse the sitemap in `body`.
 
     Takes about 30 µs per entry. Memory grows with the number of entries and not with the
     decompressed size, because the file is read in chunks.

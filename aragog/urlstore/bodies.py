@@ -185,7 +185,7 @@ class Bodies:
 
     def get(self, row: Row) -> StoredBody | None:
         """
-        Return the body that a node points to, or None if the node has no content.
+        Return the body that a node points to, or None.
 
         Raises:
             CorruptContent: the bytes do not match the node, or are missing.
@@ -280,8 +280,7 @@ def live_records(row: Row, keep_versions: int) -> set[PackPointer]:
     Return the node's records that must be kept: its body, its kept versions, and its newest
     revisit, which states that a fetch found the body unchanged.
 
-    The newest revisit is kept until there is a newer record, because it proves that the body had
-    not changed until then.
+    That revisit proves that the body had not changed until then.
     """
     pointer, records = pointer_of(row), records_of(row)
     live = set() if pointer is None else {pointer}

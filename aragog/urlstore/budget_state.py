@@ -37,7 +37,7 @@ class BudgetState:
 
     def take_tick(self, name: str, now_ms: int, min_interval_s: float) -> float | None:
         """
-        Claim the tick with this name. Returns the seconds since the last tick.
+        Claim the tick with this name. Returns the seconds since the last one.
 
         Returns None if the last tick was less than `min_interval_s` seconds ago, or a concurrent
         caller claimed this tick. The very first caller gets `min_interval_s`.

@@ -4,8 +4,8 @@ CDXJ: an index of WARC files by URL and time, for programs that replay archived 
 Each line has the key of a URL, the time of its capture, and JSON with the location of its record.
 The key (SURT: Sort-friendly URI Reordering Transform) has the host's labels in reverse order, so
 pages of a host and of its subdomains are adjacent: `com,example)/page`. It follows the Internet
-Archive's canonicalization, which pywb uses for lookups: no scheme, no `www`, lower case, sorted
-parameters, no session ids.
+Archive's canonicalization, as pywb does: no scheme, no `www`, lower case, sorted parameters, no
+session ids.
 """
 
 from __future__ import annotations

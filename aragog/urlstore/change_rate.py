@@ -7,7 +7,7 @@ check finds no change within T seconds, the belief becomes Gamma(a, b+T), which 
 that finds at least one change has the likelihood 1 - exp(-λT); the resulting mixture is
 approximated by the Gamma with the same mean and variance. With equal intervals and no prior, its
 mean behaves like the bias-reduced estimator of Cho and Garcia-Molina (Estimating Frequency of
-Change, 2003), which needs equal intervals.
+Change, 2003).
 
 The interval follows the same authors' optimal allocation (Effective Page Refresh Policies for Web
 Crawlers, 2003): fetches go to the pages where an additional fetch gains the most freshness. A page

@@ -159,8 +159,8 @@ class ChangeSignals:
         Return the unknown sitemaps in a sitemap index, at most `limit`, newest first.
 
         Known sitemaps whose lastmod shows a change become due now, unless their last read was less
-        than a quarter of their interval ago. Without this limit, every file would be read each time
-        if the index gives all of them the current time.
+        than a quarter of their interval ago. The limit is for indexes that give every file the
+        current time.
         """
         newest = sorted(listed, key=lambda child: -(child.lastmod_ms or 0))
         rows = self.nodes.follow([child.url for child in newest], _SOURCE_COLUMNS)

@@ -63,7 +63,7 @@ _NEWS_BY_KIND = {
 
 @dataclass(frozen=True, slots=True)
 class CrawlPage:
-    """A page of a crawl, or a URL that had its own page before it led to another page."""
+    """A page of a crawl, or a URL that had its own page before it led to another."""
 
     url: str
     news: PageNews

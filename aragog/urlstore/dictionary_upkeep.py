@@ -77,7 +77,7 @@ class DictionaryUpkeep:
         return self.packs.catalog.dictionaries
 
     def kept_packs(self) -> frozenset[str]:
-        """Return the packs that must not be rewritten, unless some of their bytes are erased."""
+        """Return the packs that must not be rewritten except to erase bytes."""
         kept = (one.trained_on for one in self.records.all() if one.erased_ms is None)
         return frozenset[str]().union(*kept)
 
@@ -107,7 +107,7 @@ class DictionaryUpkeep:
         Train a dictionary on new packs if none is in use. Returns True if the new one will be used.
 
         Needs 2 MB of packs, half of it from hosts with 256 KB or more. Takes 0.1 s of CPU, at most
-        once in ten minutes if dictionaries save too little.
+        every ten minutes if dictionaries save too little.
         """
         recent_ms = self.clock.now_ms() - MAX_AGE_MS
         recent = [pack for pack in fresh if pack.at_ms >= recent_ms]

@@ -1,8 +1,8 @@
 """
 The due index: a list of the URLs to fetch again, soonest first.
 
-A row is valid if its time equals `s:due` in the URL's node. A claim is a lease in the row: if a
-claimed URL is not written before the lease ends, it becomes due again.
+A row is valid if its time equals `s:due` in the URL's node. A claim is a lease in the row: a
+claimed URL that is not written before the lease ends becomes due again.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class DueIndex:
         """
         Give claimed URLs another due time, unless they were rescheduled since the claim.
 
-        Safe to repeat. If it is interrupted, the claim expires and the URL is due again.
+        Safe to repeat. After an interruption, the claim expires and the URL is due again.
         """
         ids = {self._zen.node_id(due.url): (due, at_ms) for due, at_ms in later}
         rows = self._nodes.get_many(list(ids), [nodes.DUE]) if ids else {}

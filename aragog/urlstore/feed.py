@@ -61,8 +61,8 @@ class Change:
 
     `new` (the first fetch of a watched or withdrawn page), `changed` (fields), `content` (only the
     body), `withheld`, `redirected`, `gone` (the first 404 or 410), `back` (available again,
-    unchanged), `given_up` (it is no longer fetched), `withdrawn` (deleted, because the site does
-    not allow keeping it), or `reserved` (one more use is forbidden).
+    unchanged), `given_up` (no longer fetched), `withdrawn` (deleted, because the site does not
+    allow keeping it), or `reserved` (one more use is forbidden).
     """
     fields: Mapping[str, Values] = field(default_factory=dict)
     """Old and new value by field name, as stored; None if a value is missing or too long."""
@@ -188,9 +188,8 @@ class Changes:
 
     def _without_withdrawn(self, changes: Sequence[Change], now_ms: int) -> list[Change]:
         """
-        Remove the values of pages that have since been deleted or have expired.
-
-        If a page's node is in a damaged file, its values are hidden until the repair.
+        Remove the values of deleted and expired pages, and of pages whose nodes are in damaged
+        files.
         """
         urls = {change.url for change in changes if change.fields}
         readable = [url for url in urls if self._zen.serves(self._zen.node_id(url)[0])]
@@ -323,9 +322,9 @@ class Feed:
         """
         Return up to `limit` changes after the cursor (None: from the oldest), and the next cursor.
 
-        These are changes to all pages, to pages that `owner` watched at the time, or to one host's
-        pages. With `item`, returns only changes to one kind of item, or to one item by its key.
-        Each change is returned at least once. A page may be empty although more changes follow.
+        `owner` selects the pages that it watched at the time, `host` one host's pages, and `item`
+        one kind of item, or one item by its key. Each change is returned at least once. A page may
+        be empty although more changes follow.
 
         Raises:
             BadInput: the cursor is not from this feed.

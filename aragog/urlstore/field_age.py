@@ -39,7 +39,7 @@ def true_at_ms(
         name: the field's name.
         extractors: as in `comes_from_fetches`.
         info: when the value was written; None if unknown.
-        confirmed_at_ms: when a fetch or a 304 last confirmed the page; None if never.
+        confirmed_at_ms: when the page was last confirmed; None if never.
     """
     instants = [] if info is None else [info.at_ms]
     if confirmed_at_ms is not None and comes_from_fetches(name, extractors):

@@ -216,7 +216,7 @@ def json_bytes(value: Any) -> bytes:
     Serialize what `parse` returned as JSON without spaces; numbers keep their digits.
 
     Raises:
-        ValueError: the value is nested too deeply, or has half of a surrogate pair.
+        ValueError: the value is nested too deeply, or has a lone surrogate.
     """
     parts: list[str] = []
     try:

@@ -2,8 +2,7 @@
 Writes the fields of a page.
 
 A conditional write compares the version while it holds a lock, because HBase can compare and put
-only a single cell. The lock is a cell of the node, and expires. Unconditional writers ignore it; if
-they write a new version before the comparison, the conditional write fails.
+only a single cell. The lock is a cell of the node, and expires. Unconditional writers ignore it.
 """
 
 from __future__ import annotations
@@ -198,7 +197,7 @@ class Fields:
         at_ms: int,
     ) -> set[str]:
         """
-        Replace a page's extracted fields after its content from `at_ms` was extracted again.
+        Replace a page's extracted fields after a new extraction from its content of `at_ms`.
 
         Deletes fields that only an earlier extraction found. Keeps newer values, and fields written
         by others. Returns the names of the changed fields. Safe to repeat.

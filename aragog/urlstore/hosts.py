@@ -61,8 +61,7 @@ def sample_put(zen: MultiGraph, url: str, now_ms: int) -> Mutation:
     """
     Return the mutation that adds a page to the sample, ordered by its URL's hash.
 
-    Nodes are grouped by host, so the nodes after a random key are not representative, but the pages
-    after a random hash are.
+    Nodes are grouped by host, so only the pages after a random hash are representative.
     """
     return put_order(zen.node_id(url), SAMPLE + url_key(url), {SAMPLED: b"1"}, now_ms)
 

@@ -4,7 +4,7 @@ The crawls that a stored page is kept for, identified by their purposes. No I/O.
 Here, a crawl's name consists of its purposes, for example `ai-input+search`. `any` is a crawl
 without purposes, and `usual` is the crawl in the settings, whatever its purposes are. The fact
 `kept_for` lists these names; a page without this fact is kept for the usual crawl. If a site
-withdraws permission for one crawl, the page is deleted only if it is kept for no other crawl.
+withdraws permission for a crawl, the page is deleted only if no other crawl keeps it.
 """
 
 from __future__ import annotations

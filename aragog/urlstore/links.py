@@ -1,7 +1,7 @@
 """
 Reads, adds and removes links between pages, in both directions.
 
-An inlink is a pair: the linking page and the linked URL. That URL may be an alias. A page's inlinks
+An inlink is a pair: the linking page and the linked URL, which may be an alias. A page's inlinks
 are its own list followed by the lists of its aliases, so that merging or undoing an alias moves no
 inlinks. Changes to inlinks wait in a journal until a compaction adds them to the lists.
 """

@@ -82,7 +82,7 @@ class Maintenance:
 
     def upkeep_packs(self, limit: int = 100) -> UpkeepReport:
         """
-        Rewrite packs that are more than half dead, and erase bytes that must be erased; see
+        Rewrite packs that are mostly unused, and erase bytes that must not be kept; see
         `PackUpkeep`.
 
         Both are limited to about `limit` packs each.
@@ -91,9 +91,9 @@ class Maintenance:
 
     def dead_pack_bytes(self) -> int | None:
         """
-        Return the bytes of pack records that no page uses anymore, as last counted.
+        Return the bytes of pack records that no page uses.
 
-        `upkeep_packs` counts them. None if it has not run yet, or there are no packs.
+        `upkeep_packs` counts them. None if it has not run, or there are no packs.
         """
         packs = self.bodies.packs
         return None if packs is None else packs.catalog.dead_bytes()

@@ -104,7 +104,7 @@ POINTERS = (CONTENT_KEY, CONTENT_PACK)
 TAKEN_DOWN = b"taken down"
 
 MAX_HOPS = 4
-"""Maximum number of aliases to follow. Writes flatten chains, so a longer one only follows a
+"""Maximum number of aliases to follow. Writes flatten chains, so more than one occurs only after a
 race."""
 
 
@@ -297,9 +297,9 @@ class Nodes:
         Return the canonical URL of each URL, and that URL's node.
 
         If aliases form a circle, the URL with the smallest hash is the canonical URL. `columns`
-        must contain `CANONICAL`. If they contain `URL`, the node's URL is compared with the
-        requested URL; if they contain `REMOVED`, an alias that was taken down is not followed.
-        `rows` are nodes that were already read with these columns.
+        must contain `CANONICAL`. With `URL`, the node's URL is compared with the requested URL;
+        with `REMOVED`, an alias that was taken down is not followed. `rows` are nodes that were
+        already read with these columns.
         """
         if rows is None:
             rows = self.read(dict.fromkeys(urls), columns)

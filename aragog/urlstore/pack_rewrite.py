@@ -88,7 +88,7 @@ class _Move(NamedTuple):
 
     @property
     def is_listed(self) -> bool:
-        """True if the new record contains the URL, so that it leads to the page."""
+        """True if the new record contains the URL, so that the page can be found."""
         return not self.url or self.is_own or self.url in self.record.urls
 
     @property
@@ -128,8 +128,8 @@ class PackRewriter:
         The old packs are then marked as moved. No node points to them, but readers that read a node
         earlier may still have a pointer.
 
-        With `only_if_smaller`, a group stays unchanged if dictionaries would save too little. A
-        killed rewrite is always completed.
+        With `only_if_smaller`, a group stays unchanged if dictionaries would save too little,
+        except after a killed rewrite.
         """
         done = Rewritten()
         left = list(names)
@@ -286,8 +286,8 @@ class PackRewriter:
         """
         Erase a page's revisit records, which refer to another page's record.
 
-        The page has the body under its own URL now, and a takedown of the other page would not find
-        these revisits.
+        The page now has its own body, and a takedown of the other page would not find these
+        revisits.
         """
         revisits = [one for one, kind, _ in records_of(row) if kind == REVISIT]
         if revisits:

@@ -7,8 +7,8 @@ The old pack is deleted after a grace period for readers that already have a poi
 
 Rewriting groups records by host, with a dictionary if a host has enough records (`pack_groups`).
 New packs are rewritten for this once, if large hosts have enough of their bytes and dictionaries
-save enough of a sample (`pack_trial`). They wait for several such packs, or for an hour. Packs that
-already have a shared dictionary (`dictionary_upkeep`) stay as they are.
+save enough of a sample (`pack_trial`). They wait for several such packs, or for an hour. Packs with
+a shared dictionary (`dictionary_upkeep`) are not rewritten for this.
 
 Before a pack is deleted, all nodes that may refer to its records are read again.
 
@@ -132,7 +132,7 @@ class PackUpkeep:
 
     def inspect(self, name: str) -> int:
         """
-        Mark the pack's records that no page uses as dead or to be erased.
+        Mark unused records in the pack as dead or to be erased.
 
         Returns how many the catalog did not have. Also restores the pack's catalog entry if it was
         lost.

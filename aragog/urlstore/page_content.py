@@ -43,8 +43,7 @@ def complete_metadata(
     version.
 
     Older versions of aragog stored the response with the requested URL. If that is an alias, this
-    takes one more read; if it has another page now, the response is lost. The metadata of content
-    that was not fetched is returned unchanged.
+    takes one more read; if it has another page now, the response is lost.
     """
     if "headers" in meta or "fetched_at_ms" not in meta:
         return dict(meta)

@@ -77,7 +77,7 @@ ABSENT = "absent"
 
 def absent_as(facts: Mapping[str, object]) -> str | None:
     """
-    Return GONE or the outcome that withholds the page, or None if it is available.
+    Return the outcome that found the page gone or withheld, if any.
 
     Later failed fetches do not change it.
     """
@@ -261,8 +261,7 @@ class Written:
     """True if newer data was already stored, or the page was removed after the fetch. Only missing
     fields were added."""
     unconfirmed: str | None = None
-    """The page's declared canonical URL, if it must be fetched before it is trusted and was not
-    enqueued yet."""
+    """The declared canonical URL, if it must be enqueued to be trusted."""
     older_by_ms: int = 0
     """How much later the stored page was fetched, if this page was dropped as older; otherwise
     0."""

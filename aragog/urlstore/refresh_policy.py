@@ -37,12 +37,11 @@ FAILED_DELAY_S = DAY_S
 MAX_FAILED_DELAY_S = 30 * DAY_S
 
 WITHHELD_DELAYS = {"401": "30d", "402": "30d", "403": "7d", "451": "30d"}
-"""
-The waits after a status that withholds an existing page; `refresh.withheld_intervals` overrides
+"""The waits after a status that withholds an existing page; `refresh.withheld_intervals` overrides
 them.
 
 The reasons for a 401, 402 or 451 (credentials, prices, legal demands) change rarely. A 403 often
-comes from a rule about crawlers, which operators change more often.
+comes from a rule about crawlers.
 """
 WITHHELD_NAMES = {kind.value: str(status) for status, kind in WITHHELD.items()}
 """The HTTP status of each outcome that withholds an existing page."""

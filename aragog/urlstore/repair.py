@@ -1,11 +1,10 @@
 """
 Repairs a UrlStore after interrupted writes.
 
-Readers tolerate these inconsistencies, because they verify index entries at the nodes and content
-by its hash. Repair first replaces damaged files of the embedded store with new files that have
-every readable row. It then walks all tables once. It makes index, alias, content, count and due
-rows match the nodes, and the graph's counts match its edges. Workers may run at the same time: rows
-younger than a grace period are left to their writers.
+Repair first replaces damaged files of the embedded store with new files that have every readable
+row. It then walks all tables once. It makes index, alias, content, count and due rows match the
+nodes, and the graph's counts match its edges. Workers may run at the same time: rows younger than a
+grace period are left to their writers.
 
 If a run is killed, the next one completes its work: the list of replaced files is stored until a
 walk has finished, and a URL is made due before the last row that contains it is deleted.
@@ -97,7 +96,7 @@ class Repair:
         Replace damaged files, then walk nodes, each index, content, and posting lists.
 
         Calls `report` with a line of text before each step that does not count rows, and for each
-        page with a value that a unique field allows only once.
+        page that has another page's value in a unique field.
         """
         self._report = report
         salvaged = self.zen.salvage(report)

@@ -64,7 +64,7 @@ def entry_of(url: str, likeness: Likeness | None) -> bytes | None:
 
 
 def entry_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutation]:
-    """Return the mutation that writes a page's entry; empty if the body's hash is unknown."""
+    """Return the mutation that writes a page's entry, or empty if there is none."""
     name = entry_of(url, likeness)
     if name is None or likeness is None:
         return []

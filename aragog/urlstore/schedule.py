@@ -114,7 +114,7 @@ class Schedule:
         """
         End an owner's watch. After the last watch, the page is kept but no longer refreshed.
 
-        A URL that was never watched is refreshed as before.
+        Does not change a URL that was never watched.
 
         Raises:
             BadInput: the owner's name is empty or too long; `at_ms` is negative or more than a

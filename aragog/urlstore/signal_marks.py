@@ -88,9 +88,9 @@ def is_worth_a_fetch(
     Return True if fetching a page gains as much as other fetches. `belief` is the probability that
     the page has changed.
 
-    Fetching a changed page keeps it fresh for 1/rate seconds on average. This is compared with what
-    any regular fetch must gain (`Kind.marginal_freshness_s`), so a page that changes all the time
-    is not fetched for every signal.
+    Fetching a changed page keeps it fresh for 1/rate seconds on average. A regular fetch must gain
+    `Kind.marginal_freshness_s`, so a page that changes all the time is not fetched for every
+    signal.
     """
     if belief <= 0 or usual_s <= 0:
         return False

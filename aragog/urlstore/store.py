@@ -1,5 +1,5 @@
 """
-The UrlStore: the metadata, content and links of URLs, found by any form or alias of a URL.
+The UrlStore: metadata, content and links, found by any form or alias of a URL.
 
 Reads and writes apply to the canonical URL of the given URL. Only an alias needs a second round
 trip. There are no transactions: every step may be repeated, and a concurrent reader sees either the
@@ -268,10 +268,8 @@ class UrlStore:
 
         Raises:
             InvalidField: a field of a page is not accepted; nothing was written.
-            StoreUnavailable: the tables do not respond. Part of the batch may be written; write it
-                again.
-            ContentUnavailable: the content store does not respond. Part of the batch may be
-                written; write it again.
+            StoreUnavailable: the tables do not respond; write the batch again.
+            ContentUnavailable: the content store does not respond; write the batch again.
         """
         return self._batches.write(pages)
 
@@ -303,8 +301,8 @@ class UrlStore:
         """
         Store the open pack if every URL in flight is waiting for it.
 
-        `in_flight` counts the URLs in flight, and is called only if URLs are waiting. If the count
-        is too low, the pack is just smaller.
+        `in_flight` counts the URLs in flight, and is called only if URLs are waiting. A count that
+        is too low only makes the pack smaller.
         """
         self._packing.put_if_last(in_flight)
 

@@ -155,11 +155,7 @@ class ItemReading:
         return values, [url for _, pages in linking_items.values() for url in pages]
 
     def _linking_item(self, kind: str, urls: Iterable[str]) -> tuple[Mapping[str, Any], list[str]]:
-        """
-        Return the values of the item that links to one of the URLs, and the URLs of its page.
-
-        The item is read from the most recently fetched page that has it.
-        """
+        """Return the values of the item that links to one of the URLs, and its page's URLs."""
         candidates: list[tuple[int, Mapping[str, Any], list[str]]] = []
         for url in urls:
             with closing(self._index.of_item(link_prefix(kind, url))) as entries:

@@ -46,11 +46,11 @@ class Takedowns:
         Permanently remove a page with its aliases, or all URLs of a host or domain.
 
         Returns the number of URLs that lost data. Later writes to these URLs are refused until
-        `lift`. A host includes all its ports, a domain all its subdomains. Data that was fetched
-        from these URLs but stored under others (after a temporary redirect, for example) is also
-        deleted, but those URLs are not refused. If the URL is an alias of a page on another host,
-        only the alias is taken down: `pages_of` lists what a takedown includes. Pass exactly one
-        argument. Safe to repeat. Data that is being written at the same time is removed too.
+        `lift`. A host includes all its ports, a domain all its subdomains. Data from these URLs
+        that is stored under others (after a temporary redirect, for example) is also deleted, but
+        those URLs are not refused. If the URL is an alias of a page on another host, only the alias
+        is taken down: `pages_of` lists what a takedown includes. Pass exactly one argument. Safe to
+        repeat. Data that is being written at the same time is removed too.
 
         Raises:
             BadInput: not exactly one argument, or not a valid host or domain.

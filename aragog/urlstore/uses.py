@@ -2,8 +2,8 @@
 Selects the pages and changes that may be used for a purpose.
 
 The statements stored with each page are evaluated when the data is read
-(`aragog.pages.preferences.refusal`). Data that was not fetched, such as a record that an
-application put, has no statements; it may be used for `search`, but not by models.
+(`aragog.pages.preferences.refusal`). Data that was not fetched, such as an application's record,
+has no statements. It may be used for `search`, but not by models.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ class S3Bucket:
                     raise
 
     def delete_whole(self, name: str) -> None:
-        """Delete an object with all its versions; it is no error if it does not exist."""
+        """Delete an object with all its versions. A missing object is no error."""
         delete_object(self._client(), self._bucket, name)
         if self._has_versions():
             for version in list(self._versions_of(name)):

@@ -58,7 +58,7 @@ def compress_around(
     Returns the parts of the record, one of which is the body. Copying a large body into one piece
     would cost more than everything else.
 
-    A body is recompressed for gzip, or if it has no checksum, as from versions before packs.
+    A body is recompressed for gzip, or if it has no checksum (older versions stored none).
 
     Raises:
         CorruptContent: the body is damaged. Only detected if the body is recompressed.

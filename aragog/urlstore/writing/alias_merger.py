@@ -87,7 +87,7 @@ class AliasMerger:
         """
         Make `alias` an alias of `canonical` as of `at_ms`, unless newer evidence is stored.
 
-        Moves all data of the alias, because the caller is trusted.
+        Moves all data of the alias.
         """
         if alias == canonical:
             return
@@ -259,8 +259,8 @@ class AliasMerger:
         Schedule fetches of the aliases that matched the page of `canonical`, which is being
         deleted.
 
-        They have no stored data of their own. URLs that redirect to it or were merged by an
-        application stay aliases, as do URLs for which `stays` returns True.
+        URLs that redirect to it or were merged by an application stay aliases, as do URLs for which
+        `stays` returns True.
         """
         if nodes.ALIASED not in self._properties.get(self._zen.node_id(canonical), [nodes.ALIASED]):
             return

@@ -87,7 +87,7 @@ class PageBatchWriter:
 
 def _log_older(results: Iterable[Written]) -> None:
     """
-    Log the fetches that were dropped because newer data is stored.
+    Log the fetches that were dropped as older.
 
     Batches may overtake each other by a few seconds. A larger difference may be caused by a wrong
     clock, so it is logged as a warning.

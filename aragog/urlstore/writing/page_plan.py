@@ -311,7 +311,7 @@ def fill_page(plan: PageWritePlan) -> None:
     """
     Fill in facts and fields, or only facts if the fetch failed.
 
-    A failed fetch that was requested through an alias leaves its canonical URL unchanged.
+    A failed fetch through an alias leaves its canonical URL unchanged.
     """
     page, cells, failed = plan.page, plan.cells, is_failed_fetch(plan.page)
     if failed and plan.canonical != page.url:

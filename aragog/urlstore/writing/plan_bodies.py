@@ -115,7 +115,7 @@ def record_sharing(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
     """
     Note in the catalog which records are used by pages whose URL is not in the record.
 
-    These pages are stored under a URL outside of their fetch, or share another page's record.
+    They are stored under a URL that is not one of their fetch's, or share another page's record.
     """
     for plan in plans:
         cell = plan.cells.get(nodes.CONTENT_PACK)
@@ -138,8 +138,8 @@ def give_own_records(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWriteP
     Give pages their own record if `pack_upkeep` moved the shared record and missed these pages.
 
     Call it after the nodes are written. `pack_upkeep` marks a pack before it reads the nodes for
-    the last time, so either it sees the nodes or this function sees the mark. If a batch was killed
-    before this step, its next run finds the pages in the nodes.
+    the last time, so either it sees the nodes or this function sees the mark. The next run of a
+    killed batch finds the pages in the nodes.
     """
     packs = bodies.packs
     if packs is None:

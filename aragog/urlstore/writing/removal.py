@@ -4,8 +4,7 @@ Removes the data stored for URLs, hosts and domains.
 `remove` deletes a page; a later fetch restores it. A takedown deletes it permanently: a mark in the
 node refuses every write until the takedown is lifted. A host or domain also has a tombstone, which
 refuses URLs that were never seen. The mark is written first, so that a fetch in progress cannot
-restore the data. Then everything else is deleted: fields, history, content, watches, and entries in
-the change feed, the link journal and other pages' inlinks.
+restore the data. Then everything else is deleted.
 
 After a redirect, a canonical URL or a merge, data that was fetched from a URL may be stored under
 another URL. It is deleted as well, but the other URL is not refused.

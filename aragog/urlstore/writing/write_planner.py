@@ -163,8 +163,8 @@ class WritePlanner:
         """
         Hand a never-fetched canonical URL's record over to the aliases that matched it.
 
-        This requires that the record was fetched from this page's URL, and the page now has other
-        content. Returns True if there were such aliases.
+        Only if the record was fetched from this page's URL and the page now has other content.
+        Returns True if there were such aliases.
         """
         if is_failed_fetch(page):
             return False

@@ -176,7 +176,7 @@ class PageWriter:
         plan.cells |= changed_cell(plan)
 
     def _find_owners(self, plan: PageWritePlan) -> Sequence[str]:
-        """Return the owners that watch the page. Also fills in those that watch the fetched URL."""
+        """Also fills in the owners that watch the fetched URL."""
         page = plan.page
         owners = self._watches.owners(plan.canonical) if page_plan.is_watched(plan) else ()
         if page.url != plan.canonical and nodes.text(plan.requested_row, nodes.WATCHED):
