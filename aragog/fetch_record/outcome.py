@@ -142,7 +142,6 @@ class FetchRecord:
     headers: Headers = ()
     """Headers of the last response, in order, with names as sent."""
     hops: tuple[Hop, ...] = ()
-    """The redirects, in order."""
     dns_ms: float | None = None
     """Duration of the DNS lookup for the last request. Like `connect_ms`, None on a reused
     connection."""

@@ -55,7 +55,6 @@ class ExtractorPage:
 
     @property
     def url(self) -> str:
-        """The page's normalized URL."""
         return self.document.url
 
     def css(self, rule: str) -> Any:

@@ -351,7 +351,6 @@ class _EntryReader:
             self._remaining_alternates -= 1
 
     def _pass_on(self) -> None:
-        """Pass the current entry to the sink."""
         entry, self._entry = self._entry, None
         if entry is not None and (entry.has_alternate or self._tokens.damaged):
             # Do not replace an unusable or lost link with another URL of the entry.

@@ -291,7 +291,6 @@ class SiteKinds:
         return frozenset(name for parent_kind, name in parents if parent_kind == kind)
 
     def _parent_problems(self) -> Iterator[str]:
-        """Yield a message for each inherited value that no kind provides."""
         for site_kind in self:
             where = f"extract: {site_kind.site}: {site_kind.kind.name}"
             for name, (parent_kind, parent_field) in site_kind.kind.parents.items():

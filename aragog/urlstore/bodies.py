@@ -130,7 +130,6 @@ class Bodies:
 
     @property
     def in_packs(self) -> bool:
-        """True if new bodies are written into packs."""
         return self.packs is not None and self.packs.settings.layout == "packs"
 
     def connect(self) -> None:

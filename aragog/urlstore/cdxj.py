@@ -60,7 +60,6 @@ class Capture(NamedTuple):
     offset: int
     length: int
     file: str
-    """The name of the WARC file."""
 
     def moved(self, offset: int, file: str) -> Capture:
         return Capture(*self[:5], offset, self.length, file)

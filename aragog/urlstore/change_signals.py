@@ -105,7 +105,6 @@ class ChangeSignals:
             self.change(name, partial(trust.record_read, at_ms=at_ms))
 
     def record_search(self, name: str, at_ms: int) -> None:
-        """Record when a host was searched for sitemaps and feeds."""
         self.change(name, partial(trust.record_search, at_ms=at_ms))
 
     def change(self, name: str, change: Callable[[HostTrust], HostTrust]) -> None:
@@ -221,7 +220,6 @@ class Reading:
         ]
 
     def close(self) -> None:
-        """Record that the file was read."""
         for name in self._trusts:
             self._signals.change(name, partial(trust.record_read, at_ms=self._at_ms))
 

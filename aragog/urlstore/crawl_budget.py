@@ -65,7 +65,6 @@ class Budget(NamedTuple):
     Moving average of the time between a page's last check and its fetch; 0 before the first fetch.
     """
     at_ms: int = 0
-    """When this state was written."""
 
     @property
     def hopeless_s(self) -> float:

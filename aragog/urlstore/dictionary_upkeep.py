@@ -198,7 +198,6 @@ class DictionaryUpkeep:
                 catalog.erase_dictionary(pack)
 
     def _is_over(self, one: SharedRecord) -> bool:
-        """Return True if no pack has the dictionary or will get it."""
         now_ms = self.clock.now_ms()
         if one.erased_ms is None:
             has_time = one.at_ms > now_ms - UNUSED_MS

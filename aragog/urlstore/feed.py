@@ -334,7 +334,6 @@ class Feed:
         )
 
     def end(self) -> str:
-        """Return the cursor after all visible changes."""
         return self._changes.end(self._clock.now_ms())
 
     def sweep(self, retention_s: float) -> int:

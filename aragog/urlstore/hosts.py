@@ -115,12 +115,10 @@ class Hosts:
         return self._index.labels(beyond)
 
     def of_domain(self, domain: str) -> Iterator[str]:
-        """Return every URL of a domain and of all hosts below it."""
         label = reversed_host(domain.lower().rstrip(".")).encode()
         return (url for _, url in self._rows([label + b"\0", label + b"."], b""))
 
     def of_host(self, site: str) -> Iterator[str]:
-        """Return every URL of one host."""
         label = reversed_host(site.lower().rstrip(".")).encode()
         return (url for _, url in self._rows([label + b"\0"], b""))
 

@@ -29,7 +29,6 @@ class ObjectRead(NamedTuple):
     canonical: str
     row: Row
     body: bytes
-    """The decompressed body."""
     meta: Mapping[str, str]
 
 

@@ -15,7 +15,6 @@ class PackFile(NamedTuple):
 
     name: str
     size: int
-    """Size in bytes."""
     modified_ms: int
     """When the file was stored, by the storage server's clock."""
 

@@ -42,7 +42,6 @@ class PackedRecord:
     capture: Capture
     """The record's index entry, without its location."""
     raw_bytes: int
-    """The size of the decompressed record."""
     dictionary: Dictionary | None
     """The dictionary that the frame was compressed with, or None."""
     owners: tuple[tuple[bytes, Row], ...]
@@ -66,7 +65,6 @@ class PackedRecord:
 
     @property
     def is_revisit(self) -> bool:
-        """True if the record has no body."""
         return self.kind == "revisit"
 
     @property
@@ -149,7 +147,6 @@ class PackRecords:
         return rows | (self.zen.nodes.get_many(more) if more else {}), near
 
     def forget(self, records: Sequence[PackedRecord]) -> None:
-        """Delete the cells that refer to deleted records."""
         gone = [
             (owner, [column], row[column].at_ms)
             for one in records

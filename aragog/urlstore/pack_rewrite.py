@@ -69,7 +69,6 @@ class _Copy(NamedTuple):
     is_body_only: bool
     """True if only the body is rewritten, under the URLs of its owners (the pages using it)."""
     is_erased: bool
-    """True if the old record's bytes must be erased."""
 
 
 class _Move(NamedTuple):

@@ -56,7 +56,6 @@ class _Wanted(NamedTuple):
 
     @property
     def is_stored(self) -> bool:
-        """True if the page already has this body in a pack."""
         digest = nodes.text(self.row, nodes.CONTENT_HASH)
         return pointer_of(self.row) is not None and digest == self.warc_page.digest
 
@@ -151,7 +150,6 @@ class Packing:
     def _wanted(
         self, pages: Sequence[PageWrite], rows: Mapping[str, tuple[str, Row]]
     ) -> list[_Wanted]:
-        """Return the pages that get a record."""
         found = []
         for at, page in enumerate(pages):
             if page.content is None:

@@ -59,7 +59,6 @@ class LinkRecord(NamedTuple):
     text: str
     rel: str
     at_ms: int
-    """When the linking page was fetched."""
     target: str = ""
     """The URL that an inlink points to; it may be an alias."""
 
@@ -132,9 +131,7 @@ class SharedBody(NamedTuple):
 
     pointer: PackPointer
     url: str
-    """The URL that returned the other page."""
     at_ms: int
-    """When the other page was fetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +180,6 @@ class PageWrite:
     final_url: str
     """The URL that returned the page, normalized; equal to `url` without redirects."""
     canonical_url: str
-    """The page's canonical URL."""
     provisional: bool = False
     """True until `canonical_url` itself was fetched and confirmed to be canonical."""
     canonical_reasons: tuple[str, ...] = ()
@@ -303,7 +299,6 @@ class Record:
     """The size of the content before compression."""
     due_at_ms: int | None = None
     info: dict[str, FieldInfo] = field(default_factory=dict)
-    """Information about each field, if it was requested."""
     provisional: bool = False
     """True for an alias whose canonical URL has not been fetched yet."""
     from_standby: bool = False
@@ -354,7 +349,6 @@ class Due:
     url: str
     due_at_ms: int
     state: RefreshState | None = None
-    """The page's refresh state, or None."""
     belief: float = 0.0
     """The probability that the page has changed if a sitemap or feed reported a change, else 0."""
     watched: bool = False

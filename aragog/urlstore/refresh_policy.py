@@ -118,7 +118,6 @@ class RefreshState(NamedTuple):
 
     @property
     def rate_per_s(self) -> float:
-        """The expected number of changes per second."""
         return self.a / self.b_s if self.b_s else 0.0
 
 

@@ -57,7 +57,6 @@ class RepairReport:
 
     walked: dict[str, int] = field(default_factory=dict)
     repaired: dict[str, int] = field(default_factory=dict)
-    """Number of repairs by problem."""
     salvaged: Sequence[Salvaged] = ()
 
 

@@ -50,9 +50,7 @@ class SamePage:
     """A page with the same body as the given page, or nearly the same text."""
 
     url: str
-    """The page's canonical URL."""
     is_identical: bool
-    """True if the bodies are the same."""
     distance: int | None
     """How many of the fingerprints' 64 bits differ; None if a text is too short."""
 
@@ -198,7 +196,6 @@ class SameContent:
     def _similar_pages(
         self, url: str, likeness: Likeness, entries: Sequence[tuple[bytes, Row]], within: int | None
     ) -> list[SamePage]:
-        """Return the pages that their nodes confirm as similar."""
         own_entry, own_fingerprint = entry_of(url, likeness), fingerprint_of(likeness.text)
         urls = []
         for name, row in entries:

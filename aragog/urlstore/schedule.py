@@ -76,7 +76,6 @@ class Schedule:
         self._clock.record_deletion(now_ms)
 
     def refresh_state(self, url: str) -> RefreshState | None:
-        """Return the stored refresh state of the URL's page, or None."""
         return state_of(self._nodes.resolve(normalize(url), [nodes.REFRESH])[1])
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
@@ -84,7 +83,6 @@ class Schedule:
         return self._budget_state.budgets(domains)
 
     def keep_budgets(self, budgets: Mapping[str, Budget]) -> None:
-        """Store crawl budgets for the next tick."""
         if budgets:
             self._budget_state.keep_budgets(budgets, self._clock.now_ms())
 

@@ -52,7 +52,6 @@ class Evidence(NamedTuple):
     """What a page's fetch shows about the signals of its host."""
 
     changed: float
-    """The weight of the observed change, 0 to 1."""
     named: bool
     """True if a file had reported a change since the page was last checked."""
     covered: bool

@@ -37,7 +37,6 @@ class StoredItem:
     page_url: str
     """The page's canonical URL."""
     fetched_at_ms: int
-    """When the page was fetched."""
     key: str = ""
     """The item's key, unique within its kind; empty if it has none."""
     position: int = 0
@@ -120,7 +119,6 @@ class ItemReading:
         return []
 
     def of_record(self, record: Record) -> Iterator[StoredItem]:
-        """Yield a record's items with inherited values."""
         page_items = PageItems.read(record.fields.get(field_of(self._kind)))
         inherited_values, linking_urls = self._inherited_values(record, page_items.parents)
         also_from = dict.fromkeys([*_senders(record), *linking_urls])

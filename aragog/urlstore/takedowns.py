@@ -85,7 +85,6 @@ class Takedowns:
         return (normalized, canonical)
 
     def _withdraw_from_shared(self, url: str, now_ms: int) -> None:
-        """Remove a page from a record that it shares with other pages."""
         if canonical := self.trust.shared_record(url):
             self.trust.withdraw_from(canonical, url, now_ms)
 

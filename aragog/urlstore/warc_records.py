@@ -45,11 +45,9 @@ class WarcPage:
     url: str
     """The URL that returned the page, normalized."""
     at_ms: int
-    """When the page was fetched."""
     digest: str
     """The SHA-256 of the decoded body in hex."""
     body_bytes: int
-    """The size of the decoded body."""
     meta: Mapping[str, str] = field(default_factory=dict)
     report: FetchRecord | None = None
     """The fetch's report, or None if the page was not fetched."""
@@ -68,7 +66,6 @@ class WarcBlock(NamedTuple):
     """A parsed record."""
 
     fields: Mapping[str, str]
-    """The named fields by lower-case name."""
     head: bytes
     """The HTTP status line and headers, without the empty line, or empty."""
     body: bytes
@@ -89,7 +86,6 @@ class WarcBlock(NamedTuple):
 
     @property
     def meta(self) -> dict[str, str]:
-        """The metadata stored with the body."""
         try:
             return dict(json.loads(self.fields.get(META.lower()) or "{}"))
         except ValueError:
@@ -107,7 +103,6 @@ class RecordHead(NamedTuple):
 
     @property
     def encoded(self) -> bytes:
-        """The bytes before the body."""
         lines = [f"{name}: {value}" for name, value in self.fields]
         length = f"Content-Length: {len(self.http) + self.body_bytes}"
         return b"".join(["\r\n".join(["WARC/1.1", *lines, length]).encode(), _END, self.http])

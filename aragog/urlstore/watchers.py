@@ -64,7 +64,6 @@ class Watches:
         return watched or self._update_summary(canonical, now_ms)
 
     def owners(self, canonical: str) -> list[str]:
-        """Return the owners that watch the page, sorted."""
         return sorted(watch.owner for watch in self.all(canonical) if watch.active)
 
     def all(self, canonical: str) -> list[Watch]:

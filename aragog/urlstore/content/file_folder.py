@@ -124,7 +124,6 @@ class FileFolder:
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """Convert OSError to ContentUnavailable with a remedy."""
         try:
             yield
         except OSError as error:

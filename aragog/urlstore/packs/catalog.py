@@ -80,7 +80,6 @@ class PackCatalog:
         self._drop(FRESH, pack)
 
     def record_settled(self, pack: str) -> None:
-        """Record that all pages of the pack are written."""
         self._drop(OPEN, pack)
 
     def record_dead(self, pointers: Iterable[PackPointer]) -> None:
@@ -139,13 +138,11 @@ class PackCatalog:
         return dictionary_in(self._registry.get(self._row(PACK, pack), [_DICTIONARY]))
 
     def record_dictionary(self, pack: str, dictionary: int) -> None:
-        """Record which shared dictionary a pack has."""
         now_ms = self._now_ms()
         self._registry.put(self._row(PACK, pack), {_DICTIONARY: b"%d" % dictionary}, at_ms=now_ms)
         self.dictionaries.record_pack(dictionary, pack)
 
     def erase_dictionary(self, pack: str) -> None:
-        """Request that a pack be rewritten without its shared dictionary."""
         self.erase([PackPointer(pack, 0, 0, "")])
 
     def erased(self, pack: str) -> set[int]:
@@ -154,7 +151,6 @@ class PackCatalog:
         return {int(column[2:]) for column in row if column[2:].isdigit()}
 
     def row(self, kind: bytes, pack: str) -> Row:
-        """Return a pack's entry of one kind, or an empty row."""
         return self._registry.get(self._row(kind, pack))
 
     def record_unused(self, pack: str) -> None:
@@ -163,7 +159,6 @@ class PackCatalog:
         self._registry.put(self._row(MOVED, pack), {_AT: b"%d" % now_ms}, at_ms=now_ms)
 
     def forget(self, pack: str) -> None:
-        """Delete all entries of a deleted pack."""
         if dictionary := self.dictionary(pack):
             self.dictionaries.forget_pack(dictionary, pack)
         for kind in (OPEN, DEAD, ERASE, PACK, MOVED, FRESH):
@@ -188,7 +183,6 @@ class PackCatalog:
         return cell is not None and cell.value != b"0"
 
     def release(self, pack: str) -> None:
-        """Release a claimed pack."""
         row = self._row(PACK, pack)
         cell = self._registry.get(row, [_BUSY]).get(_BUSY)
         if cell is not None:

@@ -117,7 +117,6 @@ class Dictionary:
         return frame
 
     def compress(self, record: bytes) -> bytes:
-        """Compress one record to a frame."""
         if (codec := getattr(self._threads, "compressor", None)) is None:
             with self._lock:  # zstandard replaces the prepared tables, which threads are sharing
                 if not self._is_prepared:

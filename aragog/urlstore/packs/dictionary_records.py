@@ -34,7 +34,6 @@ class SharedRecord(NamedTuple):
     at_ms: int
     """When it was trained."""
     trained_on: frozenset[str]
-    """The packs whose records it was trained on."""
     erased_ms: int | None
     """When it had to be erased, because it may contain text of a page that was taken down."""
 
@@ -69,7 +68,6 @@ class DictionaryRecords:
         return 0 if cell is None else int(cell.value)
 
     def record_try(self) -> None:
-        """Record that a dictionary is being trained."""
         now_ms = self._now_ms()
         self._registry.put(self._row(_USE, b""), {_TRIED: b"%d" % now_ms}, at_ms=now_ms)
 
@@ -126,7 +124,6 @@ class DictionaryRecords:
         self._registry.put_many([self.pack_put(dictionary_id, pack, self._now_ms())])
 
     def forget_pack(self, dictionary_id: int, pack: str) -> None:
-        """Record that the pack is deleted."""
         self._drop(self._pack_row(dictionary_id, pack))
 
     def _pack_row(self, dictionary_id: int, pack: str) -> bytes:

@@ -52,7 +52,6 @@ class PackRecord:
 
     @property
     def size(self) -> int:
-        """The size of the compressed record in bytes."""
         return self.capture.length
 
     @property

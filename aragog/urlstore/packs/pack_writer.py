@@ -62,7 +62,6 @@ class _Pack:
     size: int = 0
     tickets: int = 0
     urls: int = 0
-    """Number of URLs waiting for the pack."""
     name: str = ""
     pointers: list[PackPointer] = field(default_factory=list)
     error: BaseException | None = None
@@ -81,7 +80,6 @@ class _Part(NamedTuple):
     first: int
     """The index in the pack of the first of these records."""
     places: Sequence[int]
-    """The records' indexes in the batch."""
 
 
 class PackTicket:
@@ -255,7 +253,6 @@ class PackWriter:
             self._put(pack)
 
     def settle(self, pack: _Pack) -> None:
-        """Record that one of a pack's batches has written its pages."""
         with self._changed:
             pack.tickets -= 1
             is_last = pack.tickets == 0 and not pack.unsettled and pack.error is None
@@ -294,7 +291,6 @@ class PackWriter:
         self._closer = None
 
     def _close_in_time(self) -> None:
-        """Store each pack when its waiting time has passed."""
         me = threading.current_thread()
         while True:
             with self._changed:

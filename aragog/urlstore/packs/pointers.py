@@ -20,7 +20,6 @@ class PackPointer(NamedTuple):
     """The location of a record in a pack, with the digest of its bytes."""
 
     pack: str
-    """The pack's name."""
     offset: int
     length: int
     """Length of the compressed record, in bytes."""
@@ -46,7 +45,6 @@ class PackPointer(NamedTuple):
         return cls(parts[0], int(parts[1]), int(parts[2]), parts[3])
 
     def cell(self) -> bytes:
-        """Return the pointer encoded for a cell."""
         return f"{VERSION} {self.pack} {self.offset} {self.length} {self.digest}".encode()
 
     @property

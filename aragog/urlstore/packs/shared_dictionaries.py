@@ -45,7 +45,6 @@ class SharedDictionaries:
         self._lock = threading.Lock()
 
     def refresh(self) -> None:
-        """Make the next call check again which dictionary is in use."""
         self._next_s = 0.0
 
     def in_use(self) -> Dictionary | None:

@@ -152,7 +152,6 @@ class AliasMerger:
         return {column: cell for column, cell in alias_row.items() if column not in columns}
 
     def has_data(self, alias: str, row: Row) -> bool:
-        """Return True if there is anything for `settle` to move."""
         if nodes.SENTINEL in row or text(row, nodes.DUE):
             return True
         return bool(self._outlinks.read([alias])[alias].lines)
@@ -271,7 +270,6 @@ class AliasMerger:
                 self.undo(alias, now_ms, is_needed=True)
 
     def mark(self, urls: Sequence[str], column: bytes, now_ms: int) -> None:
-        """Set a flag in the nodes of these URLs."""
         self._zen.mutate(
             [
                 put_properties(

@@ -35,7 +35,6 @@ class PageWritePlan:
     canonical: str
     """The URL whose node receives the page."""
     row: Row
-    """The node of `canonical`."""
     older_by_ms: int
     """How much later the stored data was fetched; 0 if it was not later."""
     refused: bool
@@ -45,7 +44,6 @@ class PageWritePlan:
     cells: dict[bytes, bytes] = field(default_factory=dict)
     """The cells to write to the canonical URL's node, with the time of the fetch."""
     aliases: list[str] = field(default_factory=list)
-    """URLs that become aliases of the canonical URL."""
     changed: list[str] = field(default_factory=list)
     """Fields whose values differ from the stored values."""
     item_news: Mapping[str, Values] = field(default_factory=dict)
@@ -53,7 +51,7 @@ class PageWritePlan:
     missing: frozenset[str] = frozenset()
     """Names of fields that the pipeline found only in earlier fetches."""
     gone: frozenset[str] = frozenset()
-    """Those of them whose stored value is from the pipeline; they will be deleted."""
+    """The missing fields whose stored value is from the pipeline. They will be deleted."""
     late_facts: bytes | None = None
     """The facts to write if a later failed attempt is already stored."""
     body: ContentPut | None = None
@@ -64,9 +62,7 @@ class PageWritePlan:
     """The record that was packed for the page, if the page does not use it."""
     due_at_ms: int | None = None
     evidence: Evidence | None = None
-    """Evidence about the signals of the page's host."""
     changes: list[Change] = field(default_factory=list)
-    """The entries for the change feed."""
     requested_row: Row = field(default_factory=dict)
     """The node of the fetched URL; equals `row` unless the URL led elsewhere before."""
     requested_owners: tuple[str, ...] = ()
@@ -99,7 +95,6 @@ class PageWritePlan:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why this URL is the page's canonical URL."""
         why = self.judgment.why
         return (*self.page.canonical_reasons, why) if why else self.page.canonical_reasons
 

@@ -210,7 +210,6 @@ class Trust:
         )
 
     def _is_half_detached(self, alias: str) -> bool:
-        """Return True if a process was killed while it undid an alias."""
         return bool(
             text(self._properties.get(self._zen.node_id(alias), [nodes.LEAVING]), nodes.LEAVING)
         )

@@ -238,7 +238,6 @@ class WritePlanner:
                 plan.gone = vanished_fields(plan.row, (), plan.missing, plan.page.fetched_at_ms)
 
     def _choose_aliases(self, plan: PageWritePlan, rows: Mapping[str, Row]) -> None:
-        """Decide which URLs become aliases of the canonical URL."""
         page = plan.page
         if not is_failed_fetch(page) and not plan.refused:
             members = dict.fromkeys(page.urls)

@@ -195,7 +195,6 @@ class PageWriter:
             self._outlinks.write(writes, now_ms)
 
     def _allowed_links(self, links: Iterable[tuple[str, str, str]]) -> PackedLinks:
-        """Return the links, without links to taken-down sites."""
         if isinstance(links, PackedLinks) and self._tombstones.is_empty:
             return links
         return PackedLinks.of(link for link in links if not self._tombstones.refuses(link[0]))
@@ -262,14 +261,12 @@ class PageWriter:
             self._zen.nodes.delete_many(vanished)
 
     def _undo_disproved(self, newest: Sequence[PageWritePlan], now_ms: int) -> None:
-        """Undo aliases of URLs without a page."""
         for gone in (True, False):
             group = [plan for plan in newest if plan.page.gone is gone]
             if trusted := [url for plan in group for url in page_plan.urls_without_page(plan)]:
                 self._trust.revoke_aliases(trusted, now_ms, gone=gone)
 
     def _recheck_aliases(self, plans: Sequence[PageWritePlan], now_ms: int) -> None:
-        """Schedule fetches of aliases whose page changed or disappeared."""
         if replaced := [plan.canonical for plan in plans if has_another_page(plan)]:
             self._trust.schedule_recheck(replaced, now_ms)
         if rechecked := [plan.page.url for plan in plans if is_failed_alias(plan)]:
