@@ -9,7 +9,7 @@ class DeferralCause(StrEnum):
     """Why a request was deferred."""
 
     SLOT = "slot"
-    """It is waiting for its domain's next slot, which is not soon."""
+    """Its domain's request rate allows no request soon."""
     RULES = "rules"
     """It is waiting for its origin's robots.txt."""
     VISIT_TIME = "visit time"

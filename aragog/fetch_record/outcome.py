@@ -8,7 +8,7 @@ To add a field, add it here and where it is measured (`aragog.crawl.fetcher.atte
     NotModified   304 to a conditional request
     Deferred      the request must wait and was not sent
     Redirected    the request to a redirect's target must wait
-    Refused       robots.txt disallows the URL, or the gate rejects a redirect target
+    Refused       robots.txt disallows the URL, or a redirect target is not allowed
     Blocked       the SSRF filter or an operator blocks the address, port or name
     Withheld      401, 402, 403, 451: the page exists, but the origin withholds it
     Gone          404, 410 and other 4xx that mean that there is no page
@@ -149,10 +149,10 @@ class FetchRecord:
     first_byte_ms: float | None = None
     """From sending the last request to receiving all response headers."""
     total_ms: float = 0.0
-    """Duration of the whole fetch, including redirects and the waits for their slots.
+    """Duration of the whole fetch, including redirects and the waits before them.
 
-    If a redirect must wait over a second for its slot (its host's turn to be requested), a later
-    job continues the fetch and measures its own duration.
+    If a redirect must wait for over a second, a later job continues the fetch and measures its own
+    duration.
     """
     address: str | None = None
     """The IP address of the last server."""

@@ -75,7 +75,7 @@ class PageItems:
     unreadable: Mapping[str, int] = field(default_factory=dict)
     follow: tuple[str, ...] = ()
     link: str = ""
-    """The field with the URL of the linked page, whose items inherit values. Empty if none do."""
+    """The field with the URL of the linked page, if its items inherit values; otherwise empty."""
     parents: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """The fields inherited from the item that links to this page, with that item's kind and
     field."""

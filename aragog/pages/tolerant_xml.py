@@ -7,8 +7,8 @@ splits the bytes at tags; `decode_text` decodes only the texts that are needed. 
 declarations and processing instructions are skipped. The only known entities are XML's five and
 HTML's for letters, so no entity can expand into a long text.
 
-The encoding must have ASCII letters, digits, `<`, `>`, `&` and quotes as bytes that never occur
-inside other characters. Callers convert other files (UTF-16) first.
+It reads encodings in which letters, digits, `<`, `>`, `&` and quotes are ASCII bytes that never
+occur inside other characters. Callers convert other files (UTF-16) first.
 """
 
 from __future__ import annotations

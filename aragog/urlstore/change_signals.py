@@ -5,8 +5,8 @@ Each page has a mark (`signal_marks`), and each host has the trust in its signal
 Reading a file takes one multi-get per chunk of entries, and only new information is written. A page
 that is refreshed earlier stays in the due index, so its domain's rate and crawl budget still apply.
 
-This code may run twice or in several processes at once, and may be killed at any point. A mark has
-the time of the read that found it. A page is moved in the due index only if its due time has not
+This code may run twice or in several processes at once, and may be killed at any point. A mark is
+dated with the read that found it. A page is moved in the due index only if its due time has not
 changed. Evidence is stored by compare-and-set; lost or duplicate evidence affects only one sample
 of a statistic.
 """

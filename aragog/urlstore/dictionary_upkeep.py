@@ -52,8 +52,8 @@ MAX_AGE_MS = 600_000
 UNUSED_MS = 3_600_000
 """Milliseconds after which a dictionary is forgotten if no pack has it."""
 ERASED_MS = 7 * 86_400_000
-"""How long an erased dictionary is remembered, in milliseconds: a process that has it in memory may
-still write a pack with it."""
+"""Milliseconds that an erased dictionary is remembered. A process that has it in memory may still
+write a pack with it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """
 The change feed lists the changes that fetches found in stored pages, for a limited time.
 
-Each batch of changed pages writes one row, keyed by time, before the changed nodes. After a crash
-between the two writes, the batch runs again, so its changes are reported twice but never lost. Rows
-become visible shortly after their timestamp, so that readers miss no rows that are written late. A
-cursor is the key of the last change that was read.
+For each batch of changed pages, one row is written before the nodes; its key is the time. After a
+crash between the two writes, the batch runs again, so its changes are reported twice but never
+lost. Rows become visible shortly after their timestamp, so that readers miss no rows that are
+written late. A cursor is the key of the last change that was read.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ class Fields:
         at_ms: int,
     ) -> set[str]:
         """
-        Replace a page's extracted fields after a new extraction from its content of `at_ms`.
+        Replace a page's extracted fields after its content from `at_ms` was extracted again.
 
         Deletes fields that only an earlier extraction found. Keeps newer values, and fields written
         by others. Returns the names of the changed fields. Safe to repeat.

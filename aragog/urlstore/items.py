@@ -15,7 +15,7 @@ node, and deleted after the node has changed. Each record found is verified at t
 that were taken down, withdrawn or replaced are not returned. `aragog store repair` restores records
 lost with a damaged file.
 
-`link` records lead to the items that link to a page, whose own items inherit values from them
+`link` records lead to the items that link to a page. The page's own items inherit values from them
 (`from_parent`).
 """
 

@@ -45,7 +45,7 @@ class PackedRecord:
     dictionary: Dictionary | None
     """The dictionary that the frame was compressed with, or None."""
     owners: tuple[tuple[bytes, Row], ...]
-    """The nodes, by id, whose page still needs the record."""
+    """The nodes, by id, for which the record is live."""
     known: tuple[tuple[bytes, Row], ...]
     """All nodes that refer to the record, by id."""
 

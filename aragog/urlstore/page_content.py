@@ -27,7 +27,7 @@ from zengraph.records import Row, put_properties
 _COLUMNS = (*BASE, nodes.RESPONSE, nodes.FETCHED, nodes.CONTENT_LENGTH)
 
 Admit = Callable[[int], None]
-"""Called with the bytes of memory that the next body needs. Raises if they are not available."""
+"""Called with the memory (in bytes) that the next body needs. Raises if it is not available."""
 
 
 RESPONSE = (nodes.FACTS, nodes.CONTENT_HASH, nodes.RESPONSE, nodes.FETCHED)

@@ -72,7 +72,7 @@ def s3_client(settings: ContentSettings) -> Any:
                 max_pool_connections=settings.s3_parallel + 24,
                 request_checksum_calculation=checksums,
                 response_checksum_validation=checksums,
-                # A host name per bucket would need DNS, which self-hosted servers often lack.
+                # Use paths: a host name per bucket needs DNS, which self-hosted servers often lack.
                 s3={"addressing_style": "path" if settings.s3_endpoint else "auto"},
             ),
         )

@@ -5,8 +5,8 @@ While a crawl fetches few sites, `dictionary_upkeep` trains a dictionary on its 
 processes compress bodies with it, so that packs need not be recompressed later. A process that
 reads such a body before it is in a pack gets the dictionary from the store.
 
-A dictionary is erased when a page that it was trained on is taken down. Bodies in the spool can
-then no longer be read, and their pages are fetched again.
+A dictionary is erased when a page that it was trained on is taken down. Bodies in the spool
+(fetched but not stored yet) can then no longer be read, and their pages are fetched again.
 """
 
 from __future__ import annotations

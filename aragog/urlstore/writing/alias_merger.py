@@ -34,7 +34,8 @@ ALIAS = 1
 """The edge type. An alias's score is always 0, so merging twice creates only one edge."""
 
 REFETCH_DELAY_MS = 600_000
-"""Milliseconds until an undone alias is fetched. Conflicting pages may undo it again and again."""
+"""Milliseconds until an undone alias is fetched, because conflicting pages may undo it
+repeatedly."""
 
 _URL = "u"
 _POINTER_COLUMNS = (nodes.CANONICAL, nodes.ALIASED)

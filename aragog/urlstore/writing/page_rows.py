@@ -52,7 +52,7 @@ def node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
             report[nodes.FETCH] = record_reader.to_cell(page.confirmation)
         rows.append(put_properties(zen.node_id(page.url), report, at_ms))
         if has_content and not plan.stale and page.url != plan.canonical:
-            # The fetched URL may have another page later.
+            # Keep the response with the content: the fetched URL may have another page later.
             response = {nodes.RESPONSE: record_reader.to_cell(replace(page.report, hops=()))}
             rows.append(put_properties(zen.node_id(plan.canonical), response, at_ms))
     return rows

@@ -212,7 +212,7 @@ class Takedown:
         publish(self.zen, [change], self.zen.clock)
 
     def withdraw(self, url: str, now_ms: int, upto_ms: int) -> None:
-        """`drop` the page that was fetched from a URL: its own or that of its canonical URL."""
+        """`drop` the page that was fetched from a URL, also under its canonical URL."""
         if (canonical := self.page_sent_by(url)) is not None:
             self.drop(canonical, now_ms, upto_ms)
 
@@ -295,7 +295,7 @@ class Takedown:
         self.zen.remove_from_indexes(
             self.zen.node_id(url), {column: row[column] for column in columns}
         )
-        if nodes.LIKENESS in columns:  # index entries before the cell that they come from
+        if nodes.LIKENESS in columns:  # delete index entries before the cell they come from
             SameContent(self.zen).forget(entries_of(url, row))
         if items := items_index.entries_of(url, row, columns):
             ItemIndex(self.zen).forget(items)

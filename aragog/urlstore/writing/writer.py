@@ -61,7 +61,7 @@ log = logging.getLogger(__name__)
 
 
 class PageWriter:
-    """Writes pages. This may be repeated, late, and run in several processes at once."""
+    """Writes pages. This may be repeated, run late, and run in several processes at once."""
 
     def __init__(
         self,
