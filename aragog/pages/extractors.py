@@ -2,16 +2,16 @@
 Custom extractors: functions that extract additional fields and page types.
 
 A package declares a function under the group `aragog.extractors`. The setting `pipeline.extractors`
-lists the functions to run; it may also name functions in files (`jobs.py:jobs`). A function
-receives the parsed page with its Rich Pin, and returns its fields as `Extracted` or as a dict:
+lists the functions to run, which may also be in files (`jobs.py:jobs`). A function receives the
+parsed page with its Rich Pin, and returns its fields as `Extracted` or as a dict:
 
     def jobs(page: ExtractorPage) -> Extracted | None:
         node = page.document.tree.css_first("[itemprop=baseSalary]")
         return Extracted({"salary": node.text()}, page_type="jobs") if node else None
 
 The prefix of the fields is the function's name, as in `jobs.salary`. Fields are stored as JSON.
-A field that is no longer on the page is removed. Functions run in the process that parses pages and
-share its limits on time and memory per page, so they must not do I/O.
+A field that is no longer on the page is removed. Functions share the parser's limits on time and
+memory per page, so they must not do I/O.
 """
 
 from __future__ import annotations
@@ -104,8 +104,7 @@ class Extractors(dict[str, Extractor]):
 
 def load_all(names: tuple[str, ...], rules: Rules) -> Extractors:
     """
-    Return all extractors: those with these names, one for the field rules of individual sites, and
-    one for items.
+    Return the extractors with these names, one for field rules, and one for items.
 
     Args:
         names: the setting `pipeline.extractors`.
@@ -211,7 +210,7 @@ def to_fields(name: str, extracted: object) -> dict[str, bytes]:
     Return an extractor's fields in their stored form.
 
     Args:
-        name: the extractor's name, which is the prefix of its fields.
+        name: the prefix of the fields.
         extracted: what the function returned. It should be `Extracted` or a dict.
 
     Raises:

@@ -12,10 +12,9 @@ The kinds of items that sites define: the tables in `extract` that aren't field 
     [extract."shop.example".lamps]
     python = "shop.py:Lamp"
 
-A kind applies to its host and all hosts below it. If two kinds have the same name, the one with the
+A kind applies to its host and all hosts below it. Of kinds with the same name, the one with the
 longer host name wins. `richpins.items` documents the keys. `python` names a class made by
 `richpins.items.item`, or a function that takes an `ExtractorPage` and returns dicts or dataclasses.
-It can be in a file or in an installed module.
 
 A page stores all items of a kind in one field, `items.cards`, which is JSON:
 
@@ -23,9 +22,9 @@ A page stores all items of a kind in one field, `items.cards`, which is JSON:
      "dropped": {"price: nothing found": 2}, "follow": ["https://shop.example/c/lamps?page=2"],
      "link": "url", "parents": {"category": ["cards", "category"]}, "files": ["image"]}
 
-Keys other than the first three are left out when they are empty. If items on an item's own page
-inherit values, `link` names the field with that page's URL. Those items list their inherited values
-in `parents`. `files` names the fields with URLs of files that belong to the item.
+Keys after the first three are left out if empty. If items on an item's own page inherit values,
+`link` names the field with that page's URL. Those items list their inherited values in `parents`.
+`files` names the fields with URLs of files that belong to the item.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ or a function that an installed package declares under the group `aragog.text_fi
     def my_text(page: Document, form: str) -> str:
         return page.tree.css_first("main").text()
 
-The finder's version is stored with each text. If it changes, the text is extracted again.
+If the finder's version changes, stored texts are extracted again.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def load_from(points: Iterable[EntryPoint], name: str) -> TextFinder:
 
 
 def stored_version(finder: TextFinder, forms: Iterable[str]) -> str:
-    """Return the version that is stored with a page's texts in these forms. Empty without forms."""
+    """Return the stored version for these forms. Empty without forms."""
     names = ", ".join(sorted(forms))
     return f"{finder.version}: {names}" if names else ""
 

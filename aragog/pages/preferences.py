@@ -3,8 +3,8 @@ A site's statements about the permitted uses of its pages, and what they decide.
 
 The purposes are `search`, `ai-input` (a model uses the page for an answer) and `ai-train`. A
 statement allows (y) or refuses (n) one of them and names its source. Other statements, such as a
-license or `noarchive`, are stored and shown but have no effect. If statements conflict, the
-strictest one wins: a single n is enough (draft-ietf-aipref-vocab, section 7.1).
+license or `noarchive`, have no effect. If statements conflict, the strictest one wins: a single n
+is enough (draft-ietf-aipref-vocab, section 7.1).
 
 docs/standing.md lists all sources and their meaning.
 """
@@ -60,8 +60,7 @@ def content_usage(text: str, where: str) -> list[UseStatement]:
     """
     Return the statements in a Content-Usage value; empty if it is not a valid dictionary.
 
-    If a label is repeated, its last value counts (RFC 9651). An earlier n (refusal) counts too,
-    because one n is enough to refuse.
+    If a label is repeated, its last value counts (RFC 9651), and so does an earlier n (refusal).
     """
     try:
         members = dictionary_members(text)

@@ -28,7 +28,7 @@ class RuleHit:
     """The values that one rule finds on a page."""
 
     name: str
-    """The name of the field (`site.price`), of the kind of items, or of its field
+    """The name of the field (`site.price`), the kind of items, or its field
     (`items.cards.price`)."""
     rule: str
     hits: int
@@ -37,7 +37,7 @@ class RuleHit:
     first: Any = None
     """The first value. None if nothing matches, or if the match is an element."""
     within: str | None = None
-    """The CSS selector of the elements in which the rule searches, or None for the whole page."""
+    """The CSS selector of the elements to search in. None: the whole page."""
 
     @property
     def css(self) -> str | None:
@@ -108,7 +108,7 @@ def colored_page(document: Document, hits: PageHits) -> str:
     """
     Return the page as HTML with a legend. The elements that CSS rules select are highlighted.
 
-    The HTML has no scripts, and its policy lets browsers load only images, styles and fonts.
+    The HTML has no scripts. Browsers may load only images, styles and fonts.
     """
     tree = LexborHTMLParser(document.body)
     for node in tree.css(

@@ -38,7 +38,7 @@ items."""
 
 def rule_types(rules: Rules) -> dict[str, FieldType]:
     """
-    Return the type of each field that rules define, by its full name, such as `site.price`.
+    Return the type of each field, by its full name, such as `site.price`.
 
     The type is `any` if it differs between hosts. Raises ValueError like `value_type`.
     """

@@ -31,7 +31,7 @@ class Aliases:
         return list(self._merger.aliases_of(self._nodes.resolve(normalize(url))[0]))
 
     def reasons(self, url: str) -> list[str]:
-        """Return why the last fetch of `url` itself chose its canonical URL; empty if unknown."""
+        """Return why the last fetch of `url` chose its canonical URL; empty if unknown."""
         normalized = normalize(url)
         cell = self._nodes.read([normalized], [nodes.REASONS])[normalized].get(nodes.REASONS)
         return [str(reason) for reason in orjson.loads(cell.value)] if cell else []
@@ -66,8 +66,8 @@ class Aliases:
         """
         Make one URL an alias of another, based on evidence from `at_ms` (now if None).
 
-        Data stored under the alias moves to the canonical URL and keeps its timestamps. Merges are
-        safe to repeat and may run in any order.
+        The alias's data moves to the canonical URL. Merges are safe to repeat and may run in any
+        order.
 
         Raises:
             BadInput: `at_ms` is negative, or more than a minute in the future.

@@ -1,21 +1,19 @@
 """
 Estimates how often a page changes, and how often it should be fetched. No I/O.
 
-The belief about the change rate λ is a Gamma distribution with two parameters (shape `a`, rate
-`b_s` in seconds), so checks at irregular intervals can be processed without keeping a history. If a
-check finds no change within T seconds, the belief becomes Gamma(a, b+T), which is exact. A check
-that finds at least one change has the likelihood 1 - exp(-λT); the resulting mixture is
-approximated by the Gamma with the same mean and variance. With equal intervals and no prior, its
-mean behaves like the bias-reduced estimator of Cho and Garcia-Molina (Estimating Frequency of
-Change, 2003).
+The belief about the change rate λ is a Gamma distribution (shape `a`, rate `b_s` in seconds), so
+irregular checks need no history. If a check finds no change within T seconds, the belief becomes
+Gamma(a, b+T), which is exact. A check that finds at least one change has the likelihood 1 -
+exp(-λT); the resulting mixture is approximated by the Gamma with the same mean and variance. With
+equal intervals and no prior, its mean behaves like the bias-reduced estimator of Cho and
+Garcia-Molina (Estimating Frequency of Change, 2003).
 
 The interval follows the same authors' optimal allocation (Effective Page Refresh Policies for Web
 Crawlers, 2003): fetches go to the pages where an additional fetch gains the most freshness. A page
 with rate λ fetched every T = r/λ seconds gains (1 - (1+r)exp(-r))/λ seconds of freshness from an
 additional fetch; at the optimum this gain, `marginal_freshness_s`, is the same for all pages of a
-kind. A page that changes more often is therefore fetched more often, in proportion to the square
-root of its rate, down to the kind's shortest interval. Pages that change too fast for any fetch
-rate get four times the usual interval.
+kind. A page is therefore fetched in proportion to the square root of its rate, down to the kind's
+shortest interval. Pages that change too fast for any fetch rate get four times the usual interval.
 """
 
 from __future__ import annotations

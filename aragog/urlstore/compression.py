@@ -67,12 +67,12 @@ def content_hash(data: bytes) -> str:
 
 
 def stored_hash(content: ContentWrite) -> str:
-    """Return a node's hash if its body is an object; it is computed from the compressed bytes."""
+    """Return the hash of a body in an object, computed from the compressed bytes."""
     return content_hash(object_bytes(content.body))
 
 
 def body_hash(content: ContentWrite) -> str:
-    """Return a node's hash if its body is in a pack; it is computed from the uncompressed body."""
+    """Return the hash of a body in a pack, computed from the uncompressed body."""
     if content.packed is not None:
         return content.packed.digest
     if content.digest is not None:

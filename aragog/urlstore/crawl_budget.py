@@ -1,19 +1,18 @@
 """
 Crawl budgets: which of a domain's due pages to fetch now. No I/O.
 
-If the due pages of an overloaded domain were fetched in order, pages that change too fast to be
-kept fresh would get as many fetches as all others. A fetch therefore has a shadow price: the
-seconds of freshness that it must gain. Fetching a page with change rate λ that was last checked T
-seconds ago gains (1 - (1+λT)exp(-λT))/λ, at most 1/λ. The price is set so that as many pages
-qualify as the domain's rate allows. This gives the optimal allocation of Cho and Garcia-Molina (see
-`change_rate`), for any distribution of rates.
+Fetching an overloaded domain's due pages in order would waste fetches on pages that change too fast
+to be kept fresh. A fetch therefore has a shadow price: the seconds of freshness that it must gain.
+Fetching a page with change rate λ that was last checked T seconds ago gains (1 - (1+λT)exp(-λT))/λ,
+at most 1/λ. The price is set so that as many pages qualify as the domain's rate allows. This gives
+the optimal allocation of Cho and Garcia-Molina (see `change_rate`), for any distribution of rates.
 
 The price rises while too many pages qualify, or while postponed pages wait too long. It falls while
 too few qualify. It changes by a factor of e in about a quarter of the domain's usual interval, so a
 peak of an hour hardly changes it. Until then, the best of the others are fetched too.
 
 Every page is fetched eventually. A page that gains less than the price is considered again when its
-gain has reached the price, when its age has doubled, or after `MAX_WAIT_S`. When its age reaches
+gain reaches the price, its age has doubled, or after `MAX_WAIT_S`. When its age reaches
 `HOPELESS_AGES` times the domain's usual interval, it is fetched whatever its gain.
 """
 

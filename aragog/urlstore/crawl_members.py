@@ -6,8 +6,8 @@ imported pages, and `s:in:.earlier` for pages that were stored before any crawl 
 crawl's name starts with a dot.
 
 Several processes may write these cells at once, and may repeat their writes. A cell moves with the
-page when URLs are merged, and is deleted with the page. Its timestamp is the time of the first
-fetch that stored the page for the crawl, so it shows which pages are new (`crawl_changes`).
+page when URLs are merged, and is deleted with the page. Its timestamp, the time of the first fetch
+for the crawl, shows which pages are new (`crawl_changes`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
 The due index: a list of the URLs to fetch again, soonest first.
 
-A row is valid if its time equals `s:due` in the URL's node. A claim is a lease in the row: a
-claimed URL that is not written before the lease ends becomes due again.
+A row is valid if its time equals `s:due` in the URL's node. A claim is a lease in the row. If the
+URL is not written before the lease ends, it becomes due again.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ class DueIndex:
         """
         Claim up to `limit` URLs that are due at `now_ms`, for `lease_s` seconds.
 
-        With `upto_ms`, claims only URLs that are due by then. The order is only roughly soonest
-        first, because each of the sixteen buckets contributes an equal share.
+        With `upto_ms`, claims only URLs that are due by then. The order is roughly soonest first:
+        each of the sixteen buckets contributes an equal share.
         """
         result: list[Due] = []
         claim = Lease.until(now_ms + int(lease_s * 1000), os.urandom(4))

@@ -1,9 +1,8 @@
 """
 Computes the age of a field's value, and describes it as text. No I/O.
 
-Each later fetch that finds an extracted value again confirms it, and so does each 304. The age of
-an extracted field is the time since its page was last confirmed. The age of any other field is the
-time since its value was written.
+The age of an extracted field is the time since a fetch or a 304 last confirmed its page. The age of
+any other field is the time since its value was written.
 """
 
 from __future__ import annotations

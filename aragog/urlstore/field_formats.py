@@ -33,8 +33,7 @@ from richpins import page_types
 Format = Literal["text", "integer", "decimal", "json", "bytes"]
 
 # The values of these are JSON (`richpins.rich_pins`; `site`: aragog/pages/selectors.py; `items`:
-# aragog/pages/items.py). The last three are reserved for page types that schema.org has and no page
-# type reads yet.
+# aragog/pages/items.py). The last three are reserved for page types that are not read yet.
 EXTRACTED = frozenset(
     {"page", "site", "items", *page_types.NAMES, "person", "organization", "event"}
 )

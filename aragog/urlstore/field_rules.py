@@ -3,8 +3,7 @@ The rules for accepted field names and values. No I/O.
 
 Two names that look the same must not be two fields, because readers would trust the wrong field.
 `lookalike_problem` rejects names with hidden or misleading characters. `skeleton` maps an accepted
-name to its appearance (Unicode TR39, section 4), so that it can be compared with names that already
-have an owner.
+name to its appearance (Unicode TR39, section 4), to compare it with existing names.
 """
 
 from __future__ import annotations
@@ -58,8 +57,7 @@ class FieldRules:
         Check that a field may have this name.
 
         Raises:
-            InvalidField: the name is empty, too long, reserved, contains control characters, or is
-                easily mistaken for another name.
+            InvalidField: the name is not accepted.
         """
         if not name or name == "_":
             raise InvalidField(

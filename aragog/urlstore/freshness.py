@@ -1,9 +1,9 @@
 """
 Freshness statistics: the age of stored pages, by type, and the fraction that is refreshed on time.
 
-They are computed from a sample. The sample index has one page in eight, chosen by the hash of its
-URL; the pages after a random hash are read. If the store's node keys are such hashes
-(`Tables.format`), the pages after a few random keys are read instead.
+They are computed from a sample. The sample index has one page in eight, by the hash of its URL; the
+pages after a random hash are read. If node keys are such hashes (`Tables.format`), the pages after
+a few random keys are read instead.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _summary(ages: list[float], late: list[bool]) -> Freshness:
 
 def _sample_rows(zen: MultiGraph, sample: int) -> Iterator[Row]:
     """
-    Yield a representative sample of page nodes without duplicates, or all nodes of a small store.
+    Yield a sample of page nodes without duplicates, or all nodes of a small store.
 
     A store is small if it has fewer than eight times `sample` pages.
     """

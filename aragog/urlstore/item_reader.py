@@ -99,11 +99,11 @@ class Items:
         Takes constant memory.
 
         Args:
-            kind: the kind's name in the settings.
+            kind: its name in the settings.
             site: the host of the kind's rules.
             below: only items on pages of this host and its subdomains; empty for all.
             purpose: as for `page`.
-            withheld: also include pages that their sites withhold now (401, 402, 403, 451).
+            withheld: include pages that are now withheld (401, 402, 403, 451).
         """
         reading = ItemReading(self._index, self._pages, kind, purpose, withheld=withheld)
         with closing(self._index.of_kind(site, kind)) as entries:
@@ -136,10 +136,9 @@ class Items:
         withheld: bool = True,
     ) -> Iterator[StoredItem]:
         """
-        Yield the items on the given pages, in page order. An item on several pages is yielded
-        several times.
+        Yield the items on the given pages, in page order, with repetitions.
 
-        Calls `on_page` with the stored items of each page that has any. Takes constant memory.
+        Calls `on_page` with each page's stored items. Takes constant memory.
         """
         reading = ItemReading(self._index, self._pages, kind, purpose, withheld=withheld)
         remaining = iter(urls)

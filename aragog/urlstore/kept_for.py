@@ -1,10 +1,10 @@
 """
 The crawls that a stored page is kept for, identified by their purposes. No I/O.
 
-Here, a crawl's name consists of its purposes, for example `ai-input+search`. `any` is a crawl
-without purposes, and `usual` is the crawl in the settings, whatever its purposes are. The fact
-`kept_for` lists these names; a page without this fact is kept for the usual crawl. If a site
-withdraws permission for a crawl, the page is deleted only if no other crawl keeps it.
+Here, a crawl's name consists of its purposes, for example `ai-input+search`. `any` has no purposes,
+and `usual` is the crawl in the settings. The fact `kept_for` lists these names; without it, a page
+is kept for the usual crawl. If a site withdraws permission for a crawl, the page is deleted only if
+no other crawl keeps it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ Reads, adds and removes links between pages, in both directions.
 
 An inlink is a pair: the linking page and the linked URL, which may be an alias. A page's inlinks
 are its own list followed by the lists of its aliases, so that merging or undoing an alias moves no
-inlinks. Changes to inlinks wait in a journal until a compaction adds them to the lists.
+inlinks. A compaction adds new inlinks from a journal to the lists.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class LinkReader:
         """
         Return the inlinks, sorted by linked URL (with `url` first) and then by source.
 
-        Takes constant memory. To save three round trips, pass `aliased=False` if the node of `url`
-        has no aliases.
+        Takes constant memory. `aliased=False` saves three round trips if the node of `url` has no
+        aliases.
         """
         limit = min(limit, MAX_LIMIT)
         result: list[LinkRecord] = []

@@ -40,7 +40,7 @@ class Maintenance:
         Add the journal rows of about `limit` pages to the inlink lists. Takes about 30 KB of memory
         per page.
 
-        Safe to kill at any point: the next run, on any machine, gives the same lists and counts.
+        Safe to kill: the next run, on any machine, gives the same lists and counts.
         """
         return self.compactor.compact(limit)
 
@@ -64,8 +64,8 @@ class Maintenance:
 
         Workers may run at the same time: rows younger than `grace_s` are left to their writers.
         Content that no node points to is removed after another `grace_s` or, if `wait` is False,
-        left to a later repair. `report` is called with a line of text before each long step that
-        does not count rows.
+        left to a later repair. Calls `report` with a line of text before each long step that does
+        not count rows.
         """
         repair = Repair(
             self.zen,

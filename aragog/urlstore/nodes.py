@@ -137,7 +137,7 @@ def text(row: Row, column: bytes) -> str | None:
 
 
 def content_cell(row: Row) -> tuple[bytes, Cell] | None:
-    """Return the column and cell with a page's content location, or None if it has no content."""
+    """Return the column and cell with a page's content location, or None."""
     pack, key = row.get(CONTENT_PACK), row.get(CONTENT_KEY)
     if pack and pack.value and not (key and key.value and key.at_ms > pack.at_ms):
         return CONTENT_PACK, pack
@@ -157,7 +157,7 @@ def facts_of(row: Row, column: bytes = FACTS) -> dict[str, Fact]:
 
 
 def alias_of(row: Row, url: str) -> str | None:
-    """Return the URL that `url` is an alias of, according to its node, or None."""
+    """Return the URL that `url` is an alias of, or None."""
     cell = row.get(CANONICAL)
     if cell is None or not cell.value:
         return None
@@ -248,7 +248,7 @@ def sentinel_of(facts: Mapping[str, object]) -> bytes:
 
 def after_moves(row: Row, at_ms: int) -> int:
     """
-    Return the timestamp for writing a page from `at_ms` to a node: `at_ms` or slightly later.
+    Return the timestamp for writing a page: `at_ms` or slightly later.
 
     Data that moved away from a node was deleted at its own timestamp, and its links one millisecond
     later. A put that is not newer than such a delete may be lost.
@@ -296,10 +296,10 @@ class Nodes:
         """
         Return the canonical URL of each URL, and that URL's node.
 
-        If aliases form a circle, the URL with the smallest hash is the canonical URL. `columns`
-        must contain `CANONICAL`. With `URL`, the node's URL is compared with the requested URL;
-        with `REMOVED`, an alias that was taken down is not followed. `rows` are nodes that were
-        already read with these columns.
+        In a circle of aliases, the URL with the smallest hash is the canonical URL. `columns` must
+        contain `CANONICAL`. With `URL`, the node's URL is compared with the requested URL; with
+        `REMOVED`, an alias that was taken down is not followed. `rows` are nodes that were already
+        read with these columns.
         """
         if rows is None:
             rows = self.read(dict.fromkeys(urls), columns)

@@ -57,7 +57,7 @@ def check_name(name: str) -> str:
     Return `name` if it is a valid pack name.
 
     Raises:
-        BadInput: the name is invalid, so it could refer to a file outside the packs' folder.
+        BadInput: the name could refer to a file outside the packs' folder.
     """
     if not NAME.fullmatch(name):
         raise BadInput(f"pack {name[:80]!r}: is not a valid pack name")

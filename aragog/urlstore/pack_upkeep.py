@@ -10,10 +10,8 @@ New packs are rewritten for this once, if large hosts have enough of their bytes
 save enough of a sample (`pack_trial`). They wait for several such packs, or for an hour. Packs with
 a shared dictionary (`dictionary_upkeep`) are not rewritten for this.
 
-Before a pack is deleted, all nodes that may refer to its records are read again.
-
 This is safe to repeat, and to run in several processes at once. Each process claims its packs, and
-every step checks the current state. If a run is killed, the next one completes its work.
+every step checks the current state. A killed run is completed by the next one.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 Reads a record, or a fetch report (the `FetchRecord`), from a node's cells. No I/O.
 
 A report is compressed, usually to 0.5 to 1 KB. Only the report that was stored with the content has
-the response's headers. It is kept until the content is replaced, because exports need the headers
-even after a 304 or a failure.
+the response's headers. It is kept until the content is replaced, because exports need the headers.
 """
 
 from __future__ import annotations

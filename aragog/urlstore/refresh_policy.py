@@ -28,10 +28,8 @@ GONE_DELAYS_S = (DAY_S, 3 * DAY_S, 7 * DAY_S)
 The waits after the first, second, … consecutive 404 or 410. Then the store gives up on the page.
 """
 GONE_SPACING_S = 0.5 * DAY_S
-"""
-Responses within this time of each other, or within half of `refresh.max_interval_s` if that is
-shorter, count as one.
-"""
+"""Responses within this time, or half of `refresh.max_interval_s` if that is shorter, count as
+one."""
 FAILED_DELAY_S = DAY_S
 """The wait after a failed fetch. It doubles with each failure, up to `MAX_FAILED_DELAY_S`."""
 MAX_FAILED_DELAY_S = 30 * DAY_S

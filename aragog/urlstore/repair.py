@@ -2,7 +2,7 @@
 Repairs a UrlStore after interrupted writes.
 
 Repair first replaces damaged files of the embedded store with new files that have every readable
-row. It then walks all tables once. It makes index, alias, content, count and due rows match the
+row. It then walks all tables once, and makes index, alias, content, count and due rows match the
 nodes, and the graph's counts match its edges. Workers may run at the same time: rows younger than a
 grace period are left to their writers.
 

@@ -1,9 +1,9 @@
 """
-The page changes that sitemaps and feeds report, and their effect on a page's next fetch.
+Page changes reported by sitemaps and feeds, and their effect on the next fetch.
 
 A page's mark contains the newest change date that a sitemap or feed has reported, and when that was
-first read. Reading an unchanged sitemap again writes nothing: a mark is only written when the date
-is new, and once for each page that a trusted host lists.
+first read. A mark is only written when the date is new, and once for each page that a trusted host
+lists, so reading an unchanged sitemap again writes nothing.
 """
 
 from __future__ import annotations
@@ -99,10 +99,7 @@ def is_worth_a_fetch(
 
 
 def expected_change(rate_per_s: float, elapsed_s: float) -> float:
-    """
-    Return the probability that the page changed within `elapsed_s`, given its estimated rate of
-    change.
-    """
+    """Return the probability that the page changed within `elapsed_s`."""
     return -math.expm1(-rate_per_s * max(elapsed_s, 0.0))
 
 

@@ -8,8 +8,8 @@ signal on average. If other fetches must gain `m` seconds of freshness (`change_
 seconds of freshness. When the file is due, this equals `m`, so the request is worth as much as
 fetching a page.
 
-R is a Gamma belief about a Poisson rate: each read adds its number of signals to the shape, and the
-time since the last read to the rate parameter.
+R is a Gamma belief about a Poisson rate: each read adds its signals to the shape, and the elapsed
+time to the rate parameter.
 """
 
 from __future__ import annotations

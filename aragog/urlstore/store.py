@@ -149,7 +149,7 @@ class UrlStore:
         """
         Return a URL's record, or None.
 
-        Takes one round trip for a URL that is not an alias, two for an alias.
+        Takes one round trip, or two for an alias.
 
         Args:
             url: in any form.
@@ -225,7 +225,7 @@ class UrlStore:
 
         Args:
             url: the page's URL.
-            admit: called with the size of the body before it is read; its exceptions are passed on.
+            admit: called with the size of the body before it is read; it may raise.
             at_ms: return the body from that time, if a pack still has it (`content.keep_versions`).
                 None: the current body.
 

@@ -37,8 +37,7 @@ USUAL_S = {
     SITEMAP: DAY_S,
     FEED: 6 * HOUR_S,
 }
-"""The usual intervals of page types, and of fields that change at another rate; see
-docs/refresh.md.
+"""The intervals of page types, and of fields that change at another rate; see docs/refresh.md.
 
 `body` is the page's bytes. They count only for a page without a type, because advertisements and
 tokens often change.
@@ -79,7 +78,7 @@ def change_weight(
     page_type: str, changed: tuple[str, ...], page_s: float, settings: RefreshSettings
 ) -> float:
     """
-    Return the weight of a change, 0 to 1: that of the changed field with the highest weight.
+    Return the weight of a change, 0 to 1: the highest weight of a changed field.
 
     A field that should change slowly weighs less: a rating that changes with each visitor is no
     reason to fetch prices every hour.

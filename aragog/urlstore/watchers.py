@@ -2,9 +2,8 @@
 Watches: owners' requests to keep a URL's page fresh.
 
 A watch is an edge from its owner to the page, with the time of the request. An unwatch overwrites
-the edge. The request with the later time wins, even if it arrives first. Requests may arrive twice.
-The node's `s:watched` summarizes the edges: `1` if the URL is watched, `0` after the last watch
-ended.
+the edge. The request with the later time wins, even if it arrives first or twice. The node's
+`s:watched` summarizes the edges: `1` if the URL is watched, `0` after the last watch ended.
 """
 
 from __future__ import annotations

@@ -20,8 +20,7 @@ class WriteClock:
     """
     A clock whose time is always later than the last delete reported to it.
 
-    HBase hides a put that is not newer than an earlier delete of the same cell. Threads may share
-    the clock.
+    HBase hides a put that is not newer than a delete of the same cell. Threads may share the clock.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:

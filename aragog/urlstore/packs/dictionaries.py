@@ -5,8 +5,8 @@ once, at the start of a pack.
 The format is that of "Zstandard Compression for WARC Files 1.0": a skippable frame with the magic
 number 0x184D2A5D contains the compressed dictionary (RFC 8878, section 5), and every frame of the
 file has the dictionary's id. A pack with data to erase is rewritten with a new dictionary, because
-the old one may have a copy of the data. A dictionary that many packs share (`shared_dictionaries`)
-is erased from all of them.
+the old one may have a copy of the data. A shared dictionary (`shared_dictionaries`) is erased from
+all packs.
 """
 
 from __future__ import annotations

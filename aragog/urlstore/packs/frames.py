@@ -51,7 +51,7 @@ def compress_around(
     head: RecordHead, body: bytes, compression: Compression, dictionary: Dictionary | None = None
 ) -> tuple[bytes, ...]:
     """
-    Build a record around an already compressed body (`compression.compress`).
+    Build a record around a compressed body (`compression.compress`).
 
     If a dictionary is given, the body must have been compressed with it.
 
@@ -147,8 +147,7 @@ def records(pack: bytes) -> Iterator[tuple[Frame, bytes]]:
 
 def split(pack: bytes) -> Iterator[Frame]:
     """
-    Yield the compressed records of a complete pack, in order, without skippable frames
-    (dictionaries).
+    Yield the compressed records of a complete pack, without skippable frames (dictionaries).
 
     Raises:
         CorruptContent: the pack is truncated or damaged; records yielded before are intact.

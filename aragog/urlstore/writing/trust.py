@@ -44,8 +44,8 @@ class Trust:
         Undo the aliases that were created for one of `urls` before it was fetched.
 
         With `gone`, the URL has no page; aliases that an earlier fetch of it confirmed are kept. If
-        the URL now leads to another page, aliases that did not provide its record are kept too, and
-        lead to that page, because their own data was deleted when they joined the record.
+        the URL now leads to another page, aliases that did not provide its record are kept too,
+        because their own data was deleted when they joined the record.
         """
         rows = self._nodes.read(urls, [nodes.ALIASED, nodes.FETCHED])
         for url, row in rows.items():
