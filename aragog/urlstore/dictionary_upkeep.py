@@ -152,7 +152,7 @@ class DictionaryUpkeep:
     def _train_on(self, names: Sequence[str], hosts: int) -> bool:
         try:
             live = [one for name in names for one in self._live(name)]
-        except CorruptContent:  # reported by the upkeep job when it rewrites the pack
+        except CorruptContent:  # `pack_upkeep` reports it when it rewrites the pack
             return False
         samples = sampled(live)
         dictionary = Dictionary.train(
@@ -182,7 +182,7 @@ class DictionaryUpkeep:
             dictionary = dictionary_of(data)
             found = [one.data for one in islice(_complete(data, dictionary), TRIED_RECORDS)]
             plain = [frames.compress(frames.decompress(one, dictionary), "zstd") for one in found]
-        except CorruptContent:  # reported by the upkeep job when it rewrites the pack
+        except CorruptContent:  # `pack_upkeep` reports it when it rewrites the pack
             return 0.0
         if dictionary is None or not found:
             return 0.0

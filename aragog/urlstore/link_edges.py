@@ -9,7 +9,7 @@ from zengraph.links import Link, LinkGraph, Naming, from_lines
 from zengraph.tables import Tables
 
 LINK = 0
-"""The edge type of page links, which are stored in packed form with their page."""
+"""The edge type of page links. They are stored in packed form with their page."""
 
 
 class LinkEdges:

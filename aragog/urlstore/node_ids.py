@@ -20,7 +20,7 @@ _CACHE_SIZE = 65_536
 
 
 def host_of(url: bytes) -> bytes:
-    """Return a URL's host with its port, which groups nodes and posting lists."""
+    """Return a URL's host with its port. Nodes and posting lists are grouped by it."""
     parts = url.split(b"/", 3)
     return parts[2] if len(parts) > 2 else b""
 

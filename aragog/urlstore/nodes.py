@@ -166,7 +166,7 @@ def alias_of(row: Row, url: str) -> str | None:
 
 
 def leads_to(row: Row, url: str) -> str | None:
-    """Like `alias_of`, but None for an alias that was taken down, which must show no page."""
+    """Like `alias_of`, but None for an alias that was taken down, because it must show no page."""
     target = alias_of(row, url)
     return None if target is None or is_taken_down(row) else target
 

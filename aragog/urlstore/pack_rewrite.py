@@ -45,7 +45,7 @@ class Rewritten:
     empty: list[str] = field(default_factory=list)
     """The moved packs that had no live records. No reader has a pointer into them."""
     busy: list[str] = field(default_factory=list)
-    """Packs claimed by another process, which may be running or killed."""
+    """Packs claimed by another process. It may be running or killed."""
     problems: list[str] = field(default_factory=list)
     """One line for each pack that could not be read."""
 
@@ -283,7 +283,7 @@ class PackRewriter:
 
     def _erase_revisits(self, row: Row, *, at_once: bool) -> None:
         """
-        Erase a page's revisit records, which refer to another page's record.
+        Erase a page's revisit records, because they refer to another page's record.
 
         The page now has its own body, and a takedown of the other page would not find these
         revisits.

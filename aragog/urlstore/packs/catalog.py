@@ -10,7 +10,7 @@ no page).
 | `pack-erase` | packs with bytes to erase | `i:<offset>` (0: a dictionary): when that was requested, ms |
 | `pack-moved` | packs whose records have moved | `i:at` |
 | `pack-fresh` | packs whose hosts were not checked yet | `i:at`; `i:h:<host>`: bytes of a host; `i:dictionary` |
-| `pack-upkeep` | the upkeep job: one record | `i:dead`: bytes; `i:<bucket>`: the last `pack-dead` read |
+| `pack-upkeep` | `pack_upkeep`: one record | `i:dead`: bytes; `i:<bucket>`: the last `pack-dead` read |
 
 These are records of the registry, in the bucket of the pack's name; `pack-upkeep` is in the first
 bucket. Every write is safe to repeat. Repair restores lost records by reading the packs. The
