@@ -12,8 +12,9 @@ The interval follows the same authors' optimal allocation (Effective Page Refres
 Crawlers, 2003): fetches go to the pages where an additional fetch gains the most freshness. A page
 with rate λ fetched every T = r/λ seconds gains (1 - (1+r)exp(-r))/λ seconds of freshness from an
 additional fetch; at the optimum this gain, `marginal_freshness_s`, is the same for all pages of a
-kind. A page is therefore fetched in proportion to the square root of its rate, down to the kind's
-shortest interval. Pages that change too fast for any fetch rate get four times the usual interval.
+kind. A page is therefore fetched in proportion to the square root of its rate, but not more often
+than the kind's shortest interval allows. Pages that change too fast for any fetch rate get four
+times the usual interval.
 """
 
 from __future__ import annotations

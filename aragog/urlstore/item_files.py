@@ -2,7 +2,7 @@
 Items' stored files, such as images and documents. The items' fields have their URLs.
 
 A file is stored as a separate page, with its bytes as content and no fields. Files are looked up
-when items are read, so later changes count.
+when items are read, so later changes to files count.
 
     {"url": "https://cdn.example/l-1.jpg", "sha256": "9f86…", "type": "image/jpeg", "bytes": 48213}
 """

@@ -2,8 +2,8 @@
 The graph ids of a URL's node and of its posting list, which contains the URL's inlinks.
 
 A store keeps its id layout (`Tables.format`). In the first layout, ids are hashes of whole URLs; in
-later ones, ids group pages by host (docs/adr/0113). Everywhere else, as in Redis and in messages, a
-URL's key is `urlspelling.url_key`.
+later ones, ids group pages by host (docs/adr/0113). Everywhere else, such as in Redis and messages,
+a URL's key is `urlspelling.url_key`.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class PackUpkeep:
     trained_on_bytes: int = TRAINED_ON_BYTES
 
     def run(self, most: int = 100) -> UpkeepReport:
-        """Run one round, with about `most` packs at most for each kind of work."""
+        """Run one round, with at most about `most` packs for each kind of work."""
         report, packs = UpkeepReport(), self.bodies.packs
         if packs is None:
             return report
@@ -130,7 +130,7 @@ class PackUpkeep:
 
     def inspect(self, name: str) -> int:
         """
-        Mark unused records in the pack as dead or to be erased.
+        Mark the pack's unused records as dead or for erasure.
 
         Returns how many the catalog did not have. Also restores the pack's catalog entry if it was
         lost.

@@ -159,7 +159,7 @@ class ContentWrite:
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """Compares two pages without reading their contents."""
+    """Data for comparing two pages without reading their contents."""
 
     body: str = ""
     """The first 16 hex digits of the body's hash before compression; empty if unknown."""
@@ -254,13 +254,13 @@ class Written:
     canonical_url: str
     """The URL under which the page was stored, after following known aliases."""
     stale: bool = False
-    """True if newer data was already stored, or the page was removed after the fetch. Only missing
-    fields were added."""
+    """True if newer data was already stored, or the page was removed after the fetch. Then only
+    missing fields were added."""
     unconfirmed: str | None = None
-    """The declared canonical URL, if it must be enqueued to be trusted."""
+    """The declared canonical URL, if it must be fetched before it is trusted and was not enqueued
+    yet."""
     older_by_ms: int = 0
-    """How much later the stored page was fetched, if this page was dropped as older; otherwise
-    0."""
+    """How much later the stored page was fetched; 0 unless this page was dropped as older."""
     same_as: str | None = None
     """The URL of another page that already had the same body."""
     existed: bool = False

@@ -7,10 +7,9 @@ estimate therefore compares how often pages with a signal had changed with how o
 change. Let `p` be the fraction of true signals and `b` the probability of a change without a
 signal. A page with a signal has then changed with probability p + (1-p)b, so `p` is estimated by
 (changed - expected) / (checked - expected), less one and a half standard deviations. `b` is
-computed from the page's own rate. Little is known about a page after two fetches, so if the
-fraction of the host's fetches that find a change without a signal is higher, that is used. On a
-host that dates everything today, pages with signals change no more often than others, so `p` is
-about 0.
+computed from the page's own rate. Little is known about a page after two fetches, so the fraction
+of the host's fetches that find a change without a signal is used if it is higher. On a host that
+dates everything today, pages with signals change no more often than others, so `p` is about 0.
 
 If a host reports its changes, the absence of a signal is evidence too. `recall` is the fraction of
 changes on pages in its files that were reported before the fetch. The regular interval of such

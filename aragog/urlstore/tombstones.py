@@ -6,8 +6,9 @@ next to the tombstones.
 
 Each tombstone is a row in every bucket of the table of unique values, so none is lost with a
 damaged file. A counter next to them changes with each takedown, including those of individual URLs.
-A process reads the tombstones again only if it has changed. If it changed during a write, the
-writer checks again what it wrote, so a page is removed even if the write came after the takedown.
+A process reads the tombstones again only if the counter has changed. If it changed during a write,
+the writer checks again what it wrote, so a page is removed even if the write came after the
+takedown.
 """
 
 from __future__ import annotations
