@@ -9,10 +9,10 @@ the optimal allocation of Cho and Garcia-Molina (see `change_rate`), for any dis
 
 The price rises while too many pages qualify, or while postponed pages wait too long. It falls while
 too few qualify. It changes by a factor of e in about a quarter of the domain's usual interval, so a
-peak of an hour hardly changes it. Until then, the best of the others are fetched too.
+peak of an hour hardly changes it. If too few qualify, the best of the others are fetched too.
 
 Every page is fetched eventually. A page that gains less than the price is considered again when its
-gain reaches the price, its age has doubled, or after `MAX_WAIT_S`. When its age reaches
+gain reaches the price or its age has doubled, or after `MAX_WAIT_S`. When its age reaches
 `HOPELESS_AGES` times the domain's usual interval, it is fetched whatever its gain.
 """
 

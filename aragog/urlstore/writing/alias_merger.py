@@ -281,9 +281,7 @@ class AliasMerger:
         )
 
     def aliases_of(self, canonical: str) -> Iterator[str]:
-        """
-        Yield the URLs that lead to `canonical`, directly or indirectly. Takes constant memory.
-        """
+        """Yield the URLs that lead to `canonical`, also indirectly. Takes constant memory."""
         yield from self._walk(canonical, _ALIAS_COLUMNS, {canonical}, nodes.MAX_HOPS)
 
     def with_taken_down(self, canonical: str) -> Iterator[str]:

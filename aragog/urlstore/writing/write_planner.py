@@ -190,7 +190,7 @@ class WritePlanner:
         """
         Detach fetched URLs and their watches from canonical URLs that no longer apply.
 
-        If the canonical URL was never fetched itself, its page has data from these URLs, which
+        If the canonical URL was never fetched itself, its page has data from these URLs. That data
         moves back. Returns True if any were detached.
         """
         detached = page_plan.detached_urls(page, judgment, rows)

@@ -137,7 +137,7 @@ class PageWriter:
         return {id(plan.page): page_plan.written(plan) for plan in plans}, remaining
 
     def _host_trusts(self, current: Sequence[PageWritePlan]) -> dict[str, HostTrust]:
-        """Return the trust in the hosts of pages with a mark."""
+        """Return the trust in the hosts whose pages have a mark."""
         hosts = {p.canonical: host(p.canonical) for p in current if nodes.SIGNAL in p.row}
         if self._signals is None or not hosts:
             return {}
