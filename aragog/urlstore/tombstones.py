@@ -123,12 +123,12 @@ class Tombstones:
         return [name.removeprefix(prefix).decode() for name, _ in rows]
 
     def list_urls(self, urls: Iterable[str], now_ms: int) -> None:
-        """Add URLs to this list. Safe to repeat."""
+        """Add URLs to the list of `urls`. Safe to repeat."""
         keys = (bytes([b]) + _URLS + url.encode() for b in self._registry.buckets() for url in urls)
         self._registry.put_many([(key, {_VALUE: b"1"}, now_ms) for key in keys])
 
     def unlist_url(self, url: str, now_ms: int) -> None:
-        """Remove a URL from this list, if it is there."""
+        """Remove a URL from the list of `urls`, if it is there."""
         for bucket in self._registry.buckets():
             key = bytes([bucket]) + _URLS + url.encode()
             if row := self._registry.get(key):

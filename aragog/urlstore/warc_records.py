@@ -67,7 +67,7 @@ class WarcBlock(NamedTuple):
 
     fields: Mapping[str, str]
     head: bytes
-    """The HTTP status line and headers, without the empty line, or empty."""
+    """The HTTP status line and headers, without the empty line. Empty if there are none."""
     body: bytes
 
     @property
@@ -98,7 +98,7 @@ class RecordHead(NamedTuple):
     fields: Sequence[tuple[str, str]]
     """The named fields, without Content-Length."""
     http: bytes
-    """The HTTP status line and headers, with the empty line, or empty."""
+    """The HTTP status line and headers, with the empty line. Empty if there are none."""
     body_bytes: int
 
     @property
@@ -257,7 +257,7 @@ def _media_type(content_type: str) -> str:
 
 def http_head(report: FetchRecord | None, body_bytes: int | None) -> bytes:
     """
-    Return a response's status line and headers, with the empty line, or empty if unknown.
+    Return a response's status line and headers, with the empty line; empty if unknown.
 
     Headers that describe encodings are renamed; `body_bytes`, unless None, becomes Content-Length.
     """
