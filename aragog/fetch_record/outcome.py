@@ -2,20 +2,7 @@
 The record of a fetch, and its outcomes. Failures of sites are values, not exceptions.
 
 To add a field, add it here and where it is measured (`aragog.crawl.fetcher.attempt`), then run
-`scripts/thrift_contract.py` to add it to the Thrift contract. The outcomes:
-
-    Fetched       a body, complete or marked as truncated
-    NotModified   304 to a conditional request
-    Deferred      the request must wait and was not sent
-    Redirected    the request to a redirect's target must wait
-    Refused       robots.txt disallows the URL, or a redirect target is not allowed
-    Blocked       the SSRF filter or an operator blocks the address, port or name
-    Withheld      401, 402, 403, 451: the page exists, but the origin withholds it
-    Gone          404, 410 and other 4xx that mean that there is no page
-    Busy          429 or 503: try again at `retry_at_ms`
-    Unreachable   a DNS, connection, TLS or HTTP error, a timeout, or another 5xx
-    TooLarge      a size limit was exceeded before any usable content was read
-    Unreadable    the content type or encoding is not supported
+`scripts/thrift_contract.py` to add it to the Thrift contract.
 
 Durations are in milliseconds; `…_at_ms` is in milliseconds since the epoch.
 """
@@ -278,7 +265,7 @@ class Failure(WithoutPage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched(FetchRecord):
-    """The response has a body."""
+    """A body, complete or marked as truncated."""
 
     outcome: OutcomeKind = OutcomeKind.FETCHED
     body: bytes
@@ -289,7 +276,7 @@ class Fetched(FetchRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotModified(FetchRecord):
-    """The page has not changed."""
+    """A 304: the page has not changed."""
 
     outcome: OutcomeKind = OutcomeKind.NOT_MODIFIED
 
@@ -308,7 +295,7 @@ class Deferred(FetchRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirected(Deferred):
-    """No request was sent to `target`, the target of the last redirect."""
+    """The origin redirected, but no request was sent to the last target, `target`."""
 
     outcome: OutcomeKind = OutcomeKind.REDIRECTED
     target: str
@@ -337,7 +324,7 @@ class Blocked(Failure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withheld(Failure):
-    """The page exists, but the server refused to send it (401, 402, 403 or 451)."""
+    """The page exists, but the origin withholds it (401, 402, 403 or 451)."""
 
 
 WITHHELD = {
@@ -351,7 +338,7 @@ WITHHELD = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone(WithoutPage):
-    """The origin reports that the page does not exist."""
+    """The page does not exist: 404, 410 or another such 4xx."""
 
     outcome: OutcomeKind = OutcomeKind.GONE
     reason: str = ""
@@ -359,7 +346,7 @@ class Gone(WithoutPage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Busy(WithoutPage):
-    """The origin asks clients to try again later."""
+    """429 or 503: try again later."""
 
     outcome: OutcomeKind = OutcomeKind.BUSY
     retry_at_ms: int | None = None
@@ -369,7 +356,7 @@ class Busy(WithoutPage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreachable(Failure):
-    """The request got no usable response."""
+    """A DNS, connection, TLS or HTTP error, a timeout, or another 5xx."""
 
     outcome: OutcomeKind = OutcomeKind.UNREACHABLE
     kind: UnreachableKind

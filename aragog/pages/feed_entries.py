@@ -2,8 +2,8 @@
 Reads the entries of sitemaps, RSS and Atom files, even if their XML is broken. No I/O.
 
 An error in the XML may lose an entry but never changes one. A URL is used only if its element has
-an end tag and contains no other element, and if its text is unambiguous
-(`tolerant_xml.decode_text`). An `image:loc` is never read as a `loc`.
+an end tag and no other element, and its text is unambiguous (`tolerant_xml.decode_text`). An
+`image:loc` is never read as a `loc`.
 """
 
 from __future__ import annotations

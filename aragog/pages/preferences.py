@@ -238,8 +238,7 @@ def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
     """
     Return the decision of packed statements about a purpose, and the line that states it.
 
-    The decision is True if the purpose is allowed, False if it is refused, and None (with an empty
-    line) if no statement covers it.
+    The decision is None, with an empty line, if no statement covers the purpose.
 
     Args:
         texts: facts with packed statements. Values that are not strings are ignored.

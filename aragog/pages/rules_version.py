@@ -1,11 +1,10 @@
 """
 The version of the rules and code that extract a page's fields.
 
-A page's fields depend on its host's rules in `extract` and on the extractors. Their version is
-stored with the page, as `page.rules_version`. `aragog reextract` and `aragog run -O` extract pages
-with another version again, from their stored content. The version is a hash of the settings and of
-the Python files that they name. For an installed package, only its name is hashed. After an upgrade
-of the package, run `aragog reextract --all`.
+The version is stored with the page, as `page.rules_version`. `aragog reextract` and `aragog run -O`
+extract pages with another version again, from their stored content. The version is a hash of the
+settings and of the Python files that they name. For an installed package, only its name is hashed.
+After an upgrade of the package, run `aragog reextract --all`.
 """
 
 from __future__ import annotations

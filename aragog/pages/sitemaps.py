@@ -184,8 +184,7 @@ def parse(body: bytes, url: str, content_type: str | None = None) -> Sitemap:
     """
     Parse the sitemap in `body`.
 
-    Takes about 30 µs per entry. Memory grows with the number of entries and not with the
-    decompressed size, because the file is read in chunks.
+    Takes about 30 µs per entry. Memory grows only with the number of entries.
     """
     decompressed, entries = DecompressedBody(body), EntryCollector()
     pieces = iter(decompressed)

@@ -1,11 +1,11 @@
 """
 Splits XML that may not be well-formed into tags and text. No I/O.
 
-A parser in recovery mode changes what it reads. For example, libxml2 drops references after any
-error, so `?a=1&amp;b=2` becomes `?a=1b=2`. This reader has no state that an error could corrupt. It
-splits the bytes at tags; `decode_text` decodes only the texts that are needed. Comments,
-declarations and processing instructions are skipped. The only known entities are XML's five and
-HTML's for letters, so no entity can expand into a long text.
+In recovery mode, libxml2 drops references after any error, so `?a=1&amp;b=2` becomes `?a=1b=2`.
+This reader has no state that an error could corrupt. It splits the bytes at tags; `decode_text`
+decodes only the texts that are needed. Comments, declarations and processing instructions are
+skipped. The only known entities are XML's five and HTML's for letters, so no entity can expand into
+a long text.
 
 It reads encodings in which letters, digits, `<`, `>`, `&` and quotes are ASCII bytes that never
 occur inside other characters. Callers convert other files (UTF-16) first.
@@ -219,8 +219,8 @@ def decode_text(parts: Sequence[tuple[bytes, bool]], charset: str) -> str | None
     """
     Return the decoded text, or None if it is ambiguous.
 
-    A text is ambiguous if it contains invalid bytes for `charset`, control characters, references
-    to invalid characters, or unknown entities. A bare ampersand is kept, as in `?a=1&b=2`.
+    Invalid bytes for `charset`, control characters, references to invalid characters, and unknown
+    entities make a text ambiguous. A bare ampersand is kept, as in `?a=1&b=2`.
 
     Args:
         parts: the text's bytes, each with True for a CDATA section, which has no references.

@@ -27,8 +27,7 @@ def object_bytes(compressed: bytes) -> bytes:
     """
     Return the stored form of a compressed body in an object, without the checksum.
 
-    The object's hash is computed from these bytes, so all versions of aragog must return the same
-    bytes.
+    They determine the object's hash, so all versions of aragog must return the same bytes.
     """
     return zstd.without_checksum(compressed)
 

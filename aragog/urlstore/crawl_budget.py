@@ -160,7 +160,7 @@ def marginal_freshness_s(
         return reading_gain_s(state.rate_per_s, age_s)
     rate = optimistic_rate(state)
     steps = rate * age_s
-    # For a small product, use the series: rounding would cancel the difference.
+    # Use the series for a small product, because of rounding.
     gain_s = (1 - (1 + steps) * math.exp(-steps)) / rate if steps > 1e-4 else rate * age_s**2 / 2
     if belief:
         gain_s += belief * (1 / rate - gain_s)

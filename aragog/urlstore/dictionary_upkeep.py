@@ -1,6 +1,6 @@
 """
-Maintains shared dictionaries: trains one while a crawl fetches few sites, and erases it when a
-takedown requires this.
+Trains shared dictionaries while a crawl fetches few sites, and erases them when a takedown requires
+this.
 
 Recompressing pages later would cost twice the CPU time of storing them. So fetch processes compress
 them with a dictionary of pages that were fetched before (`packs.shared_dictionaries`). It is

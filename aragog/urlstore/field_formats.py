@@ -114,7 +114,7 @@ class FieldFormats:
 
     def decode(self, name: str, value: bytes) -> Any:
         """
-        Return a field's bytes as a Python value: `str`, `int`, `Decimal`, or parsed JSON.
+        Return a field's value: `str`, `int`, `Decimal`, or parsed JSON.
 
         JSON numbers that are not integers become `Decimal`, and so do Rich Pin prices. Bytes that
         do not fit the format stay bytes.

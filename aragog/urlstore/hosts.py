@@ -2,8 +2,8 @@
 The host index lists every URL of a host, and every page that was fetched from the host but is
 stored under another URL.
 
-Takedowns need the second list: after a redirect, a canonical URL or a merge, a host's text may be
-stored under URLs of other hosts.
+Takedowns need the second list: after a redirect or a merge, a host's text may be stored under URLs
+of other hosts.
 """
 
 from __future__ import annotations

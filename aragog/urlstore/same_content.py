@@ -34,7 +34,7 @@ from zengraph.records import Mutation, Row, put_record
 
 MAX_DISTANCE = 3
 MAX_ENTRIES_READ = 20_000
-"""Maximum number of entries read per call (about 0.1 s); the cursor continues after them."""
+"""Maximum number of entries read per call (about 0.1 s)."""
 _KIND = b"same\0"
 _PAGE = b"i:p"
 _PART = 8

@@ -3,19 +3,19 @@ How far the dates in a host's sitemaps and feeds are trusted.
 
 A signal is a date that reports a change to a page since its last fetch. The next fetch tests it: if
 the page had not changed, the signal was false. If it had changed, it might have changed anyway. The
-estimate therefore compares how often pages with a signal had changed with how often pages usually
-change. Let `p` be the fraction of true signals and `b` the probability of a change without a
-signal. A page with a signal has then changed with probability p + (1-p)b, so `p` is estimated by
-(changed - expected) / (checked - expected), less one and a half standard deviations. `b` is
-computed from the page's own rate. Little is known about a page after two fetches, so the fraction
-of the host's fetches that find a change without a signal is used if it is higher. On a host that
-dates everything today, pages with signals change no more often than others, so `p` is about 0.
+estimate therefore compares how often pages had changed with a signal and without. Let `p` be the
+fraction of true signals and `b` the probability of a change without a signal. A page with a signal
+has then changed with probability p + (1-p)b, so `p` is estimated by (changed - expected) / (checked
+- expected), less one and a half standard deviations. `b` is computed from the page's own rate.
+Little is known about a page after two fetches, so the fraction of the host's fetches that find a
+change without a signal is used if it is higher. On a host that dates everything today, pages with
+signals change no more often than others, so `p` is about 0.
 
 If a host reports its changes, the absence of a signal is evidence too. `recall` is the fraction of
-changes on pages in its files that were reported before the fetch. The regular interval of such
-pages only has to cover unreported changes, and grows with the square root of the reduction
-(`change_rate`). This is the model of Busa-Fekete and others (A Scalable Crawling Algorithm
-Utilizing Noisy Change-Indicating Signals, 2025), with the two fractions estimated for each host.
+changes on pages in its files that were reported before the fetch. The interval of such pages only
+has to cover unreported changes (`change_rate`). This is the model of Busa-Fekete and others (A
+Scalable Crawling Algorithm Utilizing Noisy Change-Indicating Signals, 2025), with the two fractions
+estimated for each host.
 
 The weight of evidence halves in 30 days, and at most about 200 fetches are remembered, so an
 untrusted host is tried again.

@@ -6,7 +6,7 @@ describe its encoding get the prefix `X-Crawler-`, and Content-Length is the len
 as in public crawls. A body without headers is a `resource`. If a fetch found the body unchanged,
 the record is a `revisit` with headers only (identical-payload-digest).
 
-The metadata that the store returns with the body is in the field `WARC-JSON-Metadata`.
+The field `WARC-JSON-Metadata` has the metadata that the store returns with the body.
 """
 
 from __future__ import annotations

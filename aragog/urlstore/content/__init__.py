@@ -6,9 +6,8 @@ the content of many pages.
 
 An object's key is the SHA-256 of the canonical URL in 64 hex digits, so that the load is spread
 over folders and S3 prefixes. A body consists of compressed bytes; its `meta` is a small table of
-strings. Both are replaced together. Every read is verified against the SHA-256 stored with the
-object (`object_format`). A record in a pack is verified against its pointer
-(`aragog.urlstore.packs.pointers`).
+strings. Both are replaced together. Every read is verified: an object against its SHA-256, a record
+against its pointer.
 
 The node determines which URL an object belongs to, and whether it is the newest.
 """

@@ -6,8 +6,8 @@ rename wins. A killed process leaves at most one file in `tmp`; the next start d
 that are over an hour old.
 
 By default no write waits for the disk. After a power failure, files from the last seconds may be
-lost or incomplete. Hashes detect this, and the page is fetched again. With `fsync` every write
-waits for the disk (about 1 ms or more).
+lost or incomplete. Hashes detect this. With `fsync` every write waits for the disk (about 1 ms or
+more).
 """
 
 from __future__ import annotations

@@ -44,10 +44,8 @@ deleted only in packs older than twice this time."""
 
 
 MAX_BEFORE_URGENT = 1_048_576
-"""
-An urgent batch is stored together with the open pack if the pack is at most this large. Otherwise
-it is stored alone, because storing 8 MB takes ten times as long.
-"""
+"""An urgent batch joins the open pack if that is at most this large. Otherwise it is stored alone,
+because storing 8 MB takes ten times as long."""
 
 
 MAX_OPEN = 4
@@ -139,7 +137,7 @@ class PackWriter:
     Args:
         files: stores the packs.
         catalog: records the packs.
-        clock: for names and dates. Waiting times use the monotonic clock.
+        clock: for names and dates.
         max_bytes: a pack closes at this size.
         wait_s: a pack also closes this long after its first record.
         compression: compression of each record.

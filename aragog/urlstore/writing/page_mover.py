@@ -1,8 +1,8 @@
 """
 Moves a page's cells, content, links and index entries to another URL's node.
 
-Cells keep their timestamps, and are written before they are deleted. So a move is safe to repeat,
-and moves may run in any order.
+Cells keep their timestamps, and are written before they are deleted, so moves are safe to repeat
+and may run in any order.
 """
 
 from __future__ import annotations
