@@ -1,5 +1,5 @@
 """
-The record of a fetch and its outcomes, used from the socket to the store and the crawl log.
+The record of a fetch, passed from the socket to the store and the crawl log.
 
 Public:
 

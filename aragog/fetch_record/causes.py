@@ -9,7 +9,7 @@ class DeferralCause(StrEnum):
     """Why a request was deferred."""
 
     SLOT = "slot"
-    """It is waiting for a slot of its domain, and no slot is available soon."""
+    """Its domain's request rate allows no request soon."""
     RULES = "rules"
     """It is waiting for its origin's robots.txt."""
     VISIT_TIME = "visit time"

@@ -13,15 +13,15 @@ from typing import Any
 
 
 def known_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the dataclass's own fields, to pass to its constructor."""
+    """Return the values that the dataclass has fields for."""
     names = _names(kind)
-    if names.issuperset(values):  # the usual case
+    if names.issuperset(values):
         return dict(values)
     return {name: value for name, value in values.items() if name in names}
 
 
 def unknown_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all other values, so that they can be written back with the record."""
+    """Return all other values, to be written back with the record."""
     names = _names(kind)
     if names.issuperset(values):
         return {}

@@ -1,22 +1,8 @@
 """
 The record of a fetch, and its outcomes. Failures of sites are values, not exceptions.
 
-`FetchRecord` goes unchanged from the socket to the row of the crawl log. To add a field, add it
-here and where it is measured (`aragog.crawl.fetcher.attempt`); `scripts/thrift_contract.py` then
-adds it to the Thrift contract. Each outcome is a record with the additional fields of its class:
-
-    Fetched       a body, complete or marked as truncated
-    NotModified   304 to a conditional request
-    Deferred      nothing was sent: the request waits for a slot, robots.txt or a Visit-time
-    Redirected    the origin redirected, and the request to the target must wait
-    Refused       robots.txt disallows the URL, or the gate rejects a redirect target
-    Blocked       the SSRF filter or an operator blocks the address, port or name
-    Withheld      401, 402, 403, 451: the page exists, but the origin does not send it to us
-    Gone          404, 410 and other 4xx that mean that there is no page
-    Busy          429 or 503: try again at `retry_at_ms`
-    Unreachable   a DNS, connection, TLS or HTTP error, a timeout, or another 5xx
-    TooLarge      a size limit was exceeded before any usable content was read
-    Unreadable    the content type or encoding is not supported
+To add a field, add it here and where it is measured (`aragog.crawl.fetcher.attempt`), then run
+`scripts/thrift_contract.py` to add it to the Thrift contract.
 
 Durations are in milliseconds; `…_at_ms` is in milliseconds since the epoch.
 """
@@ -122,11 +108,9 @@ class UnreachableKind(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchRecord:
     """
-    One fetch of a URL. Times are in ms. None means that a value was not measured, or that there was
-    no response.
+    One fetch of a URL. None means that a value was not measured, or that there was no response.
 
-    Messages carry the record between stages, the store keeps it with the requested URL, the API
-    returns it, and the crawl log has a column for each scalar value.
+    The crawl log has a column for each scalar value.
     """
 
     url: str
@@ -145,7 +129,6 @@ class FetchRecord:
     headers: Headers = ()
     """Headers of the last response, in order, with names as sent."""
     hops: tuple[Hop, ...] = ()
-    """The redirects, in order."""
     dns_ms: float | None = None
     """Duration of the DNS lookup for the last request. Like `connect_ms`, None on a reused
     connection."""
@@ -153,10 +136,11 @@ class FetchRecord:
     first_byte_ms: float | None = None
     """From sending the last request to receiving all response headers."""
     total_ms: float = 0.0
-    """Duration of the whole fetch, including redirects and the waits for their slots.
+    """Duration of the whole fetch, including redirects and the waits before them.
 
-    If the wait for a redirect's slot exceeds a second, the measurement stops: a later job continues
-    the fetch and measures its own duration. Earlier hops keep their own latencies."""
+    If a redirect must wait for over a second, a later job continues the fetch and measures its own
+    duration.
+    """
     address: str | None = None
     """The IP address of the last server."""
     tls: str | None = None
@@ -168,10 +152,9 @@ class FetchRecord:
     body_bytes: int = 0
     """Size of the decoded body."""
     truncated: bool = False
-    """True if the body is incomplete because of a size limit, an early end, or an invalid chunk or
-    stream."""
+    """True if the body is incomplete because of a size limit, an early end, or invalid data."""
     crawler_price: str | None = None
-    """The price in a 402 response: its Crawler-Price header as sent, such as `USD 0.01`."""
+    """The price in a 402 response (Crawler-Price), such as `USD 0.01`."""
     robots_preferences: str | None = None
     """What robots.txt states about the use of the page, one statement per line: `ai-train=n
     (robots.txt line 4, Content-Usage: train-ai=n)`. Empty if it states nothing. None if the fetch
@@ -183,21 +166,20 @@ class FetchRecord:
     """`rendered`, or why the page could not be rendered. None if no browser was used."""
     cause: str | None = None
     """Why the request was deferred or refused: a value of `DeferralCause` or `RefusalCause`,
-    possibly of a newer version. None for other outcomes, and in records of earlier versions."""
+    possibly of a newer version. Otherwise None."""
     way: str | None = None
     """The egress route of the last request: its name in `egress.ways`. None if direct."""
     _unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     """Fields from a newer version. orjson skips a field whose name starts with an underscore."""
 
     def header(self, name: str) -> str | None:
-        """Return the value of the first header with this name, ignoring case, or None."""
         lower_name = name.lower()
         return next((v for k, v in self.headers if k.lower() == lower_name), None)
 
     @classmethod
     def of(cls, outcome: FetchRecord, **changes: Any) -> FetchRecord:
         """
-        Return an outcome as a plain record, without the fields of its class, such as the body.
+        Return an outcome as a plain record, without its class's fields, such as the body.
 
         Args:
             outcome: the outcome of a fetch.
@@ -221,7 +203,7 @@ class FetchRecord:
         """
         Parse a record from JSON. Raises KeyError, TypeError or ValueError if it is invalid.
 
-        Fields and outcomes from a newer version are kept.
+        Keeps fields and outcomes from a newer version.
         """
         values = {
             **known_fields(FetchRecord, raw),
@@ -283,7 +265,7 @@ class Failure(WithoutPage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched(FetchRecord):
-    """The response has a body."""
+    """A body, complete or marked as truncated."""
 
     outcome: OutcomeKind = OutcomeKind.FETCHED
     body: bytes
@@ -294,32 +276,26 @@ class Fetched(FetchRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotModified(FetchRecord):
-    """The page has not changed."""
+    """A 304: the page has not changed."""
 
     outcome: OutcomeKind = OutcomeKind.NOT_MODIFIED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deferred(FetchRecord):
-    """
-    The request to `final_url` was not sent, but can be sent later. If this is a `Redirected`,
-    earlier requests were sent; otherwise none were.
-    """
+    """The request to `final_url` was not sent, but can be sent later."""
 
     outcome: OutcomeKind = OutcomeKind.DEFERRED
     cause: DeferralCause
     retry_at_ms: int | None = None
-    """When to try again. This is a time of the limiter's clock for SLOT and VISIT_TIME, and of the
-    worker's clock for EGRESS and SIGN_IN."""
+    """When to try again, by the limiter's clock for SLOT and VISIT_TIME, and by the worker's for
+    EGRESS and SIGN_IN."""
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirected(Deferred):
-    """
-    The origin redirected, but no request was sent to `target`, the target of the last
-    redirect.
-    """
+    """The origin redirected, but no request was sent to the last target, `target`."""
 
     outcome: OutcomeKind = OutcomeKind.REDIRECTED
     target: str
@@ -348,7 +324,7 @@ class Blocked(Failure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withheld(Failure):
-    """The page exists, but the server refused to send it (401, 402, 403 or 451)."""
+    """The page exists, but the origin withholds it (401, 402, 403 or 451)."""
 
 
 WITHHELD = {
@@ -357,12 +333,12 @@ WITHHELD = {
     403: OutcomeKind.FORBIDDEN,
     451: OutcomeKind.UNAVAILABLE_LEGALLY,
 }
-"""The outcome for each status that means that a page exists but the server withholds it."""
+"""The outcome for each status that withholds an existing page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone(WithoutPage):
-    """The origin reports that the page does not exist."""
+    """The page does not exist: 404, 410 or another such 4xx."""
 
     outcome: OutcomeKind = OutcomeKind.GONE
     reason: str = ""
@@ -370,7 +346,7 @@ class Gone(WithoutPage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Busy(WithoutPage):
-    """The origin asks clients to try again later."""
+    """429 or 503: try again later."""
 
     outcome: OutcomeKind = OutcomeKind.BUSY
     retry_at_ms: int | None = None
@@ -380,7 +356,7 @@ class Busy(WithoutPage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreachable(Failure):
-    """The request got no usable response."""
+    """A DNS, connection, TLS or HTTP error, a timeout, or another 5xx."""
 
     outcome: OutcomeKind = OutcomeKind.UNREACHABLE
     kind: UnreachableKind

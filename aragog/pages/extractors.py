@@ -1,17 +1,16 @@
 """
-Custom extractors: functions that extract additional fields and page types from each page.
+Custom extractors: functions that extract additional fields and page types.
 
 A package declares a function under the group `aragog.extractors`. The setting `pipeline.extractors`
-lists the functions to run; it may also name functions in files (`jobs.py:jobs`). A function
-receives the parsed page with its Rich Pin, and returns its fields as `Extracted` or as a dict:
+lists the functions to run, which may also be in files (`jobs.py:jobs`). A function receives the
+parsed page with its Rich Pin, and returns its fields as `Extracted` or as a dict:
 
     def jobs(page: ExtractorPage) -> Extracted | None:
         node = page.document.tree.css_first("[itemprop=baseSalary]")
         return Extracted({"salary": node.text()}, page_type="jobs") if node else None
 
 The prefix of the fields is the function's name, as in `jobs.salary`. Fields are stored as JSON.
-Change events and refresh intervals work as for other fields, and a field that is no longer on the
-page is removed. Functions run in the process that parses pages and share its limits on time and
+A field that is no longer on the page is removed. Functions share the parser's limits on time and
 memory per page, so they must not do I/O.
 """
 
@@ -56,7 +55,6 @@ class ExtractorPage:
 
     @property
     def url(self) -> str:
-        """The page's normalized URL."""
         return self.document.url
 
     def css(self, rule: str) -> Any:
@@ -106,8 +104,7 @@ class Extractors(dict[str, Extractor]):
 
 def load_all(names: tuple[str, ...], rules: Rules) -> Extractors:
     """
-    Return all extractors: those with these names, one for the field rules of individual sites, and
-    one for items.
+    Return the extractors with these names, one for field rules, and one for items.
 
     Args:
         names: the setting `pipeline.extractors`.
@@ -144,7 +141,7 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
     Import the extractors with these names.
 
     Raises:
-        ConfigError: a name is not a valid prefix, no installed package declares it, or it cannot be
+        ConfigError: a name is not a valid prefix or not declared by a package, or it cannot be
             imported.
     """
     declared_points = {point.name: point for point in points}
@@ -174,7 +171,7 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
 
 
 def _load_function(name: str) -> Extractor:
-    """Load a function from a file. Its name must be a valid prefix."""
+    """The function's name must be a valid prefix."""
     function = name.rpartition(":")[2]
     if not _NAME.fullmatch(function):
         raise ConfigError(
@@ -201,7 +198,7 @@ def load_from_file(name: str) -> Any:
         if spec is None or spec.loader is None:
             raise ImportError("is not a Python file")
         module = importlib.util.module_from_spec(spec)
-        sys.modules[module_name] = module  # dataclasses look up their module there
+        sys.modules[module_name] = module  # dataclasses look up their module in sys.modules
         spec.loader.exec_module(module)
         return getattr(module, attribute)
     except Exception as error:
@@ -213,7 +210,7 @@ def to_fields(name: str, extracted: object) -> dict[str, bytes]:
     Return an extractor's fields in their stored form.
 
     Args:
-        name: the extractor's name, which is the prefix of its fields.
+        name: the prefix of the fields.
         extracted: what the function returned. It should be `Extracted` or a dict.
 
     Raises:

@@ -2,9 +2,8 @@
 Reads the entries of sitemaps, RSS and Atom files, even if their XML is broken. No I/O.
 
 An error in the XML may lose an entry but never changes one. A URL is used only if its element has
-an end tag and contains no other element, and if its text is unambiguous
-(`tolerant_xml.decode_text`).
-Namespaces matter: an `image:loc` is never a `loc`, in whatever order they appear.
+an end tag and no other element, and its text is unambiguous (`tolerant_xml.decode_text`). An
+`image:loc` is never read as a `loc`.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ LINE_BYTES = 8192
 _MAX_LOCATIONS = 50
 _MAX_CACHED_ELEMENTS = 1000
 MAX_ALTERNATES = 100_000
-"""How many translations are kept per file at most."""
+"""Maximum number of translations kept per file."""
 _LANGUAGE_CHARS = 35
 _ABSOLUTE = ("http://", "https://")
 
@@ -94,7 +93,7 @@ class _EntryBeingRead:
     kind: str
     namespace: str
     depth: int
-    """Number of elements that enclose the entry's element."""
+    """How many elements enclose the entry's element."""
     has_no_element: bool = False
     """True if the entry has no element of its own. The entry then ends with its location."""
     locations: list[str | None] = field(default_factory=list)
@@ -122,7 +121,6 @@ class _EntryBeingRead:
         )
 
     def _page(self) -> str | None:
-        """Return the URL of a feed entry's page."""
         pages = [url for is_page, url in sorted(self.links, key=lambda link: not link[0])]
         urls = [*pages, *self.locations, self.content, self.guid]
         return next((url for url in urls if url), None)
@@ -130,7 +128,7 @@ class _EntryBeingRead:
 
 def read_entries(pieces: Iterable[bytes], base: str, charset: str, sink: EntrySink) -> bool:
     """
-    Pass a file's entries to `sink`, even if the file is truncated or broken.
+    Pass a file's entries to `sink`.
 
     Args:
         pieces: the file, in an encoding that `tolerant_xml` supports.
@@ -182,7 +180,7 @@ class _EntryReader:
             if self._is_stopped or len(self._stack) > MAX_DEPTH or self._count > MAX_ELEMENTS:
                 return False
         if self._stack:
-            # The file is truncated. Complete entries count; entries that are still open do not.
+            # The file is truncated: entries that are still open do not count.
             self._tokens.damaged = True
         if self._entry is not None and (self._entry.locations or self._entry.links):
             self._pass_on()
@@ -222,7 +220,6 @@ class _EntryReader:
         return element
 
     def _take(self, element: _OpenElement, raw: bytes) -> None:
-        """Start an entry, or read a child of the current entry."""
         local = element.local
         if self._root is None and local in _ENTRIES_BY_ROOT:
             self._root, self._kinds = element, _ENTRIES_BY_ROOT[local]
@@ -250,7 +247,6 @@ class _EntryReader:
             self._want_text(raw)
 
     def _loose_location(self, element: _OpenElement) -> None:
-        """Treat a `loc` outside of any entry as an entry."""
         parent = self._stack[-1]
         if element.namespace == parent.namespace:
             kind = _KIND_BY_ROOT[parent.local]
@@ -287,7 +283,6 @@ class _EntryReader:
         self._pop()
 
     def _pop(self) -> None:
-        """Close the innermost open element."""
         element = self._stack.pop()
         entry = self._entry
         if entry is None:
@@ -321,7 +316,6 @@ class _EntryReader:
             self._pass_on()
 
     def _atom_child(self, entry: _EntryBeingRead, element: _OpenElement, raw: bytes) -> None:
-        """Read a child of an Atom entry that may have the URL of its page."""
         if element.local == "id":
             self._want_text(raw)
         elif element.local == "content" and b"src" in raw:
@@ -356,10 +350,9 @@ class _EntryReader:
             self._remaining_alternates -= 1
 
     def _pass_on(self) -> None:
-        """Pass the current entry to the sink."""
         entry, self._entry = self._entry, None
         if entry is not None and (entry.has_alternate or self._tokens.damaged):
-            # An unusable or lost link must not be replaced with another URL of the entry.
+            # Do not replace an unusable or lost link with another URL of the entry.
             entry.content = None
             entry.guid = entry.guid if entry.kind == "item" else None
         if entry is not None and not self._sink.take(entry.listed()):

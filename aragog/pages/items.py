@@ -12,10 +12,9 @@ The kinds of items that sites define: the tables in `extract` that aren't field 
     [extract."shop.example".lamps]
     python = "shop.py:Lamp"
 
-A kind applies to its host and all hosts below it. If two kinds have the same name, the one with the
+A kind applies to its host and all hosts below it. Of kinds with the same name, the one with the
 longer host name wins. `richpins.items` documents the keys. `python` names a class made by
 `richpins.items.item`, or a function that takes an `ExtractorPage` and returns dicts or dataclasses.
-It can be in a file or in an installed module.
 
 A page stores all items of a kind in one field, `items.cards`, which is JSON:
 
@@ -23,9 +22,9 @@ A page stores all items of a kind in one field, `items.cards`, which is JSON:
      "dropped": {"price: nothing found": 2}, "follow": ["https://shop.example/c/lamps?page=2"],
      "link": "url", "parents": {"category": ["cards", "category"]}, "files": ["image"]}
 
-Keys other than the first three are left out when they are empty. `link` names the field with the
-URL of the item's own page, if items on that page inherit values. Those items name their inherited
-values in `parents`. `files` names the fields whose URLs point to files that belong to the item.
+Keys after the first three are left out if empty. If items on an item's own page inherit values,
+`link` names the field with that page's URL. Those items list their inherited values in `parents`.
+`files` names the fields with URLs of files that belong to the item.
 """
 
 from __future__ import annotations
@@ -66,20 +65,19 @@ class SiteKind:
 
 @dataclass(frozen=True, slots=True)
 class PageItems:
-    """The items of one kind, as a page stores them."""
+    """The items of one kind on a page."""
 
     site: str
-    """The host that the rules are for. On all pages of the host, the same key means the same
-    item."""
+    """The host of the rules. On all its pages, the same key means the same item."""
     items: tuple[Item, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
     unreadable: Mapping[str, int] = field(default_factory=dict)
     follow: tuple[str, ...] = ()
     link: str = ""
-    """The field with the URL of the page whose items inherit values. Empty if none do."""
+    """The field with the URL of the linked page, if its items inherit values; otherwise empty."""
     parents: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Fields whose values come from the item that links to this page, each with that item's kind
-    and field."""
+    """The fields inherited from the item that links to this page, with that item's kind and
+    field."""
     files: tuple[str, ...] = ()
     """Fields with the URLs of files that belong to the item."""
 
@@ -103,8 +101,8 @@ class PageItems:
     @classmethod
     def read(cls, stored: bytes | None) -> PageItems:
         """
-        Read the items from a field's bytes. There are no items if the field is missing, its version
-        is unknown, or its JSON is invalid.
+        Read the items in a field; empty if it is missing, its version is unknown, or its JSON is
+        invalid.
         """
         try:
             wire = orjson.loads(stored or b"{}")
@@ -139,7 +137,7 @@ def _is_url(value: Any) -> bool:
 
 
 def file_column(name: str) -> str:
-    """Return the name of the column that describes the stored file of a URL field."""
+    """Return the name of the column with a description of a field's file."""
     return f"{name}.file"
 
 
@@ -178,7 +176,7 @@ class SiteKinds:
             raise ConfigError(*problems)
 
     def _add(self, name: str, kinds: Mapping[str, Any], load: Load) -> list[str]:
-        """Add the kinds of a host and return the mistakes."""
+        """Return the mistakes."""
         from aragog.pages.selectors import host_of_rules  # noqa: PLC0415 - see above
         from richpins.items import InvalidKind  # noqa: PLC0415
 
@@ -217,10 +215,7 @@ class SiteKinds:
         return kinds
 
     def has_followed_urls(self, url: str) -> bool:
-        """
-        Return True if a URL's page may link to the next pages of its list, or to files of its
-        items.
-        """
+        """Return True if the page's rules may find links to a list's next pages, or to files."""
         kinds = (site_kind.kind for site_kind in self.of(url).values())
         return any(kind.follow or kind.files for kind in kinds)
 
@@ -276,10 +271,7 @@ class SiteKinds:
         return tuple(dict.fromkeys(field.name for found in kinds for field in found.fields))
 
     def columns_with_files(self, kind: str) -> tuple[str, ...]:
-        """
-        Return the same names, and after each field with a file's URL, the column that describes
-        the stored file.
-        """
+        """Return the same names, each file field followed by the column that describes the file."""
         kinds = [site_kind.kind for site_kind in self if site_kind.kind.name == kind]
         files = {name for found in kinds for name in found.files}
         groups = ((name, *([file_column(name)] * (name in files))) for name in self.columns(kind))
@@ -287,7 +279,7 @@ class SiteKinds:
 
     def has_functions(self, kinds: Sequence[str]) -> bool:
         """
-        Return True if one of the kinds is a function. The fields of a function are unknown until it
+        Return True if one of the kinds is a function. A function's fields are unknown until it
         runs.
         """
         return any(site_kind.kind.name in kinds and not site_kind.kind.fields for site_kind in self)
@@ -298,7 +290,6 @@ class SiteKinds:
         return frozenset(name for parent_kind, name in parents if parent_kind == kind)
 
     def _parent_problems(self) -> Iterator[str]:
-        """Yield a message for each inherited value that no kind provides."""
         for site_kind in self:
             where = f"extract: {site_kind.site}: {site_kind.kind.name}"
             for name, (parent_kind, parent_field) in site_kind.kind.parents.items():
@@ -356,7 +347,6 @@ def _build_kinds(tables: bytes) -> SiteKinds:
 
 
 def _load_object(name: str) -> Any:
-    """Load a class or function from a file or module: `shop.py:Lamp` or `shop.items:Lamp`."""
     from aragog.pages.extractors import load_from_file  # noqa: PLC0415 - it imports this module
 
     if is_file_name(name):

@@ -8,7 +8,7 @@ or a function that an installed package declares under the group `aragog.text_fi
     def my_text(page: Document, form: str) -> str:
         return page.tree.css_first("main").text()
 
-The finder's version is stored with each text. If it changes, the text is extracted again.
+If the finder's version changes, stored texts are extracted again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FIELDS = {form: f"page.{form}" for form in FORMS}
 """The field name of each form."""
 VERSION_FIELD = "page.text_version"
 MAX_BYTES = 1_000_000
-"""Maximum size of a stored text in JSON. A longer text can be read but not stored."""
+"""Maximum size of a stored text, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class TextFinder:
     find: Callable[[Document, str], str]
     """Returns a page's text in the given form, or ""."""
     version: str
-    """Changes whenever the finder may return a different text for the same page."""
+    """Changes whenever the finder might return another text for the same page."""
 
 
 class TextTooLong(ValueError):
@@ -69,7 +69,7 @@ def load(name: str) -> TextFinder:
 
 
 def load_from(points: Iterable[EntryPoint], name: str) -> TextFinder:
-    """Return the finder with this name among the entry points. Errors as for `load`."""
+    """Like `load`, for these entry points."""
     declared_points = {point.name: point for point in points}
     if name not in declared_points:
         others = ", ".join(sorted({TRAFILATURA, *declared_points}))
@@ -86,7 +86,7 @@ def load_from(points: Iterable[EntryPoint], name: str) -> TextFinder:
 
 
 def stored_version(finder: TextFinder, forms: Iterable[str]) -> str:
-    """Return the version that is stored with a page's texts in these forms. Empty without forms."""
+    """Return the stored version for these forms. Empty without forms."""
     names = ", ".join(sorted(forms))
     return f"{finder.version}: {names}" if names else ""
 

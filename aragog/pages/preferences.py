@@ -1,10 +1,10 @@
 """
-What a site states about the permitted uses of its pages, and what these statements decide.
+A site's statements about the permitted uses of its pages, and what they decide.
 
 The purposes are `search`, `ai-input` (a model uses the page for an answer) and `ai-train`. A
 statement allows (y) or refuses (n) one of them and names its source. Other statements, such as a
-license or `noarchive`, are stored and shown but have no effect. If statements conflict, the
-strictest one wins: a single n is enough (draft-ietf-aipref-vocab, section 7.1).
+license or `noarchive`, have no effect. If statements conflict, the strictest one wins: a single n
+is enough (draft-ietf-aipref-vocab, section 7.1).
 
 docs/standing.md lists all sources and their meaning.
 """
@@ -53,15 +53,14 @@ class UseStatement(NamedTuple):
 TDM_FILE_READ = UseStatement("tdmrep", "read", "/.well-known/tdmrep.json")
 """States that a site's tdmrep.json was requested. Its rules are separate statements."""
 ROBOTS_UNREAD = UseStatement("robots.txt", "unread", "the page comes from an archive")
-"""States that the robots.txt of a page's site was not requested."""
+"""States that the robots.txt of the page's site was not requested."""
 
 
 def content_usage(text: str, where: str) -> list[UseStatement]:
     """
     Return the statements in a Content-Usage value; empty if it is not a valid dictionary.
 
-    If a label is repeated, its last value counts (RFC 9651). An earlier n (refusal) counts too,
-    because one n is enough to refuse.
+    If a label is repeated, its last value counts (RFC 9651), and so does an earlier n (refusal).
     """
     try:
         members = dictionary_members(text)
@@ -154,7 +153,6 @@ def robots_statements(robots: PageRobots, where: str) -> list[UseStatement]:
 
 
 def _other_directives(robots: PageRobots) -> list[str]:
-    """Return the directives that have no effect on the purposes."""
     flags = ("nofollow", "noarchive", "noimageindex", "noimageai", "notranslate")
     names = [name for name in flags if getattr(robots, name)]
     for name in ("max_snippet", "max_image_preview", "max_video_preview"):
@@ -168,8 +166,8 @@ def _other_directives(robots: PageRobots) -> list[str]:
 
 def _tdm(reservations: Sequence[str], policies: Sequence[str], kind: str) -> list[UseStatement]:
     """
-    Return the statements of TDM reservations. A value of 1 reserves text and data mining, so models
-    may use the page neither as input nor for training.
+    A value of 1 reserves text and data mining: models may use the page neither as input nor for
+    training.
     """
     statements = []
     for value in reservations:
@@ -203,8 +201,8 @@ def pack_statements(statements: Iterable[UseStatement]) -> str:
     """
     Return the statements as text, one per line.
 
-    For each purpose and value, the first statement is kept. An n comes before a y. At most
-    `MAX_STATEMENTS` are kept, and those without an effect are dropped first.
+    Keeps the first statement for each purpose and value, and at most `MAX_STATEMENTS`; those
+    without an effect are dropped first.
     """
     kept = {(s.purpose, s.value): s for s in reversed(list(statements))}
     lines = sorted(kept.values(), key=_rank)
@@ -222,7 +220,7 @@ def merge_statements(before: str | None, later: str) -> str:
     """
     Merge packed statements. The result allows nothing that either text refuses.
 
-    For the same purpose and value, the line in `later` is kept. An n comes before a y.
+    For the same purpose and value, keeps the line in `later`.
     """
     lines = [*later.split("\n"), *(before or "").split("\n")]
     line_by_statement = {line.partition(" ")[0]: line for line in reversed(lines) if line}
@@ -238,10 +236,9 @@ def _sort_key(statement: str) -> tuple[bool, bool, str]:
 
 def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
     """
-    Return what packed statements decide about a purpose, and the line that states it.
+    Return the decision of packed statements about a purpose, and the line that states it.
 
-    The decision is True if the purpose is allowed and False if it is refused. If no statement
-    covers the purpose, it is None, and the line is empty.
+    The decision is None, with an empty line, if no statement covers the purpose.
 
     Args:
         texts: facts with packed statements. Values that are not strings are ignored.
@@ -259,8 +256,8 @@ def refusal(texts: Iterable[object], purpose: str) -> str | None:
     """
     Return why packed statements do not allow a purpose, or None if they do.
 
-    The reason is the line that refuses the purpose, or the name of one of the site's files that was
-    not read. If all of these files were read, a purpose that no statement mentions is allowed.
+    The reason is the refusing line, or the name of a site's file that was not read. If all were
+    read, a purpose that no statement mentions is allowed.
 
     Args:
         texts: as for `verdict`.

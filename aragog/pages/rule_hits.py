@@ -28,16 +28,16 @@ class RuleHit:
     """The values that one rule finds on a page."""
 
     name: str
-    """The name of the field (`site.price`), of the kind of items, or of its field
+    """The name of the field (`site.price`), the kind of items, or its field
     (`items.cards.price`)."""
     rule: str
     hits: int
-    """The number of values found for a page's field, of elements found for a kind of items, or of
-    items that have the field."""
+    """The number of values for a page's field, of elements for a kind of items, or of items that
+    have the field."""
     first: Any = None
     """The first value. None if nothing matches, or if the match is an element."""
     within: str | None = None
-    """The CSS selector of the elements in which the rule searches, or None for the whole page."""
+    """The CSS selector of the elements to search in. None: the whole page."""
 
     @property
     def css(self) -> str | None:
@@ -108,7 +108,7 @@ def colored_page(document: Document, hits: PageHits) -> str:
     """
     Return the page as HTML with a legend. The elements that CSS rules select are highlighted.
 
-    The HTML has no scripts, and its policy lets browsers load only images, styles and fonts.
+    The HTML has no scripts. Browsers may load only images, styles and fonts.
     """
     tree = LexborHTMLParser(document.body)
     for node in tree.css(
@@ -133,8 +133,8 @@ def _elements(hit: RuleHit, tree: LexborHTMLParser) -> Iterator[LexborNode]:
     """
     Yield the elements that a rule selects.
 
-    For a kind of items or a list, these are all elements that match, otherwise only the first match
-    in each item.
+    For a kind of items or a list, these are all matches, otherwise only the first match in each
+    item.
     """
     if hit.css is None:
         return

@@ -1,11 +1,10 @@
 """
 The version of the rules and code that extract a page's fields.
 
-A page's fields depend on its host's rules in `extract` and on the extractors. Their version is
-stored with the page, as `page.rules_version`, to detect changes. Pages with an earlier version are
-extracted again from their stored content (`aragog reextract` and `aragog run -O`). The version is a
-hash of the settings and of the Python files that they name. For an installed package, only its name
-is hashed. After an upgrade of the package, run `aragog reextract --all`.
+The version is stored with the page, as `page.rules_version`. `aragog reextract` and `aragog run -O`
+extract pages with another version again, from their stored content. The version is a hash of the
+settings and of the Python files that they name. For an installed package, only its name is hashed.
+After an upgrade of the package, run `aragog reextract --all`.
 """
 
 from __future__ import annotations
@@ -46,13 +45,10 @@ class RulesVersions:
             host_name = name.strip().lower().removeprefix("*.").rstrip(".")
             self._by_host.setdefault(host_name, []).append([table, *_files(table)])
         self.whole = _hash([self._extractor_hashes, self._by_host]) if extractors or tables else ""
-        """The version of all rules together. Empty if there are no rules."""
+        """The version of all rules together, or empty without rules."""
 
     def of(self, url: str) -> str:
-        """
-        Return the version for a normalized URL's page, or an empty string if the page has no rules
-        and there are no extractors.
-        """
+        """Return the version for a normalized URL's page; empty without rules and extractors."""
         with suppress(InvalidUrl):
             names = [name for name in and_parents(host(url)) if name in self._by_host]
             if names or self._extractor_hashes:

@@ -32,13 +32,13 @@ from urlspelling.hosts import and_parents
 _FIELD = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 Rules = Mapping[str, Mapping[str, Any]]
-"""Rules by host and field, as in the settings. A value that is not a string defines a kind of
+"""Rules by host and field, as in the settings. A table instead of a string defines a kind of
 items."""
 
 
 def rule_types(rules: Rules) -> dict[str, FieldType]:
     """
-    Return the type of each field that rules define, by its full name, such as `site.price`.
+    Return the type of each field, by its full name, such as `site.price`.
 
     The type is `any` if it differs between hosts. Raises ValueError like `value_type`.
     """
@@ -81,9 +81,8 @@ class SiteRules:
 
     def values(self, document: Document) -> dict[str, Any] | None:
         """
-        Return a page's values by field, with None where a rule finds nothing.
-
-        Returns None if the page has no rules.
+        Return a page's values by field, or None if the page has no rules. A field is None if its
+        rule finds nothing.
         """
         selectors = self.of(document.url)
         if not selectors:
@@ -93,16 +92,16 @@ class SiteRules:
 
 
 def _field_rules(table: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """Return a host's rules for page fields. Leaves out the kinds of items."""
+    """Return the rules for page fields, without kinds of items."""
     return ((name, rule) for name, rule in table.items() if isinstance(rule, str))
 
 
 _NOT_A_HOST = re.compile(r"[/?#@\s]|^[^\[]*:(?!\d+\Z)")
-"""Matches characters that a URL may contain but a host may not. A host may have a port."""
+"""Matches characters that may be in a URL but not in a host. A host may have a port."""
 
 
 def host_of_rules(name: str, problems: list[str]) -> str:
-    """Return the normalized host for a key of `extract`. Report an invalid key in `problems`."""
+    """Return the normalized host for a key of `extract`. Adds a problem if the key is invalid."""
     host_name = name.strip().removeprefix("*.")
     try:
         if (

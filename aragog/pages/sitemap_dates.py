@@ -22,7 +22,7 @@ class DateSpan(NamedTuple):
 
     start_ms: int
     end_ms: int
-    """The last millisecond of the day, month or year. For an instant, this equals the start."""
+    """The last millisecond of the day, month or year; for an instant, the instant itself."""
 
 
 def parse_date_span(text: str) -> DateSpan | None:
@@ -52,7 +52,7 @@ def parse_date_span(text: str) -> DateSpan | None:
 
 
 def instant_ms(text: str) -> int | None:
-    """Return a date's first millisecond, in ms since the epoch, or None for other text."""
+    """Return a date's start in ms since the epoch, or None for other text."""
     span = parse_date_span(text)
     return None if span is None else span.start_ms
 

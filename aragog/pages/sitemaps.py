@@ -1,10 +1,9 @@
 """
 Parses sitemaps: urlset, index, plain text, RSS and Atom, with or without gzip. No I/O.
 
-Follows sitemaps.org (50,000 URLs and 50 MB per file). Broken files are common. For these, the
-parser returns all unambiguous entries and sets `complete` to False. The encoding is taken from
-the byte order mark, the Content-Type header or the XML declaration, in this order; otherwise it is
-UTF-8 (RFC 7303). A declared encoding that the bytes contradict is ignored.
+Follows sitemaps.org (50,000 URLs and 50 MB per file). From a broken file, the parser returns all
+unambiguous entries and sets `complete` to False. The encoding is taken from the byte order mark,
+the Content-Type header or the XML declaration, in this order; otherwise it is UTF-8 (RFC 7303).
 """
 
 from __future__ import annotations
@@ -38,17 +37,18 @@ class SitemapUrl:
     lastmod_end_ms: int | None = None
     """The last millisecond of a date without a time. None for an instant or a missing date."""
     alternates: tuple[tuple[str, str], ...] = ()
-    """Language and normalized URL of each translation that the entry lists.
+    """Language and normalized URL of each translation that the entry lists, at most 100,000 per
+    file.
 
-    They are hints, not pages that the sitemap lists. At most 100,000 translations are kept per
-    file."""
+    They are hints, not pages that the sitemap lists.
+    """
 
     def changed_since(self, seen_at_ms: int, now_ms: int) -> bool:
         """
         Return True if the page may have changed after it was last seen.
 
-        A date without a time counts as the start of its day, month or year while that lasts, and as
-        its end afterward. So a page is fetched at most twice for one date. A time in the future is
+        A date without a time counts as the start of its day, month or year until that has ended,
+        then as its end. So a page is fetched at most twice for a date. A time in the future is
         ignored.
         """
         at_ms = self.lastmod_ms
@@ -58,18 +58,18 @@ class SitemapUrl:
 
 
 class EntryCollector:
-    """Collects the entries. Keeps the first entry for each URL."""
+    """Keeps the first entry for each URL."""
 
     def __init__(self) -> None:
         self.urls: dict[str, SitemapUrl] = {}
         self.children: dict[str, SitemapUrl] = {}
         self.invalid = 0
         self.cut = False
-        """True if entries were dropped because the file exceeds the limit."""
+        """True if entries were dropped because of the limit."""
         self._entries = 0
 
     def take(self, listed: ListedEntry) -> bool:
-        """Add an entry. Return False when the file has reached the limit."""
+        """Return False when the file has reached the limit."""
         target = self.children if listed.is_sitemap else self.urls
         for url in listed.locations or (None,):
             if len(self.urls) + len(self.children) >= MAX_URLS or self._entries >= MAX_ENTRIES:
@@ -133,7 +133,7 @@ class DecompressedBody:
         while rest or (rest := next(packed, b"")):
             rest += next(packed, b"") if len(rest) < len(_GZIP) else b""
             if not rest.startswith(_GZIP):
-                return  # anything after the last member is ignored
+                return
             inflate = zlib.decompressobj(wbits=31)
             while not inflate.eof and (rest or (rest := next(packed, b""))):
                 data, rest = rest[:_COMPRESSED_CHUNK_BYTES], rest[_COMPRESSED_CHUNK_BYTES:]
@@ -160,9 +160,8 @@ class Sitemap:
     """The contents of one sitemap file."""
 
     urls: tuple[SitemapUrl, ...] = ()
-    """Pages without duplicates, in file order."""
     children: tuple[SitemapUrl, ...] = ()
-    """The URLs of other sitemaps, if this file is an index."""
+    """The URLs of other sitemaps, if this file is an index of sitemaps."""
     invalid: int = 0
     """Number of entries without a usable URL."""
     complete: bool = True
@@ -171,7 +170,7 @@ class Sitemap:
     """True for RSS and Atom."""
 
 
-# The start of an XML file, possibly after a warning that a script printed.
+# The start of an XML file, possibly after a warning printed by a script.
 _XML_START = re.compile(rb"<(?:\?xml\s|(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|feed|RDF)[\s>])")
 _FEED_START = re.compile(rb"<(?:[\w.-]+:)?(?:rss|feed|RDF)[\s>]")
 _BLANK_BYTES = b" \t\r\n\0"
@@ -183,10 +182,9 @@ _REENCODED_CHARSETS = frozenset({"utf-16le", "utf-16be", "iso-2022-jp", "x-user-
 
 def parse(body: bytes, url: str, content_type: str | None = None) -> Sitemap:
     """
-    Parse the sitemap in `body`, which was fetched from `url` with this Content-Type header.
+    Parse the sitemap in `body`.
 
-    Takes about 30 µs per entry. The file is decompressed and read in chunks, so the memory depends
-    on the number of entries and not on the decompressed size.
+    Takes about 30 µs per entry. Memory grows only with the number of entries.
     """
     decompressed, entries = DecompressedBody(body), EntryCollector()
     pieces = iter(decompressed)
@@ -213,7 +211,7 @@ def parse(body: bytes, url: str, content_type: str | None = None) -> Sitemap:
 
 
 def _charset(first: bytes, content_type: str | None) -> str:
-    """Return the WHATWG name of the encoding, as the first chunk of the file shows it."""
+    """Return the WHATWG name of the encoding."""
     if first.startswith(_UTF8_BOM):
         return "utf-8"
     if first[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -241,7 +239,7 @@ def _reencode(pieces: Iterable[bytes], charset: str) -> Iterator[bytes]:
 
 
 def _strip_byte_order_marks(first: bytes) -> bytes:
-    """Remove byte order marks; some files have two."""
+    """Some files have two byte order marks."""
     start = first.lstrip(_BLANK_BYTES)
     while start.startswith(_UTF8_BOM):
         first = start[len(_UTF8_BOM) :]
@@ -250,7 +248,7 @@ def _strip_byte_order_marks(first: bytes) -> bytes:
 
 
 def _read_lines(pieces: Iterable[bytes], base: str, charset: str, entries: EntryCollector) -> bool:
-    """Read a text file with one URL per line. A line that is too long counts as invalid."""
+    """A line that is too long counts as invalid."""
     rest = b""
     for piece in pieces:
         *lines, rest = (rest + piece.replace(b"\r", b"\n")).split(b"\n")
@@ -267,7 +265,7 @@ def _read_lines(pieces: Iterable[bytes], base: str, charset: str, entries: Entry
 def _read_line(line: bytes, base: str, charset: str, entries: EntryCollector) -> None:
     if not line.strip():
         return
-    # A text file has no entity references.
+    # text files have no entities
     text = decode_text([(line, True)], charset) if len(line) <= LINE_BYTES else None
     url = None
     if text is not None and text.strip().lower().startswith(("http://", "https://")):

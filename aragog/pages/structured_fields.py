@@ -1,8 +1,8 @@
 """
 Structured Field Values for HTTP: dictionaries and strings (RFC 9651, 3.2, 3.3.3 and 4).
 
-The parser accepts exactly what the RFC allows, because a field with any error must be ignored
-completely. Values that aragog does not use are validated and kept as text.
+The parser is strict, because a field with any error must be ignored completely. Values that aragog
+does not use are validated and kept as text.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def parse_dictionary(text: str) -> dict[str, Member]:
     Return the members of a dictionary by key. If a key is repeated, the last member is used.
 
     Raises:
-        ValueError: not a structured field. The message contains the position.
+        ValueError: not a structured field.
     """
     members: dict[str, Member] = {}
     for key, member in dictionary_members(text):
@@ -63,7 +63,7 @@ def dictionary_members(text: str) -> list[tuple[str, Member]]:
     Return all members of a dictionary in order, including repeated keys.
 
     Raises:
-        ValueError: not a structured field. The message contains the position.
+        ValueError: not a structured field.
     """
     reader = _DictionaryReader(text[:MAX_CHARS])
     reader.skip(_SPACE)
@@ -95,7 +95,7 @@ def string_text(text: str) -> str:
 
 
 class _DictionaryReader:
-    """Reads a dictionary from left to right. Ignores trailing spaces."""
+    """Ignores trailing spaces."""
 
     def __init__(self, text: str) -> None:
         self._text = text.rstrip(" ")
@@ -125,7 +125,7 @@ class _DictionaryReader:
         return True
 
     def flag(self) -> Member:
-        """Return the member for a key without a value. Such a member has the value True."""
+        """Return the member for a key without a value. Its value is True."""
         start = self._position
         return Member(True, self._parameters(), self._text[start : self._position])
 

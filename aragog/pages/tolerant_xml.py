@@ -1,15 +1,14 @@
 """
-Reads XML that may not be well-formed. Yields tags and text from bytes, in chunks. No I/O.
+Splits XML that may not be well-formed into tags and text. No I/O.
 
-A parser in recovery mode changes what it reads. For example, libxml2 drops references after any
-error, so `?a=1&amp;b=2` becomes `?a=1b=2`. This reader has no state that an error could corrupt. It
-splits the bytes at tags and decodes text only when it is needed. `decode_text` then returns the
-decoded text, or None if it is ambiguous. Comments, declarations and processing instructions are
+In recovery mode, libxml2 drops references after any error, so `?a=1&amp;b=2` becomes `?a=1b=2`.
+This reader has no state that an error could corrupt. It splits the bytes at tags; `decode_text`
+decodes only the texts that are needed. Comments, declarations and processing instructions are
 skipped. The only known entities are XML's five and HTML's for letters, so no entity can expand into
 a long text.
 
-It works on bytes of any encoding in which letters, digits, `<`, `>`, `&` and quotes are ASCII bytes
-that never occur inside other characters. Callers convert files in other encodings (UTF-16) first.
+It reads encodings in which letters, digits, `<`, `>`, `&` and quotes are ASCII bytes that never
+occur inside other characters. Callers convert other files (UTF-16) first.
 """
 
 from __future__ import annotations
@@ -56,20 +55,19 @@ class TokenKind(Enum):
 
 Token = tuple[TokenKind, bytes, bytes]
 """A part of a file: its kind, the tag's name or the text, and the tag's attributes as written. A
-text may be split into several tokens if the file comes in chunks."""
+text may be split into several tokens."""
 
 
 class TokenReader:
     """
-    Yields the tokens of a file. It can be iterated only once.
+    Yields a file's tokens once.
 
     Args:
         pieces: the file, in chunks of any size.
 
     Attributes:
         damaged: True if the XML is not well-formed. All tokens still count.
-        cut: True if the file ends inside a tag, a comment or a CDATA section, or a tag was too
-            long.
+        cut: True if the file ends inside a tag, comment or CDATA section, or a tag was too long.
         keep_texts: whether to yield texts. Change it only between two tokens.
     """
 
@@ -95,7 +93,6 @@ class TokenReader:
             self.damaged = self.cut = True
 
     def _tokens(self, *, final: bool) -> Iterator[Token]:
-        """Yield the complete tokens in the buffer."""
         buffer, match_tag = self._buffer, _TAG.match
         while self._position < len(buffer):
             # the most common case, handled inline for speed
@@ -132,7 +129,7 @@ class TokenReader:
                 self._position = end
 
     def _skip_open_section(self) -> bytes:
-        """Skip the open section as far as it is in the buffer, and return the skipped bytes."""
+        """Return the skipped bytes. The section may end outside the buffer."""
         start, end = self._position, self._buffer.find(self._end_marker, self._position)
         self._position = (
             end if end >= 0 else max(start, len(self._buffer) - len(self._end_marker) + 1)
@@ -140,7 +137,7 @@ class TokenReader:
         return self._buffer[start : self._position]
 
     def _close_section(self) -> bool:
-        """Skip the end marker of the open section. Return False if it is not in the buffer yet."""
+        """Return False if the end marker is not in the buffer yet."""
         if not self._buffer.startswith(self._end_marker, self._position):
             return False
         self._position += len(self._end_marker)
@@ -163,7 +160,7 @@ class TokenReader:
         if buffer.startswith(b"<!", at):
             return self._skip_declaration(final=final)
         if _TAG_START.match(buffer, at) and buffer.find(b"<", at + 1) < 0:
-            return None  # the tag ends in the next chunk, or the file is truncated here
+            return None  # the tag continues in the next chunk, or the file is truncated
         self.damaged = True
         self._position = at + 1
         return TokenKind.FAULT
@@ -188,7 +185,7 @@ class TokenReader:
 
 
 def _without_tiny_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Merge tiny chunks, because each chunk causes another search in the buffer."""
+    """Merge tiny chunks, because the buffer is searched again for each chunk."""
     parts: list[bytes] = []
     size = 0
     for piece in pieces:
@@ -222,8 +219,8 @@ def decode_text(parts: Sequence[tuple[bytes, bool]], charset: str) -> str | None
     """
     Return the decoded text, or None if it is ambiguous.
 
-    A text is ambiguous if it contains invalid bytes for `charset`, control characters, references
-    to invalid characters, or unknown entities. A bare ampersand is kept, as in `?a=1&b=2`.
+    Invalid bytes for `charset`, control characters, references to invalid characters, and unknown
+    entities make a text ambiguous. A bare ampersand is kept, as in `?a=1&b=2`.
 
     Args:
         parts: the text's bytes, each with True for a CDATA section, which has no references.
@@ -257,12 +254,12 @@ def _decode(raw: bytes, charset: str) -> str | None:
 
 
 def _expand_references(text: str) -> str | None:
-    """Return `text` with its references replaced, or None if one of them is unknown."""
+    """Return None if a reference is unknown."""
     parts, at = [], 0
     for match in _REFERENCE.finditer(text):
         name, is_ambiguous = match.groups()
         if name is None and not is_ambiguous:
-            continue  # a bare ampersand
+            continue
         character = _decode_reference(name) if name else None
         if character is None:
             return None
@@ -272,7 +269,7 @@ def _expand_references(text: str) -> str | None:
 
 
 def _html_letter(name: str) -> str | None:
-    """Return the letter that an HTML entity stands for, or None for other entities."""
+    """Return the letter for an HTML entity, or None if it is not a letter."""
     letter = html5.get(f"{name};", "")
     return letter if len(letter) == 1 and letter.isalpha() else None
 

@@ -37,5 +37,5 @@ def _value(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote a string for TOML. TOML has the same escapes as JSON, except for DEL."""
+    """TOML has the same escapes as JSON, except for DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -27,21 +27,21 @@ class Aliases:
         self._clock = clock
 
     def of(self, url: str) -> list[str]:
-        """Return the aliases of the page that `url` leads to, without its canonical URL."""
+        """Return the page's aliases, without its canonical URL."""
         return list(self._merger.aliases_of(self._nodes.resolve(normalize(url))[0]))
 
     def reasons(self, url: str) -> list[str]:
-        """Return why the last fetch of `url` itself chose its canonical URL; empty if unknown."""
+        """Return why the last fetch of `url` chose its canonical URL; empty if unknown."""
         normalized = normalize(url)
         cell = self._nodes.read([normalized], [nodes.REASONS])[normalized].get(nodes.REASONS)
         return [str(reason) for reason in orjson.loads(cell.value)] if cell else []
 
     def conflicting_pages(self, url: str) -> list[str]:
         """
-        Return pages that declare `url` as their canonical URL but differ from each other.
-
-        These declarations are not trusted until `url` itself is fetched. Empty if there is no
+        Return different pages that all declare `url` as their canonical URL; empty if there is no
         conflict.
+
+        These declarations are not trusted until `url` itself is fetched.
         """
         normalized = normalize(url)
         columns = [nodes.CONFLICTING_PAGES, nodes.OWN]
@@ -66,12 +66,12 @@ class Aliases:
         """
         Make one URL an alias of another, based on evidence from `at_ms` (now if None).
 
-        Data stored under the alias moves to the canonical URL and keeps its timestamps. Merges are
-        safe to repeat and may run in any order.
+        The alias's data moves to the canonical URL. Merges are safe to repeat and may run in any
+        order.
 
         Raises:
-            BadInput: `at_ms` is negative or more than a minute ahead of the store's clock.
-            TakenDown: one of the two URLs was taken down; nothing was changed.
+            BadInput: `at_ms` is negative, or more than a minute in the future.
+            TakenDown: one of the URLs was taken down; nothing was changed.
         """
         now_ms, at_ms = self._clock.now_ms(), self._clock.instant(at_ms)
         alias, canonical = normalize(alias_url), normalize(canonical_url)

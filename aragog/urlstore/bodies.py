@@ -1,8 +1,8 @@
 """
 The bodies of pages, stored as objects or as records in packs.
 
-A page's node (the cells stored for its URL) contains the location of its body. Both layouts can
-always be read; the settings determine where new bodies are stored.
+A page's node (the cells stored for its URL) contains the location of its body. Both layouts can be
+read; the settings determine which one new bodies use.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ENCODING = b"warc"
 
 
 class StoredBody(NamedTuple):
-    """A decompressed body, with the metadata stored with it."""
+    """A decompressed body and its stored metadata."""
 
     body: bytes
     meta: Mapping[str, str]
@@ -53,7 +53,7 @@ class StoredBody(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Packs:
-    """The pack files, with their catalog, dictionaries and writer."""
+    """The pack files, their catalog, dictionaries and writer."""
 
     files: PackFiles
     catalog: PackCatalog
@@ -87,7 +87,7 @@ class Packs:
         """
         Return the decompressed record at a pointer.
 
-        Takes one request, or two if the pack has a dictionary that is not cached.
+        Takes one request, or two if the pack's dictionary is not cached.
 
         Raises:
             CorruptContent: the record is missing, or its bytes do not match the pointer.
@@ -130,22 +130,20 @@ class Bodies:
 
     @property
     def in_packs(self) -> bool:
-        """True if new bodies are written into packs."""
         return self.packs is not None and self.packs.settings.layout == "packs"
 
     def connect(self) -> None:
         """
-        Connect in the background to the server that stores the bodies.
+        Connect in the background to the content server.
 
-        Call this at the start of a process that serves readers, so that they do not wait. Does
-        nothing for a folder.
+        Call this when a process starts, so that its readers do not wait. Does nothing for a folder.
         """
         place = self.packs.files if self.packs and self.in_packs else self.objects
         if isinstance(place, Connectable):
             place.connect()
 
     def compress(self, body: bytes) -> bytes:
-        """Compress a fetched body as the store will keep it. Never raises."""
+        """Never raises."""
         return compress(body) if self.packs is None else self.packs.shared.compress(body)
 
     def decompress(self, blob: bytes) -> bytes:
@@ -154,13 +152,13 @@ class Bodies:
 
         Raises:
             CorruptContent: the data is damaged, or its dictionary was erased.
-            StoreUnavailable: the dictionary cannot be read, because the store does not respond.
+            StoreUnavailable: the dictionary is needed, but the store does not respond.
         """
         return decompress(blob) if self.packs is None else self.packs.shared.decompress(blob)
 
     def readable(self, blob: bytes | None) -> bytes | None:
         """
-        Return a compressed body, or None if its dictionary was erased while the body waited.
+        Return a compressed body, or None if its dictionary was erased since it was compressed.
 
         Raises:
             StoreUnavailable: the store does not respond.
@@ -175,9 +173,9 @@ class Bodies:
 
     def storable(self, blob: bytes | None) -> bytes | None:
         """
-        Return a compressed body as it is stored; None if it is not `readable`.
+        Return a compressed body in its stored form, or None if it is not `readable`.
 
-        It is stored without a dictionary, unless this process writes packs with dictionaries.
+        The stored form has no dictionary, unless this process writes packs with dictionaries.
         """
         blob = self.readable(blob)
         if blob is None or self.packs is None or self.packs.shared.is_on:
@@ -186,7 +184,7 @@ class Bodies:
 
     def get(self, row: Row) -> StoredBody | None:
         """
-        Return the body that a node points to, or None if the node has no content.
+        Return the body that a node points to, or None.
 
         Raises:
             CorruptContent: the bytes do not match the node, or are missing.
@@ -201,14 +199,13 @@ class Bodies:
         return self._object(cell.value.decode(), row)
 
     def read(self, pointer: PackPointer) -> StoredBody:
-        """Return the body from a record in a pack."""
         if self.packs is None:
             raise CorruptContent(pointer.place, "is in a pack, but no packs are configured")
         block = read_record(self.packs.read(pointer))
         return StoredBody(block.body, block.meta)
 
     def give_up(self, row: Row) -> None:
-        """Release a node's body, by deleting the object or marking the record as dead."""
+        """Delete a node's object, or mark its record as dead."""
         if key := nodes.text(row, nodes.CONTENT_KEY):
             self.objects.delete(key)
         if self.packs and (pointer := pointer_of(row)):
@@ -219,7 +216,7 @@ class Bodies:
         Erase the bodies that these columns of a node point to. Objects are erased immediately, and
         records within `content.takedown_hours`.
 
-        A record that belongs to another page is kept, because it contains no data of this page.
+        Another page's record is kept, because it contains nothing about this page.
         """
         columns = frozenset(columns)
         key = nodes.text(row, nodes.CONTENT_KEY)
@@ -266,8 +263,8 @@ def records_of(
     """
     Return the records that a node refers to, as (pointer, kind, time in ms), newest first.
 
-    While the upkeep job (`pack_upkeep`) moves a record, the node refers to both copies. The copy in
-    the later pack comes first.
+    While `pack_upkeep` moves a record, the node refers to both copies. The copy in the later pack
+    comes first.
     """
     found = [
         _record(column, row[column])
@@ -279,11 +276,10 @@ def records_of(
 
 def live_records(row: Row, keep_versions: int) -> set[PackPointer]:
     """
-    Return the node's records that must be kept: its body, its kept versions, and its newest revisit
-    (a record saying that a fetch found the body unchanged).
+    Return the node's records that must be kept: its body, its kept versions, and its newest
+    revisit, which states that a fetch found the body unchanged.
 
-    The newest revisit is kept until there is a newer record, because it proves that the body had
-    not changed until then.
+    That revisit proves that the body had not changed until then.
     """
     pointer, records = pointer_of(row), records_of(row)
     live = set() if pointer is None else {pointer}
@@ -301,7 +297,7 @@ def version_at(row: Row, at_ms: int, keep_versions: int) -> PackPointer | None:
     """
     Return the record with the body that a page had at `at_ms`.
 
-    Returns None if the page had no body then, or if the record is no longer kept.
+    Returns None if there was no body or its record is no longer kept.
     """
     live = live_records(row, keep_versions)
     for pointer, kind, seen_ms in records_of(row):
@@ -311,7 +307,7 @@ def version_at(row: Row, at_ms: int, keep_versions: int) -> PackPointer | None:
 
 
 def pack_cells(pointer: PackPointer, digest: str, length_bytes: int) -> dict[bytes, bytes]:
-    """Return the cells for a node whose body is a record in a pack."""
+    """Return the cells of a node whose body is in a pack."""
     column, value = record_cell(pointer, BODY)
     return {
         nodes.CONTENT_PACK: pointer.cell(),
@@ -323,7 +319,7 @@ def pack_cells(pointer: PackPointer, digest: str, length_bytes: int) -> dict[byt
 
 
 def shared_cells(shared: SharedBody, digest: str, length_bytes: int) -> dict[bytes, bytes]:
-    """Return the cells for a node whose body is in another page's record."""
+    """Return the cells of a node that shares another page's record."""
     column, value = record_cell(shared.pointer, SHARED)
     whose = b" %d %s" % (shared.at_ms, shared.url.encode())
     return {**pack_cells(shared.pointer, digest, length_bytes), column: value + whose}

@@ -1,8 +1,8 @@
 """
 The refresh state that all beats and workers share.
 
-It contains the time of the last tick (one round of starting due refreshes), the budgets of domains
-with more due refreshes than their rate allows, and the trust in each host's change signals.
+It has the time of the last tick (a round that starts due refreshes), the budgets of domains with
+more due refreshes than their rate allows, and the trust in each host's change signals.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BUDGET = struct.Struct(">qqddq")
 
 
 class BudgetState:
-    """Small cells in the table of unique values; each call takes one round trip."""
+    """Stored in the table of unique values; each call takes one round trip."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen
@@ -37,7 +37,7 @@ class BudgetState:
 
     def take_tick(self, name: str, now_ms: int, min_interval_s: float) -> float | None:
         """
-        Claim the tick with this name; returns the seconds since the last tick.
+        Claim the tick with this name. Returns the seconds since the last one.
 
         Returns None if the last tick was less than `min_interval_s` seconds ago, or a concurrent
         caller claimed this tick. The very first caller gets `min_interval_s`.
@@ -45,7 +45,7 @@ class BudgetState:
         row = self._row(b"tick", name)
         cell = self._registry.get(row, [_VALUE]).get(_VALUE)
         elapsed_ms = now_ms - int.from_bytes(cell.value[:8]) if cell else int(min_interval_s * 1000)
-        # A negative value means that a clock was set back. That must not stop the ticks.
+        # A negative value (a clock was set back) must not stop the ticks.
         if 0 <= elapsed_ms < min_interval_s * 1000:
             return None
         tick = now_ms.to_bytes(8) + os.urandom(4)
@@ -54,7 +54,7 @@ class BudgetState:
         return max(elapsed_ms / 1000, min_interval_s)
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
-        """Return each domain's stored budget, or an empty budget if it has none."""
+        """A domain without a stored budget gets an empty one."""
         rows = {self._row(b"domain", domain): domain for domain in domains}
         cells = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
         return {
@@ -63,7 +63,7 @@ class BudgetState:
         }
 
     def keep_budgets(self, budgets: Mapping[str, Budget], now_ms: int) -> None:
-        """Store the budgets after a tick; the last writer wins."""
+        """The last writer wins."""
         self._registry.put_many(
             [
                 (self._row(b"domain", domain), {_VALUE: _pack(budget)}, now_ms)
@@ -89,12 +89,11 @@ class BudgetState:
         return self._registry.check_and_put(self._row(b"signals", host), _VALUE, before, after)
 
     def bookmark(self, name: str) -> str | None:
-        """Return the stored position of a walk; None means that it starts at the beginning."""
+        """Return the stored position of a walk through the table, or None at the beginning."""
         cell = self._registry.get(self._row(b"walk", name), [_VALUE]).get(_VALUE)
         return cell.value.decode() if cell and cell.value else None
 
     def set_bookmark(self, name: str, cursor: str, now_ms: int) -> None:
-        """Store the position of a walk."""
         row = self._row(b"walk", name)
         self._registry.put(row, {_VALUE: cursor.encode()}, at_ms=now_ms)
 
@@ -106,5 +105,5 @@ def _pack(budget: Budget) -> bytes:
 
 
 def _unpack(cell: bytes) -> Budget:
-    """Decode a budget; an unknown version gives an empty budget."""
+    """An unknown version gives an empty budget."""
     return Budget(*_BUDGET.unpack(cell)) if len(cell) == _BUDGET.size else Budget()

@@ -1,11 +1,11 @@
 """
-CDXJ: an index of WARC files by URL and time. Programs that replay archived pages read it.
+CDXJ: an index of WARC files by URL and time, for programs that replay archived pages.
 
 Each line has the key of a URL, the time of its capture, and JSON with the location of its record.
 The key (SURT: Sort-friendly URI Reordering Transform) has the host's labels in reverse order, so
 pages of a host and of its subdomains are adjacent: `com,example)/page`. It follows the Internet
-Archive's canonicalization, which pywb uses for lookups: no scheme, no `www`, lower case, sorted
-parameters, no session ids.
+Archive's canonicalization, as pywb does: no scheme, no `www`, lower case, sorted parameters, no
+session ids.
 """
 
 from __future__ import annotations
@@ -60,15 +60,13 @@ class Capture(NamedTuple):
     offset: int
     length: int
     file: str
-    """The name of the WARC file."""
 
     def moved(self, offset: int, file: str) -> Capture:
-        """Return the entry of the same record at another place."""
         return Capture(*self[:5], offset, self.length, file)
 
 
 def line(capture: Capture) -> str:
-    """Return the index line for a capture, including the newline."""
+    """The line includes its newline."""
     values: dict[str, Any] = {
         "url": capture.url,
         "mime": capture.mime,
@@ -84,7 +82,7 @@ def line(capture: Capture) -> str:
 
 @lru_cache(maxsize=4096)
 def _timestamp(date: str) -> str:
-    """Return the digits of a WARC-Date; cached, because many captures have the same date."""
+    """Cached, because many captures have the same date."""
     return re.sub(r"\D", "", date)
 
 
@@ -123,11 +121,7 @@ def _key_of_parts(url: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _reversed_labels(host: str) -> bytes:
-    """
-    Return a host's labels in reverse order.
-
-    Cached, because consecutive URLs often share a host.
-    """
+    """Cached, because consecutive URLs often share a host."""
     bare = _WWW.sub(b"", _unescape(host).strip(b"."), count=1)
     return b",".join(reversed(_escape(bare).split(b".")))
 
@@ -161,7 +155,7 @@ def _query(text: str) -> bytes:
 
 
 def _unescape(text: str) -> bytes:
-    """Return the bytes of a string, decoding percent escapes until nothing changes."""
+    """Decode percent escapes until nothing changes."""
     if "%" not in text:
         return text.encode()
     before, after = text.encode(), unquote_to_bytes(text)

@@ -1,21 +1,20 @@
 """
-Estimate how often a page changes, and how often it should be fetched. Pure functions, no I/O.
+Estimates how often a page changes, and how often it should be fetched. No I/O.
 
-The belief about the change rate λ is a Gamma distribution with two parameters (shape `a`, rate
-`b_s` in seconds), so checks at irregular intervals can be processed without keeping a history. If a
-check finds no change within T seconds, the belief becomes Gamma(a, b+T), which is exact. A check
-that finds at least one change has the likelihood 1 - exp(-λT); the resulting mixture is
-approximated by the Gamma with the same mean and variance. With equal intervals and no prior, its
-mean behaves like the bias-reduced estimator of Cho and Garcia-Molina (Estimating Frequency of
-Change, 2003), which needs equal intervals.
+The belief about the change rate λ is a Gamma distribution (shape `a`, rate `b_s` in seconds), so
+irregular checks need no history. If a check finds no change within T seconds, the belief becomes
+Gamma(a, b+T), which is exact. A check that finds at least one change has the likelihood 1 -
+exp(-λT); the resulting mixture is approximated by the Gamma with the same mean and variance. With
+equal intervals and no prior, its mean behaves like the bias-reduced estimator of Cho and
+Garcia-Molina (Estimating Frequency of Change, 2003).
 
 The interval follows the same authors' optimal allocation (Effective Page Refresh Policies for Web
 Crawlers, 2003): fetches go to the pages where an additional fetch gains the most freshness. A page
 with rate λ fetched every T = r/λ seconds gains (1 - (1+r)exp(-r))/λ seconds of freshness from an
 additional fetch; at the optimum this gain, `marginal_freshness_s`, is the same for all pages of a
-kind. A page that changes more often is therefore fetched more often, in proportion to the square
-root of its rate, down to the kind's shortest interval. Pages that change too fast for any fetch
-rate get four times the usual interval.
+kind. A page is therefore fetched in proportion to the square root of its rate, but not more often
+than the kind's shortest interval allows. Pages that change too fast for any fetch rate get four
+times the usual interval.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ FLOOR_SHARE = 1 / 8
 PRIOR_SHAPE = 0.5
 # Each change reduces the weight of older evidence: about seven changes are remembered.
 _CHANGE_DECAY = 0.85
-# Each check without a change also reduces it, down to the prior's weight, because pages may slow
-# down.
+# Each check without a change reduces it too, but not below the prior's weight, because pages may
+# slow down.
 _NO_CHANGE_DECAY = 0.97
 # The shortest interval in the optimal allocation: r = 1.793, T = 3.350 marginal_freshness_s.
 _MIN_GAIN = 0.5351
@@ -48,11 +47,11 @@ class Kind:
     usual_s: float
     floor_s: float
     marginal_freshness_s: float
-    """Seconds of freshness that a fetch must gain."""
+    """How many seconds of freshness a fetch must gain."""
     prior_rate: float
     """The rate, in changes per second, for which `usual_s` is the best interval."""
     hopeless_s: float
-    """The interval for pages that change too fast to be kept fresh at any fetch rate."""
+    """The interval for pages that change too fast for any fetch rate."""
 
 
 def updated_belief(
@@ -66,8 +65,8 @@ def updated_belief(
         b_s: its rate parameter, in seconds.
         elapsed_s: time between the two checks.
         weight: weight of the observed change, 0 to 1; 0 for no change.
-        is_reported: a sitemap or feed reported this change, which caused the check. It counts as
-            exactly one change in that time: Gamma(a+1, b+T).
+        is_reported: a sitemap or feed reported this change and so caused the check. It counts as
+            exactly one change: Gamma(a+1, b+T).
     """
     if elapsed_s <= 0:
         return a, b_s
@@ -99,7 +98,7 @@ def interval_s(rate_per_s: float, kind: Kind) -> float:
     if gain <= 0:
         return math.inf
     if gain >= _MIN_GAIN:
-        # Too fast to keep up with: the faster the page changes, the less freshness a fetch gains.
+        # The faster such a page changes, the less freshness a fetch gains.
         best_s = math.inf if gain >= _HOPELESS_GAIN else ratio(gain) / rate_per_s
         return min(max(best_s, kind.floor_s), kind.hopeless_s)
     return max(ratio(gain) / rate_per_s, kind.floor_s)

@@ -1,15 +1,14 @@
 """
-Store the change signals from sitemaps and feeds, and refresh the reported pages earlier.
+Stores change signals from sitemaps and feeds, and refreshes the reported pages earlier.
 
-For each page it stores a mark (`signal_marks`), and for each host the trust in its signals
-(`signal_trust`). Reading a file takes one multi-get per chunk of entries, and only new information
-is written. A page that is refreshed earlier stays in the due index, so its domain's rate and crawl
-budget apply to it as to any other page.
+Each page has a mark (`signal_marks`), and each host has the trust in its signals (`signal_trust`).
+Reading a file takes one multi-get per chunk of entries, and only new information is written. A page
+that is refreshed earlier stays in the due index, so its domain's rate and crawl budget still apply.
 
 This code may run twice or in several processes at once, and may be killed at any point. A mark is
-dated with the read that found it, a page is moved in the due index only if its due time has not
-changed, and evidence is stored by compare-and-set. Lost or duplicate evidence affects only one
-sample of a statistic.
+dated with the read that found it. A page is moved in the due index only if its due time has not
+changed. Evidence is stored by compare-and-set; lost or duplicate evidence affects only one sample
+of a statistic.
 """
 
 from __future__ import annotations
@@ -45,9 +44,10 @@ if TYPE_CHECKING:  # readers of the store do not need the sitemap parser
     from aragog.pages.sitemaps import SitemapUrl
 
 FEED_LINK = "feed"
-"""The name of the fact (metadata of a fetch) with the URL of the feed that a page links to."""
+"""The name of the page's fact (a stored value from its fetch) with the URL of the feed that it
+links to."""
 MAX_HOSTS = 100
-"""Pages of at most this many hosts are checked per file; pages of other hosts are skipped."""
+"""Maximum number of hosts per file; pages of further hosts are skipped."""
 SEARCH_INTERVAL_MS = 7 * 86_400_000
 """How long to wait before searching for a watched host's sitemaps and feeds again."""
 _MAX_TRIES = 3
@@ -90,7 +90,6 @@ class ChangeSignals:
         }
 
     def record_evidence(self, evidence: Mapping[str, Sequence[Evidence]]) -> None:
-        """Record evidence about hosts from fetches of their pages."""
         now_ms = self.clock.now_ms()
         for name, samples in evidence.items():
             self.change(name, partial(trust.add_evidence, evidence=samples, now_ms=now_ms))
@@ -101,17 +100,16 @@ class ChangeSignals:
                     _UNNAMED.add()
 
     def record_unchanged(self, urls: Iterable[str], at_ms: int) -> None:
-        """Record that these files returned a 304: they report no changes since the last read."""
+        """Record that these files returned a 304."""
         for name in {host(url) for url in urls}:
             self.change(name, partial(trust.record_read, at_ms=at_ms))
 
     def record_search(self, name: str, at_ms: int) -> None:
-        """Record that a host was searched for sitemaps and feeds at this time."""
         self.change(name, partial(trust.record_search, at_ms=at_ms))
 
     def change(self, name: str, change: Callable[[HostTrust], HostTrust]) -> None:
         """
-        Apply `change` to the trust in a host.
+        Change the trust in a host.
 
         Gives up after three conflicts with other writers.
         """
@@ -134,7 +132,7 @@ class ChangeSignals:
 
     def new_feeds(self, pages: Sequence[str]) -> list[str]:
         """
-        Return the feeds that these stored pages link to and that are not read yet.
+        Return the unread feeds that these stored pages link to.
 
         Returns at most `MAX_FEEDS` per host. Takes two multi-gets.
         """
@@ -145,7 +143,7 @@ class ChangeSignals:
         return [feed for feed in self.new_sources(feeds) if self._admit_feed(feed)]
 
     def _admit_feed(self, feed: str) -> bool:
-        """Record a feed before it is enqueued; returns False if its host has too many feeds."""
+        """Return False if the host has too many feeds."""
         key, name = url_key(feed).hex(), host(feed)
         known = self.trusts([name])[name].feeds
         if key in known:
@@ -160,8 +158,8 @@ class ChangeSignals:
         Return the unknown sitemaps in a sitemap index, at most `limit`, newest first.
 
         Known sitemaps whose lastmod shows a change become due now, unless their last read was less
-        than a quarter of their interval ago. Some indexes give every file the current time; without
-        this limit, all of their files would be read each time.
+        than a quarter of their interval ago. The limit is for indexes that give every file the
+        current time.
         """
         newest = sorted(listed, key=lambda child: -(child.lastmod_ms or 0))
         rows = self.nodes.follow([child.url for child in newest], _SOURCE_COLUMNS)
@@ -177,7 +175,7 @@ class ChangeSignals:
         return new_urls[:limit]
 
     def move(self, earlier: Sequence[tuple[Due, int]]) -> None:
-        """Change the due times of pages, except pages that were rescheduled meanwhile."""
+        """Change the due times of pages that were not rescheduled in the meantime."""
         if earlier:
             now_ms = self.clock.now_ms()
             self.due.postpone(earlier, now_ms)
@@ -185,7 +183,7 @@ class ChangeSignals:
 
 
 class Reading:
-    """Processes those entries of a fetched file that are about stored pages."""
+    """Processes the entries of a fetched file that are about stored pages."""
 
     def __init__(
         self,
@@ -203,7 +201,7 @@ class Reading:
         self._trusts = signals.trusts([host(sender)]) if is_believed else {}
         self._probes: Counter[str] = Counter()
         self.signal_count = 0.0
-        """Number of refreshes that the file caused, each weighted by the trust in its host."""
+        """How many refreshes the file caused, each weighted by the trust in its host."""
 
     def take(self, entries: Sequence[SitemapUrl]) -> list[int | None]:
         """
@@ -222,7 +220,6 @@ class Reading:
         ]
 
     def close(self) -> None:
-        """Record that the file was read."""
         for name in self._trusts:
             self._signals.change(name, partial(trust.record_read, at_ms=self._at_ms))
 
@@ -244,7 +241,7 @@ class Reading:
                 mutations.append(put_properties(zen.node_id(canonical), cell, self._at_ms))
         if mutations:
             zen.mutate(mutations)
-        # Do this after writing the marks, because they give the reason for the earlier refresh.
+        # Only after writing the marks, because they give the reason for the earlier refresh.
         self._signals.move(earlier)
 
     def _new_mark(
@@ -256,7 +253,7 @@ class Reading:
         earlier: list[tuple[Due, int]],
     ) -> PageMark | None:
         """
-        Return a page's new mark after this entry, or None to keep the stored mark.
+        Return the new mark, or None to keep the stored one.
 
         Adds the page to `earlier` if it must be refreshed earlier.
         """
@@ -282,8 +279,7 @@ class Reading:
         self, reported: ReportedChange, before: PageMark | None
     ) -> PageMark | None:
         """
-        Return the mark for a page that a sitemap lists without a new change; None keeps the stored
-        mark.
+        Return the new mark, or None to keep the stored one.
 
         A feed does not list all pages, so it never changes the mark here.
         """
@@ -326,7 +322,7 @@ def _has_changed(child: SitemapUrl, state: RefreshState, fetched_at_ms: int) -> 
 def _earlier_due(
     url: str, row: Row, state: RefreshState, now_ms: int, settings: RefreshSettings
 ) -> list[tuple[Due, int]]:
-    """Return the page and the earliest time to fetch it; empty if it is due sooner anyway."""
+    """Return the page and the time to fetch it; empty if it is due sooner anyway."""
     due = text(row, nodes.DUE)
     at_ms = max(now_ms, state.checked_at_ms + int(settings.min_interval_s * 1000))
     return [(Due(url, int(due), state), at_ms)] if due and int(due) > at_ms else []

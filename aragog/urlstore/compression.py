@@ -1,4 +1,4 @@
-"""Compress and hash page content, and compute content keys. Pure functions, no I/O."""
+"""Compresses and hashes page content, and computes content keys. No I/O."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ZSTD_LEVEL = 3
 
 def compress(body: bytes) -> bytes:
     """
-    Compress `body` with zstd, including its checksum; deterministic.
+    Compress `body` with zstd and its checksum. Deterministic.
 
     Records in packs use the same frame, so a body is compressed only once.
     """
@@ -25,16 +25,16 @@ def compress(body: bytes) -> bytes:
 
 def object_bytes(compressed: bytes) -> bytes:
     """
-    Return a compressed body as it is stored in an object: without the checksum.
+    Return the stored form of a compressed body in an object, without the checksum.
 
-    The object's hash is computed from these bytes, so every version of aragog must return the same.
+    They determine the object's hash, so all versions of aragog must return the same bytes.
     """
     return zstd.without_checksum(compressed)
 
 
 def dictionary_id(frame: bytes) -> int:
     """
-    Return the id of the dictionary that a frame was compressed with; 0 if none.
+    Return the id of a frame's dictionary, or 0 if it has none.
 
     Raises:
         CorruptContent: the bytes are not a zstd frame.
@@ -66,12 +66,12 @@ def content_hash(data: bytes) -> str:
 
 
 def stored_hash(content: ContentWrite) -> str:
-    """Return a node's hash if its body is an object; it is computed from the compressed bytes."""
+    """Return the hash of a body in an object, computed from the compressed bytes."""
     return content_hash(object_bytes(content.body))
 
 
 def body_hash(content: ContentWrite) -> str:
-    """Return a node's hash if its body is in a pack; it is computed from the uncompressed body."""
+    """Return the hash of a body in a pack, computed from the uncompressed body."""
     if content.packed is not None:
         return content.packed.digest
     if content.digest is not None:
@@ -81,7 +81,7 @@ def body_hash(content: ContentWrite) -> str:
 
 def body_bytes(content: ContentWrite) -> int:
     """
-    Return the size of a body before compression, read from its zstd frame.
+    Return a body's uncompressed size, from its zstd frame.
 
     Raises:
         CorruptContent: the body was not compressed with zstd.

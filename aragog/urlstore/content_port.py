@@ -16,8 +16,7 @@ class ContentPut(NamedTuple):
 
 class ContentStore(Protocol):
     """
-    Stores objects, each by a SHA-256 in hex as its key. An object has bytes and a small table of
-    strings.
+    Stores objects. A key is a SHA-256 in hex; an object has bytes and a small table of strings.
 
     Every method raises `ContentUnavailable` if the store does not respond.
     """
@@ -26,19 +25,19 @@ class ContentStore(Protocol):
         """
         Replace the object's body and meta together.
 
-        When this returns, readers find the object even if a process is killed. After a power
-        failure, S3 still has it. In a folder, objects from the last seconds may be lost or
-        incomplete, unless `content.fsync` makes every put wait for the disk. The hash detects this.
+        When this returns, the object survives a killed process and, in S3, a power failure. After a
+        power failure, a folder may have lost or incomplete objects from the last seconds, unless
+        `content.fsync` is set. Their hashes detect this.
         """
 
     def put_many(self, puts: Sequence[ContentPut]) -> None:
         """Put several objects; after an error some of them may be stored."""
 
     def get(self, key: str) -> tuple[bytes, Mapping[str, str]] | None:
-        """Return the object's body and meta, both from the same put; None if it does not exist."""
+        """Return body and meta from the same put, or None if the object does not exist."""
 
     def delete(self, key: str) -> None:
-        """Delete the object; it is no error if it does not exist."""
+        """A missing object is no error."""
 
     def keys(self, prefix: str = "") -> Iterator[str]:
         """Yield the keys that start with `prefix`, in ascending order."""

@@ -1,21 +1,18 @@
 """
-Crawl budgets: choose which due refreshes a domain's rate allows now. Pure functions, no I/O.
+Crawl budgets: which of a domain's due pages to fetch now. No I/O.
 
-Fetching due pages in order would give all pages of an overloaded domain the same interval: pages
-that change too fast to be kept fresh would get as many fetches as pages that could be kept fresh. A
-fetch therefore has a shadow price: the seconds of freshness that it must gain. Fetching a page with
-change rate λ that was last checked T seconds ago gains (1 - (1+λT)exp(-λT))/λ, at most 1/λ. The
-price is set so that the number of pages that qualify matches the domain's rate. The result is the
-optimal allocation of Cho and Garcia-Molina (see `change_rate`), for any distribution of rates.
+Fetching an overloaded domain's due pages in order would waste fetches on pages that change too fast
+to be kept fresh. A fetch therefore has a shadow price: the seconds of freshness that it must gain.
+Fetching a page with change rate λ that was last checked T seconds ago gains (1 - (1+λT)exp(-λT))/λ,
+at most 1/λ. The price is set so that as many pages qualify as the domain's rate allows. This gives
+the optimal allocation of Cho and Garcia-Molina (see `change_rate`), for any distribution of rates.
 
-A controller adjusts the price. The price rises while more pages qualify than the rate allows, or
-while postponed pages wait too long. It falls while fewer pages qualify. It changes by a factor of e
-in about a quarter of the domain's usual interval, so a peak of an hour hardly changes it. The
-allowed rate is always used: if too few pages gain as much as the price, the best of the others are
-fetched too.
+The price rises while too many pages qualify, or while postponed pages wait too long. It falls while
+too few qualify. It changes by a factor of e in about a quarter of the domain's usual interval, so a
+peak of an hour hardly changes it. If too few qualify, the best of the others are fetched too.
 
 Every page is fetched eventually. A page that gains less than the price is considered again when its
-gain has reached the price, when its age has doubled, or after `MAX_WAIT_S`. When its age reaches
+gain reaches the price or its age has doubled, or after `MAX_WAIT_S`. When its age reaches
 `HOPELESS_AGES` times the domain's usual interval, it is fetched whatever its gain.
 """
 
@@ -41,8 +38,8 @@ MAX_WAIT_S = 30 * DAY_S
 
 # Postponed pages may wait for this fraction of the domain's usual interval before the price rises.
 _QUEUE_SHARE = 0.02
-# Postponed pages are scheduled at most this fraction of the domain's usual interval ahead, because
-# the price rises meanwhile.
+# Pages are postponed by at most this fraction of the domain's usual interval, because the price
+# rises in the meantime.
 _BOOKED_SHARE = 0.1
 # The price changes by at most a factor of e in this fraction of the domain's usual interval.
 _RESPONSE_SHARE = 0.25
@@ -57,21 +54,20 @@ class Budget(NamedTuple):
     """A domain's refresh state, kept between ticks (rounds of starting due refreshes)."""
 
     booked_ms: int = 0
-    """The due time of the last postponed refresh; the next postponed refresh comes after it."""
+    """The due time of the last postponed refresh; the next one comes after it."""
     free_ms: int = 0
     """When the next refresh may start; only used if the rate is below one fetch per tick."""
     price_s: float = 0.0
-    """Seconds of freshness that a fetch must gain; if 0, all due pages are fetched."""
+    """Seconds of freshness that a fetch must gain; 0: all due pages are fetched."""
     age_s: float = 0.0
     """
     Moving average of the time between a page's last check and its fetch; 0 before the first fetch.
     """
     at_ms: int = 0
-    """When this state was written."""
 
     @property
     def hopeless_s(self) -> float:
-        """The age at which a page is fetched regardless of its gain."""
+        """The age at which a page is fetched, whatever its gain."""
         return min(_HOPELESS_PRICES * self.price_s, HOPELESS_AGES * self.age_s or math.inf)
 
 
@@ -139,7 +135,7 @@ def ration(
 
 
 def _first_due_ms(budget: Budget, now_ms: int, tick_s: float) -> float:
-    """Return when the next postponed URL is due: the next tick if the queue is too long."""
+    """Return the next tick if the queue is too long."""
     first_ms = now_ms + tick_s * 1000
     if not budget.age_s:
         return max(first_ms, float(budget.booked_ms))
@@ -153,9 +149,9 @@ def marginal_freshness_s(
     """
     Return the seconds of freshness that fetching a page now gains.
 
-    For a page that was never checked or whose last fetch failed, the result is always high enough
-    for a fetch, because that page has already waited. `belief` is the probability, from a signal,
-    that the page has changed.
+    A page that was never checked, or whose last fetch failed, always gets a value high enough for a
+    fetch, because it has already waited. `belief` is the probability, from a signal, that the page
+    has changed.
     """
     if state is None or not state.compared_at_ms or state.gone or state.failures:
         return 2 * budget.price_s
@@ -164,7 +160,7 @@ def marginal_freshness_s(
         return reading_gain_s(state.rate_per_s, age_s)
     rate = optimistic_rate(state)
     steps = rate * age_s
-    # For a small product, use the series: rounding would cancel the difference.
+    # Use the series for a small product, because of rounding.
     gain_s = (1 - (1 + steps) * math.exp(-steps)) / rate if steps > 1e-4 else rate * age_s**2 / 2
     if belief:
         gain_s += belief * (1 / rate - gain_s)
@@ -175,12 +171,12 @@ def marginal_freshness_s(
 
 def optimistic_rate(state: RefreshState) -> float:
     """
-    Return the changes per second; the estimate is optimistic (low) while there are few
-    observations.
+    Return the changes per second. While there are few observations, the estimate is optimistic
+    (low).
 
-    A page that seems to change too fast is rarely checked, so a wrong estimate would hardly ever be
-    corrected. The rate is therefore estimated low while it is uncertain. Once a page has changed at
-    many consecutive checks, each further check raises the estimate.
+    A page that seems to change too fast is rarely checked, so an estimate that is too high would
+    hardly ever be corrected. Once a page has changed at many consecutive checks, each further check
+    raises the estimate.
     """
     rate = state.rate_per_s * math.exp(-1 / math.sqrt(state.a)) if state.a else 1.0
     changed_at_every_check = state.checks - state.changes < 0.5
@@ -192,7 +188,6 @@ def _age_s(state: RefreshState, now_ms: int) -> float:
 
 
 def _postpone_s(state: RefreshState | None, budget: Budget, now_ms: int) -> float:
-    """Return how long to postpone a page that currently gains less than the price."""
     if state is None:
         return 0.0
     age_s, rate = _age_s(state, now_ms), optimistic_rate(state)
@@ -216,10 +211,8 @@ def _mean_age_s(age_s: float, pages: Sequence[Due], now_ms: int) -> float:
 
 def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> float:
     """
-    Return the new price.
-
-    `excess` is the number of qualifying pages beyond the limit, as a fraction of the limit; it is
-    negative if fewer pages qualify.
+    `excess` is the number of qualifying pages above the limit, as a fraction of the limit; negative
+    if fewer qualify.
     """
     if not after.age_s:
         return before.price_s
@@ -228,8 +221,8 @@ def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> flo
         allowed_s = max(_QUEUE_SHARE * after.age_s, 2 * tick_s)
         excess = (waiting_s - allowed_s) / allowed_s
     excess = min(max(excess, -1.0), 1.0)
-    # If the price falls, count all the time since the domain's last tick, because no page was due
-    # since then and the rate was not used.
+    # If the price falls, count all the time since the last tick: no page was due then, so the rate
+    # was not used.
     elapsed_s = tick_s
     if excess < 0 and before.at_ms:
         elapsed_s = max((after.at_ms - before.at_ms) / 1000, tick_s)

@@ -1,10 +1,9 @@
 """
-Find out from the store's nodes what has happened to a crawl's pages since a given time.
+Finds out what has happened to a crawl's pages since a given time.
 
-Nothing is counted while pages are fetched. A node has the time at which its page was stored for the
-crawl (`s:in:<crawl>`), the last change that a fetch found and its time (`s:changed`, written with
-the page), and the time of the last check. The result therefore depends only on the stored nodes and
-the given time, even if fetches were killed and repeated.
+The result depends only on the stored nodes, even if fetches were killed and repeated. A node has
+the time when its page was stored for the crawl (`s:in:<crawl>`), the last change that a fetch
+found, with its time (`s:changed`), and the time of the last check.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class PageNews(StrEnum):
     WITHHELD = "withheld"
     """The site now refuses the page (401, 402, 403, 451); it did not before."""
     BACK = "back"
-    """The page is available again, with the same content as before."""
+    """The page is available again, unchanged."""
     NOT_REACHED = "not reached"
     """No fetch since then has returned or confirmed the page."""
     STILL_ABSENT = "absent as before"
@@ -64,14 +63,14 @@ _NEWS_BY_KIND = {
 
 @dataclass(frozen=True, slots=True)
 class CrawlPage:
-    """A page of a crawl, or a URL that had its own page before it led to another page."""
+    """A page of a crawl, or a URL that had its own page before it led to another."""
 
     url: str
     news: PageNews
     checked_at_ms: int
     """When the page was last fetched, with any outcome; 0 if unknown."""
     is_given_up: bool
-    """True if the page is fetched again only when it is enqueued."""
+    """True if the page has no due time: it is fetched again only when it is enqueued."""
 
 
 class CrawlPages:
@@ -82,9 +81,8 @@ class CrawlPages:
         zen: the store's graph.
         name: the crawl's name.
         domains: registered domains of the crawl's URLs; if None, all nodes of the store are read.
-        max_domains: if there are more domains than this, all nodes are read instead of listing
-            the URLs of each domain.
-        at_once: number of nodes in one multi-get.
+        max_domains: for more domains than this, all nodes are read instead of each domain's URLs.
+        at_once: nodes per multi-get.
     """
 
     def __init__(
@@ -111,10 +109,10 @@ class CrawlPages:
 
     def since(self, since_ms: int) -> Iterator[CrawlPage]:
         """
-        Yield each page and what happened to it after `since_ms`, in no particular order.
+        Yield each page, with what happened to it after `since_ms`, in no particular order.
 
-        Reads all nodes of the crawl's domains. If a page is written during the walk, the result may
-        be from before or after that write.
+        Reads all nodes of the crawl's domains. A page that is written at the same time is reported
+        as before or after the write.
         """
         seen_canonicals: set[str] = set()
         for url, own_row, canonical, row in self._rows():
@@ -135,7 +133,7 @@ class CrawlPages:
             )
 
     def _is_listed(self, url: str) -> bool:
-        """Return True if the walk itself reaches this URL because its domain is in the crawl."""
+        """Return True if the walk reaches this URL because its domain is in the crawl."""
         return self._domains is None or registered_domain(url) in self._domains
 
     def _rows(self) -> Iterator[tuple[str, Row, str, Row]]:
@@ -158,7 +156,7 @@ class CrawlPages:
 
 
 def _redirect_news(row: Row, since_ms: int) -> PageNews | None:
-    """Return what happened to an alias that had its own page before, or None if it had no page."""
+    """Return None if the alias had no page before."""
     cell = row.get(nodes.CHANGED)
     if cell is None or cell.at_ms <= since_ms:
         return None
@@ -168,7 +166,6 @@ def _redirect_news(row: Row, since_ms: int) -> PageNews | None:
 
 
 def _news(row: Row, joined_ms: int, since_ms: int) -> PageNews:
-    """Return what happened to a page after `since_ms`, according to its node."""
     change = _last_change(row, since_ms)
     if absent_as(facts_of(row)) is not None:
         return change if change in (PageNews.GONE, PageNews.WITHHELD) else PageNews.STILL_ABSENT
@@ -185,7 +182,7 @@ def _news(row: Row, joined_ms: int, since_ms: int) -> PageNews:
 
 
 def _last_change(row: Row, since_ms: int) -> PageNews | None:
-    """Return the last change that a fetch found, or None if it was not after `since_ms`."""
+    """Return the last change that a fetch found after `since_ms`, or None."""
     cell = row.get(nodes.CHANGED)
     if cell is None or cell.at_ms <= since_ms:
         return None

@@ -1,14 +1,13 @@
 """
-The crawls that a page was stored for. The page's node has one cell `s:in:<name>` per crawl.
+The crawls that a page was stored for, with one cell `s:in:<name>` per crawl in the page's node.
 
 Two more cells of this form keep pages from being deleted with a crawl: `s:in:.imported` for
 imported pages, and `s:in:.earlier` for pages that were stored before any crawl requested them. No
 crawl's name starts with a dot.
 
-Several processes may write these cells at once and may repeat their writes, because each crawl has
-its own cell. The cell moves with the page when URLs are merged, and is deleted with the page. Its
-timestamp is the time of the first fetch that stored the page for the crawl, so it shows which pages
-are new since a given time (`crawl_changes`).
+Several processes may write these cells at once, and may repeat their writes. A cell moves with the
+page when URLs are merged, and is deleted with the page. Its timestamp, the time of the first fetch
+for the crawl, shows which pages are new (`crawl_changes`).
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ def crawl_column(name: str) -> bytes:
 
 
 def crawls_in(row: Row) -> list[str]:
-    """Return the sorted names of the crawls that a page was stored for; needs its complete node."""
+    """Return the sorted names of a page's crawls. Needs the complete node."""
     return [name for name in _owners(row) if name not in _REASONS]
 
 
 def _owners(row: Row) -> list[str]:
-    """Return the page's crawls, and the other names (with a dot) that keep it stored."""
+    """Return the page's crawls, and the names with a dot that keep it stored."""
     return sorted(
         column.removeprefix(IN_CRAWL).decode()
         for column, cell in row.items()
@@ -76,10 +75,10 @@ class CrawlMembers:
 
     def add_stored(self, name: str, pages: Mapping[str, int]) -> None:
         """
-        Like `add`, for pages that were stored before; pages already in the crawl keep their times.
+        Like `add`, for stored pages. Pages already in the crawl keep their times.
 
-        Stored pages that are in no crawl are marked as stored earlier. Takes one round trip, and up
-        to three more if some pages were not in the crawl.
+        Pages in no crawl are marked as stored earlier. Takes one round trip, or up to four if some
+        pages were not in the crawl.
         """
         members = self.among(name, list(pages))
         new_members = {url: at_ms for url, at_ms in pages.items() if url not in members}
@@ -92,7 +91,7 @@ class CrawlMembers:
             self.add(name, new_members)
 
     def among(self, name: str, urls: Sequence[str]) -> set[str]:
-        """Return those of the normalized URLs whose pages were stored for a crawl."""
+        """Return the normalized URLs whose pages were stored for a crawl."""
         column = crawl_column(name)
         rows = self._nodes.follow(urls, [URL, CANONICAL, REMOVED, column])
         return {url for url, (_, row) in rows.items() if text(row, column)}
@@ -133,7 +132,7 @@ def kept_because(row: Row, name: str) -> str | None:
 
 def _is_from_application(row: Row, column: bytes) -> bool:
     """
-    Return True if the last writer of a field was an application, which records itself as the
+    Return True if an application wrote the field last. Applications record themselves as the
     source.
     """
     source = row.get(provenance_column(column.removeprefix(_FIELD).decode()))

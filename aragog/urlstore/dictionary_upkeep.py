@@ -1,18 +1,17 @@
 """
-Upkeep of shared dictionaries: train one while a crawl fetches few sites, and erase it when a
-takedown requires it.
+Trains shared dictionaries while a crawl fetches few sites, and erases them when a takedown requires
+this.
 
-Compressing pages again later would cost twice the CPU time of storing them, so fetch processes
-compress them with a dictionary of pages that were fetched before (`packs.shared_dictionaries`). It
-is trained on 2 MB of packs, and used if a trial on other records saves 15% or more. Each pack has a
-copy of the dictionary, so it saves too little if packs are very small. Such packs are later
-rewritten by host (`pack_rewrite`), like packs without a dictionary.
+Recompressing pages later would cost twice the CPU time of storing them. So fetch processes compress
+them with a dictionary of pages that were fetched before (`packs.shared_dictionaries`). It is
+trained on 2 MB of packs, and used if a trial on other records saves 15% or more. Each pack has a
+copy of it, so it saves too little in very small packs. Such packs are later rewritten by host
+(`pack_rewrite`).
 
-A dictionary contains text from the pages that it was trained on. Their packs are therefore kept as
-they are while packs with the dictionary exist. The pages' nodes still refer to their records, so a
-takedown finds them. When bytes in such a pack must be erased, the dictionary is no longer used, and
-all packs that have it are written again without it. To limit that work, a dictionary is used for at
-most 1,000 packs.
+A dictionary contains text from the pages that it was trained on. While packs with it exist, the
+packs of these pages are not rewritten, so that a takedown finds their records. If bytes in one of
+them must be erased, the dictionary is no longer used, and all packs that have it are rewritten
+without it. To limit that work, a dictionary is used for at most 1,000 packs.
 """
 
 from __future__ import annotations
@@ -36,34 +35,31 @@ from zengraph import MultiGraph
 TRAINED_ON_BYTES = 2_097_152
 """Size of the packs that a dictionary is trained on, about 200 pages of documentation."""
 HOST_BYTES, MAX_BYTES = 65_536, 196_608
-"""A dictionary's size per large host, and its maximum size; stored, it takes a third of that."""
+"""A dictionary's size per large host, and its maximum size. Stored dictionaries take a third of
+that."""
 MIN_SAVED = 0.15
 """A dictionary is used if it saves this fraction of the bytes, even with its copy in each pack."""
 MAX_TRAINED_ON = 64
-"""Maximum number of packs that a dictionary is trained on; they are read together."""
+"""Maximum number of packs to train a dictionary on; they are read together."""
 MAX_PACKS = 1000
-"""Once this many packs have a dictionary, it is no longer used; another may then be trained."""
+"""Once this many packs have a dictionary, it is no longer used."""
 CHECKED_BYTES = 524_288
 """How much of a pack is read to check what its dictionary saves."""
 RETRY_MS = 600_000
-"""Milliseconds until the next dictionary is trained if the last one saved too little."""
+"""Milliseconds until the next training, if the last dictionary saved too little."""
 MAX_AGE_MS = 600_000
-"""
-A dictionary is trained on packs from the last ten minutes, because older crawls may have ended.
-"""
+"""Only packs from the last ten minutes are used, because older crawls may have ended."""
 UNUSED_MS = 3_600_000
 """Milliseconds after which a dictionary is forgotten if no pack has it."""
 ERASED_MS = 7 * 86_400_000
-"""
-Milliseconds that an erased dictionary is remembered, because a process that has it in memory may
-still write a pack with it.
-"""
+"""Milliseconds that an erased dictionary is remembered. A process that has it in memory may still
+write a pack with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DictionaryUpkeep:
     """
-    Trains, checks and erases the shared dictionaries of a store; safe to repeat.
+    All methods are safe to repeat.
 
     Args:
         trained_on_bytes: size of the packs that a dictionary is trained on.
@@ -78,11 +74,10 @@ class DictionaryUpkeep:
 
     @property
     def records(self) -> DictionaryRecords:
-        """The records of dictionaries."""
         return self.packs.catalog.dictionaries
 
     def kept_packs(self) -> frozenset[str]:
-        """Return the packs that must not be rewritten, unless some of their bytes are erased."""
+        """Return the packs that must not be rewritten except to erase bytes."""
         kept = (one.trained_on for one in self.records.all() if one.erased_ms is None)
         return frozenset[str]().union(*kept)
 
@@ -90,8 +85,8 @@ class DictionaryUpkeep:
         """
         Erase dictionaries if bytes in a pack that they were trained on must be erased.
 
-        `PackUpkeep` then rewrites the packs that have them, like others with bytes to erase. Also
-        forgets dictionaries that nothing needs anymore.
+        `PackUpkeep` then rewrites the packs that have them. Also forgets dictionaries that nothing
+        needs.
         """
         for one in self.records.all():
             if one.erased_ms is None and any(map(self.packs.catalog.erased, one.trained_on)):
@@ -103,16 +98,16 @@ class DictionaryUpkeep:
                 self.records.forget(one.id)
 
     def is_used(self, pack: str) -> bool:
-        """Return True if other packs have a dictionary that was trained on this pack."""
+        """Return True if other packs have a dictionary trained on this pack."""
         trained = (one.id for one in self.records.all() if pack in one.trained_on)
         return any(next(self.records.packs_with(one), None) for one in trained)
 
     def train(self, fresh: Sequence[FreshPack]) -> bool:
         """
-        Train a dictionary on newly written packs, if none is in use; returns True if it is used.
+        Train a dictionary on new packs if none is in use. Returns True if the new one will be used.
 
         Needs 2 MB of packs, half of it from hosts with 256 KB or more. Takes 0.1 s of CPU, at most
-        once in ten minutes if dictionaries save too little.
+        every ten minutes if dictionaries save too little.
         """
         recent_ms = self.clock.now_ms() - MAX_AGE_MS
         recent = [pack for pack in fresh if pack.at_ms >= recent_ms]
@@ -131,10 +126,7 @@ class DictionaryUpkeep:
                 self.packs.catalog.release(name)
 
     def check(self, group: Sequence[FreshPack]) -> None:
-        """
-        Stop using the dictionary of newly written packs if it saves too little in them, or if too
-        many packs have it.
-        """
+        """Stop using the dictionary of new packs if it saves too little, or too many have it."""
         last = group[-1]
         if not last.dictionary or last.dictionary != self.records.in_use():
             return
@@ -146,8 +138,8 @@ class DictionaryUpkeep:
         """
         Restore the records about the dictionary at the beginning of a pack.
 
-        If a damaged file of the store had the dictionary's record, nobody knows what it was trained
-        on, so it is erased from the pack. `was_lost` is True if the pack's own entry was lost.
+        If the dictionary's record was lost with a damaged file, its training packs are unknown, so
+        it is erased from the pack. `was_lost` is True if the pack's own entry was lost.
         """
         dictionary = dictionary_of(data)
         if dictionary is None:
@@ -160,7 +152,7 @@ class DictionaryUpkeep:
     def _train_on(self, names: Sequence[str], hosts: int) -> bool:
         try:
             live = [one for name in names for one in self._live(name)]
-        except CorruptContent:  # the upkeep job reports it when the pack is rewritten
+        except CorruptContent:  # `pack_upkeep` reports it when it rewrites the pack
             return False
         samples = sampled(live)
         dictionary = Dictionary.train(
@@ -168,8 +160,8 @@ class DictionaryUpkeep:
         )
         if dictionary is None or _saved_by(dictionary, live, samples, len(names)) < MIN_SAVED:
             return False
-        # The packs are claimed, so no other process can erase records in the meantime without
-        # finding this.
+        # The packs are claimed, so any other process that erases their records in the meantime
+        # finds this dictionary.
         self.records.add(dictionary, names)
         self.records.use(dictionary.id)
         return True
@@ -184,16 +176,13 @@ class DictionaryUpkeep:
         return [one for one in records if one.owners and one.pointer.offset not in erased]
 
     def _saved(self, group: Sequence[FreshPack]) -> float:
-        """
-        Return the fraction of bytes that packs save, estimated from the first records of the
-        last pack.
-        """
+        """Return the fraction of bytes saved, estimated from the first records of the last pack."""
         data = self.packs.files.read(group[-1].name, 0, CHECKED_BYTES) or b""
         try:
             dictionary = dictionary_of(data)
             found = [one.data for one in islice(_complete(data, dictionary), TRIED_RECORDS)]
             plain = [frames.compress(frames.decompress(one, dictionary), "zstd") for one in found]
-        except CorruptContent:  # the upkeep job reports it when the pack is rewritten
+        except CorruptContent:  # `pack_upkeep` reports it when it rewrites the pack
             return 0.0
         if dictionary is None or not found:
             return 0.0
@@ -209,7 +198,6 @@ class DictionaryUpkeep:
                 catalog.erase_dictionary(pack)
 
     def _is_over(self, one: SharedRecord) -> bool:
-        """Return True if no pack has the dictionary, and no pack will get it."""
         now_ms = self.clock.now_ms()
         if one.erased_ms is None:
             has_time = one.at_ms > now_ms - UNUSED_MS
@@ -219,12 +207,12 @@ class DictionaryUpkeep:
 
 
 def _complete(data: bytes, dictionary: Dictionary | None) -> Iterator[frames.Frame]:
-    """Yield the complete records of a truncated pack, except the first one (`warcinfo`)."""
+    """Yield a truncated pack's complete records, except the first one (`warcinfo`)."""
     found = frames.beginnings(data, dictionary)
     try:
         for one in islice(found, 1, None):
             yield one.frame
-    except CorruptContent:  # the last one is cut off
+    except CorruptContent:  # the last one is truncated
         return
 
 
@@ -245,9 +233,9 @@ def _saved_by(
     packs: int,
 ) -> float:
     """
-    Return the fraction of bytes that a dictionary would save in that many packs.
+    Return the fraction of bytes that the dictionary would save in that many packs.
 
-    It is estimated from records that the dictionary was not trained on.
+    Estimated from records that the dictionary was not trained on.
     """
     trained_on = {one.pointer for one in samples}
     tried = sampled([one for one in live if one.pointer not in trained_on], TRIED_RECORDS)

@@ -1,8 +1,8 @@
 """
 The due index: a list of the URLs to fetch again, soonest first.
 
-A row is valid if its time equals `s:due` in the URL's node. A claim is a lease in the row: if a
-claimed URL is not written before the lease ends, it becomes due again.
+A row is valid if its time equals `s:due` in the URL's node. A claim is a lease in the row. If the
+URL is not written before the lease ends, it becomes due again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CLAIM_COLUMNS = (nodes.DUE, nodes.REFRESH, nodes.SIGNAL, nodes.WATCHED)
 DUE_URL = b"i:u"
 """The column of a due row that contains the URL."""
 _YOUNG_MS = 600_000
-"""Rows are written before their nodes, so a row younger than this (ms) may still become valid."""
+"""A row is written before its node, so a row younger than this (ms) may still become valid."""
 
 
 def due_cell(due_at_ms: int | None) -> bytes:
@@ -52,7 +52,7 @@ class DueIndex:
         self._nodes = zen.nodes
 
     def schedule(self, url: str, due_at_ms: int | None, now_ms: int) -> None:
-        """Make a canonical URL due at a time, or never if None; replaces the earlier due time."""
+        """Set a canonical URL's due time; None: never due."""
         old = text(self._nodes.get(self._zen.node_id(url), [nodes.DUE]), nodes.DUE)
         puts: list[Mutation] = [
             put_properties(self._zen.node_id(url), {nodes.DUE: due_cell(due_at_ms)}, now_ms)
@@ -64,7 +64,7 @@ class DueIndex:
             self._index.delete_many([(self._zen.node_id(url), int(old), now_ms)])
 
     def oldest_ms(self, now_ms: int) -> int | None:
-        """Return when the oldest due and unclaimed row became due, or None."""
+        """Return the due time of the oldest row that is due and unclaimed, or None."""
         oldest = None
         for bucket in self._index.buckets:
             if not self._index.serves(bucket):
@@ -80,7 +80,7 @@ class DueIndex:
         """
         Give claimed URLs another due time, unless they were rescheduled since the claim.
 
-        Safe to repeat. If it is interrupted, the claim expires and the URL is due again.
+        Safe to repeat. After an interruption, the claim expires and the URL is due again.
         """
         ids = {self._zen.node_id(due.url): (due, at_ms) for due, at_ms in later}
         rows = self._nodes.get_many(list(ids), [nodes.DUE]) if ids else {}
@@ -106,8 +106,8 @@ class DueIndex:
         """
         Claim up to `limit` URLs that are due at `now_ms`, for `lease_s` seconds.
 
-        With `upto_ms`, claims only URLs that are due by then. The order is roughly soonest first,
-        because each of the sixteen buckets contributes an equal share.
+        With `upto_ms`, claims only URLs that are due by then. The order is roughly soonest first:
+        each of the sixteen buckets contributes an equal share.
         """
         result: list[Due] = []
         claim = Lease.until(now_ms + int(lease_s * 1000), os.urandom(4))

@@ -1,10 +1,10 @@
 """
-The change feed lists, for a limited time, the changes that later fetches found in stored pages.
+The change feed lists the changes that fetches found in stored pages, for a limited time.
 
-For each batch of pages with changes, one row, keyed by time, is written before the changed nodes.
-After a crash between the two writes, the batch runs again and its changes are reported twice, but
-never lost. Rows become visible shortly after their timestamp, so that readers do not miss rows that
-are written late. A cursor is the key of the last change that was read.
+For each batch of changed pages, one row is written before the nodes; its key is the time. After a
+crash between the two writes, the batch runs again, so its changes are reported twice but never
+lost. Rows become visible shortly after their timestamp, so that readers miss no rows that are
+written late. A cursor is the key of the last change that was read.
 """
 
 from __future__ import annotations
@@ -57,18 +57,17 @@ class Change:
     at_ms: int
     """When the page was fetched."""
     kind: ChangeKind
-    """
-    What happened to the page:
+    """What happened to the page:
 
-    `new` (the first fetch of a watched page, or of a page that had been withdrawn), `changed`
-    (fields), `content` (only the body), `withheld`, `redirected`, `gone` (the first 404 or 410),
-    `back` (available again, unchanged), `given_up` (it is no longer fetched), `withdrawn` (deleted,
-    because the site does not allow keeping it), or `reserved` (one more use is forbidden).
+    `new` (the first fetch of a watched or withdrawn page), `changed` (fields), `content` (only the
+    body), `withheld`, `redirected`, `gone` (the first 404 or 410), `back` (available again,
+    unchanged), `given_up` (no longer fetched), `withdrawn` (deleted, because the site does not
+    allow keeping it), or `reserved` (one more use is forbidden).
     """
     fields: Mapping[str, Values] = field(default_factory=dict)
-    """Old and new value by field name, as stored; None for a value that is missing or too long."""
+    """Old and new value by field name, as stored; None if a value is missing or too long."""
     owners: tuple[str, ...] = ()
-    """The owners that watched the page when it was fetched."""
+    """The owners that were watching the page when it was fetched."""
     cursor: str = ""
     """The cursor to continue after this change."""
     content_hash: Values | None = None
@@ -80,14 +79,11 @@ class Change:
 SETTLE_MS = 2000
 """Delay between a row's timestamp and its visibility."""
 MAX_VALUE_BYTES = 4096
-"""Longer values (in bytes) are omitted from the feed; they are in the record."""
+"""Longer values (in bytes) are omitted from the feed; the record has them."""
 
 _COLUMN = b"l:v"
 _HASH, _TARGET = "\tcontent_hash", "\tredirected_to"
-"""
-Prefixes for values that are not fields. Field names contain no control characters, so these are
-unique.
-"""
+"""Prefixes for values that are not fields. Field names contain no control characters."""
 _MAX_TRIES = 3
 _DELETE_ROWS = 1000
 _CURSOR_BYTES = 20
@@ -102,7 +98,7 @@ def changes_put(log: TimeLog, changes: Sequence[Change], now_ms: int) -> Mutatio
 
 def _pack_values(change: Change) -> dict[str, Values]:
     """
-    Return the fields, and the values that are not fields under names that no field can have.
+    Return the fields, and the other values under names that no field can have.
 
     aragog 0.1 ignores those names.
     """
@@ -123,8 +119,8 @@ def publish(zen: MultiGraph, changes: Sequence[Change], clock: Clock) -> None:
     """
     Write a batch's changes as one row.
 
-    If the write took so long that readers may have passed the row's timestamp, the row is written
-    again with a later timestamp.
+    If the write was so slow that readers may have passed the row's timestamp, the row is written
+    again with a later one.
     """
     for _ in range(_MAX_TRIES):
         now_ms = clock.now_ms()
@@ -149,7 +145,7 @@ class Changes:
         self._zen = zen
 
     def end(self, now_ms: int) -> str:
-        """Return the cursor after all changes that can be read now."""
+        """Return the cursor after all visible changes."""
         return (now_ms - SETTLE_MS + 1).to_bytes(8).hex() + "00" * (_CURSOR_BYTES - 8)
 
     def page(
@@ -167,8 +163,7 @@ class Changes:
 
         The next cursor is never None, because new changes may follow. With an owner, host or item,
         one call examines at most 10,000 changes, so a page may be empty although its cursor
-        advances. Changes to pages that were withdrawn later have no values; one multi-get finds
-        these pages.
+        advances. Takes one multi-get to omit the values of withdrawn pages.
 
         Raises:
             BadInput: the cursor is not from this feed.
@@ -193,10 +188,8 @@ class Changes:
 
     def _without_withdrawn(self, changes: Sequence[Change], now_ms: int) -> list[Change]:
         """
-        Remove the values of pages that have since been deleted or have expired.
-
-        A page whose node is in a damaged file may have been deleted, so its values are hidden until
-        the repair.
+        Remove the values of deleted and expired pages, and of pages whose nodes are in damaged
+        files.
         """
         urls = {change.url for change in changes if change.fields}
         readable = [url for url in urls if self._zen.serves(self._zen.node_id(url)[0])]
@@ -223,7 +216,6 @@ class Changes:
     def _bucket_rows(
         self, bucket: int, after: bytes, stop: int
     ) -> Generator[tuple[bytes, Row], None, None]:
-        """Yield (time and nonce, row) for each row of a bucket, in order."""
         start, end = after[:16], max(stop, 0).to_bytes(8)
         if start < end:
             with closing(self._log.between(bucket, start, end)) as rows:
@@ -231,7 +223,7 @@ class Changes:
 
     def purge(self, is_gone: Callable[[str], bool]) -> int:
         """
-        Delete changes to a URL if `is_gone` returns True for it; returns how many were deleted.
+        Delete the changes to URLs for which `is_gone` returns True. Returns how many were deleted.
 
         Other changes in the same row keep their cursors.
         """
@@ -250,7 +242,7 @@ class Changes:
         return count
 
     def sweep(self, before_ms: int) -> int:
-        """Delete rows older than `before_ms`, at most 1,000 per bucket; returns their number."""
+        """Delete rows older than `before_ms`, at most 1,000 per bucket. Returns their number."""
         count = 0
         for bucket in self._log.buckets:
             if not self._log.serves(bucket):
@@ -277,7 +269,7 @@ def _unpack(key: bytes, row: Row) -> Iterable[Change]:
     try:
         entries = orjson.loads(row[_COLUMN].value)
         for number, entry in enumerate(entries):
-            if entry is None:  # `purge` deleted this change
+            if entry is None:  # `purge` has deleted this change
                 continue
             url, at_ms, kind, fields, owners = entry
             values: dict[str, Values] = {n: (before, now) for n, (before, now) in fields.items()}
@@ -330,10 +322,9 @@ class Feed:
         """
         Return up to `limit` changes after the cursor (None: from the oldest), and the next cursor.
 
-        These are changes to all pages, to pages that `owner` watched at the time, or to one host's
-        pages. With `item`, returns only changes to one kind of item, or to one item by its key.
-        Each change is returned at least once. A page may be empty although more changes follow its
-        cursor.
+        `owner` selects the pages that it watched at the time, `host` one host's pages, and `item`
+        one kind of item, or one item by its key. Each change is returned at least once. A page may
+        be empty although more changes follow.
 
         Raises:
             BadInput: the cursor is not from this feed.
@@ -343,9 +334,8 @@ class Feed:
         )
 
     def end(self) -> str:
-        """Return the cursor after all changes that can be read now."""
         return self._changes.end(self._clock.now_ms())
 
     def sweep(self, retention_s: float) -> int:
-        """Delete changes older than `retention_s` seconds; returns the number of deleted rows."""
+        """Returns the number of deleted rows."""
         return self._changes.sweep(self._clock.now_ms() - int(retention_s * 1000))

@@ -1,9 +1,8 @@
 """
-Compute the age of a field's value, and describe it as text. Pure functions, no I/O.
+Computes the age of a field's value, and describes it as text. No I/O.
 
-An extracted value is confirmed by each later fetch that finds it again, and by each 304. The age of
-an extracted field is therefore the time since its page was last confirmed. The age of any other
-field is the time since its value was written.
+The age of an extracted field is the time since a fetch or a 304 last confirmed its page. The age of
+any other field is the time since its value was written.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def true_at_ms(
         name: the field's name.
         extractors: as in `comes_from_fetches`.
         info: when the value was written; None if unknown.
-        confirmed_at_ms: when a fetch or a 304 last confirmed the page; None if never.
+        confirmed_at_ms: when the page was last confirmed; None if never.
     """
     instants = [] if info is None else [info.at_ms]
     if confirmed_at_ms is not None and comes_from_fetches(name, extractors):

@@ -1,8 +1,8 @@
 """
-Convert the bytes of fields to JSON and back without loss, for every protocol.
+Converts the bytes of fields to JSON and back without loss.
 
-A field is stored as bytes. Its declared format defines their meaning; without a declaration it is
-text. Bytes that do not fit the field's format become `{"base64": "..."}`.
+A field is stored as bytes. Their meaning is its declared format, or text without a declaration.
+Bytes that do not fit the field's format become `{"base64": "..."}`.
 
 | format | bytes | JSON |
 |---|---|---|
@@ -33,8 +33,7 @@ from richpins import page_types
 Format = Literal["text", "integer", "decimal", "json", "bytes"]
 
 # The values of these are JSON (`richpins.rich_pins`; `site`: aragog/pages/selectors.py; `items`:
-# aragog/pages/items.py). The last three are reserved for page types that schema.org has and no page
-# type reads yet.
+# aragog/pages/items.py). The last three are reserved for page types that are not read yet.
 EXTRACTED = frozenset(
     {"page", "site", "items", *page_types.NAMES, "person", "organization", "event"}
 )
@@ -47,7 +46,7 @@ DECIMAL_FIELDS = frozenset(
 
 
 def is_extracted(name: str) -> bool:
-    """Return True if the extractor writes the field, so its value comes from a fetch."""
+    """Return True if the extractor writes the field."""
     return name.partition(".")[0] in EXTRACTED
 
 
@@ -65,7 +64,7 @@ _DECIMAL = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Number:
-    """A JSON number that is not an integer, with all of its digits; a float would lose some."""
+    """A JSON number that is not an integer, with all its digits."""
 
     text: str
 
@@ -87,7 +86,6 @@ class FieldFormats:
         self.of = lru_cache(maxsize=4096)(self._of)
 
     def _of(self, name: str) -> Format:
-        """Return the format declared for the name or its longest prefix; text if there is none."""
         formats = (self._declared.get(pattern) for pattern in patterns(name))
         return cast("Format", next(filter(None, formats), "text"))
 
@@ -101,7 +99,7 @@ class FieldFormats:
 
     def to_value(self, name: str, value: bytes) -> Any:
         """
-        Like `to_json`, for `json.dumps`: numbers are `int` of any length.
+        Like `to_json`, but for `json.dumps`: integers may have any length.
 
         `orjson.dumps` rejects integers above 64 bits.
         """
@@ -116,10 +114,10 @@ class FieldFormats:
 
     def decode(self, name: str, value: bytes) -> Any:
         """
-        Return a field's bytes as a Python value: `str`, `int`, `Decimal`, or parsed JSON.
+        Return a field's value: `str`, `int`, `Decimal`, or parsed JSON.
 
-        Numbers in JSON that are not integers become `Decimal`, and so do Rich Pin prices. Bytes
-        that do not fit the format stay bytes.
+        JSON numbers that are not integers become `Decimal`, and so do Rich Pin prices. Bytes that
+        do not fit the format stay bytes.
         """
         kind = self.of(name)
         try:
@@ -151,8 +149,7 @@ def parse(text: bytes) -> Any:
     Parse JSON, keeping every digit. Integers have any length, and other numbers are `Number`.
 
     Raises:
-        ValueError: the text is not JSON in UTF-8, is nested too deeply, or has a number that is too
-            long.
+        ValueError: the text is not JSON in UTF-8, is nested too deeply, or a number is too long.
     """
     try:
         return json.loads(text.decode(), parse_float=Number, parse_constant=_reject_constant)
@@ -218,7 +215,7 @@ def json_bytes(value: Any) -> bytes:
     Serialize what `parse` returned as JSON without spaces; numbers keep their digits.
 
     Raises:
-        ValueError: the value is nested too deeply, or has half of a surrogate pair.
+        ValueError: the value is nested too deeply, or has a lone surrogate.
     """
     parts: list[str] = []
     try:

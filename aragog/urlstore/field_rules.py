@@ -1,10 +1,9 @@
 """
-The rules that say which field names and values the store accepts. No I/O.
+The rules for accepted field names and values. No I/O.
 
 Two names that look the same must not be two fields, because readers would trust the wrong field.
 `lookalike_problem` rejects names with hidden or misleading characters. `skeleton` maps an accepted
-name to its appearance (Unicode TR39, section 4), so that it can be compared with names that already
-have an owner.
+name to its appearance (Unicode TR39, section 4), to compare it with existing names.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from aragog.errors import InvalidField
 from aragog.settings import StoreSettings
 
 _MAX_CACHED_NAMES = 10_000
-"""Number of valid names to cache; an application uses the same few fields on every page."""
+"""Number of valid names to cache; applications use the same few names on every page."""
 
 
 class FieldRules:
@@ -33,8 +32,7 @@ class FieldRules:
         Check that every name and value may be stored.
 
         Raises:
-            InvalidField: a name or value is not accepted; the message has the limit, its setting,
-                and the remedy.
+            InvalidField: a name or value is not accepted.
         """
         sizes = [len(value) for value in fields.values() if type(value) is bytes]
         is_usual = self._valid_names.issuperset(fields) and len(sizes) == len(fields)
@@ -59,8 +57,7 @@ class FieldRules:
         Check that a field may have this name.
 
         Raises:
-            InvalidField: the name is empty, too long, reserved, contains control characters, or is
-                easily mistaken for another name.
+            InvalidField: the name is not accepted.
         """
         if not name or name == "_":
             raise InvalidField(
@@ -88,10 +85,8 @@ _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
     *map(chr, range(0x180B, 0x1810)),
     *map(chr, range(0xE0100, 0xE01F0)),
 }
-"""
-Fillers and variation selectors: Python considers them printable, but they look like nothing or like
-a space.
-"""
+"""Fillers and variation selectors. Python considers them printable, but they are invisible or look
+like a space."""
 
 _DISTINCT_FROM_LATIN = ("CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO")
 """Scripts that are commonly mixed with Latin letters and do not look like them."""
@@ -140,6 +135,6 @@ def skeleton(name: str) -> str:
 
 
 def _scripts(part: str) -> set[str]:
-    """Return the scripts of a part's letters, except those commonly mixed with Latin letters."""
+    """Omits scripts that are commonly mixed with Latin letters."""
     names = {unicodedata.name(char, "?").split()[0] for char in part if char.isalpha()}
     return names.difference(_DISTINCT_FROM_LATIN)

@@ -1,9 +1,8 @@
 """
-Write the fields of one page.
+Writes the fields of a page.
 
 A conditional write compares the version while it holds a lock, because HBase can compare and put
-only a single cell. The lock is a cell of the node that expires. It does not delay unconditional
-writers; if they write a new version before the comparison, the conditional write fails.
+only a single cell. The lock is a cell of the node, and expires. Unconditional writers ignore it.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ class ConditionalWriter:
 
     def write(self, url: str, expected: str, puts: Sequence[Mutation]) -> None:
         """
-        Write `puts` if the node of `url` has the version `expected`; "" means no version.
+        Write `puts` if the node of `url` has the version `expected`; "": no version.
 
         Raises:
-            VersionConflict: the node has another version, or another conditional write is running;
-                nothing changed.
+            VersionConflict: the version differs, or another conditional write is running; nothing
+                changed.
         """
         row = self._graph.node_id(url)
         lease = self._leases.acquire(row)
@@ -90,8 +89,8 @@ class Fields:
         """
         See `UrlStore.put`.
 
-        The fields in `to_delete` do not count toward the record's limits; the caller deletes them
-        afterward.
+        The caller then deletes the fields in `to_delete`, so they do not count toward the record's
+        limits.
         """
         self._rules.check(fields)
         normalized, now_ms = normalize(url), self._clock.now_ms()
@@ -161,7 +160,7 @@ class Fields:
 
     def sizes(self, url: str) -> dict[str, CellSize]:
         """
-        Return the size and time of each field's value in a record, without reading the values.
+        Return the size and time of each field's value, without reading the values.
 
         Empty if there is no record.
         """
@@ -200,8 +199,8 @@ class Fields:
         """
         Replace a page's extracted fields after its content from `at_ms` was extracted again.
 
-        Deletes fields that an earlier extraction found and this one did not. Keeps newer values,
-        and fields that others wrote. Returns the names of the changed fields. Safe to repeat.
+        Deletes fields that only an earlier extraction found. Keeps newer values, and fields written
+        by others. Returns the names of the changed fields. Safe to repeat.
 
         Raises:
             InvalidField: a name or a value is not accepted; nothing was written.
@@ -217,7 +216,7 @@ class Fields:
         cells[nodes.PROVENANCE] = orjson.dumps(sources)
         if gone:
             # Delete first: once the new extractor version is stored, the page is not extracted
-            # again, so fields left after a crash would stay forever.
+            # again, so fields left after a crash would never be deleted.
             columns = [nodes.field_column(name) for name in gone]
             self._properties.delete(self._zen.node_id(canonical), columns, at_ms=at_ms)
         written_at_ms = max(at_ms, row[nodes.PROVENANCE].at_ms if nodes.PROVENANCE in row else 0)

@@ -1,9 +1,9 @@
 """
-Freshness statistics: how old stored pages are, by type, and which fraction is refreshed on time.
+Freshness statistics: the age of stored pages, by type, and the fraction that is refreshed on time.
 
-They are computed from a sample. One page in eight is in the sample index, chosen by the hash of its
-URL. The pages after a random hash are read. In a store whose node keys are such hashes
-(`Tables.format`), the pages after a few random keys are read instead.
+They are computed from a sample. The sample index has one page in eight, by the hash of its URL; the
+pages after a random hash are read. If node keys are such hashes (`Tables.format`), the pages after
+a few random keys are read instead.
 """
 
 from __future__ import annotations
@@ -24,10 +24,8 @@ from zengraph import MultiGraph
 from zengraph.records import ID_BYTES, Row
 
 SAMPLE = 1000
-"""
-Number of sampled rows; reading them takes about 15 ms on SQLite. With this many rows, a fraction of
-one half is accurate to within 3%.
-"""
+"""Number of sampled rows. Reading them takes about 15 ms on SQLite, and a fraction of one half is
+accurate to within 3%."""
 _SCAN_COUNT = 16
 # A refresh is late if it is overdue by more than this fraction of its interval, and by more than a
 # minute.
@@ -48,7 +46,7 @@ class Freshness:
     """The median time since a fetch or a 304 last confirmed a page."""
     age_p95_s: float
     on_time: float
-    """The fraction of scheduled pages whose refresh is not overdue; 1.0 if none is scheduled."""
+    """The fraction of scheduled pages that are not overdue; 1.0 if no page is scheduled."""
 
 
 def freshness(zen: MultiGraph, now_ms: int, sample: int = SAMPLE) -> dict[str, Freshness]:
@@ -80,7 +78,7 @@ def page_seen_at_ms(row: Row) -> int:
 
 
 def _is_late(due_at_ms: int, state: RefreshState | None, now_ms: int) -> bool:
-    """Return True if the page is overdue by its planned interval, even if it was postponed."""
+    """A postponed page counts as late too, if its planned interval is over."""
     if state is None:
         return now_ms > due_at_ms + _MIN_LATE_MS
     planned_ms = min(due_at_ms, state.due_at_ms or due_at_ms)
@@ -94,7 +92,7 @@ def _summary(ages: list[float], late: list[bool]) -> Freshness:
 
 def _sample_rows(zen: MultiGraph, sample: int) -> Iterator[Row]:
     """
-    Yield a representative sample of page nodes without duplicates, or all nodes of a small store.
+    Yield a sample of page nodes without duplicates, or all nodes of a small store.
 
     A store is small if it has fewer than eight times `sample` pages.
     """

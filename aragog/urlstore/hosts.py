@@ -1,9 +1,9 @@
 """
-The host index. It lists every URL of a host, and every page that was fetched from the host but is
+The host index lists every URL of a host, and every page that was fetched from the host but is
 stored under another URL.
 
-Takedowns need the second list: after a redirect, a canonical URL or a merge, a host's text may be
-stored under URLs of other hosts.
+Takedowns need the second list: after a redirect or a merge, a host's text may be stored under URLs
+of other hosts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SENDERS = b"\xff"
 
 def host_order(url: str) -> bytes:
     """
-    Return a normalized URL's host with its labels reversed, and a zero byte.
+    Return a normalized URL's host with reversed labels, and a zero byte.
 
     Row keys with this prefix sort URLs by host.
     """
@@ -59,17 +59,15 @@ def in_sample(url: str) -> bool:
 
 def sample_put(zen: MultiGraph, url: str, now_ms: int) -> Mutation:
     """
-    Return the mutation that adds a page to the sample (`in_sample`), ordered by the hash of its
-    URL.
+    Return the mutation that adds a page to the sample, ordered by its URL's hash.
 
-    Nodes are grouped by host, so the nodes after a random key are not representative, but the pages
-    after a random hash are.
+    Nodes are grouped by host, so only the pages after a random hash are representative.
     """
     return put_order(zen.node_id(url), SAMPLE + url_key(url), {SAMPLED: b"1"}, now_ms)
 
 
 def moved_sender(position: bytes, sender: str | None, naming: Naming) -> bytes:
-    """Return the position of a `sender_put` row with `naming`; other rows keep their positions."""
+    """Return a `sender_put` row's position with `naming`; other rows keep their positions."""
     if sender is None or position[1:2] != _SENDERS:
         return position
     order = _SENDERS + host_order(sender) + naming.node_id(sender)
@@ -83,12 +81,12 @@ class SentPage(NamedTuple):
     url: str
     """The URL under which the page's data is stored."""
     sent_at_ms: int
-    """When its data was last fetched from the sender."""
+    """When the data was last fetched from the sender."""
 
 
 class Hosts:
     """
-    Lists the URLs of a host or domain, including aliases.
+    Lists the URLs of a host or domain, with aliases.
 
     URLs whose data was deleted are skipped.
     """
@@ -117,29 +115,27 @@ class Hosts:
         return self._index.labels(beyond)
 
     def of_domain(self, domain: str) -> Iterator[str]:
-        """Return every URL of a domain and of all hosts below it."""
         label = reversed_host(domain.lower().rstrip(".")).encode()
         return (url for _, url in self._rows([label + b"\0", label + b"."], b""))
 
     def of_host(self, site: str) -> Iterator[str]:
-        """Return every URL of one host."""
         label = reversed_host(site.lower().rstrip(".")).encode()
         return (url for _, url in self._rows([label + b"\0"], b""))
 
     def sent_by_url(self, sender: str) -> Iterator[SentPage]:
-        """Yield pages with data that was fetched from this URL; takes one small read per bucket."""
+        """Yield pages with data fetched from this URL. Takes one small read per bucket."""
         return self._sent_pages(host(sender), [b"\0" + self._zen.node_id(sender)])
 
     def sent_by_host(self, site: str) -> Iterator[SentPage]:
-        """Yield pages with data that was fetched from URLs of a host."""
+        """Yield pages with data fetched from URLs of a host."""
         return self._sent_pages(site, [b"\0"])
 
     def sent_by_domain(self, domain: str) -> Iterator[SentPage]:
-        """Yield pages with data that was fetched from URLs of a domain or of hosts below it."""
+        """Yield pages with data fetched from URLs of a domain or hosts below it."""
         return self._sent_pages(domain, [b"\0", b"."])
 
     def _sent_pages(self, site: str, endings: list[bytes]) -> Iterator[SentPage]:
-        """`endings` follow the host: a zero byte for the host itself, a dot for its subdomains."""
+        """`endings` follow the host: a zero byte for the host, a dot for its subdomains."""
         prefix = _SENDERS + reversed_host(site).encode()
         for position, row in self._index.rows([prefix + ending for ending in endings]):
             cell = row[HOST_URL]

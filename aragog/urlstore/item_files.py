@@ -1,8 +1,8 @@
 """
-Items' stored files, such as images and documents. Their URLs are in the items' fields.
+Items' stored files, such as images and documents. The items' fields have their URLs.
 
 A file is stored as a separate page, with its bytes as content and no fields. Files are looked up
-when items are read, so that files stored later are included and files taken down later are not.
+when items are read, so later changes to files count.
 
     {"url": "https://cdn.example/l-1.jpg", "sha256": "9f86…", "type": "image/jpeg", "bytes": 48213}
 """
@@ -18,7 +18,7 @@ from aragog.urlstore.records import Record, is_allowed
 from urlspelling import normalize
 
 FILE = "file"
-"""The name of the fact (metadata of a fetch) that marks a URL as fetched for an item's file."""
+"""The name of the fact (a stored value from a fetch) that marks a URL as an item's file."""
 SHA256 = "sha256"
 """The fact with the SHA-256 of such a file's bytes, in hex."""
 BATCH_SIZE = 500
@@ -47,7 +47,7 @@ def stored_files(
 
     Args:
         pages: the store.
-        urls: in any form; invalid URLs and URLs without a stored file are omitted.
+        urls: in any form; those without a stored file are omitted, as are invalid ones.
         purpose: omit files whose sites refuse this use.
     """
     normalized = {}
@@ -76,10 +76,8 @@ def _file(record: Record) -> StoredFile:
 
 def _sha256(record: Record) -> str | None:
     """
-    Return the SHA-256 of a file's bytes, if known.
-
-    The content's hash is used only for a body in a pack, because an object's hash is computed from
-    the compressed bytes.
+    The content's hash is used only for a body in a pack: an object's hash is computed from the
+    compressed bytes.
     """
     in_pack = " " in (record.content_key or "")
     digest = record.content_hash if in_pack else record.facts.get(SHA256)

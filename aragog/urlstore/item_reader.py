@@ -1,4 +1,4 @@
-"""Read stored items and their histories, by site and kind or by key."""
+"""Reads stored items and their histories, by site and kind or by key."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Items:
         purpose: str | None = None,
     ) -> ListPage[StoredItem]:
         """
-        Return items of a kind, in no particular order; each item with a key is returned once.
+        Return items of a kind, in no particular order. Each item with a key is returned once.
 
         Args:
             kind: the kind's name in the settings.
             site: the host of the kind's rules, or a subdomain of it to get only the items on that
                 host's pages.
-            limit: number of items, 1 or more; a page's items without a key are returned together,
-                even beyond the limit.
+            limit: number of items, 1 or more. A page's items without a key are returned together,
+                even if they exceed the limit.
             cursor: the cursor of the previous part.
             purpose: omit pages whose sites refuse this use.
 
@@ -99,11 +99,11 @@ class Items:
         Takes constant memory.
 
         Args:
-            kind: the kind's name in the settings.
+            kind: its name in the settings.
             site: the host of the kind's rules.
             below: only items on pages of this host and its subdomains; empty for all.
             purpose: as for `page`.
-            withheld: also include pages that their sites withhold now (401, 402, 403, 451).
+            withheld: include pages that are now withheld (401, 402, 403, 451).
         """
         reading = ItemReading(self._index, self._pages, kind, purpose, withheld=withheld)
         with closing(self._index.of_kind(site, kind)) as entries:
@@ -136,9 +136,9 @@ class Items:
         withheld: bool = True,
     ) -> Iterator[StoredItem]:
         """
-        Yield the items on the given pages, in page order. An item on several pages is repeated.
+        Yield the items on the given pages, in page order, with repetitions.
 
-        Calls `on_page` with the stored items of each page that has any. Takes constant memory.
+        Calls `on_page` with each page's stored items. Takes constant memory.
         """
         reading = ItemReading(self._index, self._pages, kind, purpose, withheld=withheld)
         remaining = iter(urls)
@@ -168,10 +168,9 @@ class Items:
         self, kind: str, site: str, key: str, *, purpose: str | None = None
     ) -> list[ItemVersion]:
         """
-        Return the versions of an item, newest first, as far back as `store.history` keeps
-        `items.KIND`.
+        Return an item's versions, newest first, as far back as `store.history` keeps `items.KIND`.
 
-        Combines, in order of time, the histories of the pages that have the item now.
+        Combines the histories of the pages that have the item now.
         """
         field = field_of(kind)
         for parent in and_parents(site.lower().rstrip(".")):
@@ -192,7 +191,7 @@ class Items:
 
 
 def _batches(entries: Iterable[ItemEntry], size: int) -> Iterator[list[ItemEntry]]:
-    """Group entries into batches of about `size`, without splitting items."""
+    """The batches have about `size` entries, and items are not split."""
     batch: list[ItemEntry] = []
     for number, (_, item_entries) in enumerate(groupby(entries, key=lambda entry: entry.item), 1):
         batch += islice(item_entries, MAX_PAGES_PER_ITEM)
@@ -215,7 +214,7 @@ def _values_of(items: PageItems, key: str) -> Mapping[str, Any] | None:
 
 
 def _merged_versions(pages: Sequence[Sequence[tuple[bytes, int]]], key: str) -> list[ItemVersion]:
-    """Return an item's versions, merged from the histories of its pages, newest first."""
+    """Return an item's versions from the histories of its pages, newest first."""
     observations = [
         (at_ms, page, _values_of(PageItems.read(value), key))
         for page, values_of_page in enumerate(pages)

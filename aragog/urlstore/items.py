@@ -1,7 +1,7 @@
 """
-The index of items by site, kind and key, and the index records that a page's fields require.
+The index of items by site, kind and key.
 
-A page's items of one kind are all in one field (`aragog.pages.items`). The index has a record
+A page has all items of a kind in one field (`aragog.pages.items`). The index has a record
 (`MultiGraph.registry`) for each item and page, in the item's bucket:
 
 | record | `i:p` |
@@ -10,12 +10,12 @@ A page's items of one kind are all in one field (`aragog.pages.items`). The inde
 | `link`, kind, target, page: 8, 16 and 8 bytes of hashes | the URL of the page |
 
 An item with a key is the same item on all its pages, and is read from the most recently fetched
-page. An item without a key belongs only to its page, and all such items of a page share one record.
-A record is written before the node that makes it valid, and deleted after the node has changed.
-Every hit is verified at its node, so items that were taken down, withdrawn or replaced are not
-returned. `aragog store repair` restores records lost with a damaged file.
+page. All items of a page without a key share one record. A record is written before its page's
+node, and deleted after the node has changed. Each record found is verified at the node, so items
+that were taken down, withdrawn or replaced are not returned. `aragog store repair` restores records
+lost with a damaged file.
 
-`link` records lead to the items that link to a page. Items on that page inherit values from them
+`link` records lead to the items that link to a page. The page's own items inherit values from them
 (`from_parent`).
 """
 
@@ -51,24 +51,24 @@ class ItemEntry(NamedTuple):
 
     @property
     def item(self) -> bytes:
-        """The part of the name that is the same for all pages with the item."""
+        """The part of the record's name that all pages with the item share."""
         return self.name[:_ITEM_BYTES]
 
 
 def entry_of(site: str, kind: str, key: str, url: str) -> bytes:
-    """Return the name of an item's record for a page; `key` is empty for items without one."""
+    """Return the name of an item's record for a page. `key` is empty for items without a key."""
     page = url_key(url)
     item_hash = _hash(key, _LONG) if key else page
     return item_prefix(site, kind, item_hash) + page[:_SHORT]
 
 
 def item_prefix(site: str, kind: str, item: bytes) -> bytes:
-    """Return the prefix of all record names of an item, given by its hash."""
+    """Return the prefix of an item's record names, from the item's hash."""
     return bytes([item[0] % len(BUCKETS)]) + _of_kind(site, kind) + item
 
 
 def key_prefix(site: str, kind: str, key: str) -> bytes:
-    """Return the prefix of all record names of an item, given by its key."""
+    """Return the prefix of an item's record names, from the item's key."""
     return item_prefix(site, kind, _hash(key, _LONG))
 
 
@@ -101,13 +101,13 @@ def names_of(url: str, field: str, value: bytes | None) -> set[bytes]:
 
 
 def puts_of(url: str, fields: Mapping[str, bytes], at_ms: int) -> list[Mutation]:
-    """Return the mutations that write the records of all items in a page's fields."""
+    """Return the mutations that write the records for a page's fields."""
     names = set[bytes]().union(*(names_of(url, name, value) for name, value in fields.items()))
     return [put_record(name, {_PAGE: url.encode()}, at_ms) for name in sorted(names)]
 
 
 def fields_of(row: Row) -> dict[str, bytes]:
-    """Return the fields of a node that contain items."""
+    """Return a node's fields with items."""
     return {
         column[2:].decode(): cell.value
         for column, cell in row.items()
@@ -119,7 +119,7 @@ def entries_of(
     url: str, row: Row, columns: Iterable[bytes] | None = None
 ) -> list[tuple[bytes, int]]:
     """
-    Return the names of a node's records, each with the timestamp for deleting it.
+    Return the names of a node's records, each with the timestamp to delete it at.
 
     Args:
         url: the node's URL.
@@ -156,11 +156,9 @@ class ItemIndex:
         self._registry = zen.registry
 
     def serves(self, name: bytes) -> bool:
-        """Return False while the file with the record is damaged."""
         return self._zen.serves(name[0])
 
     def has(self, name: bytes) -> bool:
-        """Return True if a record exists."""
         return bool(self._registry.get(name))
 
     def skip_damaged(self, puts: Iterable[Mutation]) -> list[Mutation]:
@@ -168,14 +166,14 @@ class ItemIndex:
         return [put for put in puts if self.serves(put[1])]
 
     def forget(self, entries: Sequence[tuple[bytes, int]]) -> None:
-        """Delete records that are no longer valid."""
+        """Delete invalid records."""
         if served := [entry for entry in entries if self.serves(entry[0])]:
             self._registry.delete_many(served)
 
     def of_kind(
         self, site: str, kind: str, beyond: bytes = b""
     ) -> Generator[ItemEntry, None, None]:
-        """Yield a kind's records after the name `beyond`; an item's records are adjacent."""
+        """Yield a kind's records after the name `beyond`. An item's records are adjacent."""
         for bucket in BUCKETS:
             prefix = bytes([bucket]) + _of_kind(site, kind)
             if beyond[:1] > prefix[:1] or not self.serves(prefix):
@@ -184,12 +182,11 @@ class ItemIndex:
             yield from self._walk(prefix, start)
 
     def of_item(self, prefix: bytes) -> Generator[ItemEntry, None, None]:
-        """Yield one item's records."""
         if self.serves(prefix):
             yield from self._walk(prefix, b"")
 
     def walk(self) -> Generator[tuple[ItemEntry, int], None, None]:
-        """Yield every record, with its time."""
+        """Yield every record and its time."""
         for prefix in (bytes([bucket]) + kind for bucket in BUCKETS for kind in (_KIND, _LINK)):
             if self.serves(prefix):
                 with closing(self._registry.walk(prefix)) as rows:

@@ -1,10 +1,10 @@
 """
-The crawls that a stored page is kept for, identified by their purposes. Pure functions, no I/O.
+The crawls that a stored page is kept for, identified by their purposes. No I/O.
 
-Here, a crawl's name consists of its purposes, for example `ai-input+search`. `any` is a crawl
-without purposes, and `usual` is the crawl in the settings, whatever its purposes are. The fact
-`kept_for` lists these names; a page without this fact is kept for the usual crawl. If a site
-withdraws permission for one crawl, the page is deleted only if it is kept for no other crawl.
+Here, a crawl's name consists of its purposes, for example `ai-input+search`. `any` has no purposes,
+and `usual` is the crawl in the settings. The fact `kept_for` lists these names; without it, a page
+is kept for the usual crawl. If a site withdraws permission for a crawl, the page is deleted only if
+no other crawl keeps it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Facts = Mapping[str, object]
 
 
 def crawl_name(purposes: str | None) -> str:
-    """Return the name of a crawl whose jobs have these purposes (None: those in the settings)."""
+    """Return the name of a crawl with these purposes (None: those in the settings)."""
     if purposes is None:
         return USUAL
     return "+".join(sorted(set(purposes.split()))) or _ANY
@@ -50,7 +50,7 @@ def fact_of(names: Collection[str]) -> str | None:
 
 def others(before: Facts, current: Facts, crawl: str) -> frozenset[str]:
     """
-    Return the other crawls that a page is kept for, as far as its site still permits them.
+    Return the other crawls that a page is kept for, if its site still permits them.
 
     Args:
         before: the facts of the stored page.

@@ -9,11 +9,11 @@ from zengraph.links import Link, LinkGraph, Naming, from_lines
 from zengraph.tables import Tables
 
 LINK = 0
-"""The edge type of page links. They are stored in packed form together with their page."""
+"""The edge type of page links. They are stored in packed form with their page."""
 
 
 class LinkEdges:
-    """Reads page links as edges; each edge has the properties `url`, `text` and `rel`."""
+    """Reads page links as edges with the properties `url`, `text` and `rel`."""
 
     def __init__(self, tables: Tables, links: LinkGraph, naming: Naming) -> None:
         self._id_of = naming.node_id
@@ -28,7 +28,7 @@ class LinkEdges:
         Return a page's links, as `MultiGraph.edges` returns edges.
 
         Outgoing links are in page order, with the position as score; incoming links are sorted by
-        source. A cursor of outgoing links is a position; a cursor of incoming links is a source.
+        source. A cursor is a position for outgoing links, and a source for incoming links.
         """
         limit = min(limit, MAX_LIMIT)
         if direction == OUT:
@@ -50,11 +50,7 @@ class LinkEdges:
         return Edges(items, None)
 
     def count(self, node_id: bytes, direction: bytes) -> int:
-        """
-        Return the number of links.
-
-        Stored inlink counts do not include changes that are not compacted yet.
-        """
+        """Inlink counts do not include uncompacted changes."""
         if direction == OUT:
             return len(self._out(node_id))
         target = self._url(node_id)

@@ -1,9 +1,9 @@
 """
-Read, add and remove links between pages, in both directions, for URLs in any form.
+Reads, adds and removes links between pages, in both directions.
 
-An inlink is a pair: the linking page and the linked URL. That URL may be an alias. The inlinks of a
-page are its own list followed by the lists of its aliases, so no inlinks move when an alias is
-merged or undone. Changes to inlinks wait in a journal until a compaction adds them to the lists.
+An inlink is a pair: the linking page and the linked URL, which may be an alias. A page's inlinks
+are its own list followed by the lists of its aliases, so that merging or undoing an alias moves no
+inlinks. A compaction adds new inlinks from a journal to the lists.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MAX_LIMIT = 6000
 
 
 class LinkReader:
-    """Outlinks and inlinks of canonical URLs, page by page."""
+    """Outlinks and inlinks of canonical URLs, in parts."""
 
     def __init__(self, lists: PostingLists, outlinks: OutlinkWriter, aliases: AliasMerger) -> None:
         self._lists = lists
@@ -59,8 +59,8 @@ class LinkReader:
         """
         Return the inlinks, sorted by linked URL (with `url` first) and then by source.
 
-        Takes constant memory. To save three round trips, pass `aliased=False` if the node of `url`
-        has no aliases.
+        Takes constant memory. `aliased=False` saves three round trips if the node of `url` has no
+        aliases.
         """
         limit = min(limit, MAX_LIMIT)
         result: list[LinkRecord] = []
@@ -73,7 +73,7 @@ class LinkReader:
         return ListPage(result)
 
     def count_inlinks(self, url: str, *, aliased: bool) -> int:
-        """Return the number of inlinks, without uncompacted changes; takes one read per alias."""
+        """Does not count uncompacted changes. Takes one read per alias."""
         total, batch = 0, []
         for member in self._members(url, aliased=aliased):
             batch.append(list_id(member.encode()))
@@ -152,13 +152,13 @@ class Links:
         """
         Return the links to the page and to its aliases, sorted by source; at most 6,000 per call.
 
-        New links appear after the next compaction. Uses constant memory for any number of links.
+        New links appear after the next compaction. Takes constant memory.
         """
         canonical, row = self.nodes.resolve(normalize(url), [nodes.ALIASED])
         return self.reader.inlinks(canonical, limit, cursor, aliased=nodes.ALIASED in row)
 
     def count_inlinks(self, url: str) -> int:
-        """Return the number of links that `inlinks` lists, from stored counts."""
+        """Return the stored number of links that `inlinks` lists."""
         canonical, row = self.nodes.resolve(normalize(url), [nodes.ALIASED])
         return self.reader.count_inlinks(canonical, aliased=nodes.ALIASED in row)
 
@@ -195,7 +195,7 @@ class Links:
             )
 
     def remove(self, url: str, targets: Sequence[str]) -> None:
-        """Remove the outlinks to `targets`, ignoring those that the page does not have."""
+        """Outlinks that the page does not have are ignored."""
         canonical, now_ms = self._resolve(url), self.clock.now_ms()
         removed = {normalize(target) for target in targets}
         self.writer.write([LinksWrite(canonical, now_ms, without(removed))], now_ms)

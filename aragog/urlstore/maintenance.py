@@ -1,6 +1,6 @@
 """
-Maintain a UrlStore: compact links (add journaled changes to the inlink lists), repair the store,
-rewrite packs, and measure how fresh pages are.
+Maintains a UrlStore: compacts links (adds journaled changes to the inlink lists), repairs the
+store, rewrites packs, and measures how fresh pages are.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from zengraph.links import CompactionReport, Compactor
 
 @dataclass(slots=True, eq=False)
 class Maintenance:
-    """Maintains a UrlStore; any number of processes may do so at once."""
+    """Any number of processes may maintain a store at once."""
 
     zen: MultiGraph
     bodies: Bodies
@@ -37,17 +37,17 @@ class Maintenance:
 
     def compact_links(self, limit: int = 1000) -> CompactionReport:
         """
-        Compact the journal rows of about `limit` pages into inlinks; takes about 30 KB of memory
+        Add the journal rows of about `limit` pages to the inlink lists. Takes about 30 KB of memory
         per page.
 
-        Safe to kill at any point: the next run, on any machine, gives the same lists and counts.
+        Safe to kill: the next run, on any machine, gives the same lists and counts.
         """
         return self.compactor.compact(limit)
 
     def compaction_lag_ms(self) -> int:
         """
-        Return how long the oldest link change has been waiting for compaction; 0 if none is
-        waiting.
+        Return how long the oldest link change has been waiting for compaction, or 0 if there is
+        none.
         """
         return self.compactor.lag_ms()
 
@@ -60,13 +60,12 @@ class Maintenance:
         wait: bool = True,
     ) -> RepairReport:
         """
-        Walk the whole store, and make indexes, aliases, content, counts and due rows match the
-        nodes.
+        Make the whole store's indexes, aliases, content, counts and due rows match its nodes.
 
         Workers may run at the same time: rows younger than `grace_s` are left to their writers.
         Content that no node points to is removed after another `grace_s` or, if `wait` is False,
-        left to a later repair. `report` is called with a line of text before each long step that
-        does not count rows.
+        left to a later repair. Calls `report` with a line of text before each long step that does
+        not count rows.
         """
         repair = Repair(
             self.zen,
@@ -83,18 +82,18 @@ class Maintenance:
 
     def upkeep_packs(self, limit: int = 100) -> UpkeepReport:
         """
-        Rewrite packs that are more than half dead, and erase bytes that must be erased; see
+        Rewrite packs that are mostly unused, and erase bytes that must not be kept; see
         `PackUpkeep`.
 
-        Each kind of work is limited to about `limit` packs.
+        Both are limited to about `limit` packs each.
         """
         return PackUpkeep(self.zen, self.bodies, self.clock.clock).run(limit)
 
     def dead_pack_bytes(self) -> int | None:
         """
-        Return the bytes of pack records that no page uses anymore, as last counted.
+        Return the bytes of pack records that no page uses.
 
-        `upkeep_packs` counts them. None if it has not run yet, or the store has no packs.
+        `upkeep_packs` counts them. None if it has not run, or there are no packs.
         """
         packs = self.bodies.packs
         return None if packs is None else packs.catalog.dead_bytes()
@@ -107,8 +106,7 @@ class Maintenance:
         """
         Return how old stored pages are and which fraction is refreshed on time, by page type.
 
-        This is computed from a sample. With `cached_s`, may return an earlier result that is at
-        most this old.
+        Computed from a sample. May return an earlier result that is at most `cached_s` seconds old.
         """
         now_ms = self.clock.clock.now_ms()
         at_ms, result = self._freshness
@@ -118,11 +116,7 @@ class Maintenance:
         return result
 
     def bookmark(self, name: str) -> str | None:
-        """
-        Return the stored position of a long walk with this name.
-
-        None means that the walk starts at the beginning.
-        """
+        """Return the stored position of a long walk; None at the beginning."""
         return self._positions.bookmark(name)
 
     def set_bookmark(self, name: str, cursor: str) -> None:

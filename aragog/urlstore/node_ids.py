@@ -1,10 +1,9 @@
 """
 The graph ids of a URL's node and of its posting list, which contains the URL's inlinks.
 
-A store keeps the id layout that it was created with (`Tables.format`). In the first layout, ids are
-hashes of whole URLs; in later ones, ids group pages by host (docs/adr/0113). Everywhere else, such
-as in Redis, in messages, and in data that must be the same in stores of both layouts, the key of a
-URL is `urlspelling.url_key`.
+A store keeps its id layout (`Tables.format`). In the first layout, ids are hashes of whole URLs; in
+later ones, ids group pages by host (docs/adr/0113). Everywhere else, such as in Redis and messages,
+a URL's key is `urlspelling.url_key`.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ class UrlNaming(Naming):
     """
     Derives node ids, grouped by host, from normalized URLs.
 
-    Most links stay on their site. The lists that a compaction changes are therefore adjacent
-    (docs/adr/0039), and so are the nodes that a batch of pages changes.
+    Most links stay on their site, so the lists that a compaction changes are adjacent
+    (docs/adr/0039). So are the nodes that a batch of pages changes.
 
     Args:
         is_together: returns True if the store's layout groups pages by host; called once.
@@ -42,7 +41,7 @@ class UrlNaming(Naming):
         self._cached_id = lru_cache(maxsize=_CACHE_SIZE)(super().node_id)
 
     def node_id(self, name: str) -> bytes:
-        """Return the id of a normalized URL's node. Cached, because a site's links repeat."""
+        """Cached, because a site's links repeat."""
         return self._cached_id(name)
 
     def by_group(self, texts: Mapping[bytes, bytes]) -> Mapping[bytes, Mapping[bytes, bytes]]:
@@ -51,7 +50,7 @@ class UrlNaming(Naming):
         groups: dict[bytes, dict[bytes, bytes]] = {}
         origin, group = b" ", dict[bytes, bytes]()
         for url, text in texts.items():
-            # Skip the parse: consecutive links often have the same origin.
+            # Consecutive links often have the same origin.
             if not url.startswith(origin):
                 origin = url[: url.find(b"/", _AFTER_SCHEME) + 1]
                 if origin not in group_by_origin:
@@ -62,4 +61,4 @@ class UrlNaming(Naming):
 
 
 list_id = Naming(host_of).list_id
-"""The id of a URL's posting list, the same in every store."""
+"""The id of a URL's posting list; the same in every store."""

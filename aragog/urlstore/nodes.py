@@ -90,28 +90,26 @@ WITHDRAWN = b"s:withdrawn"
 LOCK = b"s:lock"
 CHANGED = b"s:changed"
 IN_CRAWL = b"s:in:"
-"""Prefix of the cells for the crawls that a page was stored for."""
+"""Prefix of a page's cells for its crawls."""
 MEMBER = b"1"
 """The value of a crawl's cell."""
 
 _PAGE_STATUSES = (*range(200, 300), 304)
-"""HTTP statuses of a fetch that returned or confirmed a page."""
+"""HTTP statuses of fetches that returned or confirmed a page."""
 
 CONTENT = (CONTENT_KEY, CONTENT_HASH, CONTENT_LENGTH, CONTENT_ENCODING, CONTENT_PACK)
 CONTENT_AND_RESPONSE = (*CONTENT, RESPONSE)
 POINTERS = (CONTENT_KEY, CONTENT_PACK)
-"""The columns that may contain the content's location; if both exist, the newer cell counts."""
+"""The columns for the content's location; if both exist, the newer cell counts."""
 TAKEN_DOWN = b"taken down"
 
 MAX_HOPS = 4
-"""
-Maximum number of aliases to follow. Writes flatten chains, so there is more than one only after a
-race.
-"""
+"""Maximum number of aliases to follow. Writes flatten chains, so more than one occurs only after a
+race."""
 
 
 ALIAS_URL = b"p:u"
-"""The column of an alias edge with the alias's URL."""
+"""An alias edge's column with the alias's URL."""
 HISTORIES = b"s:was:"
 """Prefix of the columns with field histories."""
 
@@ -139,7 +137,7 @@ def text(row: Row, column: bytes) -> str | None:
 
 
 def content_cell(row: Row) -> tuple[bytes, Cell] | None:
-    """Return the column and cell with a page's content location, or None if it has no content."""
+    """Return the column and cell with a page's content location, or None."""
     pack, key = row.get(CONTENT_PACK), row.get(CONTENT_KEY)
     if pack and pack.value and not (key and key.value and key.at_ms > pack.at_ms):
         return CONTENT_PACK, pack
@@ -147,7 +145,7 @@ def content_cell(row: Row) -> tuple[bytes, Cell] | None:
 
 
 def is_taken_down(row: Row) -> bool:
-    """Return True if the node's URL was taken down, so that it must not be stored again."""
+    """Return True if the URL was taken down and must not be stored again."""
     cell = row.get(REMOVED)
     return cell is not None and cell.value == TAKEN_DOWN
 
@@ -159,7 +157,7 @@ def facts_of(row: Row, column: bytes = FACTS) -> dict[str, Fact]:
 
 
 def alias_of(row: Row, url: str) -> str | None:
-    """Return the URL that `url` is an alias of, according to its node, or None."""
+    """Return the URL that `url` is an alias of, or None."""
     cell = row.get(CANONICAL)
     if cell is None or not cell.value:
         return None
@@ -175,7 +173,7 @@ def leads_to(row: Row, url: str) -> str | None:
 
 def sender_of(row: Row, url: str) -> str:
     """
-    Return the URL that returned the stored page of `url`, according to its node.
+    Return the URL that returned the stored page of `url`.
 
     Returns `url` if that is unknown.
     """
@@ -193,8 +191,8 @@ def was_fetched(row: Row) -> bool:
 
 def senders_of(row: Row) -> tuple[str, ...]:
     """
-    Return the URLs of the fetch that returned a node's page, starting with the final URL; empty if
-    the node has no page.
+    Return the URLs of the fetch that returned a node's page, with the final URL first; empty
+    without a page.
     """
     facts = facts_of(row)
     if SENTINEL not in row or not facts.get("fetched_at_ms"):
@@ -204,7 +202,7 @@ def senders_of(row: Row) -> tuple[str, ...]:
 
 
 def response_of(row: Row) -> Cell | None:
-    """Return the stored report of the fetch that returned a node's content, or None if unknown."""
+    """Return the record of the fetch that returned a node's content, or None if unknown."""
     stored = row.get(CONTENT_HASH)
     reports = (row.get(RESPONSE), row.get(FETCHED))
     return next((cell for cell in reports if cell and stored and cell.at_ms == stored.at_ms), None)
@@ -250,19 +248,19 @@ def sentinel_of(facts: Mapping[str, object]) -> bytes:
 
 def after_moves(row: Row, at_ms: int) -> int:
     """
-    Return the timestamp for writing a page from `at_ms` to a node: `at_ms` or slightly later.
+    Return the timestamp for writing a page: `at_ms` or slightly later.
 
-    When data moved away from a node, it was deleted at its own timestamp, and its links one
-    millisecond later. A put that is not newer than such a delete may be lost.
+    Data that moved away from a node was deleted at its own timestamp, and its links one millisecond
+    later. A put that is not newer than such a delete may be lost.
     """
     return max(at_ms, int(text(row, MOVED) or -2) + 2)
 
 
 def hidden_upto_ms(row: Row, now_ms: int) -> int:
     """
-    Return the time up to which values are hidden, because the page was withdrawn or has expired.
+    Return the time up to which values are hidden because the page was withdrawn or expired.
 
-    Returns -1 if no values are hidden.
+    -1: none are hidden.
     """
     withdrawn, sentinel = row.get(WITHDRAWN), row.get(SENTINEL)
     if sentinel is not None and sentinel.value != PRESENT and int(sentinel.value) <= now_ms:
@@ -284,7 +282,7 @@ class Nodes:
         self.id_of = zen.node_id
 
     def read(self, urls: Iterable[str], columns: Sequence[bytes] | None) -> dict[str, Row]:
-        """Return each URL's node; an empty row for a URL without a node."""
+        """A URL without a node gets an empty row."""
         ids = {url: self.id_of(url) for url in urls}
         rows = self._properties.get_many(list(ids.values()), columns)
         return {url: rows.get(key, {}) for url, key in ids.items()}
@@ -298,15 +296,15 @@ class Nodes:
         """
         Return the canonical URL of each URL, and that URL's node.
 
-        If aliases form a circle, the URL with the smallest hash is the canonical URL. `columns`
-        must contain `CANONICAL`. If they contain `URL`, the node's URL is compared with the
-        requested URL; if they contain `REMOVED`, an alias that was taken down is not followed.
-        `rows` are nodes that were already read with these columns.
+        In a circle of aliases, the URL with the smallest hash is the canonical URL. `columns` must
+        contain `CANONICAL`. With `URL`, the node's URL is compared with the requested URL; with
+        `REMOVED`, an alias that was taken down is not followed. `rows` are nodes that were already
+        read with these columns.
         """
         if rows is None:
             rows = self.read(dict.fromkeys(urls), columns)
         aliases = _aliases_of(rows)
-        if not aliases:  # the usual case
+        if not aliases:
             return {url: (url, rows[url]) for url in urls}
         for _ in range(MAX_HOPS):
             missing = {target for target in aliases.values() if target not in rows}
@@ -320,7 +318,7 @@ class Nodes:
         }
 
     def resolve(self, url: str, columns: Sequence[bytes] = ()) -> tuple[str, Row]:
-        """Return a URL's canonical URL (the URL itself if unknown), and that URL's node."""
+        """Return the canonical URL (the URL itself if unknown) and its node."""
         return self.follow([url], [URL, CANONICAL, REMOVED, *columns])[url]
 
     def resolve_taken_down(self, url: str) -> str:
@@ -329,12 +327,11 @@ class Nodes:
 
 
 def _aliases_of(rows: Mapping[str, Row]) -> dict[str, str]:
-    """Return the URL that each alias leads to, according to its node."""
     return {url: target for url, row in rows.items() if (target := leads_to(row, url)) is not None}
 
 
 def follow_aliases(url: str, rows: Mapping[str, Row]) -> str:
-    """Return the URL that `url` leads to after all aliases, according to the nodes in `rows`."""
+    """Return the URL that `url` leads to, following all aliases in `rows`."""
     chain = [url]
     for _ in range(MAX_HOPS):
         target = leads_to(rows.get(chain[-1], {}), chain[-1])
@@ -357,8 +354,8 @@ def history_with(cell: Cell | None, value: bytes, at_ms: int, length: int) -> by
     """
     Return the history cell with one more value, or None if the cell stays the same.
 
-    Only changes are kept: of consecutive equal values, only the earliest remains. Values may arrive
-    in any order, and more than once.
+    Of consecutive equal values, only the earliest is kept. Values may arrive in any order, and more
+    than once.
     """
     before = history_entries(cell)
     versions = sorted({at: v for v, at in [*before, (value, at_ms)]}.items())
@@ -370,7 +367,7 @@ def history_with(cell: Cell | None, value: bytes, at_ms: int, length: int) -> by
 
 
 def history_of(row: Row, name: str) -> Cell | None:
-    """Return a field's history; without a stored history, one with just the current value."""
+    """Without a stored history, the result has just the current value."""
     history, current = row.get(history_column(name)), row.get(field_column(name))
     if history is None and current is not None:
         return Cell(orjson.dumps([(current.at_ms, current.value.decode("latin-1"))]), current.at_ms)

@@ -1,11 +1,10 @@
 """
-Read the body that a node points to, while writers may replace node and object.
+Reads the body that a node points to, while writers may be replacing both.
 
 A writer stores an object before the node, so a reader may find an object that is newer than its
-node. They match again after milliseconds, or later if a server stopped or the writer was killed and
-its job has to run again. A record in a pack is never replaced, but the upkeep job may have moved it
-since the node was read; the node then refers to another record. If reading both again does not
-help, the content is damaged.
+node. They match again after milliseconds, or later if the writer was killed and its job runs again.
+A record in a pack is never replaced, but `pack_upkeep` may have moved it since the node was read.
+If reading both again does not help, the content is damaged.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from aragog.urlstore.bodies import Bodies, ReplacedObject
 from zengraph.records import Row
 
 RETRY_DELAYS_S = (0.0, 0.01, 0.03, 0.1, 0.3)
-"""Delays (s) before node and object are read again. Their sum is enough for most replacements."""
+"""Delays (s) before reading again. Their sum is enough for most replacements."""
 PUT_AT = "put_at_ms"
 """The key in meta with the time of the object's pointer, if the content was not fetched."""
 
@@ -30,7 +29,6 @@ class ObjectRead(NamedTuple):
     canonical: str
     row: Row
     body: bytes
-    """The decompressed body."""
     meta: Mapping[str, str]
 
 
@@ -42,12 +40,12 @@ def read_object(
     """
     Return the object that the node points to, or None if there is no node or no content.
 
-    Reads both up to six times within half a second, until they match.
+    Reads both up to six times in half a second, until they match.
 
     Args:
         bodies: reads the objects.
-        node: returns the canonical URL and its node; reads them again on each call.
-        sleep_s: sleeps for this many seconds.
+        node: reads the canonical URL and its node.
+        sleep_s: sleeps.
 
     Raises:
         ContentReplaced: the object is newer than the node; try again later.
@@ -76,7 +74,7 @@ def read_object(
 
 
 def _problem(problem: CorruptContent, row: Row) -> Exception:
-    """Return the exception to raise for a mismatch: ContentReplaced if the object is newer."""
+    """Return ContentReplaced if the object is newer than the node."""
     if not isinstance(problem, ReplacedObject):
         return problem
     pointer = row.get(nodes.CONTENT_HASH)

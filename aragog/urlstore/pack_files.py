@@ -15,14 +15,13 @@ class PackFile(NamedTuple):
 
     name: str
     size: int
-    """Size in bytes."""
     modified_ms: int
     """When the file was stored, by the storage server's clock."""
 
 
 class PackFiles(Protocol):
     """
-    Stores pack files, each with an index. They are written as a whole and never changed.
+    Stores pack files, each with an index. They are never changed.
 
     Every method raises `ContentUnavailable` if the store does not respond, and `BadInput` for an
     invalid pack name.
@@ -32,13 +31,13 @@ class PackFiles(Protocol):
         """
         Store a pack and its index, in any order. The pack's bytes may be in parts.
 
-        When this returns, readers find both even if a process is killed; after an error, one of
-        them may be there. Safe to repeat with the same bytes.
+        When this returns, both survive a killed process; after an error, only one may be stored.
+        Safe to repeat with the same bytes.
         """
 
     def read(self, name: str, offset: int, length: int) -> bytes | None:
         """
-        Read bytes of a pack with one request.
+        Read part of a pack with one request.
 
         Returns fewer bytes at the pack's end, and None if the pack does not exist.
         """
@@ -58,7 +57,7 @@ def check_name(name: str) -> str:
     Return `name` if it is a valid pack name.
 
     Raises:
-        BadInput: the name is invalid, so it could refer to a file outside the packs' folder.
+        BadInput: the name could refer to a file outside the packs' folder.
     """
     if not NAME.fullmatch(name):
         raise BadInput(f"pack {name[:80]!r}: is not a valid pack name")

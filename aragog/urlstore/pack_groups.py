@@ -1,11 +1,9 @@
 """
-Group records when packs are rewritten, and decide which packs are worth rewriting. Pure functions,
-no I/O.
+Groups records when packs are rewritten, and decides which packs to rewrite. No I/O.
 
-Records of one host have much in common. If they are compressed with a dictionary made from them,
-they are a quarter to a half smaller. A dictionary takes 20 to 40 KB of its pack, so it is
-worthwhile only for a host with about a megabyte of pages. Records of smaller hosts are grouped
-without one.
+A dictionary made from a host's records makes them a quarter to a half smaller. It takes 20 to 40 KB
+of its pack, so it is only worthwhile for a host with about a megabyte of pages. Records of smaller
+hosts are grouped without one.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 MIN_RAW_BYTES = 1_048_576
-"""A host whose decompressed records have fewer bytes gets no dictionary."""
+"""A host with fewer bytes of decompressed records gets no dictionary."""
 MIN_HOST_BYTES = 262_144
 """The same limit, in bytes of records that are compressed without a dictionary."""
 MIN_SHARE = 0.5
@@ -22,7 +20,7 @@ MIN_SHARE = 0.5
 Fresh (newly written) packs are rewritten if hosts above that limit have this share of their bytes.
 """
 GROUP_BYTES = 67_108_864
-"""Size of the packs that are rewritten together, in bytes; all of their records are in memory."""
+"""How many bytes of packs are rewritten together; all their records are in memory."""
 WAIT_MS = 3_600_000
 """Milliseconds that fresh packs of less than `GROUP_BYTES` wait for more packs."""
 
@@ -45,7 +43,7 @@ def fresh_groups(packs: Iterable[FreshPack], now_ms: int) -> Iterator[list[Fresh
     """
     Yield groups of about `GROUP_BYTES`, in pack order.
 
-    The packs left over at the end become a group only once the oldest has waited for `WAIT_MS`.
+    The remaining packs become a group once the oldest has waited for `WAIT_MS`.
     """
     group: list[FreshPack] = []
     for pack in packs:
@@ -68,7 +66,6 @@ def large_hosts(packs: Sequence[FreshPack]) -> int:
 
 
 def _large_hosts(packs: Sequence[FreshPack]) -> list[int]:
-    """Return the bytes of each host with enough bytes for a dictionary."""
     of_hosts: dict[bytes, int] = {}
     for pack in packs:
         for host, size in pack.hosts.items():
@@ -101,7 +98,7 @@ def parts(
 
 
 def _equal_parts(records: Sequence[T], size_of: Callable[[T], int], most: int) -> Iterator[list[T]]:
-    """Yield parts of about equal size, so that none is too small for a dictionary."""
+    """The parts have about equal size, so that none is too small for a dictionary."""
     total = sum(map(size_of, records))
     target_bytes = total / -(-total // most) if total else 0
     part: list[T] = []

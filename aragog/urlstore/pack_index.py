@@ -1,8 +1,4 @@
-"""
-Build the CDXJ index of a pack from its bytes, and build packs from other packs' records.
-
-Pure functions, no I/O.
-"""
+"""Builds a pack's CDXJ index from its bytes, and packs from other packs' records. No I/O."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """
-Move content that is stored as objects into packs.
+Moves content from objects into packs.
 
-For each page, the record is stored first and then the pointer, with the timestamp of the object's
-pointer. The object is deleted last. If a run is killed, the next run completes its work: it skips
-pages without an object, and the upkeep job (`pack_upkeep`) finds records that no page uses.
+For each page, the record is stored first, then the pointer, with the timestamp of the object's
+pointer. The object is deleted last. If a run is killed, the next one completes its work, and
+`pack_upkeep` finds records that no page uses.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from zengraph import MultiGraph
 from zengraph.records import Row, put_properties
 
 PAGES_AT_ONCE = 200
-"""Number of pages to collect for one pack; this limits memory to about 20 MB."""
+"""Number of pages per pack, which limits memory to about 20 MB."""
 
 
 @dataclass(slots=True)
@@ -32,9 +32,7 @@ class PackingReport:
 
     moved: int = 0
     damaged: int = 0
-    """
-    Objects that could not be read. They are kept, and `aragog store repair` handles their pages.
-    """
+    """Objects that could not be read. They are kept for `aragog store repair`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -64,7 +62,7 @@ class ObjectPacking:
                     continue
                 if where[0] == nodes.CONTENT_KEY:
                     waiting.append((key, row))
-                else:  # an earlier run was killed before it deleted this object
+                else:  # an earlier run was killed before deleting this object
                     self._delete_object(key, row)
                 if len(waiting) == PAGES_AT_ONCE:
                     self._move(packs, waiting, report)
@@ -101,9 +99,7 @@ class ObjectPacking:
             self.zen.mutate([put_properties(key, cells, at_ms)])
             fresh = self.zen.nodes.get(key)
             if fresh.get(nodes.CONTENT_HASH, row[nodes.CONTENT_HASH]).at_ms != at_ms:
-                packs.catalog.record_dead(
-                    [pointer]
-                )  # a concurrent fetch replaced the page's content
+                packs.catalog.record_dead([pointer])  # a fetch has replaced the page's content
                 continue
             if nodes.is_taken_down(fresh) or nodes.SENTINEL not in fresh:
                 packs.catalog.erase([pointer])
@@ -113,7 +109,7 @@ class ObjectPacking:
         ticket.settle()
 
     def _delete_object(self, key: bytes, row: Row) -> None:
-        """Delete a page's object, then the cells that refer to it."""
+        """Delete the object first, then the cells."""
         cell = row[nodes.CONTENT_KEY]
         self.bodies.objects.delete(cell.value.decode())
         self.zen.nodes.delete(key, [nodes.CONTENT_KEY], at_ms=cell.at_ms)

@@ -1,8 +1,8 @@
 """
-Read the records in a pack, with the pages that use them.
+Reads the records in a pack, with the pages that use them.
 
-A record is live if a page's node refers to it. The nodes that may refer to it are those of the URLs
-in the record, of their canonical URLs, and of the URLs that the catalog lists for the record.
+A record is live if a page's node refers to it. Three kinds of URLs may have such a node: the URLs
+in the record, their canonical URLs, and the URLs that the catalog lists for the record.
 """
 
 from __future__ import annotations
@@ -38,44 +38,41 @@ class PackedRecord:
     kind: str
     """The record's WARC-Type."""
     urls: tuple[str, ...]
-    """URLs under which the page may be stored, starting with the URL that returned the page."""
+    """URLs under which the page may be stored; the first one returned the page."""
     capture: Capture
-    """The record's entry in an index, without its location."""
+    """The record's index entry, without its location."""
     raw_bytes: int
-    """The size of the decompressed record."""
     dictionary: Dictionary | None
-    """The dictionary that the frame needs, or None."""
+    """The dictionary that the frame was compressed with, or None."""
     owners: tuple[tuple[bytes, Row], ...]
-    """The nodes that refer to the record as live, by id."""
+    """The nodes, by id, for which the record is live."""
     known: tuple[tuple[bytes, Row], ...]
-    """All nodes that refer to the record, live or not."""
+    """All nodes that refer to the record, by id."""
 
     @property
     def record(self) -> bytes:
-        """The decompressed record; not cached, because a pack has thousands of records."""
+        """The decompressed record. Not cached, because a pack has thousands of records."""
         return frames.decompress(self.frame, self.dictionary)
 
     @property
     def own_frame(self) -> bytes:
-        """
-        The record compressed without the pack's dictionary, because the dictionary may contain
-        other pages' text.
-        """
+        """The record without the pack's dictionary, because that may contain other pages' text."""
         return self.frame if self.dictionary is None else frames.compress(self.record, "zstd")
 
     @property
     def block(self) -> WarcBlock:
-        """The parsed record."""
         return read_record(self.record)
 
     @property
     def is_revisit(self) -> bool:
-        """True if the record has no body."""
         return self.kind == "revisit"
 
     @property
     def is_sent(self) -> bool:
-        """True if one of its owners (the pages that use it) does not share another page's body."""
+        """
+        True if at least one owner (a page that uses the record) has this body in its own right, not
+        shared from another page.
+        """
         return any(shared_of(row, self.pointer) is None for _, row in self.owners)
 
 
@@ -116,7 +113,7 @@ class PackRecords:
                 for one in sorted(near)
                 if one in rows and _names(rows[one], pointer)
             ]
-            if not known:  # otherwise the hash in a node shows that the record is not damaged
+            if not known:  # otherwise the hash in a node proves that the record is intact
                 frames.decompress(frame.data, dictionary)
             yield PackedRecord(
                 pointer,
@@ -136,9 +133,9 @@ class PackRecords:
 
     def _candidates(self, urls: set[str]) -> tuple[dict[bytes, Row], dict[str, set[bytes]]]:
         """
-        Return the complete nodes of these URLs and of their canonical URLs, by id.
+        Return the complete nodes of these URLs and their canonical URLs, by id.
 
-        Also returns the ids of each URL's node and of its canonical URL's node.
+        Also returns the ids of both nodes for each URL.
         """
         ids = {url: self.zen.node_id(url) for url in sorted(urls)}
         rows = dict(self.zen.nodes.get_many([*ids.values()]))
@@ -150,7 +147,6 @@ class PackRecords:
         return rows | (self.zen.nodes.get_many(more) if more else {}), near
 
     def forget(self, records: Sequence[PackedRecord]) -> None:
-        """Delete the cells that refer to deleted records."""
         gone = [
             (owner, [column], row[column].at_ms)
             for one in records

@@ -1,13 +1,13 @@
 """
-Move the live records of packs into new packs.
+Moves the live records of packs into new packs.
 
 A record is copied unchanged, or compressed again if the new pack's dictionary saves space
-(`pack_groups`, `pack_trial`). If a page shares the record of a page that was taken down or has a
-different body now, the body is written again in a record with only the sharing page's URL.
+(`pack_groups`, `pack_trial`). If a page shares another page's record, and that page was taken down
+or has a different body now, the body is rewritten in a record with only the sharing page's URL.
 
-This is safe to repeat, and to run in several processes at once: each claims its packs, and if a run
-is killed, the next run completes it. A takedown between two steps takes precedence: it marks its
-pages first, and data that was just moved to a marked page is deleted.
+This is safe to repeat, and to run in several processes at once. Each process claims its packs; if
+it is killed, the next run completes its work. A takedown marks its pages first, so data that was
+just moved to a marked page is deleted.
 """
 
 from __future__ import annotations
@@ -34,21 +34,20 @@ from zengraph.records import Cell, Mutation, Row, put_properties
 
 MOVES_AT_ONCE = 500
 _OF_THE_BODY = ("content_type", "fetched_at_ms")
-"""The metadata that is kept when a record is written again under another page's URL."""
+"""The metadata to keep when a record is rewritten under another page's URL."""
 
 
 @dataclass(slots=True)
 class Rewritten:
-    """The result of rewriting some packs."""
+    """The result of a rewrite."""
 
     names: list[str] = field(default_factory=list)
-    """Packs whose live records have moved."""
     empty: list[str] = field(default_factory=list)
-    """Those of the moved packs that had no live records. No reader has a pointer into them."""
+    """The moved packs that had no live records. No reader has a pointer into them."""
     busy: list[str] = field(default_factory=list)
-    """Packs that another process has claimed, or had claimed when it was killed."""
+    """Packs claimed by another process. It may be running or killed."""
     problems: list[str] = field(default_factory=list)
-    """A line of text for each pack that could not be read."""
+    """One line for each pack that could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +57,9 @@ class _Rewrite:
     name: str
     live: Sequence[PackedRecord] = ()
     body_only: frozenset[PackPointer] = frozenset()
-    """Records that are written again under their pages' URLs."""
+    """Records to rewrite under their pages' URLs."""
     erased: frozenset[int] = frozenset()
-    """Offsets of the bytes that must be erased."""
+    """Offsets of the records to erase."""
 
 
 class _Copy(NamedTuple):
@@ -68,32 +67,27 @@ class _Copy(NamedTuple):
 
     record: PackedRecord
     is_body_only: bool
-    """True if only the body is written again, under the URLs of its owners (the pages using it)."""
+    """True if only the body is rewritten, under the URLs of its owners (the pages using it)."""
     is_erased: bool
-    """True if the old record's bytes must be erased."""
 
 
 class _Move(NamedTuple):
-    """A change to a node's pointer, so that it points to a new record."""
+    """A pointer to change in a node."""
 
     owner: bytes
     row: Row
     record: PackedRecord
     new: PackPointer
     is_own: bool
-    """True if the new record belongs to its owners, no matter which URL returned the body."""
+    """True if the new record belongs to its owners, whichever URL returned the body."""
 
     @property
     def url(self) -> str:
-        """The node's URL."""
         return nodes.text(self.row, nodes.URL) or ""
 
     @property
     def is_listed(self) -> bool:
-        """
-        True if the new record contains the URL, so that the upkeep job finds the page from the
-        record.
-        """
+        """True if the new record contains the URL, so that the page can be found."""
         return not self.url or self.is_own or self.url in self.record.urls
 
     @property
@@ -110,7 +104,7 @@ class _Move(NamedTuple):
 
     @property
     def at_ms(self) -> int:
-        """The record's timestamp; a move does not change it."""
+        """The record's timestamp, which a move does not change."""
         cell = self.row.get(self.old_column)
         return cell.at_ms if cell else self.row[nodes.CONTENT_PACK].at_ms
 
@@ -124,18 +118,17 @@ class PackRewriter:
 
     @property
     def records(self) -> PackRecords:
-        """The reader for packs and their records."""
         return PackRecords(self.zen, self.packs)
 
     def rewrite(self, names: Sequence[str], *, only_if_smaller: bool = False) -> Rewritten:
         """
         Move the live records of packs into new packs, in groups of about 64 MB of records.
 
-        The old packs are then marked as moved: no node points to them, but readers that read a node
+        The old packs are then marked as moved. No node points to them, but readers that read a node
         earlier may still have a pointer.
 
-        With `only_if_smaller`, a group is left as it is if dictionaries would save too little. A
-        rewrite that was killed is always completed.
+        With `only_if_smaller`, a group stays unchanged if dictionaries would save too little,
+        except after a killed rewrite.
         """
         done = Rewritten()
         left = list(names)
@@ -155,8 +148,8 @@ class PackRewriter:
         interrupted = set(filter(catalog.is_begun, names))
         claimed = [name for name in names if catalog.claim(name)]
         done.busy += [name for name in names if name not in claimed]
-        # After these records have moved, the pages that a dictionary was trained on could no longer
-        # be found.
+        # Once these records have moved, the pages that a dictionary was trained on can no longer be
+        # found.
         catalog.dictionaries.erase_trained_on(claimed)
         only_if_smaller = only_if_smaller and interrupted.isdisjoint(claimed)
         begun: list[_Rewrite] = []
@@ -181,7 +174,7 @@ class PackRewriter:
 
     def _put_parts(self, copies: Sequence[_Copy], *, only_if_smaller: bool) -> bool:
         """
-        Store records in new packs, by host; returns False if nothing was stored.
+        Store records in new packs, by host. Returns False if nothing was stored.
 
         Each dictionary is tried on a sample before anything is stored.
         """
@@ -217,7 +210,7 @@ class PackRewriter:
         )
 
     def _begin(self, name: str) -> _Rewrite:
-        """Read a pack; returns its live records, and which of them must be rewritten or erased."""
+        """Return the pack's live records, and which of them to rewrite or erase."""
         data = self.packs.files.read_all(name)
         if data is None:
             return _Rewrite(name)
@@ -230,7 +223,6 @@ class PackRewriter:
         return _Rewrite(name, live, frozenset(body_only), erased)
 
     def _put(self, copies: Sequence[_Copy], trial: Trial | None) -> None:
-        """Store records as one pack, and point their pages to it."""
         dictionary = trial.dictionary if trial else None
         compressed = trial.frames if trial else {}
         records = [
@@ -258,9 +250,9 @@ class PackRewriter:
         self, copy: _Copy, dictionary: Dictionary | None, compressed: bytes | None
     ) -> PackRecord:
         """
-        Return a record as it is stored in a pack with this dictionary (None: without one).
+        Return a record for a pack with this dictionary (None: without one).
 
-        `compressed` is the record compressed with the dictionary, if that is already done.
+        `compressed` is the record, if it is already compressed with the dictionary.
         """
         old, compression = copy.record, self.packs.writer.compression
         if copy.is_body_only:
@@ -293,8 +285,8 @@ class PackRewriter:
         """
         Erase a page's revisit records, because they refer to another page's record.
 
-        The page has the body under its own URL now, and a takedown of the other page would not find
-        these revisits.
+        The page now has its own body, and a takedown of the other page would not find these
+        revisits.
         """
         revisits = [one for one, kind, _ in records_of(row) if kind == REVISIT]
         if revisits:
@@ -313,7 +305,7 @@ class PackRewriter:
                 self._move_back(one, fresh)
 
     def _move_back(self, move: _Move, fresh: Row) -> None:
-        """Undo a move because the page was deleted in the meantime."""
+        """Undo a move, because the page was deleted in the meantime."""
         pointed = move.row.get(nodes.CONTENT_PACK)
         gone = [(move.owner, [move.new_column], move.at_ms)]
         if fresh.get(nodes.CONTENT_PACK) == Cell(move.new.cell(), pointed.at_ms if pointed else 0):
@@ -323,7 +315,7 @@ class PackRewriter:
 
 
 def _puts(move: _Move) -> list[Mutation]:
-    """Return the cells that point a node to a new record, with the timestamps of the old cells."""
+    """The new cells have the timestamps of the old ones."""
     cell = move.row.get(move.old_column)
     place = len(b"%d %s " % (move.old.length, move.old.digest.encode()))
     kind = cell.value[place:] if cell and not move.is_own else BODY
@@ -345,7 +337,7 @@ def _size_of(copy: _Copy) -> int:
 
 
 def _plain_size(copy: _Copy, raw: bytes) -> int:
-    """Return the size of a record that is compressed without a dictionary."""
+    """Return a record's compressed size without a dictionary."""
     has_own = copy.record.dictionary is None
     return _size_of(copy) if has_own else len(frames.compress(raw, "zstd"))
 
@@ -355,7 +347,7 @@ def _raw_size_of(copy: _Copy) -> int:
 
 
 def _was_deleted(row: Row, at_ms: int) -> bool:
-    """Return True if the page stored at `at_ms` was removed, withdrawn or taken down since."""
+    """Return True if the page was removed, withdrawn or taken down after `at_ms`."""
     if nodes.is_taken_down(row) or nodes.SENTINEL not in row:
         return True
     marks = (row.get(nodes.REMOVED), row.get(nodes.WITHDRAWN))

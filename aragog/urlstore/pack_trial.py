@@ -1,9 +1,9 @@
 """
-Try a dictionary on some records before packs are rewritten with it. No I/O.
+Tries a dictionary on some records before packs are rewritten with it. No I/O.
 
-Compressing a page again and pointing its node to the new record takes twice the CPU time of storing
-it, so it must save enough bytes. How much a dictionary saves depends on the site: a fifth to a half
-for manuals and shops, but little if pages have little markup in common.
+Recompressing a page and updating its node takes twice the CPU time of storing it, so it must save
+enough bytes. A dictionary saves a fifth to a half for manuals and shops, but little if pages have
+little markup in common.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from aragog.urlstore.packs.dictionaries import Dictionary
 from aragog.urlstore.packs.pointers import PackPointer
 
 TRIED_RECORDS = 16
-"""Number of records that a dictionary is tried on."""
+"""Number of records to try a dictionary on."""
 MIN_SAVED = 0.15
-"""Newly written packs are rewritten if dictionaries save at least this fraction of their bytes."""
+"""New packs are rewritten if dictionaries save at least this fraction of their bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class Trial:
 
     dictionary: Dictionary
     frames: Mapping[PackPointer, bytes]
-    """The records that it was tried on, compressed with the dictionary."""
+    """The records it was tried on, compressed with it."""
     saved_bytes: int
-    """About how many bytes the dictionary saves for all of the records; more than 0."""
+    """How many bytes the dictionary saves for all of the records, estimated; more than 0."""
 
     @classmethod
     def of(
@@ -39,11 +39,10 @@ class Trial:
         all_raw: int,
     ) -> Trial | None:
         """
-        Compress some records with a dictionary; returns None if it would save nothing.
+        Try a dictionary. Returns None if it would save nothing.
 
         Args:
-            dictionary: preferably not trained on these records, because it would compress them too
-                well.
+            dictionary: preferably not trained on these records, which it would compress too well.
             records: the records, decompressed.
             before: their size in bytes, compressed without a dictionary.
             all_raw: the decompressed size in bytes of all records that the dictionary is for.
@@ -56,5 +55,5 @@ class Trial:
 
 
 def saves_enough(saved_bytes: int, all_bytes: int) -> bool:
-    """Return True if saving this many bytes is worth rewriting new packs of `all_bytes` bytes."""
+    """Return True if saving this many of `all_bytes` bytes justifies rewriting new packs."""
     return saved_bytes >= MIN_SAVED * all_bytes

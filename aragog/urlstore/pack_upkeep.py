@@ -1,25 +1,17 @@
 """
-Upkeep of packs: the job that reclaims dead space, and erases bytes that must not be kept.
+The maintenance job for packs. It reclaims dead space, and erases bytes that must not be kept.
 
 A pack is rewritten if more than half of its bytes are dead (no page uses them), or if a takedown
-requires some of its bytes to be erased. Its live records are copied to a new pack and their pages
-are pointed there. The old pack is deleted after a grace period for readers that already have a
-pointer. If a page shares the record of a page that was taken down or has a different body now, the
-body is written again in a record with only the sharing page's URL.
+requires some of its bytes to be erased. Its live records are moved to a new pack (`pack_rewrite`).
+The old pack is deleted after a grace period for readers that already have a pointer.
 
 Rewriting groups records by host, with a dictionary if a host has enough records (`pack_groups`).
-This may also be worthwhile for newly written packs. If large hosts have enough of their bytes, and
-dictionaries save enough of a sample (`pack_trial`), they are rewritten once, as soon as there are
-several such packs, or after an hour. Packs that already have a shared dictionary
-(`dictionary_upkeep`) stay as they are.
+New packs are rewritten for this once, if large hosts have enough of their bytes and dictionaries
+save enough of a sample (`pack_trial`). They wait for several such packs, or for an hour. Packs with
+a shared dictionary (`dictionary_upkeep`) are not rewritten for this.
 
-Before a pack is deleted, all nodes that may refer to its records are read again, to find pointers
-that were moved or written in the meantime.
-
-This is safe to repeat, and to run in several processes at once: each claims its packs, every step
-checks the current state, and if a run is killed, the next run completes it. A takedown between two
-steps takes precedence: it marks its pages first, and data that was just moved to a marked page is
-deleted.
+This is safe to repeat, and to run in several processes at once. Each process claims its packs, and
+every step checks the current state. A killed run is completed by the next one.
 """
 
 from __future__ import annotations
@@ -61,12 +53,11 @@ class UpkeepReport:
     """The result of one run."""
 
     rewritten: int = 0
-    """Packs whose live records were moved to new packs."""
+    """Packs whose live records were moved."""
     deleted: int = 0
-    """Packs that were deleted."""
     freed_bytes: int = 0
     problems: list[str] = field(default_factory=list)
-    """A line of text for each pack that could not be read."""
+    """One line for each pack that could not be read."""
 
 
 @dataclass(slots=True, eq=False)
@@ -104,7 +95,7 @@ class PackUpkeep:
     def _group_fresh(
         self, packs: Packs, kept: Collection[str], most: int, report: UpkeepReport
     ) -> None:
-        """Train a dictionary on fresh packs, or rewrite them by host, if that is worthwhile."""
+        """Train a dictionary on fresh packs or, if worthwhile, rewrite them by host."""
         fresh = sorted(
             FreshPack(
                 name, packs.catalog.size(name) or 0, at_of(row), hosts_of(row), dictionary_in(row)
@@ -121,7 +112,6 @@ class PackUpkeep:
             names, busy = [one.name for one in group], list[str]()
             if is_worthwhile(group):
                 busy = self._rewrite(packs, names, report, only_if_smaller=True).busy
-            # The process that claimed a pack may be killed.
             self._record_checked(packs, [name for name in names if name not in busy])
         for group in fresh_groups([one for one in fresh if one.dictionary], self.clock.now_ms()):
             shared.check(group)
@@ -140,9 +130,9 @@ class PackUpkeep:
 
     def inspect(self, name: str) -> int:
         """
-        Find the records in a pack that no page uses, and mark them as dead or to be erased.
+        Mark the pack's unused records as dead or for erasure.
 
-        Returns how many were new to the catalog. Also restores the pack's catalog entry if it was
+        Returns how many the catalog did not have. Also restores the pack's catalog entry if it was
         lost.
         """
         packs = self._packs()
@@ -159,8 +149,8 @@ class PackUpkeep:
         known = {*dead_of(packs.catalog.row(DEAD, name)), *packs.catalog.erased(name)}
         records = self.records(name, data)
         lost = [one for one in records if not one.owners and one.pointer.offset not in known]
-        # No node refers to a record that is not `known`: its writer was killed, or its page was
-        # taken down. It must therefore be erased.
+        # No node refers to a record that is not `known`, because its writer was killed or its page
+        # was taken down. It must be erased.
         packs.catalog.record_dead([one.pointer for one in lost if one.known])
         packs.catalog.erase([one.pointer for one in lost if not one.known])
         return len(lost)
@@ -185,10 +175,7 @@ class PackUpkeep:
         packs.catalog.record_settled(name)
 
     def _finish(self, name: str, report: UpkeepReport) -> None:
-        """
-        Delete a pack whose records have moved, unless a page refers to one of its
-        records again.
-        """
+        """Delete a pack whose records have moved, unless a page refers to it again."""
         packs = self._packs()
         data = packs.files.read_all(name)
         if data is not None:
@@ -199,7 +186,7 @@ class PackUpkeep:
             PackRecords(self.zen, packs).forget(records)
             report.deleted += 1
             report.freed_bytes += len(data)
-        # Delete even a missing pack, since a bucket may still have old versions of it.
+        # Delete even a missing pack: a bucket may still have old versions of it.
         packs.files.delete(name)
         packs.catalog.forget(name)
 
@@ -211,7 +198,7 @@ class PackUpkeep:
         *,
         only_if_smaller: bool = False,
     ) -> Rewritten:
-        """Move the live records of packs; a pack without live records is deleted at once."""
+        """Packs without live records are deleted at once."""
         done = PackRewriter(self.zen, packs).rewrite(names, only_if_smaller=only_if_smaller)
         report.rewritten += len(done.names)
         report.problems += done.problems
@@ -239,7 +226,7 @@ class PackUpkeep:
         return [name for name in found if not self._is_left_alone(packs, name)]
 
     def _is_left_alone(self, packs: Packs, name: str) -> bool:
-        """Return True if a batch may still write the pack's pages, or all records have moved."""
+        """Return True if the pack's pages may still be written, or all records have moved."""
         return bool(packs.catalog.row(OPEN, name) or packs.catalog.row(MOVED, name))
 
     def _packs_older_than(self, packs: Packs, kind: bytes, age_ms: int, most: int) -> list[str]:
@@ -253,7 +240,7 @@ class PackUpkeep:
     def _run_step(
         self, report: UpkeepReport, name: str, step: Callable[[str, UpkeepReport], object]
     ) -> None:
-        """Run one step; a damaged pack is reported and does not stop the others."""
+        """A damaged pack is reported and does not stop the others."""
         try:
             step(name, report)
         except CorruptContent as error:

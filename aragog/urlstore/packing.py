@@ -1,9 +1,8 @@
 """
-Add a batch's bodies to a pack, together with other batches, before its pages are planned.
+Adds a batch's bodies to a pack, before the changes to its pages are planned.
 
-If the page already has the body, or another page on its host does, only a `revisit` record (without
-a body) or no record is added. This decision is based on the data stored at that time; each page's
-plan decides later whether the record is used.
+If the page or another page on its host already has the body, only a `revisit` record (without a
+body) or no record is added. Each page's plan later decides whether the record is used.
 """
 
 from __future__ import annotations
@@ -32,18 +31,14 @@ _COLUMNS = (
     *nodes.POINTERS, nodes.FACTS,
 )  # fmt: skip
 MIN_SHARED_BYTES = 1024
-"""A smaller body is stored again, because a `revisit` would take about as much space."""
+"""A smaller body is stored again, because a `revisit` takes about as much space."""
 MAX_SHARING = 1000
-"""
-If this many pages share records in a pack, its records are not shared further, because rewriting
-the pack means changing all of these pages' pointers.
-"""
+"""If this many pages share records in a pack, its records are not shared further, because a rewrite
+must change all of these pages' pointers."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Added:
-    """A record that was added for a page."""
-
     at: int
     """The index of the page in the batch."""
     digest: str
@@ -52,19 +47,15 @@ class _Added:
 
 
 class _Wanted(NamedTuple):
-    """A page that gets a record."""
-
     at: int
     """The index of the page in the batch."""
     body: bytes
     warc_page: WarcPage
     canonical: str
     row: Row
-    """The node of the canonical URL."""
 
     @property
     def is_stored(self) -> bool:
-        """True if the page already has this body in a pack."""
         digest = nodes.text(self.row, nodes.CONTENT_HASH)
         return pointer_of(self.row) is not None and digest == self.warc_page.digest
 
@@ -79,7 +70,7 @@ class PackingPages:
 
     def wait(self) -> list[PageWrite]:
         """
-        Wait until the pack is stored; returns the pages with the locations of their bodies.
+        Wait until the pack is stored. Returns the pages with the locations of their bodies.
 
         Raises:
             ContentUnavailable: the pack could not be stored; pack the batch again.
@@ -95,7 +86,7 @@ class PackingPages:
         return pages
 
     def settle(self) -> None:
-        """Record that all of the pages are written, or will not be written."""
+        """Record that the pages are written, or will not be."""
         if self._ticket is not None:
             self._ticket.settle()
 
@@ -114,8 +105,8 @@ class Packing:
         """
         Add the bodies of pages to the open pack.
 
-        Pass `now=True` if a caller is waiting for one of the pages. `urls` is how many of the
-        batch's URLs are waiting for the pack.
+        `now`: a caller is waiting for one of the pages. `urls`: how many of the batch's URLs are
+        waiting for the pack.
 
         Takes two multi-gets, and a few more reads if another page has one of the bodies. Does
         nothing if new bodies are stored as objects.
@@ -125,7 +116,7 @@ class Packing:
     def add_batches(
         self, batches: Sequence[tuple[Sequence[PageWrite], int]], *, now: bool = False
     ) -> list[PackingPages]:
-        """Like `add`, for several batches, each with its `urls`; takes as many multi-gets."""
+        """Like `add`, for several batches, each with its `urls`. Takes equally many multi-gets."""
         packs = self._packs
         urls = [page.canonical_url for pages, _ in batches for page in pages if page.content]
         if packs is None or packs.settings.layout != "packs" or not urls:
@@ -141,14 +132,14 @@ class Packing:
         }
         shared = self._of_other_pages(packs, new) if new else {}
         records = [[self._record(packs, one, shared) for one in some] for some in wanted]
-        return [  # no record can fail any more, so all batches have a result, or none
+        return [  # no record can fail anymore, so either all batches have a result or none
             _added(packs, pages, some, now=now, urls=count)
             for (pages, count), some in zip(batches, records, strict=True)
         ]
 
     def put_if_last(self, in_flight: Callable[[], int]) -> None:
         """
-        Store the open pack if every URL in flight is waiting for it: no more pages will come.
+        Store the open pack if every URL in flight is waiting for it.
 
         `in_flight` counts the URLs in flight; it is called only if URLs are waiting for a pack.
         """
@@ -159,7 +150,6 @@ class Packing:
     def _wanted(
         self, pages: Sequence[PageWrite], rows: Mapping[str, tuple[str, Row]]
     ) -> list[_Wanted]:
-        """Return the pages that get a record, given the canonical URLs and nodes of all pages."""
         found = []
         for at, page in enumerate(pages):
             if page.content is None:
@@ -173,7 +163,7 @@ class Packing:
     def _record(
         self, packs: Packs, one: _Wanted, shared: Mapping[tuple[str, str], SharedBody]
     ) -> tuple[_Added, PackRecord]:
-        """Return a page's record. `shared` has the records of other pages, by URL and digest."""
+        """`shared` has other pages' records, by URL and digest."""
         digest = one.warc_page.digest
         other, original = None, None
         if one.is_stored and (pointer := pointer_of(one.row)):
@@ -204,8 +194,7 @@ class Packing:
         self, packs: Packs, new: Mapping[str, str]
     ) -> dict[tuple[str, str], SharedBody]:
         """
-        Find URLs whose body another page of the host already has; returns that page's record, by
-        URL and digest.
+        Return the records of other pages on the host with the same body, by URL and digest.
 
         `new` has the digest of each URL's body.
         """
@@ -230,17 +219,17 @@ class Packing:
         return found
 
     def _may_share(self, url: str, row: Row) -> bool:
-        """Return False if the page was taken down or removed, so its record must not be shared."""
+        """Return False if the page was taken down or removed."""
         is_page = nodes.SENTINEL in row and nodes.leads_to(row, url) is None
         return is_page and not nodes.is_taken_down(row) and not self._takedowns.site_refused(url)
 
     def _original(self, canonical: str, row: Row, pointer: PackPointer) -> Original:
-        """Return the URL and fetch time of the record that has the body of a `revisit`."""
+        """Return the URL and fetch time of the record with the body."""
         body = self._body_of(canonical, row, pointer)
         return Original(body.url, iso_date(body.at_ms))
 
     def _body_of(self, canonical: str, row: Row, pointer: PackPointer) -> SharedBody:
-        """Return the record with a page's body; the record may belong to yet another page."""
+        """Return the record, which may belong to yet another page."""
         column, _ = record_cell(pointer, b"")
         cells = self._zen.nodes.get(self._zen.node_id(canonical), [column])
         if shared := shared_of(cells, pointer):
@@ -258,7 +247,6 @@ def _added(
     now: bool,
     urls: int,
 ) -> PackingPages:
-    """Add the records of a batch to the open pack."""
     if not added:
         return PackingPages(pages)
     ticket = packs.writer.add([record for _, record in added], now=now, urls=urls)

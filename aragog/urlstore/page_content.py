@@ -1,4 +1,4 @@
-"""Read and write page content: the stored body and the node's pointer to it."""
+"""Reads and writes page content: the stored body and the node's pointer to it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ from zengraph.records import Row, put_properties
 _COLUMNS = (*BASE, nodes.RESPONSE, nodes.FETCHED, nodes.CONTENT_LENGTH)
 
 Admit = Callable[[int], None]
-"""Called with the memory (in bytes) that the next body needs; raises if that is not available."""
+"""Called with the memory (in bytes) that the next body needs. Raises if it is not available."""
 
 
 RESPONSE = (nodes.FACTS, nodes.CONTENT_HASH, nodes.RESPONSE, nodes.FETCHED)
-"""The cells that `complete_metadata` needs, in addition to the URL."""
 
 
 def complete_metadata(
@@ -40,12 +39,11 @@ def complete_metadata(
     """
     Return the metadata of a page's content, including the response that returned it.
 
-    Adds `status`, `headers`, `fetched_at_ms` and `http_version`, and the server's `address` and
-    `tls` version, from the report of that fetch.
+    Adds `status`, `headers`, `fetched_at_ms`, `http_version`, and the server's `address` and `tls`
+    version.
 
-    Older versions of aragog stored the report with the requested URL. If that URL is an alias, this
-    takes one more read; if it has another page now, the response is lost. The metadata of content
-    that was not fetched is returned unchanged.
+    Older versions of aragog stored the response with the requested URL. If that is an alias, this
+    takes one more read; if it has another page now, the response is lost.
     """
     if "headers" in meta or "fetched_at_ms" not in meta:
         return dict(meta)
@@ -177,7 +175,7 @@ class PageContent:
     def _put_body(
         self, canonical: str, body: bytes, meta: Mapping[str, str], at_ms: int
     ) -> tuple[dict[bytes, bytes], PackTicket | None]:
-        """Store a body; returns the cells that point to it and, for a pack, its ticket."""
+        """Return the cells that point to the stored body and, for a pack, its ticket."""
         dated_meta = {**meta, PUT_AT: str(at_ms)}
         if self._bodies.in_packs and self._bodies.packs:
             page = WarcPage(canonical, at_ms, content_hash(body), len(body), dated_meta)

@@ -1,4 +1,4 @@
-"""Read the records of pages, their histories, and lists of URLs."""
+"""Reads records of pages, their histories, and lists of URLs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SEEN_COLUMNS = (
 
 
 class Pages:
-    """Reads the nodes of URLs; any number of threads may share it."""
+    """Any number of threads may share it."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen
@@ -90,8 +90,8 @@ class Pages:
         """
         Return the values of `fields` for each normalized URL, in order; None if nothing is stored.
 
-        Takes half the time of `get_many`, because it returns neither timestamps nor provenance, and
-        returns facts (metadata of the fetch) only if requested, as bytes.
+        Takes half the time of `get_many`: returns neither timestamps nor provenance, and facts
+        (stored values of the last fetch) only if requested, as bytes.
         """
         ids = list(map(self._zen.node_id, urls))
         get_row = self._properties.values_many(ids, value_columns(fields, facts=facts)).get
@@ -105,7 +105,6 @@ class Pages:
             sentinel, stored, canonical, version = row[:BEFORE_VALUES]
             own = url.encode()
             if (canonical is None or canonical == own) and sentinel == present and stored == own:
-                # The usual case: not an alias, not removed, no expiry.
                 head = (url, url, version or b"", row[BEFORE_VALUES:fields_end])
                 # tuple.__new__ takes two thirds of the time of FieldValues(…).
                 records.append(
@@ -117,10 +116,7 @@ class Pages:
         return records
 
     def history(self, url: str, field: str) -> list[tuple[bytes, int]]:
-        """
-        Return the last values of a field listed in `store.history`, as (value, at_ms), newest
-        first.
-        """
+        """Return the last values of a field in `store.history`, as (value, at_ms), newest first."""
         columns = [nodes.history_column(field), nodes.field_column(field)]
         _, row = self._nodes.resolve(normalize(url), columns)
         versions = nodes.history_entries(row.get(nodes.history_column(field)))
@@ -131,9 +127,8 @@ class Pages:
         """
         Return the last fetch of exactly this URL, even if it is an alias; None if never fetched.
 
-        For a URL that was never requested itself, this is the fetch that returned its canonical
-        URL's page; `report.url` is the URL requested then. Takes one round trip, rarely up to
-        three.
+        For a URL that was never requested, this is the fetch that returned its canonical URL's
+        page; `report.url` is the URL requested then. Takes one round trip, rarely up to three.
         """
         normalized = normalize(url)
         canonical, row = normalized, self._nodes.read([normalized], _REPORT_COLUMNS)[normalized]
@@ -152,10 +147,7 @@ class Pages:
         return page_content.responses(self._nodes, urls)
 
     def known(self, urls: Sequence[str]) -> dict[str, KnownPage]:
-        """
-        Return what earlier fetches of exactly these normalized URLs found; unknown URLs are
-        omitted.
-        """
+        """Return what fetches of exactly these normalized URLs found. Unknown URLs are omitted."""
         pages = {}
         for url, row in self._nodes.read(dict.fromkeys(urls), _KNOWN_COLUMNS).items():
             own = facts_of(row, nodes.OWN)
@@ -170,10 +162,9 @@ class Pages:
 
     def seen_at_ms(self, urls: Sequence[str]) -> list[int | None]:
         """
-        Return when a fetch or a 304 last confirmed each URL's stored page.
+        Return when a fetch or a 304 last confirmed each URL's stored page, or None without content.
 
-        None for a URL whose page has no content. Takes one multi-get, and one more if there are
-        aliases.
+        Takes one multi-get, and one more if there are aliases.
         """
         normalized = [normalize(url) for url in urls]
         rows = self._nodes.follow(normalized, _SEEN_COLUMNS)
@@ -203,8 +194,7 @@ class Pages:
         """
         Return URLs of pages with this value in a field, without aliases, in no particular order.
 
-        Takes a range scan per bucket and a read per page. For a unique field, it takes two reads
-        and returns at most one URL.
+        Takes a range scan per bucket and a read per page; for a unique field, two reads.
 
         Raises:
             BadInput: the field is neither in `store.indexed` nor in `store.unique`.
@@ -225,5 +215,5 @@ class Pages:
         return self._hosts.page(host, cursor, limit)
 
     def hosts(self, beyond: str = "") -> LabelWalk:
-        """Walk over the hosts that have stored URLs; `LabelWalk` documents order and cost."""
+        """Walk over the hosts with stored URLs. See `LabelWalk` for order and cost."""
         return self._hosts.walk(beyond)

@@ -1,9 +1,8 @@
 """
-Read a record, or the report of a fetch, from a node's cells. Pure functions, no I/O.
+Reads a record, or a fetch report (the `FetchRecord`), from a node's cells. No I/O.
 
-A report is compressed, usually to 0.5 to 1 KB, and is not decoded when only fields are read. The
-response's headers are only in the report that was stored with the content. That report is kept
-until the content is replaced, because exports need the headers even after a 304 or a failure.
+A report is compressed, usually to 0.5 to 1 KB. Only the report that was stored with the content has
+the response's headers. It is kept until the content is replaced, because exports need the headers.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def to_cell(report: FetchRecord) -> bytes:
 
 def from_cell(cell: bytes, row: str) -> FetchRecord:
     """
-    Decode a report; `row` is the node's key, for the error message.
+    `row` is the node's key, for the error message.
 
     Raises:
         CorruptRow: the cell was not written by `to_cell`.
@@ -43,10 +42,8 @@ def from_cell(cell: bytes, row: str) -> FetchRecord:
 
 
 REPORTS = (nodes.FETCH, nodes.FETCHED)
-"""
-The columns with reports; the newer cell is the URL's report. If both have the same time, the first
-column counts, because it is from a 304 that changed the stored response in the second one.
-"""
+"""The columns with reports; the newer cell is the URL's report. If both have the same time, the
+first one counts: it is from a 304 that changed the response stored in the second one."""
 
 
 def newest_report(row: Row) -> Cell | None:
@@ -73,7 +70,7 @@ BASE = (
     nodes.DUE,
     nodes.REMOVED,
 )
-"""The columns that every read requests."""
+"""The columns for every read."""
 
 
 def columns_of(fields: Sequence[str] | None, *, info: bool) -> tuple[bytes, ...] | None:
@@ -92,7 +89,7 @@ def _columns(fields: tuple[str, ...], info: bool) -> tuple[bytes, ...]:
 FACTS = (nodes.FACTS, nodes.CONTENT_HASH, nodes.CONTENT_LENGTH, nodes.DUE)
 """The columns of the facts, in the order of `FieldValues`."""
 BEFORE_VALUES = 4
-"""Number of `value_columns` that precede the fields: sentinel, URL, canonical URL, version."""
+"""Number of `value_columns` before the fields: sentinel, URL, canonical URL, version."""
 
 
 @lru_cache(maxsize=1024)
@@ -104,7 +101,7 @@ def value_columns(fields: tuple[str, ...], *, facts: bool = False) -> tuple[byte
 
 
 def values_of(record: Record, fields: tuple[str, ...]) -> FieldValues:
-    """Convert a complete record to the values of its fields."""
+    """Convert a record to the values of its fields."""
     values = tuple(record.fields.get(field) for field in fields)
     return FieldValues(
         record.url,
@@ -131,8 +128,8 @@ def record_of(
     """
     Return the record in a node, or None if the node has no data to show.
 
-    If a clock is given and the page's `unavailable_after` has passed, the record has facts only, as
-    if the page had already been deleted.
+    If a clock is given and the page's `unavailable_after` has passed, the record only has facts, as
+    if the page were deleted.
     """
     sentinel = row.get(nodes.SENTINEL)
     if sentinel is None:

@@ -1,4 +1,4 @@
-"""The values that the UrlStore takes and returns: frozen dataclasses and tuples. No I/O."""
+"""The values that the UrlStore takes and returns. No I/O."""
 
 from __future__ import annotations
 
@@ -59,13 +59,12 @@ class LinkRecord(NamedTuple):
     text: str
     rel: str
     at_ms: int
-    """When the linking page was fetched."""
     target: str = ""
     """The URL that an inlink points to; it may be an alias."""
 
 
 def is_expired(facts: Mapping[str, object], now_ms: int) -> bool:
-    """Return True if the page's expiry (`unavailable_after`) has passed."""
+    """Return True if `unavailable_after` has passed."""
     expires_ms = facts.get("unavailable_after_ms")
     return isinstance(expires_ms, int) and expires_ms <= now_ms
 
@@ -77,7 +76,7 @@ ABSENT = "absent"
 
 def absent_as(facts: Mapping[str, object]) -> str | None:
     """
-    Return the fetch outcome that found the page gone or withheld, or None if the page is neither.
+    Return the outcome that found the page gone or withheld, if any.
 
     Later failed fetches do not change it.
     """
@@ -102,14 +101,13 @@ def is_allowed(facts: Mapping[str, object], purpose: str | None) -> bool:
     """
     Return True if a page may be returned for a purpose; None means any purpose.
 
-    Returns False if this is unknown. For uses by models, it is unknown if the page was stored
-    without reading the site's tdmrep.json.
+    Returns False if this is unknown, as for uses by models if the site's tdmrep.json was not read.
     """
     return purpose is None or refused_use(facts, purpose) is None
 
 
 class Ticket(Protocol):
-    """The part of `PackTicket` that a batch needs to check its pack's age."""
+    """The part of `PackTicket` that checks a pack's age."""
 
     def check_age(self) -> None:
         """Raise ContentUnavailable if the pack is too old for new pointers."""
@@ -123,21 +121,17 @@ class PackedContent(NamedTuple):
     digest: str
     """The SHA-256 of the body in hex."""
     is_revisit: bool
-    """
-    True if the record has no body because the body did not change; an earlier record has the body.
-    """
+    """True if the record has no body, because an earlier record has the same body."""
     shared: SharedBody | None = None
     """Another page's record with the identical body, or None if the page has its own record."""
 
 
 class SharedBody(NamedTuple):
-    """The record of another page on the host that has the same body."""
+    """The record of another page on the host with the same body."""
 
     pointer: PackPointer
     url: str
-    """The URL that returned the other page."""
     at_ms: int
-    """When the other page was fetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +180,11 @@ class PageWrite:
     final_url: str
     """The URL that returned the page, normalized; equal to `url` without redirects."""
     canonical_url: str
-    """The page's canonical URL."""
     provisional: bool = False
     """True until `canonical_url` itself was fetched and confirmed to be canonical."""
     canonical_reasons: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
-    """Further aliases: the URLs that redirected permanently on the way to the page."""
+    """More aliases: the URLs that redirected permanently to the page."""
     fetched_at_ms: int
     fields: Mapping[str, bytes] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
@@ -199,10 +192,7 @@ class PageWrite:
     complete: bool = False
     """True if the page was read completely; stored fields that it no longer has are deleted."""
     links: Iterable[tuple[str, str, str]] | None = None
-    """
-    The page's links; `PackedLinks` are the cheapest form. None keeps the stored links, for example
-    after a 304 or a failure.
-    """
+    """The page's links, preferably as `PackedLinks`. None keeps the stored links."""
     content: ContentWrite | None = None
     """The page's content; None keeps the stored content."""
     likeness: Likeness | None = None
@@ -212,20 +202,18 @@ class PageWrite:
     confirmation: FetchRecord | None = None
     """A 304 that changed headers of the stored response; `report` is the changed response."""
     facts: Mapping[str, Fact] = field(default_factory=dict)
-    """
-    The facts of the fetch: outcome, status, content_type, etag, latency_ms, reason, attempts, …
+    """The facts of the fetch: outcome, status, content_type, etag, latency_ms, reason, attempts, …
 
-    After a failed fetch, the stored facts of the page are kept, and only the facts of the previous
-    attempt are replaced.
+    A failed fetch replaces only the facts of the previous attempt.
     """
     due_at_ms: int | None = None
     """When to fetch again, or None for never. Ignored if `seen` is given."""
     seen: Seen | None = None
-    """The observation that the refresh policy computes the next fetch time from."""
+    """What the refresh policy computes the next fetch time from."""
     gone: bool = False
     """True if the origin reports that the page does not exist; aliases based on it are undone."""
     leads_to_taken_down: bool = False
-    """True if `url` redirects to a taken-down URL; the stored data of its page is deleted."""
+    """True if `url` redirects to a taken-down URL; its page's stored data is deleted."""
 
     withdrawn: bool = False
     """True if the page must not be kept; its stored data is deleted."""
@@ -234,10 +222,8 @@ class PageWrite:
     without_content: bool = False
     """True if only the page's content must not be kept; it is deleted, and the fields stay."""
     crawl: str = ""
-    """
-    The crawl that the page was fetched for. If nothing is stored for the URL yet, the page joins
-    this crawl with the same write, and `Written.crawl` says so.
-    """
+    """The crawl that the page was fetched for. A new page joins this crawl with the same write, and
+    `Written.crawl` says so."""
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -245,10 +231,7 @@ class PageWrite:
         return (self.url, self.final_url, self.canonical_url, *self.also)
 
     def with_content(self, content: ContentWrite, crawl: str | None = None) -> PageWrite:
-        """
-        Return the page with this content, and for this crawl unless None. Takes half the time of
-        `dataclasses.replace`.
-        """
+        """Takes half the time of `dataclasses.replace`."""
         made = object.__new__(PageWrite)
         for name, value in zip(_PAGE_FIELDS, _values_of_page(self), strict=True):
             object.__setattr__(made, name, value)
@@ -264,30 +247,26 @@ _values_of_page = attrgetter(*_PAGE_FIELDS)
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The result of `write_pages` for a page."""
+    """The result for a page."""
 
     url: str
     """The requested URL, normalized."""
     canonical_url: str
     """The URL under which the page was stored, after following known aliases."""
     stale: bool = False
-    """
-    True if newer data was already stored, or the page was removed after the fetch. In that case
-    only missing fields were added.
-    """
+    """True if newer data was already stored, or the page was removed after the fetch. Then only
+    missing fields were added."""
     unconfirmed: str | None = None
-    """
-    The canonical URL that the page declares, if it must be fetched before it is trusted and was not
-    enqueued yet.
-    """
+    """The declared canonical URL, if it must be fetched before it is trusted and was not enqueued
+    yet."""
     older_by_ms: int = 0
     """How much later the stored page was fetched; 0 unless this page was dropped as older."""
     same_as: str | None = None
-    """The URL of another page that already had the same body; the body is not stored again."""
+    """The URL of another page that already had the same body."""
     existed: bool = False
     """True if the page already had content from an earlier fetch or from another source."""
     crawl: str = ""
-    """The crawl that the new page has joined, if `PageWrite.crawl` named one; otherwise empty."""
+    """The crawl that the new page has joined, or empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +299,6 @@ class Record:
     """The size of the content before compression."""
     due_at_ms: int | None = None
     info: dict[str, FieldInfo] = field(default_factory=dict)
-    """Information about each field, if it was requested."""
     provisional: bool = False
     """True for an alias whose canonical URL has not been fetched yet."""
     from_standby: bool = False
@@ -337,7 +315,7 @@ class FieldValues(NamedTuple):
     values: tuple[bytes | None, ...]
     """The values in the order of the requested fields; None if the page does not have a field."""
     facts: bytes | None = None
-    """The facts as JSON. This and the following attributes are None if not requested or stored."""
+    """The facts as JSON. This and the next attributes are None if not requested or stored."""
     content_hash: bytes | None = None
     content_bytes: bytes | None = None
     """The size of the content before compression, as decimal digits."""
@@ -347,7 +325,7 @@ class FieldValues(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ListPage(Generic[T]):
-    """A page of a list. `cursor` continues the list; None if it is complete."""
+    """A part of a list. `cursor` continues the list; None at its end."""
 
     items: list[T]
     cursor: str | None = None
@@ -371,7 +349,6 @@ class Due:
     url: str
     due_at_ms: int
     state: RefreshState | None = None
-    """The page's refresh state, or None."""
     belief: float = 0.0
     """The probability that the page has changed if a sitemap or feed reported a change, else 0."""
     watched: bool = False

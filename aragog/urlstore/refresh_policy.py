@@ -1,9 +1,9 @@
 """
-The refresh policy: decides when a page is fetched again. Pure functions, no I/O.
+The refresh policy: decides when a page is fetched again. No I/O.
 
-A page's state consists of its recent failures and a belief about its rate of change
-(`change_rate`), which each fetch updates. The first belief comes from the usual interval for the
-page's type and fields (`usual_intervals`).
+A page's state has its recent failures and a belief about its rate of change (`change_rate`). Each
+fetch updates both. The first belief comes from the usual interval for the page's type and fields
+(`usual_intervals`).
 """
 
 from __future__ import annotations
@@ -28,23 +28,18 @@ GONE_DELAYS_S = (DAY_S, 3 * DAY_S, 7 * DAY_S)
 The waits after the first, second, … consecutive 404 or 410. Then the store gives up on the page.
 """
 GONE_SPACING_S = 0.5 * DAY_S
-"""
-Responses within this time of each other, or within half of `refresh.max_interval_s` if that is
-shorter, count as one.
-"""
+"""Responses within this time, or half of `refresh.max_interval_s` if that is shorter, count as
+one."""
 FAILED_DELAY_S = DAY_S
-"""
-The wait after a failed fetch. It doubles with each further failure, up to `MAX_FAILED_DELAY_S`.
-"""
+"""The wait after a failed fetch. It doubles with each failure, up to `MAX_FAILED_DELAY_S`."""
 MAX_FAILED_DELAY_S = 30 * DAY_S
 
 WITHHELD_DELAYS = {"401": "30d", "402": "30d", "403": "7d", "451": "30d"}
-"""
-The waits after a status that withholds an existing page; `refresh.withheld_intervals` overrides
+"""The waits after a status that withholds an existing page; `refresh.withheld_intervals` overrides
 them.
 
 The reasons for a 401, 402 or 451 (credentials, prices, legal demands) change rarely. A 403 often
-comes from a rule about crawlers, which operators change more often.
+comes from a rule about crawlers.
 """
 WITHHELD_NAMES = {kind.value: str(status) for status, kind in WITHHELD.items()}
 """The HTTP status of each outcome that withholds an existing page."""
@@ -59,7 +54,7 @@ def withheld_s(outcome: str, settings: RefreshSettings) -> float:
 JITTER = 0.1
 """Intervals vary by ±10%, so that pages fetched together spread out over time."""
 
-# A more recent Last-Modified is probably the time of the response rather than of the page's change.
+# A more recent Last-Modified is probably the time of the response.
 _MIN_UNCHANGED_S = 60.0
 
 
@@ -71,19 +66,19 @@ class Seen:
     """The class name of the outcome: Fetched, NotModified, Gone, …"""
     fetched_at_ms: int
     page_type: str | None = None
-    """The Rich Pin's type, or None if no page was read."""
+    """The Rich Pin's type. None if no page was read."""
     body_hash: str | None = None
     """The hash of the body before compression."""
     fresh_s: float | None = None
     """Remaining freshness from Cache-Control or Expires; None if the response has neither."""
     modified_at_ms: int | None = None
-    """Last-Modified, or a sitemap's lastmod."""
     source: str | None = None
     """`sitemap` or `feed` for a file that reports changes to pages; None for a page."""
     signal_count: float = 0.0
     """Number of signals in that file, each weighted by the trust in its host."""
     not_before_ms: int | None = None
-    """A request before this time is useless: Retry-After says so, or robots rules expire then."""
+    """Do not request the page before this time, because of Retry-After or because robots rules
+    expire then."""
 
 
 class RefreshState(NamedTuple):
@@ -111,11 +106,8 @@ class RefreshState(NamedTuple):
     """Number of consecutive 404 and 410 responses; responses close together count once."""
     gone_at_ms: int = 0
     failures: int = 0
-    """
-    Number of consecutive failures of other kinds. While the page is withheld, this is minus the
-    number of consecutive fetches that withheld it. The count starts again when the page is first
-    withheld, and when it is no longer withheld.
-    """
+    """Number of consecutive failures of other kinds. While the page is withheld, this is minus the
+    number of consecutive fetches that withheld it."""
     due_at_ms: int | None = None
     """When to fetch next, as planned at the last fetch; None if the store gave up on the page."""
     body_hash: str = ""
@@ -124,7 +116,6 @@ class RefreshState(NamedTuple):
 
     @property
     def rate_per_s(self) -> float:
-        """The expected number of changes per second."""
         return self.a / self.b_s if self.b_s else 0.0
 
 
@@ -142,7 +133,7 @@ def decide(
     """
     Return the state after a fetch, and when to fetch next (ms since the epoch; None if given up).
 
-    Idempotent: a second call for the same fetch has the same result, so a batch may be repeated.
+    A second call for the same fetch has the same result.
 
     Args:
         state: the page's state before the fetch; None for the first fetch.
@@ -151,8 +142,7 @@ def decide(
         present: all fields of the page.
         settings: bounds and effort.
         spread: 0 to 1, this page's position within the jitter.
-        is_reported: a sitemap or feed had reported a change to the page since the page was last
-            checked.
+        is_reported: a sitemap or feed had reported a change since the page was last checked.
         stretch: factor for the interval, above 1 if the host's files reliably report changes.
     """
     before = state or RefreshState()
@@ -190,7 +180,7 @@ _PAGE_OUTCOMES = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
 
 
 def _reset_if_kind_changed(before: RefreshState, seen: Seen) -> RefreshState:
-    """Return the state. It starts anew if a page became a sitemap or feed, or the reverse."""
+    """The state starts anew if a page became a sitemap or feed, or the reverse."""
     if seen.source and before.page_type not in SOURCES:
         return RefreshState(page_type=seen.source)
     if not seen.source and before.page_type in SOURCES and seen.outcome in _PAGE_OUTCOMES:
@@ -201,7 +191,7 @@ def _reset_if_kind_changed(before: RefreshState, seen: Seen) -> RefreshState:
 def _state_after_reading_list(
     before: RefreshState, seen: Seen, settings: RefreshSettings
 ) -> RefreshState:
-    """Return the state of a sitemap or feed after a read or a 304."""
+    """Return the state after a read or a 304."""
     is_read = seen.outcome == OutcomeKind.FETCHED
     kind = seen.source if is_read and seen.source else before.page_type
     a, b_s = (before.a, before.b_s) if before.a else first_belief(kind, settings)
@@ -271,8 +261,8 @@ def _state_after_comparison(
             a=a, b_s=b_s, checks=state.checks + 1, changes=state.changes + weight
         )
     elif seen.modified_at_ms is not None:
-        # The page has not changed since Last-Modified. This counts for at most ten usual intervals,
-        # so that an old page can still turn out to change often.
+        # The page has not changed since Last-Modified. Count at most ten usual intervals, so that
+        # an old page can still turn out to change often.
         unchanged_s = (seen.fetched_at_ms - seen.modified_at_ms) / 1000
         if unchanged_s > _MIN_UNCHANGED_S:
             state = state._replace(b_s=state.b_s + min(unchanged_s, 10 * usual_interval_s))

@@ -1,15 +1,13 @@
 """
-Repair a UrlStore after interrupted writes.
+Repairs a UrlStore after interrupted writes.
 
-Readers already tolerate these inconsistencies, because they verify an index hit at its node and
-content by its hash. Repair first replaces damaged files of the embedded store with new files that
-have every readable row. It then walks all tables once. It makes index, alias, content, count and
-due rows match the nodes, which are authoritative, and makes the graph's counts match its edges.
-Workers may run at the same time: rows younger than a grace period are left unchanged, since their
-writers may still complete them.
+Repair first replaces damaged files of the embedded store with new files that have every readable
+row. It then walks all tables once, and makes index, alias, content, count and due rows match the
+nodes, and the graph's counts match its edges. Workers may run at the same time: rows younger than a
+grace period are left to their writers.
 
-If a run is killed, the next run completes its work, because the list of replaced files is stored
-until a walk has finished, and a URL is made due before the last row that contains it is deleted.
+If a run is killed, the next one completes its work: the list of replaced files is stored until a
+walk has finished, and a URL is made due before the last row that contains it is deleted.
 """
 
 from __future__ import annotations
@@ -49,10 +47,8 @@ GRACE_S = 600.0
 _PROGRESS_INTERVAL = 256
 
 Progress = Callable[[str, int, float | None], None]
-"""
-Called with the current table's name, the number of rows done so far, and the fraction done (0 to 1,
-or None if unknown).
-"""
+"""Called with the current table's name, the number of rows done, and the fraction done (0 to 1, or
+None if unknown)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +56,13 @@ class RepairReport:
     """The result of a repair."""
 
     walked: dict[str, int] = field(default_factory=dict)
-    """Number of rows by table; objects are counted as `content`."""
     repaired: dict[str, int] = field(default_factory=dict)
-    """Number of repairs by problem; empty if there were none."""
     salvaged: Sequence[Salvaged] = ()
-    """Damaged files that were replaced."""
 
 
 @dataclass(slots=True, eq=False)
 class Repair:
-    """One walk over the whole store; memory use grows only with the number of problems."""
+    """One walk over the whole store. Memory use grows only with the number of problems."""
 
     zen: MultiGraph
     bodies: Bodies
@@ -101,8 +94,8 @@ class Repair:
         """
         Replace damaged files, then walk nodes, each index, content, and posting lists.
 
-        `report` is called with a line of text before each step that does not count rows, and for
-        each page that has another page's value in a unique field.
+        Calls `report` with a line of text before each step that does not count rows, and for each
+        page that has another page's value in a unique field.
         """
         self._report = report
         salvaged = self.zen.salvage(report)
@@ -135,7 +128,7 @@ class Repair:
         return RepairReport(dict(self._row_counts), dict(self._repair_counts), salvaged)
 
     def _count_row(self, name: str, progress: Progress | None, share: float | None = None) -> None:
-        """Count a row, and report progress; `share` is the fraction of the table done, if known."""
+        """`share` is the fraction of the table that is done, if known."""
         self._row_counts[name] += 1
         if progress and self._row_counts[name] % _PROGRESS_INTERVAL == 0:
             progress(name, self._row_counts[name], share)
@@ -183,7 +176,7 @@ class Repair:
         self._check_object(url, row)
 
     def _add_content_entry(self, url: str, row: Row) -> None:
-        """Add a page to the same-content index, dated like the page's likeness."""
+        """The entry has the timestamp of the page's likeness."""
         likeness = nodes.likeness_of(row)
         name = entry_of(url, likeness)
         if name is None or nodes.SENTINEL not in row or self._same_content.has(name):
@@ -199,7 +192,7 @@ class Repair:
                     self._put(put, "entry of an item missing")
 
     def _check_item_record(self, entry: ItemEntry, at_ms: int) -> None:
-        """Delete an item's index entry if a killed write left it there, but not in the page."""
+        """Delete the record if a killed write left an item that the page does not have."""
         fields = fields_of(self.zen.nodes.get(self.zen.node_id(entry.url))).items()
         names = (names_of(entry.url, name, value) for name, value in fields)
         if not self._is_recent(at_ms) and not any(
@@ -212,7 +205,7 @@ class Repair:
         """
         Return True if the URL is due but was never fetched.
 
-        In that case only its due row contains the URL.
+        Then only its due row contains the URL.
         """
         due = text(row, nodes.DUE)
         return due is not None and self.zen.by_number.has(key, int(due))
@@ -233,7 +226,7 @@ class Repair:
             return
         fresh = self.zen.nodes.get(self.zen.node_id(url), nodes.CONTENT)
         if nodes.content_cell(fresh) != location and self._is_readable(fresh):
-            return  # the upkeep job has moved the content since the node was read
+            return  # `pack_upkeep` has moved the content since the node was read
         if fresh.get(nodes.CONTENT_HASH) != row.get(nodes.CONTENT_HASH) or self._has_recent_cell(
             fresh
         ):
@@ -266,7 +259,7 @@ class Repair:
             self._repair_counts["host row without its node"] += 1
 
     def _fetch_again(self, page_id: bytes, url: str | None) -> None:
-        """Make a page due now, because its node was lost with a damaged file."""
+        """For a page whose node was lost with a damaged file."""
         if (
             url is None
             or self._tombstones.refuses(url)
@@ -295,7 +288,7 @@ class Repair:
             self._repair_counts["alias edge without its pointer"] += 1
 
     def _recount(self, key: bytes, direction: bytes, edge_type: int) -> None:
-        """Correct a node's edge count, unless a recent edge's writer may still write the count."""
+        """Correct a node's edge count, unless the writer of a recent edge may still do so."""
         with closing(self.zen.walk_edges(key, direction, edge_type)) as edges:
             if any(self._is_recent(edge.at_ms) for edge in edges):
                 return
@@ -303,7 +296,7 @@ class Repair:
             self._repair_counts["edges counted wrongly"] += 1
 
     def _check_objects(self, progress: Progress | None, report: Callable[[str], None]) -> bool:
-        """Delete content that no page uses; False if some of it is left to a later repair."""
+        """Delete content that no page uses. False if some is left to a later repair."""
         suspects = []
         for key in self.bodies.objects.keys(""):
             self._count_row("content", progress, int(key[:8], 16) / 2**32)
@@ -316,7 +309,7 @@ class Repair:
             )
             return False
         if suspects:
-            # Content is written before its pointer, so its writer needs time for the pointer.
+            # Content is written before its pointer, so give its writer time.
             report(
                 f"{len(suspects):,} stored bodies belong to no page: waiting "
                 f"{self.grace_s:g} s, in which a writer may still set the pointer, before they "
@@ -332,7 +325,7 @@ class Repair:
         return True
 
     def _check_packs(self, progress: Progress | None, report: Callable[[str], None]) -> None:
-        """Mark the pack records that no page uses; `pack_upkeep` removes them later."""
+        """Mark the pack records that no page uses. `pack_upkeep` removes them later."""
         packs = self.bodies.packs
         if packs is None:
             return
@@ -340,7 +333,7 @@ class Repair:
         for file in packs.files.packs():
             self._count_row("packs", progress)
             if packs.catalog.row(OPEN, file.name) or self._is_recent(file.modified_ms):
-                continue  # the pack's writer or the upkeep job will inspect it
+                continue  # its writer or `pack_upkeep` will inspect it
             try:
                 lost = upkeep.inspect(file.name)
             except CorruptContent as error:
@@ -357,7 +350,8 @@ class Repair:
         In the newer id layout, this reads the object's URL.
         """
         if not self.zen.naming.together:
-            # In this layout a node's id is a prefix of its content key: both are hashes of the URL.
+            # In this layout, a node's id is a prefix of its content key; both are hashes of the
+            # URL.
             page_id = bytes.fromhex(key)[:ID_BYTES]
         elif (url := self._object_url(key)) is not None:
             page_id = self.zen.node_id(url)

@@ -1,5 +1,5 @@
 """
-Connect to S3 with the content store's settings, and translate boto3's errors.
+Connects to S3 with the content store's settings, and translates boto3's errors.
 
 Importing this module imports boto3, which takes 0.3 s.
 """
@@ -52,8 +52,8 @@ def s3_client(settings: ContentSettings) -> Any:
     """
     Return a boto3 client with the configured endpoint, region and limits.
 
-    It connects at the first call. A process's first client takes about 0.1 s of CPU and 13 MB. Each
-    later one takes 10 ms and 0.3 MB, because botocore's descriptions of S3 are read only once.
+    It connects at the first call. A process's first client takes about 0.1 s of CPU and 13 MB;
+    later ones take 10 ms and 0.3 MB.
 
     Raises:
         ConfigError: endpoint, region or profile cannot be used.
@@ -72,8 +72,7 @@ def s3_client(settings: ContentSettings) -> Any:
                 max_pool_connections=settings.s3_parallel + 24,
                 request_checksum_calculation=checksums,
                 response_checksum_validation=checksums,
-                # Use paths, because a host name per bucket needs DNS, which self-hosted servers
-                # often lack.
+                # Use paths: a host name per bucket needs DNS, which self-hosted servers often lack.
                 s3={"addressing_style": "path" if settings.s3_endpoint else "auto"},
             ),
         )
@@ -99,15 +98,14 @@ def _without_expect(params: dict[str, Any], **_: Any) -> None:
     """
     Send the body without asking first (`Expect: 100-continue`, RFC 9110, section 10.1.1).
 
-    botocore waits for the server's response, and for a whole second if a server or proxy sends
-    none.
+    botocore would wait for the server's response, or for a second if a server or proxy sends none.
     """
     params["headers"].pop("Expect", None)
 
 
 @contextmanager
 def s3_errors(where: str) -> Iterator[None]:
-    """Convert boto3's errors to ContentUnavailable, with a remedy if one is known."""
+    """Convert boto3's errors to ContentUnavailable, with a remedy if known."""
     try:
         yield
     except FOREIGN as error:
@@ -131,10 +129,9 @@ def is_gone(error: ClientError) -> bool:
 
 def delete_object(client: Any, bucket: str, name: str) -> None:
     """
-    Delete an object; it is no error if it does not exist.
+    A missing object is no error.
 
-    S3 returns 204 for a missing object. Other servers return 404, which also happens when an
-    attempt succeeded and was then retried.
+    S3 returns 204 for it, other servers 404.
     """
     try:
         client.delete_object(Bucket=bucket, Key=name)

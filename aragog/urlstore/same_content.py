@@ -1,5 +1,5 @@
 """
-Find pages on a host with the same body, or nearly the same text.
+Finds pages on a host with the same body, or nearly the same text.
 
 The index has two kinds of records (`MultiGraph.registry`), in the bucket of the body's hash:
 
@@ -8,10 +8,9 @@ The index has two kinds of records (`MultiGraph.registry`), in the bucket of the
 | `same`, host, body, 8 zero bytes | 8 bytes of the key of the page that last stored this body |
 | `same`, host, body, 8 bytes of the URL's key | fingerprint or `-`, scheme, rest of the URL |
 
-Host and body are 8 bytes of SHA-256 each. A record is written before the node that makes it valid,
-and deleted after the node has changed. Every hit is verified at its node. `aragog store repair`
-adds entries that were lost with a damaged file, and those of pages stored before this index
-existed.
+Host and body are 8 bytes of SHA-256 each. A record is written before its page's node, and deleted
+after the node has changed. Each record found is verified at the node. `aragog store repair` adds
+records that were lost, or whose pages were stored before this index existed.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from zengraph.records import Mutation, Row, put_record
 
 MAX_DISTANCE = 3
 MAX_ENTRIES_READ = 20_000
-"""Maximum number of entries read per call (about 0.1 s); the cursor continues after them."""
+"""Maximum number of entries read per call (about 0.1 s)."""
 _KIND = b"same\0"
 _PAGE = b"i:p"
 _PART = 8
@@ -51,11 +50,9 @@ class SamePage:
     """A page with the same body as the given page, or nearly the same text."""
 
     url: str
-    """The page's canonical URL."""
     is_identical: bool
-    """True if the bodies are the same."""
     distance: int | None
-    """How many of the 64 bits in the two fingerprints differ; None if a text is too short."""
+    """How many of the fingerprints' 64 bits differ; None if a text is too short."""
 
 
 def entry_of(url: str, likeness: Likeness | None) -> bytes | None:
@@ -65,7 +62,7 @@ def entry_of(url: str, likeness: Likeness | None) -> bytes | None:
 
 
 def entry_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutation]:
-    """Return the mutation that writes a page's entry; empty if the body's hash is unknown."""
+    """Return the mutation that writes a page's entry, or empty if there is none."""
     name = entry_of(url, likeness)
     if name is None or likeness is None:
         return []
@@ -84,13 +81,13 @@ def original_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutati
 
 
 def entries_of(url: str, row: Row) -> list[tuple[bytes, int]]:
-    """Return the names of a node's entries, each with the timestamp for deleting it."""
+    """Return the names of a node's entries, each with the timestamp to delete it at."""
     likeness, cell = likeness_of(row), row.get(nodes.LIKENESS)
     name = entry_of(url, likeness)
     if name is None or cell is None:
         return []
     # If another page stored the same body later, that page is now the original. Its record is newer
-    # than the second delete, so it stays.
+    # than the second delete, so it is kept.
     return [(name, cell.at_ms), (name[:-_PART] + bytes(_PART), cell.at_ms)]
 
 
@@ -107,7 +104,6 @@ class SameContent:
         return self._zen.serves(name[0])
 
     def has(self, name: bytes) -> bool:
-        """Return True if an entry exists."""
         return bool(self._registry.get(name))
 
     def skip_damaged(self, puts: Iterable[Mutation]) -> list[Mutation]:
@@ -115,7 +111,6 @@ class SameContent:
         return [put for put in puts if self.serves(put[1])]
 
     def forget(self, entries: Sequence[tuple[bytes, int]]) -> None:
-        """Delete entries that are no longer valid."""
         if readable := [entry for entry in entries if self.serves(entry[0])]:
             self._registry.delete_many(readable)
 
@@ -124,7 +119,7 @@ class SameContent:
         For each normalized URL, return another page on the host with the same body.
 
         URLs without such a page are omitted. Takes one multi-get, and one more if some are found.
-        The returned pages may have a different body by now.
+        The returned pages may have another body by now.
         """
         prefixes = {
             url: _body_prefix(url, page_likeness) for url, page_likeness in likeness_of.items()
@@ -152,9 +147,8 @@ class SameContent:
         Return other pages of the host with the same body or, with `within`, also with similar
         texts.
 
-        They are in no particular order. A part may have fewer pages than its limit although more
-        follow: with `within`, the entries of all of the host's pages are read, up to 20,000 per
-        call.
+        They are in no particular order. With `within`, a call reads up to 20,000 of the host's
+        entries, so a part may have fewer pages than its limit although more follow.
 
         Args:
             url: the page's URL, in any form.
@@ -202,7 +196,6 @@ class SameContent:
     def _similar_pages(
         self, url: str, likeness: Likeness, entries: Sequence[tuple[bytes, Row]], within: int | None
     ) -> list[SamePage]:
-        """Return the entries' pages that their nodes confirm as similar."""
         own_entry, own_fingerprint = entry_of(url, likeness), fingerprint_of(likeness.text)
         urls = []
         for name, row in entries:
@@ -241,7 +234,7 @@ def _body_prefix(url: str, likeness: Likeness | None) -> bytes | None:
 
 
 def _entry_url(row: Row, neighbor: str) -> str:
-    """Return an entry's URL; it has the same host as `neighbor`."""
+    """The URL has the same host as `neighbor`."""
     _, scheme, path = row[_PAGE].value.decode("utf-8", "replace").split(" ", 2)
     return f"{scheme}://{host_of(neighbor.encode()).decode()}{path}"
 

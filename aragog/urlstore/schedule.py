@@ -39,28 +39,28 @@ class Schedule:
         """
         Claim up to `limit` due URLs for `lease_s` seconds, soonest first.
 
-        With `upto_ms`, claims only URLs that are due by then. A claimed URL becomes due again when
-        the lease ends, unless it was written or rescheduled.
+        With `upto_ms`, claims only URLs that are due by then. When the lease ends, a claimed URL
+        becomes due again unless it was written or rescheduled.
         """
         return self._due.claim(now_ms, limit, lease_s, upto_ms)
 
     def oldest_due_ms(self, now_ms: int) -> int | None:
-        """Return when the oldest due and unclaimed URL became due, or None."""
+        """Return the due time of the oldest URL that is due and unclaimed, or None."""
         return self._due.oldest_ms(now_ms)
 
     def postpone(self, later: Sequence[tuple[Due, int]]) -> None:
-        """Change the due times of claimed URLs, unless they were rescheduled since the claim."""
+        """Postpone claimed URLs, unless they were rescheduled since the claim."""
         now_ms = self._clock.now_ms()
         self._due.postpone(later, now_ms)
         self._clock.record_deletion(now_ms)
 
     def capped(self, at_ms: int, what: str) -> int:
-        """See `WriteClock.capped`; use it for requests that were dated by another machine."""
+        """See `WriteClock.capped`. Use it for requests dated by another machine."""
         return self._clock.capped(at_ms, what)
 
     def plan(self, url: str, due_at_ms: int | None) -> None:
         """
-        Fetch a URL again at this time, or never if None. Replaces the earlier due time.
+        Set when a URL is fetched again; None: never.
 
         Raises:
             BadInput: the time is negative, or after the year 10,000.
@@ -76,15 +76,13 @@ class Schedule:
         self._clock.record_deletion(now_ms)
 
     def refresh_state(self, url: str) -> RefreshState | None:
-        """Return the stored refresh state of the URL's page, or None."""
         return state_of(self._nodes.resolve(normalize(url), [nodes.REFRESH])[1])
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
-        """Return each domain's stored crawl budget; an empty budget for a domain without one."""
+        """A domain without a stored budget gets an empty one."""
         return self._budget_state.budgets(domains)
 
     def keep_budgets(self, budgets: Mapping[str, Budget]) -> None:
-        """Store crawl budgets for the next tick."""
         if budgets:
             self._budget_state.keep_budgets(budgets, self._clock.now_ms())
 
@@ -94,16 +92,14 @@ class Schedule:
 
     def watch(self, url: str, owner: str, *, at_ms: int | None = None) -> None:
         """
-        Keep a URL's page fresh for `owner`, as of `at_ms` (now if None); does not fetch the page
-        now.
+        Keep a URL's page fresh for `owner` from `at_ms` (now if None) on. Does not fetch it now.
 
-        Watching twice, by any form or alias of the URL, has the same effect as watching once. If an
-        owner both watches and unwatches, the request with the later time wins, even if it arrives
-        first.
+        Idempotent for all forms and aliases of the URL. If an owner both watches and unwatches, the
+        request with the later time wins, even if it arrives first.
 
         Raises:
             BadInput: the owner's name is empty or too long; `at_ms` is negative or more than a
-                minute ahead of the store's clock.
+                minute in the future.
             TakenDown: the URL was taken down.
         """
         canonical, row = self._set_watch(url, owner, at_ms, active=True)
@@ -116,11 +112,11 @@ class Schedule:
         """
         End an owner's watch. After the last watch, the page is kept but no longer refreshed.
 
-        A URL that was never watched is refreshed as before.
+        Does not change a URL that was never watched.
 
         Raises:
             BadInput: the owner's name is empty or too long; `at_ms` is negative or more than a
-                minute ahead of the store's clock.
+                minute in the future.
         """
         self._set_watch(url, owner, at_ms, active=False)
 

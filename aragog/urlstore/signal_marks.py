@@ -1,9 +1,9 @@
 """
-The page changes that sitemaps and feeds report, and their effect on a page's next fetch.
+Page changes reported by sitemaps and feeds, and their effect on the next fetch.
 
 A page's mark contains the newest change date that a sitemap or feed has reported, and when that was
-first read. It is written when the date is new, and once for each page that a trusted host lists, so
-reading an unchanged sitemap again writes nothing.
+first read. A mark is only written when the date is new, and once for each page that a trusted host
+lists, so reading an unchanged sitemap again writes nothing.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ from aragog.urlstore.change_rate import kind_of
 
 VERSION = 1
 _MAX_STAMP_AGE_MS = 60_000
-"""
-If most dates in a file are within this time (ms) of the response, the server filled in the current
-time.
-"""
+"""If most dates in a file are this close (ms) to the response, the server filled in the current
+time."""
 
 
 class ReportedChange(NamedTuple):
@@ -41,14 +39,11 @@ class PageMark(NamedTuple):
     reported_ms: int = 0
     """The first moment of the newest reported date."""
     read_at_ms: int = 0
-    """When that date was first read as a new change; 0 if the page was checked after that date."""
+    """When that date was first read as a new change; 0 if the page was checked after it."""
     belief: float = 0.0
     """How far the host was trusted at that time, from 0 to 1."""
     covered: bool = True
-    """
-    True while the files report this page's changes. False after a change that they did
-    not report.
-    """
+    """True while the files report this page's changes; False after an unreported change."""
     kind: str = "sitemap"
     """`sitemap` or `feed`."""
 
@@ -63,8 +58,8 @@ def is_news(
     """
     Return True if an entry reports a change that is not known yet.
 
-    A date without a time only counts if it is newer than the stored one, and if its day had not
-    ended when the page was last checked. Processing the same read twice gives the same result.
+    A date without a time counts only if it is newer than the stored one, and its day had not ended
+    when the page was last checked. Processing a read twice gives the same result.
     """
     if entry.start_ms > read_at_ms:
         return False
@@ -76,7 +71,7 @@ def is_news(
 
 
 def is_stamp(entries: Sequence[ReportedChange], fetched_at_ms: int) -> bool:
-    """Return True if most dates in a file are just the time of the response and say nothing."""
+    """Return True if most dates in a file are just the time of the response."""
     stamp_count = sum(
         1
         for entry in entries
@@ -90,12 +85,12 @@ def is_worth_a_fetch(
     rate_per_s: float, usual_s: float, belief: float, settings: RefreshSettings
 ) -> bool:
     """
-    Return True if fetching a page that has changed with probability `belief` gains as much as other
-    fetches.
+    Return True if fetching a page gains as much as other fetches. `belief` is the probability that
+    the page has changed.
 
-    Fetching a changed page keeps it fresh for 1/rate seconds on average. This is compared with what
-    any regular fetch must gain (`Kind.marginal_freshness_s`), so a page that changes all the time
-    is not fetched for every signal.
+    Fetching a changed page keeps it fresh for 1/rate seconds on average. A regular fetch must gain
+    `Kind.marginal_freshness_s`, so a page that changes all the time is not fetched for every
+    signal.
     """
     if belief <= 0 or usual_s <= 0:
         return False
@@ -104,10 +99,7 @@ def is_worth_a_fetch(
 
 
 def expected_change(rate_per_s: float, elapsed_s: float) -> float:
-    """
-    Return the probability that the page changed within `elapsed_s`, given its estimated rate of
-    change.
-    """
+    """Return the probability that the page changed within `elapsed_s`."""
     return -math.expm1(-rate_per_s * max(elapsed_s, 0.0))
 
 
@@ -117,7 +109,7 @@ def to_cell(mark: PageMark) -> bytes:
 
 
 def from_cell(cell: bytes | None) -> PageMark | None:
-    """Decode a mark; None if the page has no mark, or if the mark's version is unknown."""
+    """Decode a mark; None if there is none, or its version is unknown."""
     if not cell:
         return None
     version, *values = orjson.loads(cell)

@@ -1,4 +1,4 @@
-"""Explain as text how sitemaps and feeds affect a page's next refresh. No I/O."""
+"""Explains as text how sitemaps and feeds affect a page's next refresh. No I/O."""
 
 from __future__ import annotations
 

@@ -1,16 +1,15 @@
 """
-Decide when a sitemap or feed is read again, based on the results of earlier reads. No I/O.
+Decides when a sitemap or feed is read again, based on earlier reads. No I/O.
 
-A signal is a date that reports a change (`signal_trust`). Reading a file with R true signals per
-second every S seconds takes 1/S requests per second, and each change waits S/2 seconds for its
-signal on average. If every other fetch must gain `m` seconds of freshness (`change_rate`), the sum
-m/S + R·S/2 is smallest at S = sqrt(2m/R). So a file that reports many changes is read often, and a
-file that reports no changes is read less and less often. Reading a file gains R·T²/2 seconds of
-freshness T seconds after the last read. When the file is due, this equals `m`, so the request is
-worth as much as fetching a page.
+A signal is a date that reports a change (`signal_trust`). A file with R true signals per second is
+read every S seconds. This takes 1/S requests per second, and each change waits S/2 seconds for its
+signal on average. If other fetches must gain `m` seconds of freshness (`change_rate`), the sum m/S
++ R·S/2 is smallest at S = sqrt(2m/R). Reading a file T seconds after the last read gains R·T²/2
+seconds of freshness. When the file is due, this equals `m`, so the request is worth as much as
+fetching a page.
 
-R is a Gamma belief about a Poisson rate: each read adds its number of signals to the shape, and the
-time since the last read to the rate parameter.
+R is a Gamma belief about a Poisson rate: each read adds its signals to the shape, and the elapsed
+time to the rate parameter.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from aragog.urlstore.usual_intervals import FEED, SITEMAP, usual_s
 
 SOURCES = frozenset({SITEMAP, FEED})
 """The page types of sitemaps and feeds in the refresh schedule."""
-# Each read reduces the weight of earlier reads, down to the prior's, because a file may become
+# Each read reduces the weight of earlier reads down to the prior's, because a file may become
 # active.
 _DECAY = 0.95
 
@@ -45,7 +44,7 @@ def first_belief(kind: str, settings: RefreshSettings) -> tuple[float, float]:
 
 
 def read_belief(a: float, b_s: float, elapsed_s: float, signal_count: float) -> tuple[float, float]:
-    """Return the belief after a read with that many signals, `elapsed_s` s after the last read."""
+    """Return the belief after a read with that many signals, `elapsed_s` after the last read."""
     fade = max(_DECAY, PRIOR_SHAPE / a) if a > PRIOR_SHAPE else 1.0
     return a * fade + signal_count, b_s * fade + max(elapsed_s, 0.0)
 

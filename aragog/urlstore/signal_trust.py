@@ -1,26 +1,24 @@
 """
-How far the dates in a host's sitemaps and feeds are trusted, stored as a few numbers per host.
+How far the dates in a host's sitemaps and feeds are trusted.
 
-A signal is a date that reports a change to a page since its last fetch. The next fetch of the page
-tests the signal: if the page had not changed, the signal was false. If it had changed, the signal
-may have been true, but the page might have changed anyway. The estimate therefore compares how
-often pages with a signal had changed with how often pages usually change. Let `p` be the fraction
-of true signals and `b` the probability of a change without a signal. A page with a signal has then
-changed with probability p + (1-p)b, so `p` is estimated by (changed - expected) / (checked -
-expected), less one and a half standard deviations. `b` is computed from the page's own rate, or is
-the fraction of the host's fetches that find a change without a signal if that is higher, because
-little is known about a page after two fetches. On a host that dates everything today, pages with
-signals change no more often than others, so `p` is about 0 and the host is not trusted.
+A signal is a date that reports a change to a page since its last fetch. The next fetch tests it: if
+the page had not changed, the signal was false. If it had changed, it might have changed anyway. The
+estimate therefore compares how often pages had changed with a signal and without. Let `p` be the
+fraction of true signals and `b` the probability of a change without a signal. A page with a signal
+has then changed with probability p + (1-p)b, so `p` is estimated by (changed - expected) / (checked
+- expected), less one and a half standard deviations. `b` is computed from the page's own rate.
+Little is known about a page after two fetches, so the fraction of the host's fetches that find a
+change without a signal is used if it is higher. On a host that dates everything today, pages with
+signals change no more often than others, so `p` is about 0.
 
-For a host that reports its changes, the absence of a signal is evidence too: `recall` is the
-fraction of changes on pages in its files that were reported before the fetch. The regular interval
-of such pages then only has to cover the unreported changes, and grows with the square root of the
-reduction (`change_rate`). This is the model of Busa-Fekete and others (A Scalable Crawling
-Algorithm Utilizing Noisy Change-Indicating Signals, 2025), with the two fractions estimated for
-each host.
+If a host reports its changes, the absence of a signal is evidence too. `recall` is the fraction of
+changes on pages in its files that were reported before the fetch. The interval of such pages only
+has to cover unreported changes (`change_rate`). This is the model of Busa-Fekete and others (A
+Scalable Crawling Algorithm Utilizing Noisy Change-Indicating Signals, 2025), with the two fractions
+estimated for each host.
 
-The weight of evidence halves in 30 days, and at most about 200 fetches are remembered. The trust
-therefore adapts when a host's behavior changes, and an untrusted host is tried again.
+The weight of evidence halves in 30 days, and at most about 200 fetches are remembered, so an
+untrusted host is tried again.
 """
 
 from __future__ import annotations
@@ -53,11 +51,10 @@ class Evidence(NamedTuple):
     """What a page's fetch shows about the signals of its host."""
 
     changed: float
-    """The weight of the observed change, 0 to 1."""
     named: bool
     """True if a file had reported a change since the page was last checked."""
     covered: bool
-    """True if one of the host's files lists the page, and should therefore report its changes."""
+    """True if one of the host's files lists the page."""
     expected: float
     """The probability of a change according to the page's own rate."""
 
@@ -66,19 +63,19 @@ class HostTrust(NamedTuple):
     """The evidence about a host's signals; a tuple of numbers, stored in this order."""
 
     at_ms: int = 0
-    """When the evidence was last weighted by its age."""
+    """When the evidence was last reduced by its age."""
     checked: float = 0.0
     """Number of fetches of pages with a signal."""
     changed: float = 0.0
-    """How many of these fetches found that the page had changed."""
+    """How many of these found that the page had changed."""
     expected: float = 0.0
-    """How many of these fetches were expected to find a change, given the pages' own rates."""
+    """How many of these were expected to find a change, given the pages' own rates."""
     named: float = 0.0
-    """Number of changes to pages in the host's files that were reported before the fetch."""
+    """Number of changes to listed pages that were reported before the fetch."""
     unnamed: float = 0.0
-    """Number of changes to pages in the host's files that were not reported."""
+    """Number of changes to listed pages that were not reported."""
     silent: float = 0.0
-    """Number of fetches of pages that the host's files list, but without a reported change."""
+    """Number of fetches of listed pages without a reported change."""
     read_at_ms: int = 0
     """When one of the host's files was last read, or confirmed by a 304."""
     looked_at_ms: int = 0
@@ -89,14 +86,13 @@ class HostTrust(NamedTuple):
     @property
     def room(self) -> float:
         """
-        The weight of the evidence: a number of fetches for which the pages' rates predicted no
+        The weight of the evidence: the number of fetches for which the pages' rates predicted no
         change.
         """
         return self.checked - self.expected
 
     @property
     def is_proven(self) -> bool:
-        """True if there is enough evidence to judge the host by it alone."""
         return self.room >= PROVEN_WEIGHT
 
     @property
@@ -151,7 +147,7 @@ def add_evidence(before: HostTrust, evidence: Iterable[Evidence], now_ms: int) -
 
 
 def decayed(trust: HostTrust, now_ms: int) -> HostTrust:
-    """Return the trust with its evidence weighted by its age at `now_ms`."""
+    """Return the trust with its evidence reduced by its age at `now_ms`."""
     elapsed_ms = max(now_ms - trust.at_ms, 0)
     factor = 0.5 ** (elapsed_ms / HALF_LIFE_MS)
     most_fetches = max(trust.checked, trust.silent)
@@ -179,7 +175,7 @@ def record_search(before: HostTrust, at_ms: int) -> HostTrust:
 
 
 def with_feed(before: HostTrust, key: str) -> HostTrust:
-    """Return the trust with one more feed of the host, unless it already has `MAX_FEEDS`."""
+    """Return the trust with one more feed, unless it already has `MAX_FEEDS`."""
     return before._replace(feeds=tuple(dict.fromkeys((*before.feeds, key)))[:MAX_FEEDS])
 
 

@@ -1,10 +1,9 @@
 """
-The UrlStore: the metadata, content and links of URLs, found by any form or alias of a URL.
+The UrlStore: metadata, content and links, found by any form or alias of a URL.
 
-Reads and writes apply to the canonical URL of the given URL. The URL is normalized, and its node is
-read together with the requested cells; only an alias needs a second round trip. There are no
-transactions: every step may be repeated, and steps are ordered so that a concurrent reader sees
-either the old or the new state.
+Reads and writes apply to the canonical URL of the given URL. Only an alias needs a second round
+trip. There are no transactions: every step may be repeated, and a concurrent reader sees either the
+old or the new state.
 """
 
 from __future__ import annotations
@@ -55,29 +54,29 @@ from zengraph.tables import TOGETHER, Tables
 
 class UrlStore:
     """
-    A store on one set of tables: its parts, and the calls that most users need.
+    The parts of a store, and the calls that most users need.
 
-    Any number of processes may open a store on the same tables; threads may share it. Every method
-    that takes a URL raises `InvalidUrl` if the URL cannot be normalized, and `StoreUnavailable` if
-    the tables do not respond.
+    Any number of processes may open the same tables; threads may share the store. Every method that
+    takes a URL raises `InvalidUrl` if the URL cannot be normalized, and `StoreUnavailable` if the
+    tables do not respond.
 
     Attributes:
         pages: records, histories and lists of URLs.
         items: the items of pages; a page can have many.
         fields: sets, deletes and replaces a page's fields.
         links: outlinks and inlinks.
-        aliases: which URLs lead to the same page.
+        aliases: URLs that lead to the same page.
         schedule: refresh times, watches, crawl budgets.
         signals: change signals from sitemaps and feeds, and the trust in each host.
         feed: changes to pages, and webhooks.
         crawls: which crawls a page was stored for.
         same: pages with the same body, and near copies.
-        takedowns: URLs and sites that were taken down and must not be stored again.
+        takedowns: URLs and sites that must not be stored.
         maintenance: compaction, repair, freshness.
         bodies: reads page content, wherever it is stored.
         zen: the underlying graph.
         link_edges: links of pages, read as edges of that graph.
-        clock: gives writes their times, and limits the times that callers give.
+        clock: the times of writes.
         formats: how the bytes of each field are decoded.
     """
 
@@ -150,7 +149,7 @@ class UrlStore:
         """
         Return a URL's record, or None.
 
-        Takes one round trip for a URL that is not an alias, two for an alias.
+        Takes one round trip, or two for an alias.
 
         Args:
             url: in any form.
@@ -163,10 +162,7 @@ class UrlStore:
     def get_many(
         self, urls: Sequence[str], fields: Sequence[str] | None = None, *, info: bool = False
     ) -> list[Record | None]:
-        """
-        Like `get` for each URL, in order. Takes one multi-get, and one more if there are
-        aliases.
-        """
+        """Like `get`, in order. Takes one multi-get, and one more if there are aliases."""
         return self.pages.get_many(urls, fields, info=info)
 
     def put(
@@ -185,13 +181,11 @@ class UrlStore:
         Args:
             url: in any form.
             fields: the values by field name; the settings limit them.
-            at_ms: when the values were observed (now if None), at most a minute ahead of the
-                store's clock. A value never replaces a value with a later time.
+            at_ms: when the values were observed (now if None), at most a minute in the future. A
+                value never replaces a later one.
             provenance: the source of each field, which `get(info=True)` returns.
-            if_version: write only if the record still has this version; "" if the record must not
-                exist yet.
-            to_delete: fields that the caller deletes afterward; they do not count toward the
-                limits.
+            if_version: write only if the record has this version; "": only if it does not exist.
+            to_delete: fields that the caller then deletes, so they do not count toward the limits.
 
         Raises:
             InvalidField: a name or a value is not accepted; nothing was written.
@@ -212,13 +206,13 @@ class UrlStore:
 
     def delete_fields(self, url: str, names: Iterable[str], *, at_ms: int | None = None) -> str:
         """
-        Delete fields, ignoring names that the record does not have. Returns the new version.
+        Delete fields, ignoring missing ones. Returns the new version.
 
         Keeps values with a time after `at_ms` (now if None). Safe to repeat.
 
         Raises:
             InvalidField: a name is not a valid field name; nothing was deleted.
-            BadInput: `at_ms` is negative or more than a minute ahead of the store's clock.
+            BadInput: `at_ms` is negative or more than a minute in the future.
             TakenDown: the URL was taken down.
         """
         return self.fields.delete(url, names, at_ms=at_ms)
@@ -231,13 +225,13 @@ class UrlStore:
 
         Args:
             url: the page's URL.
-            admit: called with the size of the body before it is read; its exceptions are passed on.
-            at_ms: return the body from that time, if it is in a pack and still kept
-                (`content.keep_versions`). None for the current body.
+            admit: called with the size of the body before it is read; it may raise.
+            at_ms: return the body from that time, if a pack still has it (`content.keep_versions`).
+                None: the current body.
 
         Raises:
-            CorruptContent: the stored bytes do not match the node's hash, even after rereading both
-                for half a second.
+            CorruptContent: the bytes do not match the node's hash, even after rereading both for
+                half a second.
             ContentReplaced: a writer has stored newer bytes but not the node yet; try again later.
             ContentUnavailable: the content store does not respond.
         """
@@ -254,8 +248,7 @@ class UrlStore:
         at_ms: int | None = None,
     ) -> None:
         """
-        Replace the page's content. The body is compressed with zstd, and stored before the node's
-        pointer.
+        Replace the page's content.
 
         Raises:
             TakenDown: the URL was taken down.
@@ -265,21 +258,18 @@ class UrlStore:
 
     def write_pages(self, pages: Sequence[PageWrite]) -> list[Written]:
         """
-        Store the results of a batch of fetches; returns one `Written` for each page, in order.
+        Store the results of a batch of fetches. Returns one `Written` per page, in order.
 
         If one of a page's URLs was taken down, the page is not stored and its result is `stale`.
-        Links to taken-down hosts are not stored either. All URLs must be normalized. Safe to run
-        twice, late, and in several processes at once, because older data never replaces newer data.
-        If the process is killed in the middle, write the batch again. A fetch dated more than a
-        minute ahead of the store's clock is stored with the current time and logged, because it
-        would otherwise block later fetches until that time.
+        Links to taken-down hosts are not stored. All URLs must be normalized. Safe to run twice,
+        late, and in several processes at once: older data never replaces newer data. If the process
+        is killed, write the batch again. A fetch dated more than a minute ahead is stored with the
+        current time and logged; otherwise it would block later fetches until then.
 
         Raises:
             InvalidField: a field of a page is not accepted; nothing was written.
-            StoreUnavailable: the tables do not respond. Part of the batch may be written; write it
-                again.
-            ContentUnavailable: the content store does not respond. Part of the batch may be
-                written; write it again.
+            StoreUnavailable: the tables do not respond; write the batch again.
+            ContentUnavailable: the content store does not respond; write the batch again.
         """
         return self._batches.write(pages)
 
@@ -287,38 +277,37 @@ class UrlStore:
         self, pages: Sequence[PageWrite], *, now: bool = False, urls: int = 0
     ) -> PackingPages:
         """
-        Add pages' bodies to a pack with the bodies of other batches, before `write_pages`.
+        Add pages' bodies to a pack, before `write_pages`.
 
         Call the result's `wait`, write the pages that it returns, and then call `settle`. Without
-        this step, `write_pages` stores the bodies of its batch in a separate pack. If a process is
-        killed at any point, run the batch again: it gets another pack, and the upkeep job removes
-        the unused records of the first pack.
+        this, `write_pages` stores its batch's bodies in a separate pack. If a process is killed,
+        run the batch again: it gets another pack, and `maintenance.upkeep_packs` removes the unused
+        records.
 
         Args:
             pages: as for `write_pages`.
             now: a caller is waiting for one of the pages, so the pack is stored at once.
-            urls: how many of the batch's URLs are waiting for the pack; `put_pack_if_last` uses
-                this.
+            urls: how many of the batch's URLs are waiting for the pack, for `put_pack_if_last`.
         """
         return self._packing.add(pages, now=now, urls=urls)
 
     def pack_batches(
         self, batches: Sequence[tuple[Sequence[PageWrite], int]], *, now: bool = False
     ) -> list[PackingPages]:
-        """Like `pack_pages` for several batches, each with its `urls`, with one multi-get."""
+        """Like `pack_pages`, for several batches with one multi-get."""
         return self._packing.add_batches(batches, now=now)
 
     def put_pack_if_last(self, in_flight: Callable[[], int]) -> None:
         """
-        Store the pack that `pack_pages` is filling if every URL in flight is waiting for it.
+        Store the open pack if every URL in flight is waiting for it.
 
-        `in_flight` counts the URLs in flight, and is called only if URLs are waiting. If the count
-        is too low, the pack is just smaller.
+        `in_flight` counts the URLs in flight, and is called only if URLs are waiting. A count that
+        is too low only makes the pack smaller.
         """
         self._packing.put_if_last(in_flight)
 
     def timely(self, page: PageWrite) -> PageWrite:
-        """Return the page as `write_pages` stores it: a future fetch gets the current time."""
+        """Return the page, with the current time if its fetch is dated in the future."""
         return self._batches.timely(page)
 
     def remove(self, url: str) -> None:
@@ -326,7 +315,7 @@ class UrlStore:
         self.takedowns.remove(url)
 
     def resolve(self, url: str) -> str:
-        """Return the canonical URL of a URL; for an unknown URL, the normalized URL itself."""
+        """Return the canonical URL, or the normalized URL if it is unknown."""
         return self._nodes.resolve(normalize(url))[0]
 
     def serves(self, url: str) -> bool:
@@ -338,18 +327,18 @@ class UrlStore:
         return self.zen.serves(self.zen.node_id(url)[0])
 
     def check(self) -> list[str]:
-        """Return problems with the tables, as lines of text with the remedy; empty if none."""
+        """Return a line of text for each problem with the tables."""
         return self.zen.check()
 
     def close(self) -> None:
-        """Store the open pack, and close the tables' files and connections."""
+        """Store the open pack, and close files and connections."""
         if self.bodies.packs is not None:
             self.bodies.packs.writer.close()
         self.zen.close()
 
 
 def _schema(settings: StoreSettings) -> Schema:
-    """Return the graph schema from the settings; raises ConfigError if a field cannot be unique."""
+    """Raises ConfigError if a field cannot be unique."""
     problems = [
         f"store.unique: {name!r} is extracted from pages, and a fetch cannot be rejected for a "
         "duplicate value; use a field of your own, or store.indexed"
@@ -391,7 +380,7 @@ def _external_only(source: str) -> Callable[[bytes], bool]:
     """
     Return a predicate for the links to store as inlinks when `store.inlinks` is "external".
 
-    Those are the links to other registered domains.
+    These lead to other registered domains.
     """
     domain = registered_domain(source)
     return lambda target: registered_domain(target.decode()) != domain

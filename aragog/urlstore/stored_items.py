@@ -1,4 +1,4 @@
-"""Read items for one call. Each is read from the most recently fetched page that has it."""
+"""Reads items for one call, each from the most recently fetched page that has it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from urlspelling import url_key
 from urlspelling.domain import host
 
 MAX_PAGES_PER_ITEM = 50
-"""Maximum number of an item's pages that are compared to find the most recently fetched one."""
+"""Maximum number of pages to compare to find an item's most recently fetched one."""
 BATCH_SIZE = 20
 """Number of pages read at once; each may have up to half a megabyte of items."""
 _MAX_CACHED_PAGES = 64
-"""Number of pages cached per call; a page's items are scattered in the index."""
+"""Number of pages cached per call; the index scatters a page's items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +37,19 @@ class StoredItem:
     page_url: str
     """The page's canonical URL."""
     fetched_at_ms: int
-    """When the page was fetched."""
     key: str = ""
     """The item's key, unique within its kind; empty if it has none."""
     position: int = 0
     """The item's position on its page, starting at 0."""
     also_from: tuple[str, ...] = ()
-    """
-    Other URLs that the values come from: the URL that returned the page, if it is not `page_url`,
-    and the pages of items whose values this item inherits.
-    """
+    """Other sources of the values: the URL that returned the page, if it is not `page_url`, and the
+    pages of items from which this item inherits values."""
     files: tuple[str, ...] = ()
-    """Names of fields that contain URLs of files; `values` also describes the stored files."""
+    """Names of fields with URLs of files; `values` also describes the stored files."""
 
 
 class ItemReading:
-    """Reads items of one kind for one call, with a cache of recently read pages."""
+    """Reads items of one kind, with a cache of recently read pages."""
 
     def __init__(
         self,
@@ -74,8 +71,8 @@ class ItemReading:
         self, entries: Sequence[ItemEntry], site: str, *, below: str, key: str | None = None
     ) -> list[StoredItem]:
         """
-        Return the items of `entries` that are on pages of the host `below` or its subdomains.
-        `entries` must contain all entries of each item.
+        Return the items on pages of the host `below` or its subdomains. `entries` must contain all
+        entries of each item.
         """
         groups = [
             list(islice(item_entries, MAX_PAGES_PER_ITEM))
@@ -96,7 +93,7 @@ class ItemReading:
 
     def with_files(self, items: Sequence[StoredItem]) -> list[StoredItem]:
         """
-        Return the items with descriptions of their stored files.
+        Add descriptions of the items' stored files.
 
         Takes one multi-get if they have files.
         """
@@ -109,7 +106,7 @@ class ItemReading:
     def _items_of_entry(
         self, entry: ItemEntry, newest_first: Sequence[Record], site: str, key: str | None
     ) -> list[StoredItem]:
-        """Return an entry's item, or its page's items without a key if the entry has no key."""
+        """Return an entry's item or, if it has no key, all its page's items without a key."""
         for record in newest_first:
             page_items = list(self.of_record(record))
             matching = [
@@ -122,7 +119,6 @@ class ItemReading:
         return []
 
     def of_record(self, record: Record) -> Iterator[StoredItem]:
-        """Yield a record's items, including the values that they inherit."""
         page_items = PageItems.read(record.fields.get(field_of(self._kind)))
         inherited_values, linking_urls = self._inherited_values(record, page_items.parents)
         also_from = dict.fromkeys([*_senders(record), *linking_urls])
@@ -143,10 +139,7 @@ class ItemReading:
     def _inherited_values(
         self, record: Record, parents: Mapping[str, tuple[str, str]]
     ) -> tuple[dict[str, Any], list[str]]:
-        """
-        Return the values that a page's items inherit from items that link to the page, and the URLs
-        of those items' pages.
-        """
+        """Return the values from items that link to the page, and the URLs of their pages."""
         requested = record.facts.get("url")
         urls = dict.fromkeys([record.canonical_url, str(requested or record.canonical_url)])
         linking_items = {
@@ -160,11 +153,7 @@ class ItemReading:
         return values, [url for _, pages in linking_items.values() for url in pages]
 
     def _linking_item(self, kind: str, urls: Iterable[str]) -> tuple[Mapping[str, Any], list[str]]:
-        """
-        Return the values of the item that links to one of the URLs, and the URLs of its page.
-
-        The item is read from the most recently fetched page that has it.
-        """
+        """Return the values of the item that links to one of the URLs, and its page's URLs."""
         candidates: list[tuple[int, Mapping[str, Any], list[str]]] = []
         for url in urls:
             with closing(self._index.of_item(link_prefix(kind, url))) as entries:
@@ -185,7 +174,7 @@ class ItemReading:
         return newest[1:] if newest else ({}, [])
 
     def _cache_pages(self, urls: Sequence[str], kind: str) -> None:
-        """Read the pages that are not cached, in small batches."""
+        """Small batches limit memory."""
         uncached = [url for url in dict.fromkeys(urls) if (kind, url) not in self._cached]
         for start in range(0, len(uncached), BATCH_SIZE):
             batch = uncached[start : start + BATCH_SIZE]
@@ -202,7 +191,6 @@ class ItemReading:
         return record if record and self.is_shown(record) else None
 
     def is_shown(self, record: Record) -> bool:
-        """Return True if the page's items may be returned."""
         if not self._withheld and absent_as(record.facts) in WITHHELD:
             return False
         return is_allowed(record.facts, self._purpose)
@@ -212,7 +200,7 @@ class ItemReading:
 
 
 def _add_files(item: StoredItem, stored: Mapping[str, StoredFile]) -> dict[str, Any]:
-    """Return the values, with the description of its stored files after each file field."""
+    """Return the values, each file field followed by the description of its stored files."""
     values: dict[str, Any] = {}
     for name, value in item.values.items():
         values[name] = value
@@ -223,9 +211,9 @@ def _add_files(item: StoredItem, stored: Mapping[str, StoredFile]) -> dict[str, 
 
 def _describe_files(value: Any, stored: Mapping[str, StoredFile]) -> Any:
     """
-    Return the description of a URL's stored file, or None if it is not stored.
+    Return the description of a URL's stored file, or None.
 
-    For a list of URLs, returns a list of these.
+    For a list of URLs, returns a list.
     """
     if isinstance(value, list):
         return [_describe_files(url, stored) for url in value]
@@ -249,6 +237,5 @@ def _fetched_ms(record: Record) -> int:
 
 
 def _senders(record: Record) -> list[str]:
-    """Return the URL that returned a page, if known."""
     sender = record.facts.get("final_url")
     return [sender] if isinstance(sender, str) else []

@@ -33,7 +33,7 @@ class Takedowns:
         """
         Remove a page's fields, facts, content, outlinks and due row. A later fetch restores it.
 
-        Links to the page stay, because they belong to other pages. The page's aliases stay too.
+        The page's aliases stay, and so do links to it, because they belong to other pages.
         """
         now_ms = self.clock.now_ms()
         self.takedown.remove(self.nodes.resolve(normalize(url))[0], now_ms)
@@ -45,14 +45,12 @@ class Takedowns:
         """
         Permanently remove a page with its aliases, or all URLs of a host or domain.
 
-        Returns the number of URLs that lost data. A URL that was taken down keeps a stub that
-        refuses every later write until `lift`; a host or domain gets a tombstone that refuses all
-        its URLs. A host includes all its ports, a domain all its subdomains. Data that was fetched
-        from these URLs is also deleted where it is stored under other URLs (after a temporary
-        redirect, for example), but those URLs are not refused. If the URL is an alias of a page on
-        another host, only the alias is taken down: `pages_of` lists what a takedown includes. Pass
-        exactly one argument. Safe to repeat and to run while pages are written: data that is
-        written at the same time is removed too.
+        Returns the number of URLs that lost data. Later writes to these URLs are refused until
+        `lift`. A host includes all its ports, a domain all its subdomains. Data from these URLs
+        that is stored under others (after a temporary redirect, for example) is also deleted, but
+        those URLs are not refused. If the URL is an alias of a page on another host, only the alias
+        is taken down: `pages_of` lists what a takedown includes. Pass exactly one argument. Safe to
+        repeat. Data that is being written at the same time is removed too.
 
         Raises:
             BadInput: not exactly one argument, or not a valid host or domain.
@@ -73,11 +71,11 @@ class Takedowns:
 
     def pages_of(self, url: str) -> tuple[str, ...]:
         """
-        Return the normalized URLs that taking down `url` takes down, together with their aliases.
+        Return the normalized URLs that a takedown of `url` includes, apart from their aliases.
 
         These are `url` itself and its canonical URL, if both have the same host (apart from a
-        leading `www.`). The canonical URL is not included if it was never fetched and other pages
-        declare it as well, because those are different pages.
+        leading `www.`). A canonical URL that was never fetched is not included if other pages
+        declare it too, because those are different pages.
         """
         normalized = normalize(url)
         canonical = self.nodes.resolve_taken_down(normalized)
@@ -87,7 +85,6 @@ class Takedowns:
         return (normalized, canonical)
 
     def _withdraw_from_shared(self, url: str, now_ms: int) -> None:
-        """Remove a normalized URL's page from a record that it shares with other pages."""
         if canonical := self.trust.shared_record(url):
             self.trust.withdraw_from(canonical, url, now_ms)
 
@@ -95,8 +92,8 @@ class Takedowns:
         """
         Delete the data of a normalized URL's page, except data newer than `upto_ms`.
 
-        Used when a refresh of the page was redirected to a taken-down URL. Keeps the page's watches
-        and next fetch; does nothing to an alias.
+        For a page that now redirects to a taken-down URL. Keeps the page's watches and next fetch;
+        does nothing to an alias.
         """
         now_ms = self.clock.now_ms()
         self.takedown.drop(url, now_ms, upto_ms)
@@ -107,7 +104,7 @@ class Takedowns:
         Delete data that was fetched from a normalized URL up to `upto_ms`, also under its canonical
         URL.
 
-        Used for a page that the store is not permitted to keep. A later fetch may restore it.
+        For a page that must not be kept. A later fetch may restore it.
         """
         now_ms = self.clock.now_ms()
         self.takedown.withdraw(url, now_ms, upto_ms)
@@ -115,7 +112,7 @@ class Takedowns:
 
     def facts_of_sent(self, url: str) -> dict[str, Fact]:
         """
-        Return the facts of the page that was fetched from a normalized URL.
+        Return the facts of the page that was fetched from a URL.
 
         Empty if the page was last fetched from another URL.
         """
@@ -126,10 +123,9 @@ class Takedowns:
 
     def drop_content(self, url: str, upto_ms: int) -> None:
         """
-        Delete the content that was fetched from a normalized URL, if it is not newer than
-        `upto_ms`.
+        Delete the content that was fetched from a URL up to `upto_ms`.
 
-        The page's fields are kept. A later fetch may restore the content.
+        Keeps the page's fields. A later fetch may restore the content.
         """
         self.takedown.drop_content(url, upto_ms)
 
@@ -137,11 +133,10 @@ class Takedowns:
         self, url: str | None = None, *, host: str | None = None, domain: str | None = None
     ) -> bool:
         """
-        Allow a URL, or the URLs of a host or domain, to be stored again. Deleted data is not
-        restored.
+        Allow a URL, or a host's or domain's URLs, to be stored again. Restores no data.
 
-        URLs of a site that were stored when the site was taken down are still refused individually.
-        Returns False if the URL or site was not refused.
+        The URLs that a site had when it was taken down are still refused individually. Returns
+        False if the URL or site was not refused.
 
         Raises:
             BadInput: not exactly one argument, or not a valid host or domain.
@@ -163,15 +158,12 @@ class Takedowns:
         return sorted(self.tombstones.all())
 
     def listed(self) -> list[tuple[str, str]]:
-        """
-        Return the pairs of `sites`, and ("url", URL) for each URL that was taken down individually
-        or as an alias.
-        """
+        """Return the pairs of `sites`, and ("url", URL) for each URL taken down individually."""
         return [*self.sites(), *((URL, url) for url in self.tombstones.urls())]
 
     def refused(self, urls: Iterable[str]) -> set[str]:
         """
-        Return those of the normalized URLs that were taken down, individually or with their site.
+        Return the normalized URLs that were taken down, individually or with their site.
 
         Takes one small read and one multi-get. If a URL's node is in a damaged file, only its site
         is checked.
@@ -191,10 +183,7 @@ class Takedowns:
         return self.tombstones.current()
 
     def site_refused(self, *urls: str) -> bool:
-        """
-        Return True if the site of any of the normalized URLs was taken down before the last call to
-        `count`.
-        """
+        """Return True if the site of any URL was taken down before the last call to `count`."""
         return any(map(self.tombstones.refuses, urls))
 
     def recheck(self, urls: Iterable[str], before: int) -> None:
@@ -207,7 +196,7 @@ class Takedowns:
     @contextmanager
     def guard_write(self, *urls: str) -> Iterator[None]:
         """
-        Refuse to write URLs whose site was taken down, and check again after the write.
+        Refuse writes to URLs of taken-down sites, and check again after the write.
 
         If a takedown happens during the write, the second check deletes what was written.
 
@@ -224,7 +213,7 @@ class Takedowns:
 
 def check_not_taken_down(canonical: str, row: Row) -> None:
     """
-    Check that this URL itself was not taken down; `Takedowns.guard_write` checks its site.
+    Check that this URL was not taken down itself; `Takedowns.guard_write` checks its site.
 
     Raises:
         TakenDown: the URL was taken down.

@@ -1,15 +1,14 @@
 """
-Tombstones: marks for hosts and domains that were taken down and must not be fetched or stored
-again.
+Tombstones: marks for hosts and domains that were taken down.
 
-A URL that was taken down individually has a stub in its node instead. These URLs are also listed
-next to the tombstones, so that operators and producers can read the list.
+A URL that was taken down individually has a mark in its node instead. These URLs are also listed
+next to the tombstones.
 
-Each tombstone is a row in every bucket of the table of unique values, so no tombstone is lost with
-a damaged file. A counter next to them changes with each takedown, including takedowns of individual
-URLs. A process reads the tombstones again only if the counter has changed. If a writer finds that
-the counter changed during a write, it checks again what it wrote. A page is therefore removed even
-if the write came after the takedown.
+Each tombstone is a row in every bucket of the table of unique values, so none is lost with a
+damaged file. A counter next to them changes with each takedown, including those of individual URLs.
+A process reads the tombstones again only if the counter has changed. If it changed during a write,
+the writer checks again what it wrote, so a page is removed even if the write came after the
+takedown.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _COUNT = b"i:c"
 
 def site_name(site: str) -> str:
     """
-    Normalize a host as in normalized URLs, to lower case and Punycode without a trailing dot.
+    Normalize a host to lower case and Punycode, without a trailing dot.
 
     Raises:
         BadInput: not a host, or a host with a scheme, port or path.
@@ -57,7 +56,7 @@ def site_name(site: str) -> str:
 
 
 class Tombstones:
-    """The taken-down hosts and domains; threads may share it."""
+    """The taken-down hosts and domains. Threads may share an instance."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._registry = zen.registry
@@ -67,7 +66,7 @@ class Tombstones:
         self._domains: frozenset[str] = frozenset()
 
     def count(self) -> int:
-        """Return a number that changes with each takedown; takes one small read."""
+        """Return a number that changes with each takedown. Takes one small read."""
         cell = self._registry.get(self._row(_COUNTER), [_COUNT]).get(_COUNT)
         return int.from_bytes(cell.value) if cell else 0
 
@@ -88,14 +87,13 @@ class Tombstones:
         return not self._hosts and not self._domains
 
     def refuses(self, url: str) -> bool:
-        """Return True if a normalized URL was on a taken-down site at the last `current` call."""
+        """Return True if a URL's site was taken down at the last `current` call."""
         if self.is_empty:
             return False
         name = host_of(url)
         return name in self._hosts or longest_match(name, self._domains) is not None
 
     def all(self) -> list[tuple[str, str]]:
-        """Return all tombstones as (kind, name)."""
         prefix = self._row(_NAME)
         rows = self._registry.beginning_with(prefix)
         keys = [name.removeprefix(prefix).decode() for name, _ in rows]
@@ -119,18 +117,18 @@ class Tombstones:
         return removed
 
     def urls(self) -> list[str]:
-        """Return the URLs that were taken down individually, and their aliases; sorted."""
+        """Return the URLs that were taken down individually, and their aliases, sorted."""
         prefix = self._row(_URLS)
         rows = self._registry.beginning_with(prefix)
         return [name.removeprefix(prefix).decode() for name, _ in rows]
 
     def list_urls(self, urls: Iterable[str], now_ms: int) -> None:
-        """Add URLs to the list of URLs taken down individually; safe to repeat."""
+        """Add URLs to the list of `urls`. Safe to repeat."""
         keys = (bytes([b]) + _URLS + url.encode() for b in self._registry.buckets() for url in urls)
         self._registry.put_many([(key, {_VALUE: b"1"}, now_ms) for key in keys])
 
     def unlist_url(self, url: str, now_ms: int) -> None:
-        """Remove a URL from the list of URLs taken down individually, if it is there."""
+        """Remove a URL from the list of `urls`, if it is there."""
         for bucket in self._registry.buckets():
             key = bytes([bucket]) + _URLS + url.encode()
             if row := self._registry.get(key):
@@ -142,7 +140,7 @@ class Tombstones:
             self._registry.incr(bytes([bucket]) + _COUNTER, _COUNT, 1)
 
     def repair(self, now_ms: int) -> None:
-        """If a bucket's file was replaced, restore its tombstones from the other buckets."""
+        """Restore the tombstones of replaced files from other buckets."""
         names_by_bucket: dict[int, set[bytes]] = {
             bucket: {
                 name[1:]

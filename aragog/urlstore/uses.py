@@ -1,9 +1,9 @@
 """
-Find out which pages and changes may be used for a reader's purpose.
+Selects the pages and changes that may be used for a purpose.
 
 The statements stored with each page are evaluated when the data is read
-(`aragog.pages.preferences.refusal`). Data that was not fetched, such as a record that an
-application put, has no statements; it may be used for `search`, but not by models.
+(`aragog.pages.preferences.refusal`). Data that was not fetched, such as an application's record,
+has no statements. It may be used for `search`, but not by models.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def is_usable(store: UrlStore, url: str, purpose: str | None) -> bool:
 
 
 def usable_urls(store: UrlStore, urls: Iterable[str], purpose: str) -> set[str]:
-    """Return those of the normalized URLs whose pages a reader may use. Takes one read in total."""
+    """Return the URLs whose pages a reader may use. Takes one read in total."""
     distinct = list(dict.fromkeys(urls))
     found = store.get_many(distinct, ()) if distinct else []
     return {
@@ -46,8 +46,8 @@ def usable_changes(
     """
     Return the changes, without the fields of pages that a reader may not use.
 
-    Changes of these pages are still included, so that the reader reads the pages again and deletes
-    data that it may no longer use.
+    Changes to these pages are still included, so that the reader can delete data that it may no
+    longer use.
     """
     if purpose is None:
         return changes
@@ -57,7 +57,7 @@ def usable_changes(
 
 def usable_nodes(zen: MultiGraph, keys: Sequence[bytes], purpose: str | None) -> set[bytes]:
     """
-    Return those nodes that are not pages, or whose pages a reader may use.
+    Return the nodes that are not pages, or whose pages a reader may use.
 
     Takes one read in total.
     """

@@ -37,11 +37,10 @@ USUAL_S = {
     SITEMAP: DAY_S,
     FEED: 6 * HOUR_S,
 }
-"""
-The usual intervals of page types, and of fields that change at another rate; see docs/refresh.md.
+"""The intervals of page types, and of fields that change at another rate; see docs/refresh.md.
 
-`body` is the page's bytes, which only count for a page without a type. On other pages, changing
-advertisements and tokens would be mistaken for changes to the page.
+`body` is the page's bytes. They count only for a page without a type, because advertisements and
+tokens often change.
 """
 
 _FIELDS_BY_TYPE = {
@@ -51,7 +50,7 @@ _FIELDS_BY_TYPE = {
 
 _VERSIONS = {"page.extractor_version", "page.text_version", "page.rules_version"}
 IGNORED_FIELDS = frozenset({*_VERSIONS, "page.markdown", "page.fingerprint"})
-"""Fields that are not compared, because any new word or extractor version changes them."""
+"""Fields that are not compared, because every new word or extractor version changes them."""
 
 
 def usual_s(name: str, settings: RefreshSettings) -> float:
@@ -79,10 +78,10 @@ def change_weight(
     page_type: str, changed: tuple[str, ...], page_s: float, settings: RefreshSettings
 ) -> float:
     """
-    Return the weight of a change, 0 to 1: that of the changed field with the highest weight.
+    Return the weight of a change, 0 to 1: the highest weight of a changed field.
 
-    A field that should change slowly weighs less, because a rating that changes with each visitor
-    is no reason to fetch prices every hour.
+    A field that should change slowly weighs less: a rating that changes with each visitor is no
+    reason to fetch prices every hour.
     """
     intervals_s = [
         usual_s(page_type if name.startswith("page.") else name, settings)

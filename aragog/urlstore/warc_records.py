@@ -1,13 +1,12 @@
 """
-Build and parse WARC 1.1 records of pages (ISO 28500:2017). No I/O.
+Builds and parses WARC 1.1 records of pages (ISO 28500:2017). No I/O.
 
-A page is a `response` with its status line and headers. The body is stored decoded, so headers that
+A page is a `response` with its status line and headers. The body is stored decoded. So headers that
 describe its encoding get the prefix `X-Crawler-`, and Content-Length is the length in the record,
-as in public crawls and in aragog's exports. A body without headers is a `resource`. If a fetch
-found the body unchanged, the record is a `revisit` with headers only (identical-payload-digest).
+as in public crawls. A body without headers is a `resource`. If a fetch found the body unchanged,
+the record is a `revisit` with headers only (identical-payload-digest).
 
-The metadata that the store returns with the body is in the field `WARC-JSON-Metadata`, which other
-programs ignore or show.
+The field `WARC-JSON-Metadata` has the metadata that the store returns with the body.
 """
 
 from __future__ import annotations
@@ -28,12 +27,10 @@ from aragog.urlstore.cdxj import Capture, ascii_json
 
 META = "WARC-JSON-Metadata"
 PAGES = "Aragog-Pages"
-"""
-The field with further URLs of a page, separated by spaces. Normalized URLs contain no spaces.
-"""
+"""The field with more URLs of the page, separated by spaces."""
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 ENCODING_HEADERS = ("content-encoding", "transfer-encoding", "content-length")
-"""Headers that describe the bytes as transferred; the record does not contain those bytes."""
+"""Headers that describe the transferred bytes, which the record does not contain."""
 _END = b"\r\n\r\n"
 RECORD_END = b"\r\n\r\n"
 """The bytes after a record's body."""
@@ -48,20 +45,18 @@ class WarcPage:
     url: str
     """The URL that returned the page, normalized."""
     at_ms: int
-    """When the page was fetched."""
     digest: str
     """The SHA-256 of the decoded body in hex."""
     body_bytes: int
-    """The size of the decoded body."""
     meta: Mapping[str, str] = field(default_factory=dict)
     report: FetchRecord | None = None
     """The fetch's report, or None if the page was not fetched."""
     pages: tuple[str, ...] = ()
-    """Further URLs under which the page may be stored; the upkeep job reads their nodes, too."""
+    """More URLs under which the page may be stored. `pack_upkeep` reads their nodes too."""
 
 
 class Original(NamedTuple):
-    """The earlier record that has the body of a `revisit`."""
+    """The earlier record with the body of a `revisit`."""
 
     url: str
     date: str
@@ -71,14 +66,12 @@ class WarcBlock(NamedTuple):
     """A parsed record."""
 
     fields: Mapping[str, str]
-    """The named fields by lower-case name."""
     head: bytes
-    """The HTTP status line and headers, without the empty line; empty if there are none."""
+    """The HTTP status line and headers, without the empty line. Empty if there are none."""
     body: bytes
 
     @property
     def kind(self) -> str:
-        """The WARC-Type."""
         return self.fields.get("warc-type", "")
 
     @property
@@ -93,7 +86,6 @@ class WarcBlock(NamedTuple):
 
     @property
     def meta(self) -> dict[str, str]:
-        """The metadata stored with the body."""
         try:
             return dict(json.loads(self.fields.get(META.lower()) or "{}"))
         except ValueError:
@@ -106,18 +98,17 @@ class RecordHead(NamedTuple):
     fields: Sequence[tuple[str, str]]
     """The named fields, without Content-Length."""
     http: bytes
-    """The HTTP status line and headers, with the empty line; empty if there are none."""
+    """The HTTP status line and headers, with the empty line. Empty if there are none."""
     body_bytes: int
 
     @property
     def encoded(self) -> bytes:
-        """The bytes before the body."""
         lines = [f"{name}: {value}" for name, value in self.fields]
         length = f"Content-Length: {len(self.http) + self.body_bytes}"
         return b"".join(["\r\n".join(["WARC/1.1", *lines, length]).encode(), _END, self.http])
 
     def capture(self, length: int) -> Capture:
-        """Return the record's entry in an index, without its pack and its offset there."""
+        """Return the record's index entry, without its pack and offset."""
         fields = dict(self.fields)
         return _capture(
             (
@@ -132,7 +123,6 @@ class RecordHead(NamedTuple):
         )
 
     def with_body(self, body: bytes) -> bytes:
-        """Return the complete record."""
         return b"".join([self.encoded, body, RECORD_END])
 
 
@@ -147,7 +137,7 @@ def page_head(page: WarcPage) -> RecordHead:
 
 
 def revisit_head(page: WarcPage, original: Original) -> RecordHead:
-    """Return the `revisit` record for a page whose body did not change; the record has no body."""
+    """Return the record for a page whose body did not change."""
     head = http_head(page.report, None)
     fields = [
         *_fields("revisit", page),
@@ -192,7 +182,7 @@ def read_record(data: bytes) -> WarcBlock:
 
 def read_beginning(data: bytes) -> tuple[WarcBlock, int]:
     """
-    Parse the fields and the HTTP head of a record; its body may be missing.
+    Parse a record's fields and HTTP head. Its body may be missing.
 
     Returns:
         The record without its body, and the size of the whole record in bytes.
@@ -209,7 +199,6 @@ def read_beginning(data: bytes) -> tuple[WarcBlock, int]:
 
 
 def _read_fields(data: bytes) -> tuple[dict[str, str], int]:
-    """Return the named fields by lower-case name, and the offset of the block."""
     end = data.find(_END)
     lines = data[: max(end, 0)].decode("utf-8", "replace").split("\r\n")
     if end < 0 or not lines[0].startswith("WARC/1."):
@@ -244,14 +233,6 @@ def capture_of(block: WarcBlock, offset: int, length: int, file: str) -> Capture
 def _capture(
     fields: tuple[str, str, str, str | None, str | None], head: bytes, place: tuple[int, int, str]
 ) -> Capture:
-    """
-    Return the entry of a record.
-
-    Args:
-        fields: its WARC-Type, URL, date, payload digest and Content-Type.
-        head: the HTTP status line and headers.
-        place: its offset, its length, and the name of the file.
-    """
     kind, url, date, digest, mime = fields
     status = head.partition(b"\r\n")[0].decode("latin-1").split(" ")
     if kind == "revisit":
@@ -271,13 +252,12 @@ def _capture(
 
 @lru_cache(maxsize=1024)
 def _media_type(content_type: str) -> str:
-    """Return a Content-Type without parameters."""
     return re.split(r"[;\s]", content_type.strip(), maxsplit=1)[0]
 
 
 def http_head(report: FetchRecord | None, body_bytes: int | None) -> bytes:
     """
-    Return a response's status line and headers, with the empty line; empty if they are unknown.
+    Return a response's status line and headers, with the empty line; empty if unknown.
 
     Headers that describe encodings are renamed; `body_bytes`, unless None, becomes Content-Length.
     """
@@ -295,7 +275,7 @@ def http_head(report: FetchRecord | None, body_bytes: int | None) -> bytes:
 
 
 def archived_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the headers as received, except that headers describing encodings are renamed."""
+    """Return the headers, except that those describing encodings are renamed."""
     return [(_archived_name(name), one_line(value)) for name, value in headers]
 
 
@@ -307,7 +287,7 @@ def _archived_name(name: str) -> str:
 def network_fields(
     address: str | None, tls: str | None, http_version: str | None
 ) -> list[tuple[str, str]]:
-    """Return WARC fields with what is known about the connection."""
+    """Return WARC fields about the connection."""
     protocols = _protocols(tls, http_version)
     return [("WARC-IP-Address", address), *protocols] if address else [*protocols]
 
@@ -344,11 +324,7 @@ def iso_date(at_ms: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _date_of_second(at_s: int) -> str:
-    """
-    Return the WARC-Date of a second.
-
-    Cached, because many pages are fetched within one second.
-    """
+    """Cached, because many pages are fetched within one second."""
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -377,7 +353,7 @@ def _content_type(page: WarcPage, head: bytes) -> list[tuple[str, str]]:
     if head:
         return [("Content-Type", "application/http; msgtype=response")]
     named = _without_controls(page.meta.get("content_type") or "")
-    # `application/http` would mean that the block starts with HTTP headers, which are unknown here.
+    # `application/http` would mean that the block starts with HTTP headers.
     is_odd = not named or named.startswith("application/http")
     return [("Content-Type", "application/octet-stream" if is_odd else named)]
 
@@ -387,7 +363,7 @@ def _without_controls(text: str) -> str:
 
 
 def _record_id() -> str:
-    """Return a random version 4 UUID as a string, in a third of the time that `uuid` takes."""
+    """Return a random version 4 UUID, in a third of the time that `uuid` takes."""
     digits = os.urandom(16).hex()
     variant = "89ab"[int(digits[16], 16) & 3]
     return (

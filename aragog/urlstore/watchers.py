@@ -1,10 +1,9 @@
 """
 Watches: owners' requests to keep a URL's page fresh.
 
-A watch is an edge from its owner to the page, with the time of the request; an unwatch overwrites
-the edge. If there is both a watch and an unwatch, the request with the later time wins, even if it
-arrives first. Each of them may arrive twice. The node's `s:watched` summarizes the edges: `1` if
-the URL is watched, `0` after the last watch ended.
+A watch is an edge from its owner to the page, with the time of the request. An unwatch overwrites
+the edge. The request with the later time wins, even if it arrives first or twice. The node's
+`s:watched` summarizes the edges: `1` if the URL is watched, `0` after the last watch ended.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from zengraph import IN, Edge, MultiGraph
 from zengraph.records import Mutation
 
 WATCH = 2
-"""The edge type; a watch's score is always 0, so watching twice creates only one edge."""
+"""The edge type. A watch's score is always 0, so watching twice creates only one edge."""
 
 MAX_OWNER_BYTES = 200
 
@@ -29,11 +28,11 @@ _OWNER, _AS, _ACTIVE = "o", "u", "h"
 
 
 class Watch(NamedTuple):
-    """An owner's watch of a page, or a record of the end of that watch."""
+    """An owner's watch of a page, or the end of that watch."""
 
     owner: str
     watched_as: str
-    """The URL in the request, normalized; it may be an alias of the page."""
+    """The URL in the request, normalized. It may be an alias."""
     active: bool
     at_ms: int
 
@@ -49,12 +48,11 @@ class Watches:
         """
         Write a watch or an unwatch.
 
-        Returns True if the page is watched afterward, False if not, and None after an unwatch of a
-        page that was never watched. Such an unwatch does not set `s:watched`. If the matching watch
-        arrives afterward, `s:watched` is set then.
+        Returns True if the page is now watched, False if not, and None after an unwatch of a page
+        that was never watched. Such an unwatch does not set `s:watched`.
 
-        Two concurrent unwatches may each still see the other's watch. `s:watched` is therefore
-        computed after the edge is written, and computed again if it is 0.
+        Two concurrent unwatches may each see the other's watch. So `s:watched` is computed after
+        the edge is written, and again if it is 0.
         """
         self._zen.mutate(self._edge(canonical, watch))
         if not watch.active and not text(
@@ -65,11 +63,10 @@ class Watches:
         return watched or self._update_summary(canonical, now_ms)
 
     def owners(self, canonical: str) -> list[str]:
-        """Return the owners that watch the page, sorted."""
         return sorted(watch.owner for watch in self.all(canonical) if watch.active)
 
     def all(self, canonical: str) -> list[Watch]:
-        """Return every watch of the page, including watches that ended."""
+        """Return all watches of the page, including those that ended."""
         with closing(self._zen.walk_edges(self._zen.node_id(canonical), IN, WATCH)) as edges:
             return [_watch_of(edge) for edge in edges if _ACTIVE in edge.properties]
 
@@ -77,10 +74,10 @@ class Watches:
         self, source: str, canonical: str, now_ms: int, *, watched_as: str | None = None
     ) -> bool:
         """
-        Move a page's watches to another page; with `watched_as`, only those that name that URL.
+        Move watches to another page; with `watched_as`, only those that name that URL.
 
         Returns True if there were any. Safe to repeat: watches are added to the new page before
-        they are ended on the old page.
+        they end on the old page.
         """
         active = [
             watch
@@ -98,7 +95,7 @@ class Watches:
         return bool(active)
 
     def purge(self, canonical: str, now_ms: int) -> None:
-        """Delete every watch of the page, including watches that ended."""
+        """Delete all watches of the page, including those that ended."""
         self._zen.purge_edges(self._zen.node_id(canonical), WATCH, at_ms=now_ms)
 
     def _update_summary(self, canonical: str, now_ms: int) -> bool:
@@ -108,7 +105,6 @@ class Watches:
         return watched
 
     def _edge(self, canonical: str, watch: Watch) -> Sequence[Mutation]:
-        """Return the edge from an owner to the page."""
         owner_id = hashlib.sha256(watch.owner.encode()).digest()[:16]
         properties = {
             _OWNER: watch.owner.encode(),

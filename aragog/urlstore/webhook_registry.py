@@ -1,8 +1,8 @@
 """
-The webhook registry: the addresses that receive changes, and how far each has received them.
+The webhook registry: the addresses that receive changes, and their positions in the feed.
 
-A webhook's definition is written once. Its delivery cursor is a separate cell, which is advanced by
-check-and-put, so that only one of two concurrent deliverers advances it.
+A webhook's cursor is a separate cell, advanced by check-and-put, so that only one of two concurrent
+deliverers advances it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from aragog.fetch_record.known_fields import known_fields
 from zengraph import MultiGraph
 from zengraph.records import Row
 
-# The rows are next to those of crawl budgets; no graph property has a name with this prefix.
+# The rows are next to those of crawl budgets. No graph property has a name with this prefix.
 _PREFIX = b"\0hook\0"
 _WEBHOOK = b"i:v"
 _CURSOR = b"i:c"
@@ -29,7 +29,7 @@ class Webhook:
     """An address that receives changes."""
 
     name: str
-    """Derived from the other attributes, so adding the same webhook twice changes nothing."""
+    """Derived from the other attributes, so adding a webhook twice changes nothing."""
     url: str
     secret: str
     """The key that signs its deliveries."""
@@ -38,7 +38,7 @@ class Webhook:
     host: str | None = None
     """Deliver only changes on this host; None for all hosts."""
     purpose: str | None = None
-    """Deliver fields only for pages whose sites do not refuse this use; None for all pages."""
+    """Deliver fields only of pages whose sites do not refuse this use; None for all pages."""
 
     def __repr__(self) -> str:
         which = f"owner={self.owner}, host={self.host}, purpose={self.purpose}"
@@ -68,11 +68,7 @@ class WebhookRegistry:
         now_ms: int,
         purpose: str | None = None,
     ) -> Webhook:
-        """
-        Deliver the changes after the cursor to this address.
-
-        An existing webhook keeps its cursor.
-        """
+        """Deliver the changes after the cursor to this address. Existing webhooks keep theirs."""
         name = webhook_name(url, owner, host, purpose)
         webhook = Webhook(name, url, secret, owner, host, purpose)
         row = _PREFIX + webhook.name.encode()
@@ -81,7 +77,7 @@ class WebhookRegistry:
         return webhook
 
     def remove(self, name: str, now_ms: int) -> bool:
-        """Stop deliveries to a webhook; False if the name is unknown."""
+        """Return False if the name is unknown."""
         row = _PREFIX + name.encode()
         rows = self._registry.get(row)
         if rows:
@@ -89,18 +85,16 @@ class WebhookRegistry:
         return _WEBHOOK in rows
 
     def get(self, name: str) -> Webhook | None:
-        """Return the webhook with this name, or None."""
         row = self._registry.get(_PREFIX + name.encode())
         return _webhook(row) if _WEBHOOK in row else None
 
     def all(self) -> Iterator[tuple[Webhook, str]]:
-        """Yield each webhook and its cursor."""
         for _, row in self._registry.beginning_with(_PREFIX):
             if _WEBHOOK in row and _CURSOR in row:
                 yield _webhook(row), row[_CURSOR].value.decode()
 
     def move(self, name: str, cursor: str, to: str) -> bool:
-        """Advance the cursor to `to`; returns False if another process has already advanced it."""
+        """Advance the cursor. Returns False if another process has already advanced it."""
         row = _PREFIX + name.encode()
         return self._registry.check_and_put(row, _CURSOR, cursor.encode(), to.encode())
 

@@ -1,4 +1,4 @@
-"""The timestamps of writes, shared by all parts of one UrlStore."""
+"""The timestamps of writes, shared by all parts of a UrlStore."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ MAX_AHEAD_MS = 60_000
 """How far a given time may be ahead of the store's clock; clocks that use NTP differ by less."""
 
 MAX_AT_MS = 253_402_300_800_000
-"""The year 10,000; a larger number was probably given in microseconds instead of milliseconds."""
+"""The year 10,000. A larger number is probably in microseconds."""
 
 log = logging.getLogger(__name__)
 
 
 class WriteClock:
     """
-    A clock that always returns a later time than that of the last delete reported to it.
+    A clock whose time is always later than the last delete reported to it.
 
-    HBase hides a put that is not newer than an earlier delete of the same cell. Threads may share
-    the clock.
+    HBase hides a put that is not newer than a delete of the same cell. Threads may share the clock.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
@@ -29,7 +28,7 @@ class WriteClock:
         self._floor_ms = 0
 
     def now_ms(self) -> int:
-        """Return the time now (ms since the epoch), but always after the last reported delete."""
+        """Return the time in ms since the epoch."""
         return max(self.clock.now_ms(), self._floor_ms)
 
     def record_deletion(self, at_ms: int) -> None:
@@ -40,8 +39,7 @@ class WriteClock:
         """
         Return the time that a caller gave for a value, or now if None.
 
-        A value never replaces a value with a later time, so a value dated in the future would block
-        later values.
+        A value never replaces a later one, so a value dated in the future would block others.
 
         Raises:
             BadInput: the time is negative, or more than a minute ahead of this clock.
@@ -61,8 +59,7 @@ class WriteClock:
         """
         Return when `what` happened according to another machine, but at most the current time.
 
-        Logs a time more than a minute ahead of this clock, because the other machine's clock is
-        then probably wrong.
+        Logs a time more than a minute ahead, because the other machine's clock is probably wrong.
         """
         now_ms = self.now_ms()
         if at_ms <= now_ms + MAX_AHEAD_MS:

@@ -1,4 +1,4 @@
-"""The commands and settings that the graph's error messages recommend to aragog's operators."""
+"""The commands and settings that the graph's error messages recommend."""
 
 from __future__ import annotations
 

@@ -10,13 +10,13 @@ MAGIC = b"\x28\xb5\x2f\xfd"
 """The first bytes of compressed data."""
 
 _HAS_CHECKSUM = 4
-"""The bit in the frame header's descriptor that says whether there is a checksum."""
+"""The bit in the frame header's descriptor for a checksum."""
 
 ZstdError = zstandard.ZstdError
 
 
 class _Codecs(threading.local):
-    """Codecs per thread. zstandard's objects are not thread-safe, and are expensive to create."""
+    """zstandard's objects are not thread-safe, and are expensive to create."""
 
     def __init__(self) -> None:
         self.compressors: dict[tuple[int, bool], zstandard.ZstdCompressor] = {}
@@ -27,7 +27,7 @@ _codecs = _Codecs()
 
 
 def compress(data: bytes, level: int, *, checksum: bool = False) -> bytes:
-    """Compress `data`; deterministic for the same options."""
+    """Deterministic for the same options."""
     compressor = _codecs.compressors.get((level, checksum))
     if compressor is None:
         compressor = _codecs.compressors[level, checksum] = zstandard.ZstdCompressor(
@@ -38,7 +38,7 @@ def compress(data: bytes, level: int, *, checksum: bool = False) -> bytes:
 
 
 def content_size(frame: bytes) -> int | None:
-    """Return the content size in a frame's header, or None if the header does not contain it."""
+    """Return the content size in a frame's header, or None."""
     try:
         size = zstandard.frame_content_size(frame)
     except ZstdError:
@@ -47,7 +47,7 @@ def content_size(frame: bytes) -> int | None:
 
 
 def without_checksum(frame: bytes) -> bytes:
-    """Return a frame from `compress`, changed to have no checksum (RFC 8878, section 3.1.1)."""
+    """Return a frame from `compress` without its checksum (RFC 8878, section 3.1.1)."""
     if not frame.startswith(MAGIC) or not frame[4] & _HAS_CHECKSUM:
         return frame
     return b"".join([MAGIC, bytes([frame[4] & ~_HAS_CHECKSUM]), frame[5:-4]])
@@ -55,10 +55,9 @@ def without_checksum(frame: bytes) -> bytes:
 
 def end_of_frame(data: bytes, at: int) -> int:
     """
-    Return where the frame that starts at `at` ends, computed from its block lengths.
+    Return the end of the frame at `at`, computed from its block lengths.
 
-    See RFC 8878, section 3.1.1. If the last block is truncated, the result is beyond the end of the
-    data.
+    See RFC 8878, section 3.1.1. If the last block is truncated, the result exceeds the data.
 
     Raises:
         IndexError: the data ends before the frame's last block starts.

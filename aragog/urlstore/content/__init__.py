@@ -6,12 +6,10 @@ the content of many pages.
 
 An object's key is the SHA-256 of the canonical URL in 64 hex digits, so that the load is spread
 over folders and S3 prefixes. A body consists of compressed bytes; its `meta` is a small table of
-strings. Body and meta are replaced together: a reader always gets both from the same write. Every
-read is verified against the SHA-256 stored with the object (`object_format`). A record in a pack is
-verified against its pointer (`aragog.urlstore.packs.pointers`).
+strings. Both are replaced together. Every read is verified: an object against its SHA-256, a record
+against its pointer.
 
-A content store only stores bytes. The node determines which URL an object belongs to, and whether
-the object is the newest.
+The node determines which URL an object belongs to, and whether it is the newest.
 """
 
 from __future__ import annotations

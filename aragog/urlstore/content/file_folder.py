@@ -1,13 +1,13 @@
 """
-Store files in a folder so that readers see each file completely or not at all.
+Stores files in a folder so that readers see each file completely or not at all.
 
-A file is written completely under `<folder>/tmp` and then renamed. A reader gets either the old or
-the new file, and of two writers, the later rename wins. A killed process leaves at most one file in
-`tmp`; the next start deletes files there that are over an hour old.
+A file is written completely under `<folder>/tmp` and then renamed. With two writers, the later
+rename wins. A killed process leaves at most one file in `tmp`; the next start deletes files there
+that are over an hour old.
 
-By default no write waits for the disk. After a power failure, files from the last seconds may
-therefore be lost or incomplete, like the last transactions of SQLite. Hashes detect this, and the
-page is fetched again. With `fsync` every write waits for the disk (about 1 ms or more).
+By default no write waits for the disk. After a power failure, files from the last seconds may be
+lost or incomplete. Hashes detect this. With `fsync` every write waits for the disk (about 1 ms or
+more).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from aragog.errors import ConfigError, ContentUnavailable
 
 TMP_AGE_S = 3600.0
 MAX_PARTS = 1024
-"""The maximum number of parts that one system call writes (IOV_MAX on Linux)."""
+"""Maximum number of parts per system call (IOV_MAX on Linux)."""
 
 REMEDIES = {
     errno.ENOSPC: "the disk is full: free some space or move data_dir",
@@ -43,7 +43,8 @@ class FileFolder:
     A folder that replaces its files atomically. Threads, processes and forks may share it.
 
     Args:
-        folder: created if missing. Renames must be atomic there: a local file system, or NFS.
+        folder: created if missing. Its file system must have atomic renames, as local ones and NFS
+            do.
         fsync: wait for the disk at each write; see the module's docstring.
 
     Raises:
@@ -66,9 +67,9 @@ class FileFolder:
 
     def replace_file(self, path: Path, data: bytes | Sequence[bytes]) -> None:
         """
-        Replace a file atomically; its bytes may be in parts.
+        Replace a file atomically.
 
-        After an error it is unchanged or, if the rename was done, new.
+        After an error, the file is unchanged, or new if the rename was done.
         """
         number = next(self._numbers)
         tmp = self._tmp / f"{os.getpid()}-{threading.get_ident()}-{number}-{time.monotonic_ns()}"
@@ -82,7 +83,7 @@ class FileFolder:
                 raise
 
     def _write(self, path: Path, parts: Sequence[bytes]) -> None:
-        # os.open, because Path.open costs as much as the system calls themselves.
+        # Path.open costs as much as the system calls themselves.
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             left = deque(memoryview(part) for part in parts if part)
@@ -101,7 +102,7 @@ class FileFolder:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             tmp.replace(path)
         if self.fsync:
-            # Sync the folder too, because the rename changes the folder's data (fsync(2)).
+            # The rename changes the folder's data (fsync(2)).
             folder = os.open(path.parent, os.O_RDONLY)
             try:
                 os.fsync(folder)
@@ -110,7 +111,7 @@ class FileFolder:
 
     def _sweep(self) -> None:
         """
-        Delete files that killed writers left.
+        Delete what killed writers left.
 
         Running writers have no file older than an hour.
         """
@@ -123,7 +124,6 @@ class FileFolder:
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """Convert OSError to ContentUnavailable with a remedy."""
         try:
             yield
         except OSError as error:
@@ -142,7 +142,7 @@ def drop_written(left: deque[memoryview], count: int) -> None:
 
 
 def _keep_private(folder: Path) -> None:
-    """Remove other users' access to the folder; an old release or a copy may have allowed it."""
+    """Remove access that an old release or a copy may have given other users."""
     mode = folder.stat().st_mode & 0o777
     if mode & 0o077:
         with suppress(PermissionError):  # another user owns the folder and sets its permissions

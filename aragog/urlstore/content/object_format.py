@@ -34,7 +34,7 @@ def check_key(key: str) -> str:
     Return `key` if it is 64 lower-case hex digits.
 
     Raises:
-        BadInput: the key is invalid, so it could refer to a file outside the content folder.
+        BadInput: the key could refer to a file outside the content folder.
     """
     if not KEY.fullmatch(key):
         raise BadInput(f"content key {key[:80]!r}: must be a SHA-256 in 64 lower-case hex digits")
@@ -54,18 +54,17 @@ def digest(body: bytes) -> str:
 
 
 def header(body: bytes, meta: Mapping[str, str]) -> bytes:
-    """Return the header line before `body`, including its newline."""
+    """The line includes its newline."""
     fields = {"v": VERSION, "sha256": digest(body), "bytes": len(body), "meta": dict(meta)}
     return _to_json(fields).encode() + b"\n"
 
 
 def unframe(key: str, data: bytes) -> StoredContent:
     """
-    Parse a file into body and meta; verifies both lengths and the body's hash.
+    Parse a file into body and meta. Verifies both lengths and the body's hash.
 
     Raises:
-        CorruptContent: the file is truncated or not in this format, or its body does not match its
-            hash.
+        CorruptContent: the file is damaged or not in this format.
     """
     line, newline, body = data.partition(b"\n")
     try:

@@ -2,9 +2,8 @@
 Page content in S3: `<prefix><first two digits>/<key>` in one bucket, one S3 object per page.
 
 Meta is stored as JSON in one metadata header, and the body's SHA-256 in another. S3 allows 2 KB of
-metadata. If meta is larger (some sites send 8 KB of headers), it is stored as a JSON line before
-the body, as in the folder store, and a metadata header marks this. In both cases a single PUT
-replaces everything.
+metadata. Larger meta (some sites send 8 KB of headers) is stored as a JSON line before the body, as
+in the folder store; a metadata header marks this. In both cases, a single PUT replaces everything.
 """
 
 from __future__ import annotations
@@ -64,13 +63,13 @@ class S3Content(S3Bucket):
         Put several objects in parallel, because a PUT takes 2 ms of CPU and 10 to 100 ms of
         waiting.
 
-        When this returns or raises, all PUTs have ended; the first error is raised.
+        Waits for all PUTs, then raises the first error.
         """
         if len(puts) < 2:
             for put in puts:
                 self.put(*put)
             return
-        self._client()  # after a fork, this creates the client and the threads again
+        self._client()  # after a fork, recreates the client and the threads
         futures = [self._threads.submit(self.put, *put) for put in puts]
         wait(futures)
         for future in futures:
@@ -94,14 +93,14 @@ class S3Content(S3Bucket):
         return StoredContent(body, meta)
 
     def delete(self, key: str) -> None:
-        """Delete the object; if a server returns 404 for a missing object, that is not an error."""
+        """Some servers return 404 for a missing object; that is not an error."""
         name = self._name(key)
         with self._translate_errors():
             self.delete_whole(name)
 
     def keys(self, prefix: str = "") -> Iterator[str]:
         """
-        Yield the keys in order; a request returns 1,000.
+        A request returns 1,000 keys.
 
         Raises:
             ContentUnavailable: the server does not respond, gives no next page, or repeats an
@@ -119,7 +118,7 @@ class S3Content(S3Bucket):
 
 
 def _described(meta: Mapping[str, str]) -> str | None:
-    """Return meta as a header value in plain ASCII, or None if it is too large."""
+    """Return None if meta is too large."""
     text = json.dumps(dict(meta), separators=(",", ":"))
     # Escape what JSON leaves unescaped but headers do not preserve, such as runs of spaces and DEL.
     text = text.replace("  ", "\\u0020\\u0020").replace("\x7f", "\\u007f")

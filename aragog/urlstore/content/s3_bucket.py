@@ -1,10 +1,9 @@
 """
 An S3 bucket, for content stores and packs.
 
-A boto3 call takes about 2 ms of CPU, so metadata is not read from S3. The server needs only basic
-S3 features: lists in key order, but no conditional writes. In a bucket with versioning, a delete
-removes all versions of an object, because content that was taken down must not remain in any of
-them.
+The server needs only basic S3 features: lists in key order, but no conditional writes. In a bucket
+with versioning, a delete removes all versions of an object, because none of them may keep content
+that was taken down.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ BODY_READS = 2
 VERSIONING_FRESH_S = 60.0
 """How long to cache the server's response on bucket versioning."""
 _NO_OBJECT = "connect"
-"""No object has this name. Reading it opens a connection and finds the credentials."""
+"""No object has this name. Reading it opens a connection."""
 _NO_VERSIONS = ("NotImplemented", "MethodNotAllowed", "NoSuchVersioningConfiguration")
 
 
@@ -69,10 +68,10 @@ class S3Bucket:
 
     def connect(self) -> None:
         """
-        Create the client and open a connection in the background, so that no reader waits for them.
+        Create the client and open a connection in the background.
 
-        Takes one request and 0.1 s of CPU time; on a busy machine this may last a second. An error
-        is only logged, because the next call raises it if it persists.
+        Takes one request and 0.1 s of CPU time, on a busy machine up to a second. An error is only
+        logged; if it persists, the next call raises it.
         """
         threading.Thread(target=self._connect, name="s3-connect", daemon=True).start()
 
@@ -105,7 +104,7 @@ class S3Bucket:
                     raise
 
     def delete_whole(self, name: str) -> None:
-        """Delete an object with all its versions; it is no error if it does not exist."""
+        """Delete an object with all its versions. A missing object is no error."""
         delete_object(self._client(), self._bucket, name)
         if self._has_versions():
             for version in list(self._versions_of(name)):
@@ -113,7 +112,7 @@ class S3Bucket:
 
     def list_objects(self, prefix: str) -> Iterator[dict[str, Any]]:
         """
-        Yield the objects whose names start with `prefix`, in order; a request returns 1,000.
+        Yield the objects whose names start with `prefix`, in order. A request returns 1,000.
 
         Raises:
             ContentUnavailable: the server does not respond, gives no next page, or repeats an
@@ -142,7 +141,6 @@ class S3Bucket:
         return self._versions[1]
 
     def _ask_for_versions(self) -> bool:
-        """Return True if versioning is or was enabled in the bucket."""
         try:
             answer = self._client().get_bucket_versioning(Bucket=self._bucket)
         except ClientError as error:
@@ -194,11 +192,10 @@ class S3Bucket:
 
 class _Tokens:
     """
-    Checks a list's continuation tokens. If a server repeated them, the list would never end.
+    Checks a list's continuation tokens: if a server repeated them, the list would never end.
 
-    In addition to the last token, one older token is remembered and replaced after 1, 2, 4, ...
-    pages (Brent's algorithm). This detects cycles of any length without keeping all tokens of a
-    large bucket.
+    Remembers the last token, and an older one that is replaced after 1, 2, 4, ... pages (Brent's
+    algorithm). This detects cycles of any length.
     """
 
     def __init__(self, where: str) -> None:

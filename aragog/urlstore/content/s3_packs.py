@@ -23,10 +23,10 @@ class S3Packs(S3Bucket):
         pack, listed = self._name(check_name(name)), self._name(index_name(name))
         whole = in_one_piece(data)
         with self._translate_errors():
-            self._client()  # after a fork, this recreates the threads
+            self._client()  # after a fork, recreates the threads
             try:
                 index_put = self._threads.submit(self._put, listed, index)
-            except RuntimeError:  # the process is ending, so it can start no more threads
+            except RuntimeError:  # the process is ending and cannot start threads
                 self._put(listed, index)
                 self._put(pack, whole)
                 return

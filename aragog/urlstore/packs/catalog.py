@@ -1,20 +1,20 @@
 """
-The catalog of packs. It has information that is not in their files, such as which packs are new,
-and which of their records are dead (used by no page).
+The catalog of packs. It has what their files do not show, such as which records are dead (used by
+no page).
 
 | record | of | values |
 |---|---|---|
 | `pack` | each pack | `i:size`; `i:also:<offset>:<hash>`: a URL that shares a record; `i:dictionary`: id |
 | `pack-open` | packs whose pages may not all be written yet | `i:at` |
-| `pack-dead` | packs with records that no page uses any more | `i:<offset>`: length |
+| `pack-dead` | packs with records that no page uses | `i:<offset>`: length |
 | `pack-erase` | packs with bytes to erase | `i:<offset>` (0: a dictionary): when that was requested, ms |
 | `pack-moved` | packs whose records have moved | `i:at` |
 | `pack-fresh` | packs whose hosts were not checked yet | `i:at`; `i:h:<host>`: bytes of a host; `i:dictionary` |
-| `pack-upkeep` | the upkeep job: one record | `i:dead`: bytes; `i:<bucket>`: the last `pack-dead` it read |
+| `pack-upkeep` | `pack_upkeep`: one record | `i:dead`: bytes; `i:<bucket>`: the last `pack-dead` read |
 
 These are records of the registry, in the bucket of the pack's name; `pack-upkeep` is in the first
-bucket. Every write is safe to repeat. If records are lost with a damaged file of the store, repair
-restores them by reading the packs. The records of dictionaries are in `dictionary_records`.
+bucket. Every write is safe to repeat. Repair restores lost records by reading the packs. The
+records of dictionaries are in `dictionary_records`.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _DEAD = b"i:dead"
 _SIZE, _AT, _ALSO, _BUSY, _HOST = b"i:size", b"i:at", b"i:also:", b"i:busy", b"i:h:"
 _DICTIONARY = b"i:dictionary"
 MAX_HOSTS = 32
-"""Number of hosts recorded per pack: those with the most bytes. Only these may get a dictionary."""
+"""Number of hosts recorded per pack. Only these, the largest ones, may get a dictionary."""
 BUSY_MS = 600_000
-"""Milliseconds that a claim for a rewrite lasts; after that, another process may claim the pack."""
+"""Milliseconds that a claim for a rewrite lasts."""
 
 
 class PackCatalog:
@@ -56,10 +56,10 @@ class PackCatalog:
         dictionary: int = 0,
     ) -> None:
         """
-        Record a pack before it is stored, so that the upkeep job knows it may be unfinished.
+        Record a pack before it is stored: its pages may not be written yet.
 
-        `hosts` has the bytes of each host, if the job should check whether dictionaries are
-        worthwhile. `dictionary` is the id of the shared dictionary that the pack has, or 0.
+        `hosts` has the bytes of each host, if `pack_upkeep` should check whether dictionaries are
+        worthwhile. `dictionary` is the id of the pack's shared dictionary, or 0.
         """
         now_ms = self._now_ms()
         at = {_AT: b"%d" % now_ms}
@@ -77,20 +77,21 @@ class PackCatalog:
         self._registry.put_many(rows)
 
     def record_checked_hosts(self, pack: str) -> None:
-        """Record that the pack's hosts were checked."""
         self._drop(FRESH, pack)
 
     def record_settled(self, pack: str) -> None:
-        """Record that all pages of the pack are written."""
         self._drop(OPEN, pack)
 
     def record_dead(self, pointers: Iterable[PackPointer]) -> None:
-        """Record that no page uses these records anymore."""
+        """Record that no page uses these records."""
         now_ms = self._now_ms()
         self._put(DEAD, ((one, one.length) for one in pointers), now_ms)
 
     def erase(self, pointers: Iterable[PackPointer], *, at_once: bool = False) -> None:
-        """Ask for records to be erased within `content.takedown_hours`, or at the next upkeep."""
+        """
+        Request that records be erased within `content.takedown_hours`, or in the next maintenance
+        run.
+        """
         now_ms = self._now_ms()
         asked_ms = 0 if at_once else now_ms
         self._put(ERASE, ((one, asked_ms) for one in pointers), now_ms)
@@ -99,12 +100,12 @@ class PackCatalog:
         """
         Record that the page of a URL shares a record that was written for another page.
 
-        Stores the URL rather than its node's id, because ids may differ in a copy of the store.
+        Stores the URL, because node ids may differ in a copy of the store.
         """
         self.share_all([(pointer, url)])
 
     def share_all(self, pairs: Iterable[tuple[PackPointer, str]]) -> None:
-        """Like `share`, for several pairs of a record and a URL."""
+        """Like `share`, for several pairs of record and URL."""
         cells: dict[str, dict[bytes, bytes]] = {}
         for pointer, url in pairs:
             column = b"%s%d:%s" % (_ALSO, pointer.offset, url_key(url).hex().encode())
@@ -129,7 +130,6 @@ class PackCatalog:
         return self.size(pack) is not None and not self.row(MOVED, pack)
 
     def size(self, pack: str) -> int | None:
-        """Return the size of a pack, or None if unknown."""
         cell = self._registry.get(self._row(PACK, pack), [_SIZE]).get(_SIZE)
         return None if cell is None else int(cell.value)
 
@@ -138,38 +138,34 @@ class PackCatalog:
         return dictionary_in(self._registry.get(self._row(PACK, pack), [_DICTIONARY]))
 
     def record_dictionary(self, pack: str, dictionary: int) -> None:
-        """Record which shared dictionary a pack has."""
         now_ms = self._now_ms()
         self._registry.put(self._row(PACK, pack), {_DICTIONARY: b"%d" % dictionary}, at_ms=now_ms)
         self.dictionaries.record_pack(dictionary, pack)
 
     def erase_dictionary(self, pack: str) -> None:
-        """Request that a pack be written again without its shared dictionary."""
         self.erase([PackPointer(pack, 0, 0, "")])
 
     def erased(self, pack: str) -> set[int]:
-        """Return the offsets of those records of a pack that must be erased."""
+        """Return the offsets of a pack's records that must be erased."""
         row = self._registry.get(self._row(ERASE, pack))
         return {int(column[2:]) for column in row if column[2:].isdigit()}
 
     def row(self, kind: bytes, pack: str) -> Row:
-        """Return a pack's entry of one kind, or an empty row."""
         return self._registry.get(self._row(kind, pack))
 
     def record_unused(self, pack: str) -> None:
-        """Record that no page uses the pack anymore; it is deleted after a grace period."""
+        """Record that no page uses the pack. It is deleted after a grace period."""
         now_ms = self._now_ms()
         self._registry.put(self._row(MOVED, pack), {_AT: b"%d" % now_ms}, at_ms=now_ms)
 
     def forget(self, pack: str) -> None:
-        """Delete all entries of a deleted pack."""
         if dictionary := self.dictionary(pack):
             self.dictionaries.forget_pack(dictionary, pack)
         for kind in (OPEN, DEAD, ERASE, PACK, MOVED, FRESH):
             self._drop(kind, pack)
 
     def claim(self, pack: str) -> bool:
-        """Claim a pack for a rewrite; returns False if another process has claimed it."""
+        """Claim a pack for a rewrite. Returns False if another process has claimed it."""
         now_ms, row = self._now_ms(), self._row(PACK, pack)
         cell = self._registry.get(row, [_BUSY]).get(_BUSY)
         if cell is not None and int(cell.value) > now_ms:
@@ -179,22 +175,21 @@ class PackCatalog:
 
     def is_begun(self, pack: str) -> bool:
         """
-        Return True if a rewrite of the pack has begun and not ended.
+        Return True if a rewrite of the pack was begun and not completed.
 
-        Its process is still running, or was killed, perhaps after moving some of the records.
+        Its process may be running or killed.
         """
         cell = self._registry.get(self._row(PACK, pack), [_BUSY]).get(_BUSY)
         return cell is not None and cell.value != b"0"
 
     def release(self, pack: str) -> None:
-        """Release a claimed pack."""
         row = self._row(PACK, pack)
         cell = self._registry.get(row, [_BUSY]).get(_BUSY)
         if cell is not None:
             self._registry.check_and_put(row, _BUSY, cell.value, b"0")
 
     def walk(self, kind: bytes, limit: int | None = None) -> Iterator[tuple[str, Row]]:
-        """Yield the packs with an entry of one kind; at most `limit` per bucket."""
+        """Yield the packs with an entry of one kind, at most `limit` per bucket."""
         for bucket in self._registry.buckets():
             prefix = bytes([bucket]) + kind + b"\0"
             for name, row in self._registry.walk(prefix, limit):
@@ -205,8 +200,8 @@ class PackCatalog:
         Return the next packs with dead records, with their `pack-dead` entries.
 
         Returns at most `limit` per bucket. Each call continues after the previous call's packs, and
-        starts over after the last pack, so that many packs with little dead space do not keep later
-        packs from being returned. Two callers may get the same packs.
+        starts over after the last pack, so that later packs are reached too. Two callers may get
+        the same packs.
         """
         name = self._upkeep_row()
         places = self._registry.get(name)
@@ -227,8 +222,8 @@ class PackCatalog:
 
     def dead_bytes(self) -> int | None:
         """
-        Return the bytes of dead records in all packs, as of the last complete round of `next_dead`;
-        None before the first round is complete.
+        Return the bytes of dead records in all packs, from the last complete round of `next_dead`;
+        None before that.
         """
         cell = self._registry.get(self._upkeep_row(), [_DEAD]).get(_DEAD)
         return None if cell is None else int(cell.value)
@@ -286,5 +281,5 @@ def dead_of(row: Row) -> Mapping[int, int]:
 
 
 def asked_of(row: Row) -> int:
-    """Return when erasing was first requested, in ms."""
+    """Return when the first erasure was requested, in ms."""
     return min((int(cell.value) for c, cell in row.items() if c[2:].isdigit()), default=0)

@@ -1,14 +1,12 @@
 """
-Compression dictionaries in packs. A dictionary contains what one host's records have in common, and
-is stored once, at the start of a pack.
+Compression dictionaries in packs. A dictionary contains what records have in common, and is stored
+once, at the start of a pack.
 
 The format is that of "Zstandard Compression for WARC Files 1.0": a skippable frame with the magic
 number 0x184D2A5D contains the compressed dictionary (RFC 8878, section 5), and every frame of the
-file has the dictionary's id. When data must be erased from a pack, the pack is rewritten with a new
-dictionary, so that no copy of the data remains in the old one. A dictionary that many packs share
-(`shared_dictionaries`) is erased from all of them.
-
-To read a record, you also need its pack's dictionary; readers cache some dictionaries.
+file has the dictionary's id. A pack with data to erase is rewritten with a new dictionary, because
+the old one may have a copy of the data. A shared dictionary (`shared_dictionaries`) is erased from
+all packs.
 """
 
 from __future__ import annotations
@@ -34,20 +32,16 @@ LEVEL = 3
 _PARAMETERS = zstandard.ZstdCompressionParameters.from_level(
     LEVEL, hash_log=15, chain_log=14, write_checksum=1, write_content_size=1, write_dict_id=1
 )
-"""
-zstd copies the dictionary's tables for each page. The tables of level 3 are four times as large.
-With them, a page takes 10% more CPU and 0.5% fewer bytes than with smaller tables.
-"""
+"""zstd copies the dictionary's tables for each page. The tables of level 3 are four times as large.
+They cost 10% more CPU and save 0.5% of the bytes."""
 MAX_BYTES = 112_640
 SEGMENT_BYTES = 2048
-"""
-A dictionary consists of segments of this size from the samples. With 512 bytes, as zstd recommends
-for small records, pages compressed with it take 1.5% more bytes.
-"""
+"""Size of the segments that a dictionary takes from the samples. With 512 bytes, as zstd recommends
+for small records, pages are 1.5% larger."""
 STORED_LEVEL = 9
-"""A dictionary is compressed once, and stored in every pack: 3 ms for 10% fewer bytes."""
+"""A dictionary is compressed once and stored in every pack: 3 ms for 10% fewer bytes."""
 SAMPLES = 64
-"""Number of records to train a dictionary on; the training takes 10 to 30 ms of CPU per pack."""
+"""Number of records to train a dictionary on. Training takes 10 to 30 ms of CPU per pack."""
 FIRST_READ_BYTES = 65_536
 """Number of bytes that a reader requests first, enough for nearly every dictionary."""
 _MAX_STORED_BYTES = 8_388_608
@@ -69,7 +63,7 @@ class Dictionary:
 
     @classmethod
     def train(cls, records: Sequence[bytes], max_bytes: int = MAX_BYTES) -> Dictionary | None:
-        """Train a dictionary from records (`sampled`); None if they have too little in common."""
+        """Train a dictionary on records (`sampled`); None if they have too little in common."""
         samples: list[bytes | bytearray | memoryview] = [*records]
         size = min(max_bytes, sum(map(len, samples)) // 4)
         try:
@@ -105,12 +99,11 @@ class Dictionary:
 
     @property
     def id(self) -> int:
-        """The id that its frames contain; always more than 0."""
+        """The id in its frames, more than 0."""
         return self._made.dict_id()
 
     @cached_property
     def stored(self) -> bytes:
-        """The compressed dictionary, in the form that `read` expects."""
         return zstd.compress(self._made.as_bytes(), STORED_LEVEL, checksum=True)
 
     def frame(self) -> bytes:
@@ -118,15 +111,14 @@ class Dictionary:
         return MAGIC + len(self.stored).to_bytes(4, "little") + self.stored
 
     def frame_of(self, constant: bytes) -> bytes:
-        """Like `compress`, for bytes that occur in many records. They are compressed only once."""
+        """Like `compress`, but cached, for bytes that occur in many records."""
         if (frame := self._frames.get(constant)) is None:
             frame = self._frames[constant] = self.compress(constant)
         return frame
 
     def compress(self, record: bytes) -> bytes:
-        """Compress one record to a frame."""
         if (codec := getattr(self._threads, "compressor", None)) is None:
-            with self._lock:  # zstandard replaces the prepared tables, which threads share
+            with self._lock:  # zstandard replaces the prepared tables, which threads are sharing
                 if not self._is_prepared:
                     self._made.precompute_compress(compression_params=_PARAMETERS)
                     self._is_prepared = True
@@ -146,7 +138,7 @@ class Dictionary:
         return self._decompressor().decompress(frame)
 
     def _decompressor(self) -> zstandard.ZstdDecompressor:
-        """Return the decompressor of this thread; raises ZstdError if the dictionary is damaged."""
+        """Return this thread's decompressor. Raises ZstdError if the dictionary is damaged."""
         codec: zstandard.ZstdDecompressor | None = getattr(self._threads, "decompressor", None)
         if codec is None:
             codec = self._threads.decompressor = zstandard.ZstdDecompressor(dict_data=self._made)
@@ -197,8 +189,7 @@ class PackDictionaries:
 
     def of(self, pack: str) -> Dictionary:
         """
-        Return a pack's dictionary. If it is not cached, this takes one request, or two if it is
-        large.
+        Return a pack's dictionary. Takes a request if it is not cached, or two if it is large.
 
         Raises:
             CorruptContent: the pack does not exist or has no dictionary.

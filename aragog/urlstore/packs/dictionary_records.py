@@ -1,6 +1,5 @@
 """
-The records of shared dictionaries: their data, the packs that they were trained on, and the packs
-that use them.
+The records of shared dictionaries.
 
 | record | of | values |
 |---|---|---|
@@ -35,20 +34,19 @@ class SharedRecord(NamedTuple):
     at_ms: int
     """When it was trained."""
     trained_on: frozenset[str]
-    """The packs whose records it was trained on."""
     erased_ms: int | None
     """When it had to be erased, because it may contain text of a page that was taken down."""
 
 
 class DictionaryRecords:
-    """The records of shared dictionaries; threads and processes may share it."""
+    """Threads and processes may share the records."""
 
     def __init__(self, zen: MultiGraph, now_ms: Callable[[], int]) -> None:
         self._registry = zen.registry
         self._now_ms = now_ms
 
     def add(self, dictionary: Dictionary, trained_on: Sequence[str]) -> None:
-        """Record a dictionary. From now on, upkeep keeps the packs that it was trained on."""
+        """Record a dictionary. From now on, the packs that it was trained on are kept."""
         now_ms = self._now_ms()
         on = {_ON + pack.encode(): b"" for pack in trained_on}
         name = _name(dictionary.id)
@@ -60,7 +58,7 @@ class DictionaryRecords:
         )
 
     def use(self, dictionary_id: int) -> None:
-        """From now on, compress new bodies with this dictionary, or with none if 0."""
+        """Compress new bodies with this dictionary from now on, or with none if 0."""
         now_ms = self._now_ms()
         self._registry.put(self._row(_USE, b""), {_ID: b"%d" % dictionary_id}, at_ms=now_ms)
 
@@ -70,12 +68,11 @@ class DictionaryRecords:
         return 0 if cell is None else int(cell.value)
 
     def record_try(self) -> None:
-        """Record that a dictionary is being trained."""
         now_ms = self._now_ms()
         self._registry.put(self._row(_USE, b""), {_TRIED: b"%d" % now_ms}, at_ms=now_ms)
 
     def tried_ms(self) -> int:
-        """Return when a dictionary was last trained, whether or not it is used; 0 for never."""
+        """Return when a dictionary was last trained, used or not; 0 for never."""
         cell = self._registry.get(self._row(_USE, b"")).get(_TRIED)
         return 0 if cell is None else int(cell.value)
 
@@ -85,7 +82,7 @@ class DictionaryRecords:
         return None if cell is None else cell.value
 
     def all(self) -> list[SharedRecord]:
-        """Return the recorded dictionaries, including erased ones that packs may still have."""
+        """Return all recorded dictionaries, including erased ones that packs may still have."""
         return [_parsed(name, row) for name, row in self._walk(_HEAD, b"")]
 
     def is_known(self, dictionary_id: int) -> bool:
@@ -107,7 +104,7 @@ class DictionaryRecords:
                 self.erase(one.id)
 
     def forget(self, dictionary_id: int) -> None:
-        """Delete the records of a dictionary that is in no pack anymore, and stop using it."""
+        """Stop using a dictionary that no pack has, and delete its records."""
         if self.in_use() == dictionary_id:
             self.use(0)
         self._drop(self._row(_DATA_OF, _name(dictionary_id)))
@@ -116,20 +113,17 @@ class DictionaryRecords:
     def pack_put(
         self, dictionary_id: int, pack: str, now_ms: int
     ) -> tuple[bytes, Mapping[bytes, bytes], int]:
-        """Return the write that records a pack with a dictionary, for `Registry.put_many`."""
+        """Return the write that records a pack's dictionary, for `Registry.put_many`."""
         return self._pack_row(dictionary_id, pack), {_AT: b"%d" % now_ms}, now_ms
 
     def packs_with(self, dictionary_id: int) -> Iterator[str]:
-        """Yield the packs that have a dictionary."""
         for name, _ in self._walk(_PACK_OF, _name(dictionary_id) + b"/"):
             yield name.decode()
 
     def record_pack(self, dictionary_id: int, pack: str) -> None:
-        """Record that a pack has a dictionary."""
         self._registry.put_many([self.pack_put(dictionary_id, pack, self._now_ms())])
 
     def forget_pack(self, dictionary_id: int, pack: str) -> None:
-        """Record that a pack with a dictionary is deleted."""
         self._drop(self._pack_row(dictionary_id, pack))
 
     def _pack_row(self, dictionary_id: int, pack: str) -> bytes:

@@ -1,11 +1,10 @@
 """
-Compressed records. Each is a gzip member, or one or more zstd frames. Pure functions, no I/O.
+Compressed records. Each is a gzip member, or one or more zstd frames. No I/O.
 
-A reader distinguishes the two by their first bytes, so a store may contain both. In a page's
-record, the body is a separate frame, copied from the fetch. A frame before it contains the record's
-headers, and a frame after it contains the end of the record. "Zstandard Compression for WARC Files
-1.0" allows several frames per record. Revisits are a single frame, and so are records that the
-upkeep job compressed with a dictionary.
+Their first bytes distinguish the two, so a store may contain both. In a page's record, the body is
+a separate frame, copied from the fetch. It follows a frame with the headers, and precedes one with
+the end of the record. "Zstandard Compression for WARC Files 1.0" allows this. Revisits are a single
+frame, and so are records that `pack_upkeep` compressed with a dictionary.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Frame(NamedTuple):
 
 def compress(record: bytes, compression: Compression) -> bytes:
     """
-    Compress one record; deterministic.
+    Compress one record. Deterministic.
 
     A zstd frame includes its content size and a checksum, as the specification requires.
     """
@@ -52,18 +51,17 @@ def compress_around(
     head: RecordHead, body: bytes, compression: Compression, dictionary: Dictionary | None = None
 ) -> tuple[bytes, ...]:
     """
-    Build a record around an already compressed body (`compression.compress`).
+    Build a record around a compressed body (`compression.compress`).
 
     If a dictionary is given, the body must have been compressed with it.
 
-    Returns the parts of the record, one of which is the body. For a large page, copying the body
-    into one piece would cost more than everything else.
+    Returns the parts of the record, one of which is the body. Copying a large body into one piece
+    would cost more than everything else.
 
-    A body is compressed again for gzip, or if it has no checksum (versions before packs stored
-    none).
+    A body is recompressed for gzip, or if it has no checksum (older versions stored none).
 
     Raises:
-        CorruptContent: the body is damaged. This is only detected if the body is compressed again.
+        CorruptContent: the body is damaged. Only detected if the body is recompressed.
     """
     if compression != "zstd" or not zstd.is_checked(body):
         return (compress(head.with_body(_decompress_all(body, None)), compression),)
@@ -93,13 +91,13 @@ def decompress(frame: bytes, dictionary: Dictionary | None = None) -> bytes:
 
 
 class Beginning(NamedTuple):
-    """A compressed record; only its beginning was decompressed."""
+    """A compressed record whose beginning was decompressed."""
 
     frame: Frame
     data: bytes
-    """The whole record, or its first zstd frame, which contains its fields and HTTP head."""
+    """The whole record, or its first zstd frame, with its fields and HTTP head."""
     block: WarcBlock
-    """The parsed fields and HTTP head, without the body."""
+    """The fields and HTTP head, without the body."""
     raw_bytes: int
     """The size of the whole record, decompressed."""
 
@@ -136,7 +134,7 @@ def beginnings(pack: bytes, dictionary: Dictionary | None) -> Iterator[Beginning
 
 def records(pack: bytes) -> Iterator[tuple[Frame, bytes]]:
     """
-    Yield the compressed records of a complete pack, in order, each with its decompressed bytes.
+    Yield the records of a complete pack, in order, each compressed and decompressed.
 
     Raises:
         CorruptContent: the pack is truncated or damaged; records yielded before are intact.
@@ -149,8 +147,7 @@ def records(pack: bytes) -> Iterator[tuple[Frame, bytes]]:
 
 def split(pack: bytes) -> Iterator[Frame]:
     """
-    Yield the compressed records of a complete pack, in order, without skippable frames
-    (dictionaries).
+    Yield the compressed records of a complete pack, without skippable frames (dictionaries).
 
     Raises:
         CorruptContent: the pack is truncated or damaged; records yielded before are intact.
@@ -175,7 +172,7 @@ def _decompress_all(data: bytes, dictionary: Dictionary | None) -> bytes:
 
 
 def _content_size(frame: bytes, dictionary: Dictionary | None) -> int:
-    """Return the size of a frame's contents; it is taken from the header if it is stated there."""
+    """Return the size of a frame's contents, from its header if possible."""
     size = zstd.content_size(frame) if frame.startswith(zstd.MAGIC) else None
     return len(decompress(frame, dictionary)) if size is None else size
 

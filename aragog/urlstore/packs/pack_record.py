@@ -1,4 +1,4 @@
-"""A compressed record with its index line, as it is added to a pack."""
+"""A compressed record and its index line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aragog.urlstore.warc_records import RecordHead, capture_of, read_beginning
 
 
 class PackRecord:
-    """A compressed record to add to a pack, with its index line."""
+    """A compressed record to add to a pack, and its index line."""
 
     __slots__ = ("capture", "dictionary", "parts")
 
@@ -34,7 +34,7 @@ class PackRecord:
         compression: Compression,
         dictionary: Dictionary | None = None,
     ) -> PackRecord:
-        """Return a record with an already compressed body from the fetch (`compress_around`)."""
+        """Return a record with an already compressed body (`compress_around`)."""
         made = cls.__new__(cls)
         made.dictionary = dictionary
         made.parts = frames.compress_around(head, body, compression, dictionary)
@@ -43,7 +43,7 @@ class PackRecord:
 
     @classmethod
     def moved(cls, frame: bytes, capture: Capture) -> PackRecord:
-        """Return a record from another pack; its frame may have been compressed again."""
+        """Return a record from another pack, possibly recompressed."""
         made = cls.__new__(cls)
         made.dictionary = None
         made.parts = (frame,)
@@ -52,10 +52,9 @@ class PackRecord:
 
     @property
     def size(self) -> int:
-        """The size of the compressed record in bytes."""
         return self.capture.length
 
     @property
     def frame(self) -> bytes:
-        """The compressed record, in one piece."""
+        """The compressed record in one piece."""
         return b"".join(self.parts)

@@ -1,15 +1,15 @@
 """
-Group commit: the records of many batches become one pack, which is stored with one request.
+Group commit: stores the records of many batches as one pack, with one request.
 
-Records are added to an open pack. There is one open pack for each dictionary that bodies are
-compressed with. A pack closes when it is full, some time after its first record, when the process
-ends, and at once if a caller is waiting or no more records will come. Callers that added records
-wait until the pack is stored, and then get their pointers. If a process is killed before that, only
-unacknowledged records are lost: their batches run again elsewhere and write another pack.
+Records are added to an open pack; there is one per dictionary. A pack closes when it is full, some
+time after its first record, when the process ends, and at once if a caller is waiting or no more
+records will come. Callers that added records wait until the pack is stored, and then get their
+pointers. If a process is killed before that, their batches run again elsewhere and write another
+pack.
 
-A pack is recorded in the catalog before it is stored. It is settled (marked as complete there) when
-all of its batches have written their pages. If a pack is never settled, the upkeep job
-(`pack_upkeep`) reads it and finds the records without a page.
+A pack is recorded in the catalog before it is stored. When all of its batches have written their
+pages, it is settled: marked as complete there. If a pack is never settled, `pack_upkeep` finds its
+records without a page.
 """
 
 from __future__ import annotations
@@ -39,36 +39,27 @@ from aragog.urlstore.packs.pointers import PackPointer
 from aragog.urlstore.warc_records import warcinfo_record
 
 LATE_S = 300.0
-"""
-Seconds that a batch has to write its pages after its pack was stored. The upkeep job deletes
-records without a page, but not in packs younger than twice this time.
-"""
+"""Seconds that a batch has to write its pages after its pack was stored. Records without a page are
+deleted only in packs older than twice this time."""
 
 
 MAX_BEFORE_URGENT = 1_048_576
-"""
-An urgent batch is stored together with the open pack if the pack is at most this large. Otherwise
-it is stored alone, because storing 8 MB takes ten times as long.
-"""
+"""An urgent batch joins the open pack if that is at most this large. Otherwise it is stored alone,
+because storing 8 MB takes ten times as long."""
 
 
 MAX_OPEN = 4
-"""
-Maximum number of open packs at a time, each with a different dictionary or without one. There are
-two while a shared dictionary takes effect or is withdrawn, and otherwise one.
-"""
+"""Maximum number of open packs at a time. There are two while the shared dictionary changes, and
+otherwise one."""
 
 
 @dataclass(slots=True, eq=False)
 class _Pack:
-    """A pack that is open or being stored."""
-
     opened_s: float
     records: list[PackRecord] = field(default_factory=list)
     size: int = 0
     tickets: int = 0
     urls: int = 0
-    """Number of URLs waiting for the pack."""
     name: str = ""
     pointers: list[PackPointer] = field(default_factory=list)
     error: BaseException | None = None
@@ -77,7 +68,7 @@ class _Pack:
     unsettled: bool = False
     dictionary: Dictionary | None = None
     is_grouped: bool = False
-    """True if the upkeep job created the pack, with records already grouped by host."""
+    """True if `pack_upkeep` created the pack, with records already grouped by host."""
 
 
 class _Part(NamedTuple):
@@ -85,13 +76,12 @@ class _Part(NamedTuple):
 
     pack: _Pack
     first: int
-    """The index of the first of these records in the pack."""
+    """The index in the pack of the first of these records."""
     places: Sequence[int]
-    """The indexes of these records in the batch."""
 
 
 class PackTicket:
-    """A batch's records in packs that are open or being stored; usually all are in one pack."""
+    """A batch's records in packs that are open or being stored, usually in a single pack."""
 
     def __init__(self, writer: PackWriter, parts: Sequence[_Part]) -> None:
         self._writer = writer
@@ -99,7 +89,7 @@ class PackTicket:
 
     def wait(self) -> list[PackPointer]:
         """
-        Wait until the packs are stored; returns the pointers to the batch's records, in order.
+        Wait until the packs are stored. Returns pointers to the batch's records, in order.
 
         Raises:
             ContentUnavailable: a pack could not be stored; add the records again.
@@ -117,25 +107,24 @@ class PackTicket:
         Check that there is still time to write the pages.
 
         Raises:
-            ContentUnavailable: a pack is so old that the upkeep job may soon delete records without
-                a page.
+            ContentUnavailable: a pack is so old that its records without a page may soon be
+                deleted.
         """
         if time.monotonic() - min(part.pack.put_s for part in self._parts) > self._writer.late_s:
             raise ContentUnavailable("packs", "a batch wrote its pages too late; it runs again")
 
     def settle(self) -> None:
-        """Record that the pages of these records are written, or will not be written."""
+        """Record that the pages of these records are written, or will not be."""
         for part in self._parts:
             self._writer.settle(part.pack)
 
     def leave(self) -> None:
-        """Leave the packs unsettled for the upkeep job, because some pages may not be written."""
+        """Leave the packs unsettled, because some pages may not be written."""
         for part in self._parts:
             part.pack.unsettled = True
 
 
 def _raise(error: BaseException) -> None:
-    """Raise the error that prevented a pack from being stored."""
     if isinstance(error, TRANSIENT) or not isinstance(error, Exception):
         raise ContentUnavailable("packs", f"a pack was not put: {error}") from error
     raise error
@@ -147,12 +136,12 @@ class PackWriter:
 
     Args:
         files: stores the packs.
-        catalog: records information about the packs.
-        clock: used for names and dates; waiting times use the machine's monotonic clock.
+        catalog: records the packs.
+        clock: for names and dates.
         max_bytes: a pack closes at this size.
         wait_s: a pack also closes this long after its first record.
         compression: compression of each record.
-        notes_hosts: record each host's bytes, so that the upkeep job can create dictionaries.
+        notes_hosts: record each host's bytes, so that `pack_upkeep` can create dictionaries.
     """
 
     def __init__(
@@ -181,12 +170,12 @@ class PackWriter:
 
     def add(self, records: Sequence[PackRecord], *, now: bool = False, urls: int = 0) -> PackTicket:
         """
-        Add a batch's records to the open pack.
+        Add a batch's records to an open pack.
 
         With `now`, a caller is waiting, so the pack closes at once; if the open pack is large, the
         records become a pack of their own.
 
-        `urls` is how many of the batch's URLs are waiting for the pack. Never raises: if the pack
+        `urls` is how many of the batch's URLs are waiting for the pack. Never raises; if the pack
         cannot be stored, the ticket raises the error.
         """
         if os.getpid() != self._pid:
@@ -201,7 +190,7 @@ class PackWriter:
     def _add(
         self, records: Sequence[PackRecord], dictionary: Dictionary | None, *, now: bool, urls: int
     ) -> tuple[_Pack, int]:
-        """Add records with one dictionary; returns their pack and the index of the first one."""
+        """Return the pack, and the index of the first record in it."""
         before = self._open.get(_key(dictionary))
         if now and before is not None and before.size > MAX_BEFORE_URGENT:
             alone = _Pack(time.monotonic(), list(records), tickets=1, dictionary=dictionary)
@@ -237,24 +226,24 @@ class PackWriter:
         self, records: Sequence[PackRecord], dictionary: Dictionary | None = None
     ) -> PackTicket:
         """
-        Store records as a separate pack, which starts with the dictionary that they need.
+        Store records as a separate pack that starts with their dictionary.
 
-        The upkeep job uses this, and does not check the hosts of such a pack again. Never raises:
-        if the pack cannot be stored, the ticket raises the error.
+        `pack_upkeep` uses this. Never raises; if the pack cannot be stored, the ticket raises the
+        error.
         """
         pack = _Pack(time.monotonic(), list(records), tickets=1, dictionary=dictionary)
         pack.is_grouped = True
         return self._put_alone(pack)
 
     def waiting_urls(self) -> int:
-        """Return the number of URLs waiting for open packs; 0 if there is no open pack."""
+        """Return the number of URLs waiting for open packs."""
         if os.getpid() != self._pid:
             return 0
         with self._changed:
             return sum(pack.urls for pack in self._open.values())
 
     def put_open(self) -> None:
-        """Store the open packs, if any, because no more records will come."""
+        """Store the open packs, because no more records will come."""
         with self._changed:
             packs, self._open = self._open, {}
             self._changed.notify_all()
@@ -262,7 +251,6 @@ class PackWriter:
             self._put(pack)
 
     def settle(self, pack: _Pack) -> None:
-        """Record that one of a pack's batches has written its pages."""
         with self._changed:
             pack.tickets -= 1
             is_last = pack.tickets == 0 and not pack.unsettled and pack.error is None
@@ -277,7 +265,7 @@ class PackWriter:
 
     def close(self) -> None:
         """
-        Store the open pack and stop the thread. Also called when the process ends.
+        Store the open packs and stop the thread. Also called when the process ends.
 
         The writer can be used afterward, but must then be closed again.
         """
@@ -301,7 +289,6 @@ class PackWriter:
         self._closer = None
 
     def _close_in_time(self) -> None:
-        """Store each pack when its waiting time has passed."""
         me = threading.current_thread()
         while True:
             with self._changed:
@@ -316,7 +303,7 @@ class PackWriter:
             self._put(pack)
 
     def _is_over(self, pack: _Pack, closer: threading.Thread) -> bool:
-        """Return True if this thread no longer has to store the pack."""
+        """Return True if this thread need not store the pack."""
         is_open = self._open.get(_key(pack.dictionary)) is pack
         return not is_open or self._closer is not closer
 
@@ -326,7 +313,7 @@ class PackWriter:
         return PackTicket(self, [_Part(pack, 0, range(count))])
 
     def _put(self, pack: _Pack) -> None:
-        """Store a pack; errors are raised by its tickets."""
+        """Errors are raised by the pack's tickets."""
         try:
             name = self._new_name()
             data, pointers, index = self._contents(name, pack)
@@ -377,7 +364,6 @@ def _key(dictionary: Dictionary | None) -> int:
 
 
 def _bytes_of_hosts(records: Sequence[PackRecord]) -> dict[bytes, int]:
-    """Return the total size of each host's records, in bytes."""
     found: dict[bytes, int] = {}
     for record in records:
         host = host_of(record.capture.url.encode())

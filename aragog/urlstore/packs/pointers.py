@@ -10,20 +10,16 @@ from aragog.errors import CorruptContent
 
 VERSION = "1"
 DIGEST_CHARS = 32
-"""Length of a digest: 128 bits of SHA-256 in hex, enough to detect damage and avoid collisions."""
+"""Length of a digest: 128 bits of SHA-256 in hex."""
 
 NAME = re.compile(r"\d{8}/\d{6}-[0-9a-f]{16}\.warc\.(?:zst|gz)")
-"""
-Pack names consist of the day, the time of day and a random number. Files with other names are never
-opened.
-"""
+"""Day, time of day and a random number. Files with other names are never opened."""
 
 
 class PackPointer(NamedTuple):
     """The location of a record in a pack, with the digest of its bytes."""
 
     pack: str
-    """The pack's name."""
     offset: int
     length: int
     """Length of the compressed record, in bytes."""
@@ -32,7 +28,7 @@ class PackPointer(NamedTuple):
 
     @classmethod
     def of(cls, pack: str, offset: int, *parts: bytes) -> PackPointer:
-        """Return the pointer to a compressed record; the record may be given in parts."""
+        """Return the pointer to a compressed record, which may be in parts."""
         return cls(pack, offset, sum(map(len, parts)), frame_digest(*parts))
 
     @classmethod
@@ -41,7 +37,7 @@ class PackPointer(NamedTuple):
         Decode a pointer from a cell.
 
         Raises:
-            CorruptContent: this version does not know the pointer's format.
+            CorruptContent: the pointer's format is unknown.
         """
         version, *parts = cell.decode("utf-8", "replace").split(" ")
         if version != VERSION or len(parts) < 4 or not NAME.fullmatch(parts[0]):
@@ -49,7 +45,6 @@ class PackPointer(NamedTuple):
         return cls(parts[0], int(parts[1]), int(parts[2]), parts[3])
 
     def cell(self) -> bytes:
-        """Return the pointer encoded for a cell."""
         return f"{VERSION} {self.pack} {self.offset} {self.length} {self.digest}".encode()
 
     @property
@@ -59,7 +54,7 @@ class PackPointer(NamedTuple):
 
     def check(self, frame: bytes) -> None:
         """
-        Check that these are the bytes that the pointer was made for.
+        Check that the bytes match the pointer.
 
         Raises:
             CorruptContent: length or digest differ.

@@ -1,13 +1,12 @@
 """
-Compress bodies with the dictionary that all processes of a store share.
+Compresses bodies with a dictionary that all processes of a store share.
 
-While a crawl fetches few sites, the upkeep job trains a dictionary on its first packs
-(`dictionary_upkeep`). Fetch processes compress bodies with it, so the job does not have to compress
-them again later. A process that reads such a body before it is in a pack also needs the dictionary,
-and gets it from the store.
+While a crawl fetches few sites, `dictionary_upkeep` trains a dictionary on its first packs. Fetch
+processes compress bodies with it, so that packs need not be recompressed later. A process that
+reads such a body before it is in a pack gets the dictionary from the store.
 
-A dictionary is erased when a page that it was trained on is taken down. Bodies that are waiting in
-the spool can then no longer be read, and their pages are fetched again.
+A dictionary is erased when a page that it was trained on is taken down. Bodies in the spool
+(fetched but not stored yet) can then no longer be read, and their pages are fetched again.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from aragog.urlstore.packs.dictionary_records import DictionaryRecords
 from aragog.urlstore.zstd import ZstdError
 
 REFRESH_S = 30.0
-"""Seconds after which a process checks again which dictionary is in use."""
+"""Seconds until a process checks again which dictionary is in use."""
 KEPT = 8
-"""Number of dictionaries that a process keeps in memory; each takes about 0.5 MB."""
+"""Number of cached dictionaries; each takes about 0.5 MB."""
 
 
 class SharedDictionaries:
@@ -46,14 +45,13 @@ class SharedDictionaries:
         self._lock = threading.Lock()
 
     def refresh(self) -> None:
-        """Make the next call check again which dictionary is in use."""
         self._next_s = 0.0
 
     def in_use(self) -> Dictionary | None:
         """
         Return the dictionary to compress new bodies with, or None. Never raises.
 
-        Reads two records, at most once in 30 seconds. While the store isn't responding, the result
+        Reads two records, at most every 30 seconds. While the store isn't responding, the result
         stays the same.
         """
         if not self.is_on:
@@ -83,7 +81,7 @@ class SharedDictionaries:
             return None
         found = Dictionary.read(data)
         with self._lock:
-            # Another thread may have read it; one object has the prepared tables for all threads.
+            # Another thread may have read it; all threads share the prepared tables of one object.
             found = self._kept.setdefault(wanted, found)
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
@@ -104,7 +102,7 @@ class SharedDictionaries:
         return found
 
     def compress(self, body: bytes) -> bytes:
-        """Compress a body with the dictionary in use. Without one, like `compression.compress`."""
+        """Compress a body with the dictionary in use, if any."""
         dictionary = self.in_use()
         return compression.compress(body) if dictionary is None else dictionary.compress(body)
 

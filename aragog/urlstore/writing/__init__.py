@@ -1,1 +1,1 @@
-"""Plan and write a batch of fetched pages."""
+"""Plans and writes batches of fetched pages."""

@@ -1,11 +1,11 @@
 """
-Decide which record a fetched page belongs to, from the page and the nodes that were read. No I/O.
+Decides which record a fetched page belongs to. No I/O.
 
 A URL that was fetched itself keeps its own record. If a page declares a canonical URL, it goes to
-that URL's record only if it matches the data stored there: the bodies are identical, or the main
-texts are nearly the same. If the canonical URL was never fetched, the first page that declares it
-provides its record, and later pages join if they match that record. The first page that does not
-match ends this provisional state (`trust`).
+that URL's record only if it matches: the bodies are identical, or the main texts are nearly the
+same. If the canonical URL was never fetched, the first page that declares it provides its record,
+and later pages join if they match. The first page that does not match ends this provisional state
+(`trust`).
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from zengraph.records import Lease, Row
 
 
 class Standing(Enum):
-    """The relation of a page to the record of its canonical URL."""
+    """How a page relates to the record of its canonical URL."""
 
     OWN = "own"
     """The record belongs to one of the fetch's own URLs."""
     FIRST = "first"
     """The page is the first to declare this canonical URL, which was never fetched."""
     UPDATES = "updates"
-    """The page provided the record of this never-fetched URL earlier, and updates it now."""
+    """The page provided the record of this never-fetched URL, and updates it now."""
     JOINS = "joins"
     """The page matches the record, and just becomes an alias."""
     APART = "apart"
     """The page keeps its own record: it does not match, or its canonical URL is not trusted."""
     DISPUTES = "disputes"
-    """The page is the first that does not match the record of a URL that was never fetched."""
+    """The page is the first that does not match the record of a never-fetched URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Judgment:
     canonical: str
     standing: Standing = Standing.OWN
     declared: str | None = None
-    """The canonical URL that the page declares, after following known aliases."""
+    """The declared canonical URL, after following known aliases."""
     why: str = ""
     """Why the declared URL is not used as the page's canonical URL."""
     is_doubted: bool = False
@@ -54,7 +54,7 @@ class Judgment:
 
 
 def is_failed_fetch(page: PageWrite) -> bool:
-    """Return True for a fetch without a page. It shows nothing about identity, fields or links."""
+    """Return True for a fetch without a page, which shows nothing about identity or fields."""
     return not page.fields and page.links is None and page.content is None
 
 
@@ -65,7 +65,7 @@ def fetched_urls(page: PageWrite) -> set[str]:
 
 
 def canonical_of(page: PageWrite, rows: Mapping[str, Row]) -> str:
-    """Return the URL that the page declares as canonical, after following its aliases."""
+    """Return the declared canonical URL, after following its aliases."""
     if is_failed_fetch(page):
         return follow_aliases(page.url, rows)
     canonical = page.canonical_url
@@ -77,7 +77,7 @@ def canonical_of(page: PageWrite, rows: Mapping[str, Row]) -> str:
 
 
 def agrees(page: PageWrite, row: Row) -> bool | None:
-    """Return True if a page matches the page in a node; None if nothing comparable is stored."""
+    """Return True if the page matches the node's page, or None if nothing comparable is stored."""
     stored = nodes.likeness_of(row)
     if page.likeness and stored:
         return page.likeness.agrees(stored)
@@ -96,7 +96,7 @@ def judge(page: PageWrite, rows: Mapping[str, Row], now_ms: int) -> Judgment:
         return Judgment(canonical)
     row = rows.get(canonical, {})
     if page.canonical_url in fetched:
-        # Later evidence made the URL an alias, so this older fetch must not replace data there.
+        # Later evidence made the URL an alias, so this older fetch must replace nothing there.
         is_kept = nodes.was_fetched(row)
         return Judgment(canonical, Standing.JOINS if is_kept else Standing.OWN)
     if facts_of(row, nodes.OWN).get("gone"):
@@ -109,7 +109,7 @@ def judge(page: PageWrite, rows: Mapping[str, Row], now_ms: int) -> Judgment:
 
 
 def _after_later_evidence(page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]) -> Judgment:
-    """Return the judgment, corrected if later evidence has already settled where the URL leads."""
+    """Correct the judgment if later evidence has settled where the URL leads."""
     pointer = rows.get(page.final_url, {}).get(nodes.CANONICAL)
     if (
         pointer is None
@@ -141,7 +141,7 @@ def _judge_unfetched(
     has_provisional_alias = is_provisional(canonical, rows)
     if has_conflicts:
         why = f"{canonical} is not trusted until it is fetched: pages that declare it differ"
-        # A process was killed while it revoked the trust in this URL; finish that.
+        # A process was killed while revoking the trust in this URL; finish that.
         standing = Standing.DISPUTES if has_provisional_alias else Standing.APART
         return Judgment(page.final_url, standing, canonical, why, is_doubted=True)
     if page.final_url in senders or page.url in senders:
@@ -199,7 +199,6 @@ def is_disproved(page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]) -
 
 
 def _is_alias(page: PageWrite, canonical: str, rows: Mapping[str, Row]) -> bool:
-    """Return True if the page already is an alias of `canonical`."""
     return follow_aliases(page.final_url, rows) == canonical
 
 

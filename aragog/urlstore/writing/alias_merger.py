@@ -1,10 +1,9 @@
 """
-Record which URLs are aliases of another URL, and move the data stored under them.
+Records aliases of URLs, and moves the data stored under them.
 
-The pointer in the alias's node is authoritative. If there are several pointers, the one with the
-latest evidence counts. The canonical URL's edges list its aliases, and are verified against that
-pointer. An alias's data moves to the canonical URL cell by cell with unchanged timestamps, so moves
-are safe to repeat and may run in any order.
+The pointer with the latest evidence in the alias's node is authoritative. The canonical URL's edges
+list its aliases, and are verified against that pointer. An alias's data moves to the canonical URL
+with unchanged timestamps, so moves are safe to repeat and may run in any order.
 """
 
 from __future__ import annotations
@@ -32,10 +31,11 @@ from zengraph.links import LinksWrite, OutlinkWriter
 from zengraph.records import Cell, Mutation, Row, put_properties
 
 ALIAS = 1
-"""The edge type; an alias's score is always 0, so merging twice creates only one edge."""
+"""The edge type. An alias's score is always 0, so merging twice creates only one edge."""
 
 REFETCH_DELAY_MS = 600_000
-"""Milliseconds until an undone alias is fetched. Conflicting pages may undo it again and again."""
+"""Milliseconds until an undone alias is fetched, because conflicting pages may undo it
+repeatedly."""
 
 _URL = "u"
 _POINTER_COLUMNS = (nodes.CANONICAL, nodes.ALIASED)
@@ -44,7 +44,7 @@ _ALIAS_COLUMNS = (*_POINTER_COLUMNS, nodes.REMOVED)
 
 
 def alias_puts(zen: MultiGraph, alias: str, canonical: str, now_ms: int) -> list[Mutation]:
-    """Return the edge from `canonical` to `alias`, and the flag that `canonical` has aliases."""
+    """Return the edge to `alias`, and the flag that `canonical` has aliases."""
     canonical_id, properties = zen.node_id(canonical), {_URL: alias.encode()}
     cells = {nodes.URL: canonical.encode(), nodes.ALIASED: b"1"}
     return [
@@ -54,7 +54,7 @@ def alias_puts(zen: MultiGraph, alias: str, canonical: str, now_ms: int) -> list
 
 
 class AliasMerger:
-    """Merges, undoes and lists aliases of normalized URLs; each step is safe to repeat."""
+    """Merges, undoes and lists aliases of normalized URLs. Each step is safe to repeat."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class AliasMerger:
         """
         Make `alias` an alias of `canonical` as of `at_ms`, unless newer evidence is stored.
 
-        Moves all data of the alias, because the caller is trusted.
+        Moves all data of the alias.
         """
         if alias == canonical:
             return
@@ -108,10 +108,9 @@ class AliasMerger:
         """
         Move an alias's own content, links, due row and fields to its canonical URL.
 
-        If the canonical URL has its own page, the alias's page is deleted instead, because a page
-        that just declares a canonical URL must not replace the page there. With `trusted` it is
-        moved anyway, because a site that redirects within its host declares the pages to be the
-        same.
+        If the canonical URL has its own page, the alias's page is deleted instead, because just
+        declaring a canonical URL must not replace the page there. With `trusted` it is moved
+        anyway: a redirect within a host shows that the pages are the same.
         """
         canonical, row = self._nodes.follow([alias], None)[alias]
         alias_row = self._properties.get(self._zen.node_id(alias))
@@ -130,7 +129,7 @@ class AliasMerger:
             self._mover.move(alias, alias_row, canonical, row, now_ms)
 
     def _delete_page(self, alias: str, alias_row: Row, now_ms: int) -> Row:
-        """Delete what fetches stored in an alias's node; returns the remaining cells."""
+        """Delete what fetches stored. Returns the remaining cells."""
         self._bodies.give_up(alias_row)
         fields = facts_of(alias_row, nodes.PROVENANCE)
         columns = {
@@ -154,7 +153,6 @@ class AliasMerger:
         return {column: cell for column, cell in alias_row.items() if column not in columns}
 
     def has_data(self, alias: str, row: Row) -> bool:
-        """Return True if there is anything for `settle` to move."""
         if nodes.SENTINEL in row or text(row, nodes.DUE):
             return True
         return bool(self._outlinks.read([alias])[alias].lines)
@@ -170,21 +168,21 @@ class AliasMerger:
         is_needed: bool = False,
     ) -> None:
         """
-        Make a URL independent again; data from its own fetch moves back to it.
+        Make a URL independent again. Data from its own fetch moves back to it.
 
         If the URL is still wanted, it is fetched soon, because a later page may have replaced its
-        data. Evidence older than `at_ms` (now if None) does not make it an alias again. Until all
-        steps are done, the node contains the old canonical URL, so a call after a crash continues.
+        data. Evidence older than `at_ms` (now if None) does not make it an alias again. After a
+        crash, a repeated call completes the work.
 
         Args:
             alias: a normalized URL.
             now_ms: the store's time.
             at_ms: the time of the evidence.
             reasons: the reasons that `explain` shows; None keeps the stored reasons.
-            inherits: move the canonical URL's page here even though it was fetched from another
-                URL. The two pages matched.
-            is_needed: make the URL due at once even if it is not wanted, because the data of its
-                page is deleted.
+            inherits: move the canonical URL's page here although it was fetched from another URL,
+                because the pages matched.
+            is_needed: make the URL due at once even if it is not wanted, because its page's data is
+                deleted.
         """
         alias_row = self._properties.get(self._zen.node_id(alias))
         detaching_from = text(alias_row, nodes.LEAVING)
@@ -210,7 +208,7 @@ class AliasMerger:
         self._properties.put(self._zen.node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)
 
     def _create_record(self, alias: str, canonical: str, due_at_ms: int, at_ms: int) -> None:
-        """Give a URL a record. Schedules a fetch if it or its old canonical URL is wanted."""
+        """Schedules a fetch if the URL or its old canonical URL is wanted."""
         row = self._properties.get(self._zen.node_id(alias))
         cells = {nodes.URL: alias.encode(), nodes.SENTINEL: b"1"}
         if nodes.FACTS not in row:
@@ -250,18 +248,19 @@ class AliasMerger:
             self._mover.move_links(canonical, alias, alias_row, now_ms)
             self._mover.move(canonical, page_cells, alias, alias_row, now_ms)
         if nodes.FACTS in row and row[nodes.FACTS].at_ms not in times:
-            # The canonical URL's page has moved away. Without this, an older fetch of the URL would
-            # be dropped as if that page were still stored.
+            # Without this, an older fetch of the canonical URL would be dropped as if its page were
+            # still stored.
             attempt = orjson.dumps(attempt_facts(facts, canonical))
             at_ms = row[nodes.FACTS].at_ms + 1
             self._properties.put(self._zen.node_id(canonical), {nodes.FACTS: attempt}, at_ms=at_ms)
 
     def release(self, canonical: str, now_ms: int, stays: Callable[[str], bool]) -> None:
         """
-        Schedule fetches of the pages that matched the page of `canonical`, which is being deleted.
+        Schedule fetches of the aliases that matched the page of `canonical`, which is being
+        deleted.
 
-        These pages have no stored data of their own, so they are due at once. URLs that redirect to
-        it or were merged by an application stay aliases, as do URLs for which `stays` returns True.
+        URLs that redirect to it or were merged by an application stay aliases, as do URLs for which
+        `stays` returns True.
         """
         if nodes.ALIASED not in self._properties.get(self._zen.node_id(canonical), [nodes.ALIASED]):
             return
@@ -272,7 +271,6 @@ class AliasMerger:
                 self.undo(alias, now_ms, is_needed=True)
 
     def mark(self, urls: Sequence[str], column: bytes, now_ms: int) -> None:
-        """Set a flag in the nodes of these URLs."""
         self._zen.mutate(
             [
                 put_properties(
@@ -283,10 +281,7 @@ class AliasMerger:
         )
 
     def aliases_of(self, canonical: str) -> Iterator[str]:
-        """
-        Yield the URLs that lead to `canonical`, directly or through other aliases, in constant
-        memory.
-        """
+        """Yield the URLs that lead to `canonical`, also indirectly. Takes constant memory."""
         yield from self._walk(canonical, _ALIAS_COLUMNS, {canonical}, nodes.MAX_HOPS)
 
     def with_taken_down(self, canonical: str) -> Iterator[str]:
@@ -306,14 +301,14 @@ class AliasMerger:
                 yield from self._walk(alias, columns, visited, hops - 1)
 
     def unverified_aliases_of(self, canonical: str) -> Iterator[str]:
-        """Yield the aliases that the edges list, without verifying them against their nodes."""
+        """Yield the aliases that the edges list."""
         with closing(self._zen.walk_edges(self._zen.node_id(canonical), IN, ALIAS)) as edges:
             for edge in edges:
                 yield edge.properties[_URL].decode()
 
 
 def _has_another_page(canonical: str, row: Row, alias: str, alias_row: Row) -> bool:
-    """Return True if the page of `canonical` (its node is `row`) was not fetched from `alias`."""
+    """Return True if the page in `row` was not fetched from `alias`."""
     redirects = facts_of(alias_row, nodes.OWN).get("redirects_to")
     if nodes.was_fetched(row):
         return not redirects or not nodes.on_one_host(alias, canonical)
@@ -327,10 +322,7 @@ def _known_facts(alias: str, row: Row) -> dict[str, Fact]:
 
 
 def _first_facts(facts: Mapping[str, Fact], alias_row: Row, brought_ms: int) -> Cell:
-    """
-    Return the facts of the fetch that returned the page, even if a later failed fetch replaced
-    them.
-    """
+    """Return the facts of the fetch that returned the page, not of a later failed one."""
     values = {name: facts[name] for name in ("url", "final_url", "fetched_at_ms")}
     values["status"] = facts_of(alias_row, nodes.OWN).get("status")
     return Cell(orjson.dumps(values), brought_ms)

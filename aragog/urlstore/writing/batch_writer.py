@@ -1,8 +1,8 @@
 """
-Write batches of pages completely, and delete what may not be kept.
+Writes batches of pages, and deletes what may not be kept.
 
-A page may redirect to a URL that was taken down, or its site may forbid keeping it. A page may also
-be taken down while it is written.
+A page may redirect to a taken-down URL, its site may forbid keeping it, or it may be taken down
+while it is being written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class PageBatchWriter:
-    """Writes complete batches, and removes pages that were taken down during the write."""
+    """Writes batches, and removes pages that were taken down during the write."""
 
     def __init__(
         self,
@@ -37,11 +37,7 @@ class PageBatchWriter:
         self._unique = unique
 
     def _without_unique_fields(self, page: PageWrite) -> PageWrite:
-        """
-        Return the page without those unique fields whose values belong to another page.
-
-        Such a value must not block the whole fetch.
-        """
+        """Remove unique fields whose values belong to another page, so that the rest is stored."""
         if self._unique.isdisjoint(page.fields):
             return page
         fields = {name: v for name, v in page.fields.items() if name not in self._unique}
@@ -73,7 +69,6 @@ class PageBatchWriter:
         return page if at_ms == page.fetched_at_ms else fetched_at(page, at_ms)
 
     def _delete_forbidden(self, page: PageWrite) -> None:
-        """Delete a page that redirects to a taken-down URL, or whose site forbids keeping it."""
         before_ms = page.fetched_at_ms - 1
         if page.leads_to_taken_down:
             self._takedowns.drop(page.url, before_ms)
@@ -84,7 +79,7 @@ class PageBatchWriter:
                 self._takedowns.drop_content(url, before_ms)
 
     def _withdraw(self, page: PageWrite, url: str, before_ms: int) -> None:
-        """Delete data that was fetched from a URL, unless another crawl keeps it and may do so."""
+        """Delete data that was fetched from a URL, unless another crawl may keep it."""
         crawl = str(page.facts.get(KEPT_FOR) or USUAL)
         if page.expired or not others(self._takedowns.facts_of_sent(url), page.facts, crawl):
             self._takedowns.withdraw(url, before_ms)
@@ -92,10 +87,10 @@ class PageBatchWriter:
 
 def _log_older(results: Iterable[Written]) -> None:
     """
-    Log the fetches that were dropped because newer data is stored.
+    Log the fetches that were dropped as older.
 
-    Batches may overtake each other by a few seconds. A larger difference is logged as a warning,
-    because it may be caused by a wrong clock.
+    Batches may overtake each other by a few seconds. A larger difference may be caused by a wrong
+    clock, so it is logged as a warning.
     """
     older = [result for result in results if result.older_by_ms]
     if not older:

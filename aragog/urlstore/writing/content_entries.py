@@ -1,4 +1,4 @@
-"""The mutations of a page's entries in the same-content index. Pure functions, no I/O."""
+"""Changes to a page's entries in the same-content index. No I/O."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def put(plan: PageWritePlan) -> list[Mutation]:
 
 
 def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
-    """Return the names of the previous body's entries, each with the timestamp for deleting it."""
+    """Return the previous body's entries, each with the timestamp to delete it at."""
     if nodes.LIKENESS not in plan.cells or plan.stale:
         return []
     if entry_of(plan.canonical, plan.page.likeness) == entry_of(

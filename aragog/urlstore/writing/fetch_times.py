@@ -1,4 +1,4 @@
-"""Change a fetch's time in everything that gets written for it. No I/O."""
+"""Changes a fetch's time in everything written for it. No I/O."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
 """
-Find the item changes in a fetch, with their index records and their entries in the change feed.
+Finds a fetch's item changes, with their index records and change feed entries.
 
-An item shown on several pages is treated as one item. It is compared with its values on the most
-recently fetched of these pages, so a price that changed on three pages is reported once. Pages that
-are written at the same time may both report it, because the feed reports every change at least
-once.
+An item on several pages is compared with its values on the most recently fetched of them, so a
+price that changed on three pages is reported once. Pages that are written at the same time may both
+report it.
 """
 
 from __future__ import annotations
@@ -26,12 +25,10 @@ from zengraph import MultiGraph
 from zengraph.records import Mutation, Row, put_record
 
 MAX_COMPARED_ITEMS = 100
-"""
-Other pages are read for at most this many changed items per page. If more items changed, they are
-compared only with this page's stored items.
-"""
+"""Other pages are read for at most this many changed items per page. Further items are compared
+only with this page's stored items."""
 MAX_PAGES_PER_ITEM = 50
-"""Maximum number of pages to read for an item."""
+"""Maximum number of pages read for an item."""
 MAX_NEWS = 500
 """Maximum number of item values in one entry of the feed."""
 _PAGE = b"i:p"
@@ -39,8 +36,6 @@ _FIELD_OF_ITEMS = field_of("")
 
 
 class _OtherPageItem(NamedTuple):
-    """An item as shown on another page."""
-
     values: Mapping[str, Any]
     fetched_at_ms: int
 
@@ -57,7 +52,7 @@ def puts(plan: PageWritePlan) -> list[Mutation]:
 
 
 def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
-    """Return the index records of a page's lost items, each with the timestamp for deleting it."""
+    """Return the index records of removed items, each with the timestamp to delete it at."""
     written = dict(_items_in(plan))
     fields = {*written, *(name for name in plan.gone if kind_from_field(name))}
     return [
@@ -77,7 +72,7 @@ def _items_in(plan: PageWritePlan) -> list[tuple[str, bytes]]:
 
 @lru_cache(maxsize=1024)
 def _names_of_items(fields: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the fields with items. Cached, because most pages have the same fields, and none."""
+    """Cached, because most pages have the same fields."""
     return tuple(
         name for name in fields if name.startswith(_FIELD_OF_ITEMS) and name != _FIELD_OF_ITEMS
     )
@@ -100,9 +95,9 @@ class ItemNews:
         """
         Return each changed value of a page's items, by a name such as `items.cards["L-1"].price`.
 
-        An item that was added or removed has a single entry, `items.cards["L-1"]`, with all its
-        values. Items without a key are reported together under the name of the page's field. If
-        items with a key changed, this takes one short scan for each, and one multi-get for all.
+        An added or removed item has a single entry, `items.cards["L-1"]`, with all its values.
+        Items without a key are reported together under the name of the page's field. Takes one
+        short scan for each changed item with a key, and one multi-get for all.
         """
         news: dict[str, Values] = {}
         for field in sorted(name for name in plan.changed if kind_from_field(name)):
@@ -140,7 +135,7 @@ class ItemNews:
     def _others(
         self, plan: PageWritePlan, field: str, site: str, keys: Sequence[str]
     ) -> dict[str, _OtherPageItem]:
-        """Return these items as shown on the most recently fetched other page that has them."""
+        """Return these items from the most recently fetched other page that has them."""
         kind = kind_from_field(field) or ""
         pages: dict[str, list[str]] = {}
         for key in keys:
@@ -187,7 +182,7 @@ def _news(
     other: _OtherPageItem | None,
     seen_ms: int,
 ) -> dict[str, Values]:
-    """Return the changes to one item, compared with its state on another page."""
+    """Compare an item with its state on another page."""
     if now is None:
         return {} if other else {name: (_text(was), None)}
     if other and (was is None or other.fetched_at_ms > seen_ms):

@@ -1,4 +1,4 @@
-"""Compute when to fetch a page next, from its node and the fetch being written. No I/O."""
+"""Computes when to fetch a page next. No I/O."""
 
 from __future__ import annotations
 
@@ -25,20 +25,18 @@ class Next(NamedTuple):
     """A page's schedule after a fetch."""
 
     cell: bytes
-    """The refresh state to store in the node."""
+    """The refresh state to store."""
     due_at_ms: int | None
     """When to fetch again; None if never, or if the page is not wanted."""
     first: bool
     """True if there was no earlier fetch to compare this one with."""
     given_up: bool
-    """True if the store gave up on the page after this fetch."""
+    """True if this fetch made the store give up on the page."""
     evidence: Evidence | None = None
     """Evidence about the signals of the page's host, or None."""
     mark: bytes | None = None
-    """
-    The new cell with what sitemaps and feeds report about the page (`signal_marks`). Only set if
-    the page changed without such a report. None keeps the stored cell.
-    """
+    """The new cell with the page's mark (`signal_marks`), if the page changed without being
+    reported. None keeps the stored cell."""
 
 
 def state_of(row: Row) -> RefreshState | None:
@@ -63,7 +61,7 @@ def state_cell(state: RefreshState) -> bytes:
 
 
 def is_wanted(row: Row, settings: RefreshSettings) -> bool:
-    """Return True if the page has a watcher, or never had one and `refresh.unwatched` is set."""
+    """Return True if the page is watched, or was never watched and `refresh.unwatched` is set."""
     cell = row.get(nodes.WATCHED)
     return settings.unwatched if cell is None or not cell.value else cell.value == WATCHED
 
@@ -79,13 +77,12 @@ def plan_next(
     trust: HostTrust | None = None,
 ) -> Next:
     """
-    Return the next fetch of the page at `canonical`, whose node is `row`.
-
-    `trust` says how reliable the signals of the page's host are; None if unknown.
+    Return the page's next fetch. `row` is its node; `trust` says how reliable its host's signals
+    are, or None.
     """
     before = state_of(row)
     if seen.source and before and nodes.content_cell(row):
-        # The URL is also a page, such as a feed that a user enqueued, so it is refreshed as a page.
+        # The URL is also a page, such as a feed that a user enqueued.
         due = nodes.text(row, nodes.DUE)
         return Next(state_cell(before), int(due) if due else None, first=False, given_up=False)
     mark = mark_of(row) if settings.signals and not seen.source else None
@@ -142,7 +139,7 @@ def _signal_evidence(
 def _interval_factor(
     before: RefreshState | None, mark: PageMark | None, trust: HostTrust | None, at_ms: int
 ) -> float:
-    """Return the factor for the page's interval, above 1 if its host reports changes reliably."""
+    """The factor is above 1 if the host reports changes reliably."""
     if mark is None or not mark.covered or trust is None or before is None:
         return 1.0
     is_recent = at_ms - trust.read_at_ms <= before.interval_s * 1000
@@ -153,7 +150,7 @@ def _is_reported_again(
     mark: PageMark, state: RefreshState, seen: Seen, settings: RefreshSettings
 ) -> bool:
     """
-    Return True if the page is worth another fetch, because a sitemap or feed reports a change.
+    Return True if a reported change makes another fetch worthwhile.
 
     Only a file that was read after this fetch counts.
     """
@@ -185,7 +182,7 @@ def replacement_cells(
 def vanished_fields(
     row: Row, fields: Container[str], before: Iterable[str], at_ms: int
 ) -> frozenset[str]:
-    """Return the fields from `before` that the page no longer had at `at_ms`."""
+    """Return the fields in `before` that the page no longer had at `at_ms`."""
     return frozenset(
         name
         for name in before
@@ -197,6 +194,6 @@ def vanished_fields(
 
 
 def _spread(key: bytes, at_ms: int) -> float:
-    """Return a deterministic number from 0 to 1, evenly distributed across pages and fetches."""
+    """Return a deterministic number from 0 to 1, evenly distributed."""
     hashed = (int.from_bytes(key[8:12]) ^ at_ms * 2_654_435_761) & 0xFFFF_FFFF
     return hashed / 2**32

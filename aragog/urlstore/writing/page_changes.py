@@ -1,9 +1,8 @@
 """
-The change feed entries of a fetch, and whether aliases must be fetched after it. No I/O.
+A fetch's change feed entries, and whether it requires fetches of aliases. No I/O.
 
-Changes are found by comparison with the stored data: fields, the body, the outcome of the last
-fetch, and where the URL led. A repeated write finds no changes, unless the first write was
-interrupted.
+Changes are found by comparison with the stored data. A repeated write finds none, unless the first
+write was interrupted.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ def changes_of(
     """
     Return the entries for the plan's page, and for the fetched URL if it redirects now.
 
-    With `all_pages`, also returns entries without values: for the first fetch of an unwatched page,
-    and for a page whose record was merged into another URL without a redirect.
+    With `all_pages`, also returns entries without values for the first fetch of an unwatched page,
+    and for a page that was merged into another URL without a redirect.
     """
     changes = redirect_changes(plan, all_pages=all_pages)
     kind = _change_kind(plan, next_fetch, all_pages=all_pages)
@@ -54,10 +53,10 @@ def changes_of(
 
 def changed_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
     """
-    Return the cell that records how the plan changes its page.
+    Return the cell with the plan's change to its page.
 
-    Empty if the change is already recorded. The cell is written together with the page. If that
-    write is interrupted, the repeated write finds the change again.
+    Empty if the change is already recorded. The cell is written with the page. If that is
+    interrupted, the repeated write finds the change again.
     """
     kind = next((change.kind for change in plan.changes if change.url == plan.canonical), None)
     was_gone = absent_as(facts_of(plan.row)) == OutcomeKind.GONE
@@ -68,10 +67,10 @@ def changed_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
 
 def moved_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
     """
-    Return the cell that says: this URL had its own page, but this fetch led to another page.
+    Return the cell that says that this URL had its own page but now leads to another.
 
-    It also contains the time when the URL's own page was fetched. That keeps a page that appeared
-    and moved in the same round of a crawl from being reported as lost.
+    It contains the time when the URL's own page was fetched, so that a page that appeared and moved
+    in the same round of a crawl is not reported as lost.
     """
     page, row = plan.page, plan.requested_row
     fetched_ms = facts_of(row).get("fetched_at_ms")
@@ -99,18 +98,18 @@ def _change_kind(plan: PageWritePlan, next_fetch: Next, *, all_pages: bool) -> C
 
 
 def _reports_first_fetch(plan: PageWritePlan) -> bool:
-    """Return True if the first fetch is reported in every feed, with the values of the fields."""
+    """Return True if the first fetch is reported in every feed, with its values."""
     # Consumers that deleted a withdrawn page need to hear that it is back.
     return is_watched(plan) or nodes.text(plan.row, nodes.WITHDRAWN) == "1"
 
 
 def _changed_fields(plan: PageWritePlan) -> list[str]:
-    """Return the changed fields. Items are left out, because they have their own entries."""
+    """Items are left out, because they have their own entries."""
     return [n for n in plan.changed if n not in IGNORED_FIELDS and kind_from_field(n) is None]
 
 
 def _failure_kind(plan: PageWritePlan) -> ChangeKind | None:
-    """Return the change that a stored or watched page's first failure is reported as, or None."""
+    """Return the change to report for a page's first failure, or None."""
     before, now = absent_as(facts_of(plan.row)), plan.page.facts.get("outcome")
     if nodes.CONTENT_HASH not in plan.row and not _had_page(plan.row) and not is_watched(plan):
         return None
@@ -145,14 +144,14 @@ def redirect_changes(plan: PageWritePlan, *, all_pages: bool = False) -> list[Ch
 
 
 def _merge_entry(plan: PageWritePlan) -> Change:
-    """Return the entry for a URL whose record was merged into another URL's record."""
+    """Return the entry for a URL whose record was merged into another record."""
     at_ms, owners = plan.page.fetched_at_ms, plan.requested_owners
     url, target = plan.page.url, plan.canonical
     return Change(url, at_ms, "redirected", owners=owners, redirected_to=target)
 
 
 def _is_new_alias(plan: PageWritePlan) -> bool:
-    """Return True if this fetch turned a URL with its own record into an alias."""
+    """Return True if this fetch made a URL with its own record an alias."""
     page, row = plan.page, plan.requested_row
     is_alias = not is_failed_fetch(page) and plan.canonical != page.url
     return is_alias and nodes.SENTINEL in row and alias_of(row, page.url) is None
@@ -190,7 +189,7 @@ def _value_change(plan: PageWritePlan, name: str) -> Values:
 
 
 def has_another_page(plan: PageWritePlan) -> bool:
-    """Return True if the record's page changed or is gone, so its aliases may not match it now."""
+    """Return True if the page changed or is gone, so that its aliases may not match it."""
     page = plan.page
     if plan.stale or plan.refused or plan.copy:
         return False
@@ -200,7 +199,7 @@ def has_another_page(plan: PageWritePlan) -> bool:
 
 
 def is_failed_alias(plan: PageWritePlan) -> bool:
-    """Return True if an alias was due in its own right, and its fetch returned no page."""
+    """Return True if an alias was due in its own right and its fetch failed."""
     is_alias = plan.canonical != plan.page.url
     return (
         is_alias and is_failed_fetch(plan.page) and bool(nodes.text(plan.requested_row, nodes.DUE))
@@ -220,5 +219,5 @@ def is_newly_reserved(plan: PageWritePlan) -> bool:
 
 
 def reserved_change(plan: PageWritePlan, owners: Sequence[str]) -> Change:
-    """Return the entry for a page that now disallows another use."""
+    """Return the entry for a page that disallows another use."""
     return Change(plan.canonical, plan.page.fetched_at_ms, "reserved", owners=tuple(owners))

@@ -1,6 +1,6 @@
 """
-Compute the facts in a node after a fetch. They describe the page, the attempt, and the crawls that
-the page is kept for. Pure functions, no I/O.
+Computes a node's facts after a fetch. They describe the page, the attempt, and the crawls that the
+page is kept for. No I/O.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ def _absence_facts(page: PageWrite, before: Mapping[str, object]) -> dict[str, o
 
 def facts_after(page: PageWrite, row: Row, *, complete: bool) -> dict[str, object]:
     """
-    Return the facts after a fetch. A failed fetch keeps the facts about the page, and replaces
-    those about the last attempt.
+    Return the facts after a fetch. A failed fetch replaces only those about the last attempt.
 
     Args:
         page: the fetch.
@@ -62,23 +61,23 @@ def facts_after(page: PageWrite, row: Row, *, complete: bool) -> dict[str, objec
 
 
 def merge_attempt(facts: Mapping[str, object], stored: Mapping[str, object]) -> dict[str, object]:
-    """Return a page's facts combined with those of a later attempt that was stored before them."""
+    """Add the facts of a later attempt that was stored before this page."""
     attempt = {n: v for n, v in stored.items() if n in (*_ATTEMPT_FACTS, "attempted_at_ms", ABSENT)}
     return {n: v for n, v in facts.items() if n not in _ATTEMPT_FACTS} | attempt
 
 
 def attempt_facts(facts: Mapping[str, object], url: str) -> dict[str, object]:
-    """Return the later attempt's facts. They stay in the node when its page moves away."""
+    """Return the attempt's facts, which stay in the node when its page moves away."""
     names = (*_ATTEMPT_FACTS, "attempted_at_ms")
     return {"url": url, "final_url": url} | {n: v for n, v in facts.items() if n in names}
 
 
 def _withdrawn_statements(before: Mapping[str, Fact], page: PageWrite) -> dict[str, Fact]:
     """
-    Return the changes that a fetch without a page makes to the statements about the stored page.
+    Return the changes to the stored page's statements after a fetch without a page.
 
-    Such a fetch can only add refusals. The exception is a 304: robots.txt then applies to the
-    stored page, and may also allow a use again.
+    Such a fetch can only add refusals. After a 304, robots.txt applies to the stored page and may
+    also allow a use again.
     """
     names = (
         ("page_preferences",)
@@ -98,7 +97,7 @@ def _withdrawn_statements(before: Mapping[str, Fact], page: PageWrite) -> dict[s
 def _crawls_to_keep_for(
     page: PageWrite, before: Mapping[str, object], facts: Mapping[str, object]
 ) -> frozenset[str]:
-    """Return the crawls that the page is kept for after this fetch, which has set `facts`."""
+    """Return the crawls that the page is kept for, given the new `facts`."""
     crawl = str(page.facts.get(KEPT_FOR) or USUAL)
     if page.withdrawn:
         return others(before, facts, crawl)

@@ -1,8 +1,8 @@
 """
-Move a page's data from one URL's node to another: cells, content, links, and index entries.
+Moves a page's cells, content, links and index entries to another URL's node.
 
-Cells keep their timestamps, and are written to the new node before they are deleted from the old
-one. So a move is safe to repeat, and moves may run in any order.
+Cells keep their timestamps, and are written before they are deleted, so moves are safe to repeat
+and may run in any order.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ class PageMover:
     def move(
         self, source: str, source_row: Row, canonical: str, target_row: Row, now_ms: int
     ) -> None:
-        """Move cells to another node: write them there, then delete them here."""
         moved = {
             c: cell
             for c, cell in source_row.items()
@@ -91,7 +90,7 @@ class PageMover:
         self._properties.put(
             self._zen.node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms
         )
-        # Delete these two last: as long as they exist, a repeated call finds the rest.
+        # Delete these last: as long as they exist, a repeated call finds the rest.
         last_cells = {c: moved.pop(c) for c in (nodes.SENTINEL, nodes.FACTS) if c in moved}
         self._properties.delete_many(
             [(self._zen.node_id(source), [c], cell.at_ms) for c, cell in moved.items()]
@@ -107,11 +106,10 @@ class PageMover:
         self, source_row: Row, canonical: str, target_row: Row
     ) -> list[tuple[dict[bytes, bytes], int]]:
         """
-        Return the cells that store the alias's body at the canonical URL; none if newer data is
-        stored there.
+        Return the cells for the body at the canonical URL; none if newer data is stored there.
 
-        A body in its own object is copied to the canonical URL's key. A record in a pack stays
-        where it is, and both nodes refer to it, so that taking down either URL finds its bytes.
+        An object is copied to the canonical URL's key. A record in a pack is not moved, and both
+        nodes refer to it, so that a takedown of either URL finds it.
         """
         source_cell, target_cell = nodes.content_cell(source_row), nodes.content_cell(target_row)
         if source_cell is None or (
@@ -141,24 +139,22 @@ class PageMover:
         return [(cells, source_cell[1].at_ms)]
 
     def move_links(self, source: str, canonical: str, target_row: Row, now_ms: int) -> None:
-        """Move outlinks together with their page, unless the target's links or page are newer."""
+        """Move outlinks, unless the target's links or page are newer."""
         cells = self._outlinks.read([source, canonical])
         source_links, target_links = cells[source], cells[canonical]
         if source_links.compressed:
             links = PackedLinks.of_lines(source_links.lines)
-            # Links that moved away earlier left a delete marker. Its timestamp may be the same as
-            # that of these links.
+            # Links that moved away left a delete marker, possibly with the timestamp of these
+            # links.
             at_ms = (
                 source_links.at_ms
                 if target_links.compressed
                 else max(source_links.at_ms, target_links.at_ms + 1)
             )
-            # Links that later fetches found unchanged keep the time of the first fetch, so compare
-            # the times of the pages too.
+            # Unchanged links keep the time of their first fetch, so compare the pages' times too.
             if int(facts_of(target_row).get("fetched_at_ms") or 0) <= source_links.at_ms:
                 self._outlinks.write([LinksWrite(canonical, at_ms, links)], now_ms)
-            # Delete as of the links' own time, because a page that was fetched before now may still
-            # write links.
+            # Delete as of the links' own time, because an earlier fetch may still write links.
             self._outlinks.write(
                 [LinksWrite(source, source_links.at_ms + 1, lambda _: b"")], now_ms
             )

@@ -1,9 +1,8 @@
 """
-Page write plans. Each has the changes to the store for one fetched page.
+Page write plans: the changes to the store for one fetched page.
 
-This module does no I/O: it takes the nodes that were read, and returns the cells to write. A plan
-is created (`PageWritePlan`) and then filled in place, part by part: facts, fields, next fetch,
-histories, content.
+A plan is created from nodes, and then filled in place: facts, fields, next fetch, histories,
+content. No I/O.
 """
 
 from __future__ import annotations
@@ -30,15 +29,14 @@ from zengraph.records import Cell, Row
 
 @dataclass(slots=True)
 class PageWritePlan:
-    """The changes for one page, its target node, and the data already stored there."""
+    """The changes for one page, its target node, and that node's data."""
 
     page: PageWrite
     canonical: str
     """The URL whose node receives the page."""
     row: Row
-    """The node of `canonical`."""
     older_by_ms: int
-    """How much later than this fetch the stored data was fetched; 0 if it was not later."""
+    """How much later the stored data was fetched; 0 if it was not later."""
     refused: bool
     """True if the node was taken down, or was removed or withdrawn after this fetch."""
     judgment: Judgment
@@ -46,17 +44,14 @@ class PageWritePlan:
     cells: dict[bytes, bytes] = field(default_factory=dict)
     """The cells to write to the canonical URL's node, with the time of the fetch."""
     aliases: list[str] = field(default_factory=list)
-    """URLs that become aliases of the canonical URL."""
     changed: list[str] = field(default_factory=list)
     """Fields whose values differ from the stored values."""
     item_news: Mapping[str, Values] = field(default_factory=dict)
     """The changes to the page's items, by their names in the change feed."""
     missing: frozenset[str] = frozenset()
-    """Names of fields that the pipeline found in earlier fetches but not in this one."""
+    """Names of fields that the pipeline found only in earlier fetches."""
     gone: frozenset[str] = frozenset()
-    """
-    The names of those fields that are stored with a value from the pipeline, and will be deleted.
-    """
+    """The missing fields whose stored value is from the pipeline. They will be deleted."""
     late_facts: bytes | None = None
     """The facts to write if a later failed attempt is already stored."""
     body: ContentPut | None = None
@@ -64,22 +59,20 @@ class PageWritePlan:
     unpacked: ContentWrite | None = None
     """The body to add to a pack before the node points to it."""
     unused_record: PackPointer | None = None
-    """The record that was packed for the page if the page does not use it."""
+    """The record that was packed for the page, if the page does not use it."""
     due_at_ms: int | None = None
     evidence: Evidence | None = None
-    """Evidence about the signals of the page's host."""
     changes: list[Change] = field(default_factory=list)
-    """The entries for the change feed."""
     requested_row: Row = field(default_factory=dict)
-    """The node of the fetched URL; the same as `row` unless the URL led elsewhere before."""
+    """The node of the fetched URL; equals `row` unless the URL led elsewhere before."""
     requested_owners: tuple[str, ...] = ()
     """The owners that watch the fetched URL, if it led elsewhere before."""
 
     @property
     def at_ms(self) -> int:
         """
-        The timestamp of the cells: the time of the fetch. It is slightly later if data with that
-        time has moved away from the node.
+        The timestamp of the cells: the time of the fetch, or slightly later if data with that time
+        has moved away from the node.
         """
         return nodes.after_moves(self.row, self.page.fetched_at_ms)
 
@@ -102,34 +95,31 @@ class PageWritePlan:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why this URL is the page's canonical URL."""
         why = self.judgment.why
         return (*self.page.canonical_reasons, why) if why else self.page.canonical_reasons
 
     @property
     def alone(self) -> bool:
-        """True for a page that was fetched from its canonical URL, without a redirect."""
+        """True for a page fetched from its canonical URL, without a redirect."""
         return self.canonical == self.page.url == self.page.final_url
 
     @property
     def stale(self) -> bool:
-        """True if newer data is stored."""
         return self.older_by_ms > 0
 
     @property
     def complete(self) -> bool:
-        """True if the fetch reports all fields of the page; a fetch through an alias might not."""
+        """True if the fetch has all fields of the page; a fetch through an alias might not."""
         return self.page.complete and self.canonical in (self.page.url, self.page.final_url)
 
 
 def urls_without_page(plan: PageWritePlan) -> list[str]:
-    """Return the fetch's URLs that turned out to have no page; aliases may point to them."""
+    """Return the fetch's URLs without a page. Aliases may point to them."""
     page = plan.page
     if is_failed_fetch(page) and not page.gone:
         return []
     urls = dict.fromkeys((page.url, page.final_url))
-    # After a temporary redirect, the page's canonical URL says nothing about the URL that
-    # redirected.
+    # After a temporary redirect, the canonical URL says nothing about the redirecting URL.
     return [url for url in urls if page.gone or plan.canonical not in (url, page.url)]
 
 
@@ -145,7 +135,7 @@ def canonicals_of(page: PageWrite, rows: dict[str, Row]) -> list[str]:
 
 def detached_urls(page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> list[str]:
     """
-    Return the URLs to detach, because the fetch no longer declares or matches their canonical URL.
+    Return the URLs whose canonical URL the fetch no longer declares or matches.
 
     If the canonical URL was fetched itself, URLs are detached only if they do not match its page.
     """
@@ -165,13 +155,13 @@ def detached_urls(page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> 
 
 
 def has_data(row: Row) -> bool:
-    """Return True if the node of a new alias has data that must move to the canonical URL."""
+    """Return True if a new alias has data that must move to the canonical URL."""
     watched = nodes.text(row, nodes.WATCHED) == WATCHED.decode()
     return nodes.SENTINEL in row or watched or bool(nodes.text(row, nodes.DUE))
 
 
 def referenced_urls(rows: Mapping[str, Row]) -> list[str]:
-    """Return the URLs that these nodes refer to as canonical URLs or senders; read them, too."""
+    """Return the canonical URLs and senders in these nodes, to be read too."""
     urls = {alias_of(row, url) for url, row in rows.items()} - {None}
     for row in rows.values():
         if nodes.OWN not in row and nodes.SENTINEL in row:
@@ -180,13 +170,13 @@ def referenced_urls(rows: Mapping[str, Row]) -> list[str]:
 
 
 def has_newer_pointer(row: Row, page: PageWrite) -> bool:
-    """Return True if evidence later than this fetch determined the canonical URL."""
+    """Return True if later evidence determined the canonical URL."""
     cell = row.get(nodes.CANONICAL)
     return cell is not None and cell.at_ms > page.fetched_at_ms
 
 
 def refuses(row: Row, page: PageWrite) -> bool:
-    """Return True if the node was taken down, or was removed or withdrawn after this fetch."""
+    """Return True if the node was taken down, or removed or withdrawn after this fetch."""
     withdrawn = row.get(nodes.WITHDRAWN)
     if withdrawn and withdrawn.at_ms >= page.fetched_at_ms and not is_failed_fetch(page):
         return True
@@ -209,7 +199,7 @@ def seen_at_ms(row: Row, *, failed: bool) -> int:
 
 
 def own_cell(page: PageWrite, url: str, canonical: str) -> bytes:
-    """Return the value of the cell `s:own`: what this fetch found out about `url` itself."""
+    """Return the cell `s:own`: what this fetch found out about `url` itself."""
     is_redirect = url != page.final_url
     return orjson.dumps(
         {
@@ -237,9 +227,9 @@ def pointer_cells(plan: PageWritePlan, alias: str) -> dict[bytes, bytes]:
 
 def urls_to_index(plan: PageWritePlan) -> list[str]:
     """
-    Return the URLs where this fetch stores data that a takedown of its final URL would miss.
+    Return the URLs where a takedown of the final URL would miss this fetch's data.
 
-    A takedown covers the final URL's own page, and the page on the same host that it is an alias
+    A takedown includes the final URL's own page, and the page on the same host that it is an alias
     of, each with its aliases.
     """
     sender, canonical = plan.page.final_url, plan.canonical
@@ -259,7 +249,7 @@ def urls_to_index(plan: PageWritePlan) -> list[str]:
 
 
 def provenance_cell(plan: PageWritePlan) -> bytes:
-    """Return where the pipeline found each field, in this fetch or in an earlier one."""
+    """Return where the pipeline found each field, in this or an earlier fetch."""
     old = facts_of(plan.row, nodes.PROVENANCE)
     values = {
         name: source
@@ -292,7 +282,6 @@ def joins_crawl(plan: PageWritePlan) -> bool:
 
 
 def _shared_body_url(plan: PageWritePlan) -> str | None:
-    """Return the URL whose body the page shares, or None."""
     packed = plan.page.content.packed if plan.page.content else None
     is_used = (
         packed is not None
@@ -303,10 +292,7 @@ def _shared_body_url(plan: PageWritePlan) -> str | None:
 
 
 def _had_content(plan: PageWritePlan) -> bool:
-    """
-    Return True if content was stored before this fetch, not counting content that this fetch
-    stored.
-    """
+    """Return True if there was content before this fetch."""
     if not plan.row:
         return False
     cells = (plan.row.get(column) for column in nodes.POINTERS)
@@ -318,9 +304,9 @@ def _had_content(plan: PageWritePlan) -> bool:
 
 def fill_page(plan: PageWritePlan) -> None:
     """
-    Fill in a page's facts and fields, or only the facts if the fetch failed.
+    Fill in facts and fields, or only facts if the fetch failed.
 
-    A failed fetch that was requested through an alias leaves its canonical URL unchanged.
+    A failed fetch through an alias leaves its canonical URL unchanged.
     """
     page, cells, failed = plan.page, plan.cells, is_failed_fetch(plan.page)
     if failed and plan.canonical != page.url:
@@ -333,8 +319,7 @@ def fill_page(plan: PageWritePlan) -> None:
         plan.late_facts = orjson.dumps(merge_attempt(facts, facts_of(plan.row)))
     if plan.canonical in (page.url, page.final_url):
         if not failed:
-            # The URL itself was fetched and led to no other page, so from now on it is its own
-            # canonical URL.
+            # The URL led to no other page, so it is now its own canonical URL.
             cells[nodes.CANONICAL] = plan.canonical.encode()
         if page.gone or not failed:
             cells[nodes.OWN] = own_cell(page, plan.canonical, plan.canonical)
@@ -351,7 +336,7 @@ def fill_page(plan: PageWritePlan) -> None:
 
 
 def _fill_identity(plan: PageWritePlan) -> None:
-    """Fill in the data for comparing pages, and why the URL is its own canonical URL."""
+    """Fill in the likeness, and why the URL is its own canonical URL."""
     likeness = nodes.likeness_cell(plan.page.likeness)
     if not plan.stale and (likeness or nodes.LIKENESS in plan.row):
         plan.cells[nodes.LIKENESS] = likeness
@@ -362,11 +347,9 @@ def _fill_identity(plan: PageWritePlan) -> None:
 
 def _fill_fields(plan: PageWritePlan) -> None:
     """
-    Fill in the fields that differ from the stored fields.
-
-    An older fetch adds only missing fields, and no fields if a newer fetch reported all of them. If
-    a page was fetched through another URL, all fields are written: if that URL turns out not to be
-    an alias, the timestamp shows which fields came from its fetch.
+    An older fetch adds only missing fields, and none if a newer fetch reported all of them. If a
+    page was fetched through another URL, all fields are written: if that URL turns out not to be an
+    alias, the timestamps show which fields it provided.
     """
     page, row, is_newest, alone = plan.page, plan.row, not plan.stale, plan.alone
     if not row:  # a new page
@@ -389,7 +372,7 @@ def fill_next_fetch(
     plan: PageWritePlan, settings: RefreshSettings, trust: HostTrust | None = None
 ) -> Next | None:
     """
-    Fill in when to fetch again; returns None if the store's caller decided it (`due_at_ms`).
+    Fill in when to fetch again. Returns None if the caller decided it (`due_at_ms`).
 
     `trust` says how reliable the signals of the page's host are.
     """
@@ -409,7 +392,7 @@ def fill_next_fetch(
 
 
 def fill_histories(plan: PageWritePlan, names: Sequence[str], length: int) -> None:
-    """Fill in the history of each field that has one, with at most `length` values."""
+    """Fill in the fields' histories, with at most `length` values each."""
     for name in names:
         value = plan.page.fields.get(name)
         if value is None and name not in plan.gone:

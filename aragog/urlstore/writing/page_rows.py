@@ -1,4 +1,4 @@
-"""The rows of a page: its entries in the host index, its nodes, and its due time."""
+"""A page's rows: entries in the host index, nodes, and due time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zengraph.records import Mutation, Row, put_properties
 
 
 def index_rows(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> list[Mutation]:
-    """Return the page's rows in the host index, by its host and by the URL that returned it."""
+    """Return the page's rows in the host index."""
     page = plan.page
     rows = [host_put(zen, alias, now_ms) for alias in plan.aliases]
     if plan.cells and nodes.SENTINEL not in plan.row:
@@ -40,11 +40,11 @@ def node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
     if plan.cells:
         rows.append(put_properties(zen.node_id(plan.canonical), plan.cells, plan.at_ms))
     if plan.late_facts is not None:
-        # With the time of the fetch, these facts would be older than those of the later attempt.
+        # With the fetch's time, these facts would be older than the later attempt's.
         facts = {nodes.FACTS: plan.late_facts}
         rows.append(put_properties(zen.node_id(plan.canonical), facts, plan.facts_at_ms + 1))
     if page.report is not None and not plan.refused:
-        # A page that only becomes an alias stores no response, because the stored page has its own.
+        # A page that only becomes an alias stores no response.
         has_content = page.content is not None and not plan.copy
         column = nodes.FETCHED if has_content else nodes.FETCH
         report = {column: record_reader.to_cell(page.report), nodes.URL: page.url.encode()}
@@ -52,15 +52,14 @@ def node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
             report[nodes.FETCH] = record_reader.to_cell(page.confirmation)
         rows.append(put_properties(zen.node_id(page.url), report, at_ms))
         if has_content and not plan.stale and page.url != plan.canonical:
-            # Keep the response with the content, because the fetched URL may have another page
-            # later.
+            # Keep the response with the content: the fetched URL may have another page later.
             response = {nodes.RESPONSE: record_reader.to_cell(replace(page.report, hops=()))}
             rows.append(put_properties(zen.node_id(plan.canonical), response, at_ms))
     return rows
 
 
 def write_time_row(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> Mutation:
-    """Return the cells dated at the write rather than the fetch: the version and the due time."""
+    """Return the cells with the time of the write: version and due time."""
     cells = {
         nodes.VERSION: os.urandom(8).hex().encode(),
         nodes.DUE: due_cell(plan.due_at_ms),
@@ -69,7 +68,7 @@ def write_time_row(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> Mutatio
 
 
 def outdated_due_ms(plan: PageWritePlan, rows: Mapping[str, Row]) -> int | None:
-    """Return the time of the stored due row, or None if the page is still due at that time."""
+    """Return the stored due time, or None if it is unchanged."""
     due = nodes.text(rows.get(plan.canonical, {}), nodes.DUE) if plan.cells else None
     return int(due) if due and due != str(plan.due_at_ms) else None
 

@@ -1,11 +1,10 @@
 """
-Store a batch's bodies. Decides what gets written for each page, and what happens to its previous
-body.
+Stores a batch's bodies, and releases the previous ones.
 
 Bodies are stored before anything points to them. If a batch was packed before its pages were
 planned (`packing`), some records turn out to be unused, because newer data is stored or the page
-becomes an alias of another page. These records are marked as dead. Their URLs keep referring to
-them, so that takedowns find them. Records of refused URLs must be erased.
+becomes an alias. They are marked as dead. Their URLs keep referring to them, so that takedowns find
+them.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def fill_content(plan: PageWritePlan, content: ContentWrite, *, in_packs: bool) 
 
 
 def _keep_stored_body(plan: PageWritePlan, content: ContentWrite) -> bool:
-    """Keep the stored body if it is identical; returns False if it differs."""
+    """Keep the stored body if it is identical. Returns False if it differs."""
     where = nodes.content_cell(plan.row)
     if where is None:
         return False
@@ -95,7 +94,7 @@ def _fill_object(plan: PageWritePlan, content: ContentWrite) -> None:
 
 def put_bodies(bodies: Bodies, plans: Sequence[PageWritePlan]) -> PackTicket | None:
     """
-    Store the bodies that are not stored yet; those for packs are all written to one pack.
+    Store the bodies that are not stored yet, all of those for packs in one pack.
 
     Returns the ticket for that pack, or None. Call the ticket's `settle` when the pages are
     written.
@@ -114,10 +113,9 @@ def put_bodies(bodies: Bodies, plans: Sequence[PageWritePlan]) -> PackTicket | N
 
 def record_sharing(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
     """
-    Note in the catalog which pack records are used by pages whose URL is not in the record.
+    Note in the catalog which records are used by pages whose URL is not in the record.
 
-    These are pages stored under a URL that is not one of their fetch's URLs, and pages that share
-    another page's record.
+    They are stored under a URL that is not one of their fetch's, or share another page's record.
     """
     for plan in plans:
         cell = plan.cells.get(nodes.CONTENT_PACK)
@@ -139,9 +137,9 @@ def give_own_records(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWriteP
     """
     Give pages their own record if `pack_upkeep` moved the shared record and missed these pages.
 
-    Call it after the nodes are written. The upkeep job marks a pack before it reads the nodes for
-    the last time, so either the job sees the nodes or this function sees the mark. If a batch was
-    killed before this step, its next run finds the pages in the nodes that it had written.
+    Call it after the nodes are written. `pack_upkeep` marks a pack before it reads the nodes for
+    the last time, so either it sees the nodes or this function sees the mark. The next run of a
+    killed batch finds the pages in the nodes.
     """
     packs = bodies.packs
     if packs is None:
@@ -169,7 +167,7 @@ def _has_shared(zen: MultiGraph, plan: PageWritePlan) -> bool:
     """
     Return True if a page shares another page's record.
 
-    Either its plan says so, or a run that was killed had already stored it that way.
+    Either its plan says so, or a killed run stored it that way.
     """
     if shared_body(plan) is not None:
         return True
@@ -187,7 +185,7 @@ def _pack_of(plan: PageWritePlan) -> str:
 
 def check_ages(plans: Sequence[PageWritePlan], ticket: PackTicket | None) -> None:
     """
-    Check that all of the packs are young enough for new pointers.
+    Check that all packs are young enough for new pointers.
 
     Raises:
         ContentUnavailable: a pack is too old; write the batch again.
@@ -215,8 +213,8 @@ def to_warc_page(page: PageWrite, content: ContentWrite) -> WarcPage:
 
 def unused_records(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Mutation]:
     """
-    Return the cells that link URLs to records that were packed for their pages but not used. Also
-    fills in these records, for `give_up_replaced`.
+    Return the cells that link URLs to their packed but unused records. Also fills in these records,
+    for `give_up_replaced`.
     """
     rows = []
     for plan in plans:
@@ -231,7 +229,7 @@ def unused_records(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Muta
 
 
 def give_up_replaced(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWritePlan]) -> None:
-    """Release the bodies that were replaced, and the records that no page used."""
+    """Release replaced bodies and unused records."""
     stored = [plan for plan in plans if plan.row]
     for plan in stored:
         _delete_other_layout(bodies, zen, plan)
@@ -255,7 +253,7 @@ def give_up_replaced(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWriteP
 
 
 def _delete_other_layout(bodies: Bodies, zen: MultiGraph, plan: PageWritePlan) -> None:
-    """Delete a body's object, or its pointer into a pack, if the body moved to the other layout."""
+    """Delete a body's object or pointer if the body moved to the other layout."""
     written = [column for column in nodes.POINTERS if column in plan.cells]
     outdated = [c for c in nodes.POINTERS if written and c not in written and c in plan.row]
     for column in outdated:
@@ -268,7 +266,7 @@ def _delete_other_layout(bodies: Bodies, zen: MultiGraph, plan: PageWritePlan) -
 
 
 def _replaced_record(plan: PageWritePlan) -> PackPointer | None:
-    """Return the record with the previous body, or None if it is still used or there was none."""
+    """Return the record with the previous body, or None if there is none or it is still used."""
     old = pointer_of(plan.row)
     is_other = any(column in plan.cells for column in nodes.POINTERS)
     if old is None or not is_other or plan.cells.get(nodes.CONTENT_PACK) == old.cell():
@@ -277,7 +275,6 @@ def _replaced_record(plan: PageWritePlan) -> PackPointer | None:
 
 
 def _unused_record(plan: PageWritePlan) -> PackPointer | None:
-    """Return the record that was packed for a page that does not use it, or None."""
     if plan.page.content is None or plan.page.content.packed is None:
         return None
     pointer = plan.page.content.packed.pointer

@@ -1,18 +1,16 @@
 """
-Remove the data stored for URLs, hosts and domains.
+Removes the data stored for URLs, hosts and domains.
 
-`remove` deletes a page; a later fetch restores it. A takedown deletes it permanently: a stub
-refuses every later write until the takedown is lifted. A host or domain also has a tombstone, which
-refuses URLs that were never seen. In both cases the marker is written first, so that a fetch in
-progress cannot restore the data. Then everything else is deleted: fields, history, content,
-watches, and entries in the change feed, the link journal and other pages' inlinks.
+`remove` deletes a page; a later fetch restores it. A takedown deletes it permanently: a mark in the
+node refuses every write until the takedown is lifted. A host or domain also has a tombstone, which
+refuses URLs that were never seen. The mark is written first, so that a fetch in progress cannot
+restore the data. Then everything else is deleted.
 
 After a redirect, a canonical URL or a merge, data that was fetched from a URL may be stored under
-another URL. This data is found by the URL that it was fetched from, and deleted as well; the other
-URL is not refused.
+another URL. It is deleted as well, but the other URL is not refused.
 
-Every call is safe to repeat. If one is killed, the next call completes its work, because a URL is
-removed last from the list where the takedown found it, and pointers are deleted after their target.
+Every call is safe to repeat. If one is killed, the next call completes its work: a URL is removed
+last from the list where the takedown found it, and pointers are deleted after their targets.
 """
 
 from __future__ import annotations
@@ -49,7 +47,7 @@ _SCHEDULE_COLUMNS = (nodes.DUE,)
 _KEPT_AFTER_DROP = (*_SCHEDULE_COLUMNS, nodes.WITHDRAWN)
 
 Unlist = Callable[[str, int], None]
-"""Removes a URL from the list where the takedown found it; called with the URL and the time."""
+"""Removes a URL from the list where the takedown found it, at a given time."""
 
 
 @dataclass(slots=True, eq=False)
@@ -64,7 +62,7 @@ class Takedown:
     compactor: Compactor
     tombstones: Tombstones
     purge_batch_size: int = 500
-    """Number of pages whose inlinks are removed in one step, which limits memory."""
+    """How many pages' inlinks are removed in one step, which limits memory."""
 
     def remove(self, canonical: str, now_ms: int) -> None:
         """Delete a page's fields, facts, content, outlinks and due row. Aliases stay aliases."""
@@ -80,10 +78,10 @@ class Takedown:
 
     def of_urls(self, urls: Iterable[str], now_ms: int, *, listed: bool = True) -> int:
         """
-        Take down these pages and their aliases, and delete data that was fetched from these URLs.
+        Take down these pages and their aliases, and delete data fetched from them.
 
-        Returns how many URLs lost data. With `listed`, adds the URLs to the list of URLs that were
-        taken down.
+        Returns how many URLs lost data. With `listed`, adds the URLs to the list of taken-down
+        URLs.
         """
         members = {
             member
@@ -98,10 +96,10 @@ class Takedown:
 
     def of_site(self, kind: str, name: str, now_ms: int) -> int:
         """
-        Take down all URLs of a host or domain, and refuse new ones; returns how many there were.
+        Take down all URLs of a host or domain, and refuse new ones. Returns how many there were.
 
-        Data that was fetched from them is also deleted under other URLs. An alias of another site's
-        page is removed, but that page is kept.
+        Data fetched from them is also deleted under other URLs. An alias of another site's page is
+        removed, but the page is kept.
         """
         self.tombstones.add(kind, name, now_ms)
         self.tombstones.current()
@@ -116,7 +114,7 @@ class Takedown:
         refuses = self.tombstones.refuses
 
         def unlist_from_other_host(url: str, now_ms: int) -> None:
-            # Other aliases belong to a page on this site and are found through that page.
+            # Other aliases belong to a page on this site, through which they are found.
             if not refuses(url):
                 self._unlist_from_host(url, now_ms)
 
@@ -134,16 +132,15 @@ class Takedown:
         lists: Sequence[Unlist],
     ) -> int:
         """
-        `lists` are functions that each remove a URL from one list; the last is for the list where
-        the takedown found it.
+        Each function in `lists` removes a URL from one list, the last one from the list where the
+        takedown found it.
         """
         pages = sorted(members)
         others = sorted({page.url for page in sent} - members)
         for batch in self._batches(pages):
             self._mark(batch, nodes.TAKEN_DOWN, now_ms)
         # Change the counter before anything is deleted. A writer that read its pages before they
-        # were marked then sees the new counter and checks again. Data from a writer that sees
-        # no change is deleted below.
+        # were marked sees the new counter and checks again. Other data is deleted below.
         self.tombstones.mark_changed()
         for url in pages:
             self._take_down_one(url, now_ms)
@@ -169,16 +166,14 @@ class Takedown:
         """
         Delete a page's data that was fetched from a URL that is being taken down.
 
-        If the page's text has since been fetched from another URL, newer data and links are kept.
-        The page's watches and next fetch are always kept, because that fetch may return a permitted
-        page.
+        If the text has since been fetched from another URL, newer data and links are kept. Watches
+        and next fetch are always kept, because that fetch may return a permitted page.
         """
         row = self.zen.nodes.get(self.zen.node_id(page.url), [nodes.FACTS])
         upto_ms = None if is_gone(nodes.sender_of(row, page.url)) else page.sent_at_ms
         if upto_ms is None:
             self.aliases.release(page.url, now_ms, is_gone)
-        # Links keep their time if they did not change, so their time does not show which URL they
-        # were fetched from.
+        # Unchanged links keep their time, so it does not show which URL they were fetched from.
         is_newer = upto_ms is not None and _fetched_ms(row) > upto_ms
         self._empty(
             page.url,
@@ -192,18 +187,17 @@ class Takedown:
         """
         Delete a page's data, except data newer than `upto_ms`, unless the URL is an alias.
 
-        A fetch after that time may restore the page, but an earlier fetch must not. Watches and the
-        next fetch are kept. An entry is added to the change feed before anything is deleted. From
-        then on, the feed hides earlier values.
+        Only a later fetch may restore the page. Watches and the next fetch are kept. An entry is
+        first added to the change feed, which then hides earlier values.
         """
         row = self.zen.nodes.get(self.zen.node_id(url))
         if alias_of(row, url) is not None:
             return
-        # Mark even a node without a page, because an earlier fetch may still be in progress.
+        # Mark even a node without a page: an earlier fetch may still be in progress.
         is_reported = _has_page(row, upto_ms) or text(row, nodes.WITHDRAWN) == "1"
         cells = {nodes.URL: url.encode(), nodes.WITHDRAWN: b"1" if is_reported else b"0"}
         self.zen.mutate([put_properties(self.zen.node_id(url), cells, upto_ms)])
-        # Keep data that a later fetch found unchanged, although it has an earlier time.
+        # Keep data that a later fetch found unchanged.
         is_newer = _fetched_ms(row) > upto_ms
         if nodes.SENTINEL not in row or is_newer:
             return
@@ -213,22 +207,17 @@ class Takedown:
         self._empty(url, now_ms, upto_ms=upto_ms, except_columns=_KEPT_AFTER_DROP, links_ms=upto_ms)
 
     def _publish_deletion(self, url: str, row: Row, upto_ms: int) -> None:
-        """Report the deletion of a page in the change feed."""
         owners = Watches(self.zen).owners(url) if text(row, nodes.WATCHED) else ()
         change = Change(url, upto_ms, "withdrawn", owners=tuple(owners))
         publish(self.zen, [change], self.zen.clock)
 
     def withdraw(self, url: str, now_ms: int, upto_ms: int) -> None:
-        """`drop` the page that was fetched from a URL: its own or that of its canonical URL."""
+        """`drop` the page that was fetched from a URL, also under its canonical URL."""
         if (canonical := self.page_sent_by(url)) is not None:
             self.drop(canonical, now_ms, upto_ms)
 
     def page_sent_by(self, url: str) -> str | None:
-        """
-        Return the URL of the page that was fetched from `url`.
-
-        None if the page that `url` leads to was fetched from another URL.
-        """
+        """Return the URL of the page that was fetched from `url`, or None."""
         row = self.zen.nodes.get(self.zen.node_id(url), [nodes.CANONICAL])
         canonical = alias_of(row, url)
         if canonical is None:
@@ -239,7 +228,7 @@ class Takedown:
         return canonical if sender == url else None
 
     def drop_content(self, url: str, upto_ms: int) -> None:
-        """Delete the content that was fetched from a URL, if it is not newer than `upto_ms`."""
+        """Delete the content that was fetched from a URL up to `upto_ms`."""
         if (canonical := self.page_sent_by(url)) is None:
             return
         row = self.zen.nodes.get(self.zen.node_id(canonical))
@@ -251,7 +240,7 @@ class Takedown:
         self._delete_cells(canonical, row, columns, upto_ms)
 
     def lift(self, url: str, now_ms: int) -> bool:
-        """Allow a URL to be stored again; False if it was not refused."""
+        """Allow a URL to be stored again. Returns False if it was not refused."""
         was_refused = nodes.REMOVED in self.zen.nodes.get(self.zen.node_id(url), [nodes.REMOVED])
         self.zen.nodes.delete(self.zen.node_id(url), [nodes.REMOVED], at_ms=now_ms)
         self.tombstones.unlist_url(url, now_ms)
@@ -259,7 +248,7 @@ class Takedown:
         return was_refused
 
     def lift_site(self, kind: str, name: str, now_ms: int) -> bool:
-        """Accept URLs of a site again, including stored URLs; False if it was not refused."""
+        """Allow a site's URLs to be stored again. Returns False if it was not refused."""
         return self.tombstones.remove(kind, name, now_ms)
 
     def _mark(self, urls: Sequence[str], marker: bytes, now_ms: int) -> None:
@@ -290,11 +279,11 @@ class Takedown:
         keeps_links: bool = False,
     ) -> Row:
         """
-        Delete a page's data; returns its previous node.
+        Delete a page's data. Returns its previous node.
 
-        With `upto_ms`, keeps newer cells. Histories are deleted anyway, because they contain older
-        values. Always keeps the cells in `except_columns`. Links are deleted as of `links_ms` (now
-        if None), so that links from a later fetch remain.
+        With `upto_ms`, keeps newer cells, but not histories, which contain older values. Always
+        keeps the cells in `except_columns`. Links are deleted as of `links_ms` (now if None), so
+        that links from a later fetch remain.
         """
         row = self.zen.nodes.get(self.zen.node_id(url))
         columns = {
@@ -306,14 +295,11 @@ class Takedown:
         self.zen.remove_from_indexes(
             self.zen.node_id(url), {column: row[column] for column in columns}
         )
-        if (
-            nodes.LIKENESS in columns
-        ):  # delete the index entries before the cell that they come from
+        if nodes.LIKENESS in columns:  # delete index entries before the cell they come from
             SameContent(self.zen).forget(entries_of(url, row))
         if items := items_index.entries_of(url, row, columns):
             ItemIndex(self.zen).forget(items)
-        # Delete as of an earlier time, so that this does not hide data that a fetch writes right
-        # after it.
+        # Delete as of an earlier time, to not hide data that a fetch writes right after this.
         at_ms = now_ms if upto_ms is None else upto_ms
         self._delete_cells(url, row, columns.difference(_POINTERS, records), at_ms)
         due = text(row, nodes.DUE)
@@ -328,7 +314,7 @@ class Takedown:
 
     def _delete_cells(self, url: str, row: Row, columns: Collection[bytes], at_ms: int) -> None:
         if columns:
-            # Fields may have a timestamp slightly in the future; delete as of that time.
+            # Fields may have a timestamp slightly in the future.
             at_ms = max(at_ms, *(row[column].at_ms for column in columns))
             self.zen.nodes.delete(self.zen.node_id(url), sorted(columns), at_ms=at_ms)
 
@@ -336,14 +322,14 @@ class Takedown:
         self.zen.by_order.delete(self.zen.node_id(url), host_order(url), at_ms=now_ms)
 
     def _unlist_from_page(self, url: str, _now_ms: int) -> None:
-        """If the URL is an alias, remove it from the alias list of its canonical URL."""
+        """Remove an alias from the list of its canonical URL."""
         canonical = alias_of(self.zen.nodes.get(self.zen.node_id(url), [nodes.CANONICAL]), url)
         if canonical is not None:
             self.zen.remove_edge(self.zen.node_id(url), ALIAS, self.zen.node_id(canonical))
 
 
 def _has_page(row: Row, upto_ms: int) -> bool:
-    """Return True if a node has fields or content that are not newer than `upto_ms`."""
+    """Return True if a node has fields or content up to `upto_ms`."""
     return any(
         column in nodes.POINTERS or (column.startswith(b"m:") and column != nodes.SENTINEL)
         for column, cell in row.items()
@@ -352,7 +338,7 @@ def _has_page(row: Row, upto_ms: int) -> bool:
 
 
 def _records(row: Row, upto_ms: int | None) -> set[bytes]:
-    """Return the columns of pack records that are not newer than `upto_ms` (None: all columns)."""
+    """Return the columns of pack records up to `upto_ms` (None: all)."""
     return {
         column
         for column, cell in row.items()

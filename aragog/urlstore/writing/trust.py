@@ -1,9 +1,9 @@
 """
-Provisional aliases: their pages are stored under a canonical URL that was never fetched.
+Provisional aliases: pages that are stored under a canonical URL that was never fetched.
 
 The first page that declares such a URL provides its record, and other pages that match it join. If
-a later page, or the page of the URL itself, does not match, the record moves back to the page that
-provided it. Every step may be killed at any point and is safe to repeat.
+a later page, or the URL's own page, does not match, the record moves back to the page that provided
+it. Every step may be killed and is safe to repeat.
 """
 
 from __future__ import annotations
@@ -44,9 +44,8 @@ class Trust:
         Undo the aliases that were created for one of `urls` before it was fetched.
 
         With `gone`, the URL has no page; aliases that an earlier fetch of it confirmed are kept. If
-        the URL now leads to another page, aliases that did not provide its record are kept, too.
-        They lead to the other page from now on, because their own data was deleted when they joined
-        the record.
+        the URL now leads to another page, aliases that did not provide its record are kept too,
+        because their own data was deleted when they joined the record.
         """
         rows = self._nodes.read(urls, [nodes.ALIASED, nodes.FETCHED])
         for url, row in rows.items():
@@ -56,11 +55,11 @@ class Trust:
 
     def schedule_recheck(self, urls: Sequence[str], now_ms: int) -> None:
         """
-        Schedule fetches of the aliases of `urls`; the page they matched has changed or is gone.
+        Schedule fetches of the aliases of `urls`, because the page they matched has changed or is
+        gone.
 
-        Aliases have no data and no schedule of their own. Without this fetch, they would still lead
-        to a page that may differ from theirs. Aliases that are not wanted or that redirect are left
-        unchanged.
+        Without this, they would still lead to a page that may differ from theirs. Aliases that are
+        not wanted or that redirect are left unchanged.
         """
         rows = self._nodes.read(urls, [nodes.ALIASED, nodes.WATCHED])
         for url, row in rows.items():
@@ -76,17 +75,16 @@ class Trust:
                     self._due_index.schedule(alias, now_ms + REFETCH_DELAY_MS, now_ms)
 
     def mark_rechecked(self, aliases: Sequence[str], now_ms: int) -> None:
-        """Cancel the next fetch of aliases whose fetch returned no page; they stay aliases."""
+        """Cancel the next fetch of aliases whose fetch returned no page. They stay aliases."""
         for alias in aliases:
             self._due_index.schedule(alias, None, now_ms)
 
     def dispute(self, canonical: str, url: str, now_ms: int) -> None:
         """
-        Stop trusting a never-fetched canonical URL, because a page does not match its record.
+        Stop trusting a never-fetched canonical URL until it is fetched.
 
-        The page of `url` declares the canonical URL, too, but differs from the record. The
-        canonical URL is not trusted again until it is fetched. After a crash, a repeated call
-        completes this.
+        The page of `url` declares the canonical URL too, but differs from its record. After a
+        crash, a repeated call completes this.
         """
         row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
         first = next(iter(nodes.senders_of(row)), "")
@@ -101,10 +99,9 @@ class Trust:
         """
         Undo the provisional aliases of a URL, for the reason `why`.
 
-        The URL's record moves back to the alias that it was fetched from. Aliases that matched that
-        record become aliases of that alias, so that they still lead to a page. If the record was
-        not fetched from an alias, there is no page to move back: the aliases are then kept, unless
-        `without_page` is True. Safe to repeat.
+        The record moves back to the alias that it was fetched from. Aliases that matched the record
+        become aliases of that alias. If the record was not fetched from an alias, the aliases are
+        kept, unless `without_page` is True. Safe to repeat.
         """
         row = self._properties.get(
             self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL, nodes.DUE]
@@ -133,7 +130,7 @@ class Trust:
         Return the never-fetched URL whose record `url` shares with other pages, or None.
 
         All of these pages declare it as canonical. The URL is also returned if a process was killed
-        while it detached `url` from it.
+        while detaching `url`.
         """
         columns = [nodes.LEAVING, nodes.CANONICAL, nodes.PROVISIONAL]
         url_row = self._properties.get(self._zen.node_id(url), columns)
@@ -150,10 +147,10 @@ class Trust:
 
     def withdraw_from(self, canonical: str, url: str, now_ms: int) -> None:
         """
-        Remove a page that is about to be deleted from the record that it shares.
+        Remove a page from the record that it shares, before the page is deleted.
 
-        If the record was fetched from the page's URL, the record is deleted with the page, and the
-        other pages become due at once.
+        If the record was fetched from the page's URL, it is deleted with the page, and the other
+        pages become due at once.
         """
         self._properties.put(
             self._zen.node_id(url), {nodes.LEAVING: canonical.encode()}, at_ms=now_ms
@@ -168,11 +165,11 @@ class Trust:
     def hand_over(self, canonical: str, now_ms: int) -> bool:
         """
         Hand a record over to the aliases that matched it, because its sender (the URL that returned
-        it) has another page now.
+        it) now has another page.
 
-        The first alias takes over the record, the others become aliases of the first, and all are
-        due soon. Returns True if there were such aliases. Writing the sender's new page then leaves
-        their page unchanged.
+        The first alias takes over the record, the others become its aliases, and all are due soon.
+        Returns True if there were such aliases. Writing the sender's new page then leaves theirs
+        unchanged.
         """
         row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
         senders = nodes.senders_of(row)
@@ -193,7 +190,7 @@ class Trust:
         return True
 
     def detach(self, url: str, now_ms: int, *, at_ms: int) -> None:
-        """`undo` an alias; other aliases that matched its page become its aliases."""
+        """`undo` an alias. Other aliases that matched its page become its aliases."""
         url_row = self._properties.get(self._zen.node_id(url), [nodes.CANONICAL])
         canonical = alias_of(url_row, url)
         if canonical is not None:
@@ -213,7 +210,6 @@ class Trust:
         )
 
     def _is_half_detached(self, alias: str) -> bool:
-        """Return True if a process was killed while it undid an alias."""
         return bool(
             text(self._properties.get(self._zen.node_id(alias), [nodes.LEAVING]), nodes.LEAVING)
         )
@@ -222,13 +218,13 @@ class Trust:
         stored = self._properties.get(self._zen.node_id(alias), [nodes.REASONS])
         texts = orjson.loads(stored[nodes.REASONS].value) if nodes.REASONS in stored else []
         reasons = dict.fromkeys(map(str, texts))
-        reasons.pop(why, None)  # the reason is appended below, as the latest
+        reasons.pop(why, None)  # the reason is appended below as the latest
         return [*reasons, why]
 
     def _point_alias_to(
         self, alias: str, canonical: str, target: str, now_ms: int, why: str
     ) -> None:
-        """Make an alias of `canonical` an alias of `target`, whose page it matches."""
+        """Make an alias point to `target`, whose page it matches."""
         before = self._properties.get(self._zen.node_id(alias), [nodes.CANONICAL])
         pointer = {
             nodes.CANONICAL: target.encode(),

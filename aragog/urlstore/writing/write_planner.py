@@ -1,8 +1,7 @@
 """
-Plan a batch's writes. Decides which page each fetch belongs to, and what is stored there.
+Plans a batch's writes. Decides which page each fetch belongs to, and what is stored there.
 
-Pages that share a URL are planned one after the other, so each plan is based on the state after the
-previous page was written.
+Pages that share a URL are planned one after the other, each after the previous page was written.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ _COLUMNS = (
 )
 
 CLAIM_MS = 600_000
-"""Milliseconds that a page's claim to a canonical URL lasts. The record must be written by then."""
+"""Milliseconds that a page's claim to a canonical URL lasts."""
 
 
 class WritePlanner:
@@ -83,7 +82,7 @@ class WritePlanner:
         self, pages: Sequence[PageWrite], now_ms: int
     ) -> tuple[list[PageWritePlan], dict[str, Row], list[PageWrite]]:
         """
-        Return the plans, the nodes that they are based on, and the pages to plan after them.
+        Return the plans, their nodes, and the pages to plan after them.
 
         Also detaches URLs from canonical URLs that their pages no longer declare.
 
@@ -98,7 +97,7 @@ class WritePlanner:
             judgment = judge(page, rows, now_ms)
             page_urls = {judgment.canonical, *page.urls, *page_plan.canonicals_of(page, rows)}
             must_wait = not seen_urls.isdisjoint(page_urls)
-            seen_urls |= page_urls  # even if this page waits, because later pages must wait for it
+            seen_urls |= page_urls  # even if this page waits: later pages must wait for it
             if must_wait or self._detach(page, judgment, rows, now_ms):
                 later.append(page)
             else:
@@ -109,7 +108,6 @@ class WritePlanner:
         return plans, rows, later
 
     def _read(self, pages: Sequence[PageWrite]) -> dict[str, Row]:
-        """Return the nodes of all of the pages' URLs, and of the canonical URLs they lead to."""
         for page in pages:
             if not self._fields.issuperset(page.fields):
                 self._add_known_fields(page.fields)
@@ -120,7 +118,7 @@ class WritePlanner:
         return rows
 
     def _plan_of(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> PageWritePlan:
-        """Return one page's plan. It says if it is stale, refused, or a copy of stored data."""
+        """The plan says if it is stale, refused, or a copy of stored data."""
         canonical = judgment.canonical
         row = rows.get(canonical, {})
         nodes.check_url(row, canonical)
@@ -143,8 +141,8 @@ class WritePlanner:
         """
         Detach URLs from canonical URLs that this page disproves or no longer declares.
 
-        Returns True if the page must be judged again, because URLs were detached, or another page
-        has declared its canonical URL first.
+        Returns True if the page must be judged again, because URLs were detached or another page
+        declared its canonical URL first.
         """
         if judgment.standing is Standing.DISPUTES:
             self._trust.dispute(str(judgment.declared), page.final_url, now_ms)
@@ -165,8 +163,8 @@ class WritePlanner:
         """
         Hand a never-fetched canonical URL's record over to the aliases that matched it.
 
-        This is done if the record was fetched from this page's URL and the page now has other
-        content. Returns True if there were such aliases.
+        Only if the record was fetched from this page's URL and the page now has other content.
+        Returns True if there were such aliases.
         """
         if is_failed_fetch(page):
             return False
@@ -190,11 +188,10 @@ class WritePlanner:
         self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int
     ) -> bool:
         """
-        Detach fetched URLs and their watches from canonical URLs that they no longer belong to.
+        Detach fetched URLs and their watches from canonical URLs that no longer apply.
 
-        If the canonical URL was never fetched itself, its page consists of data from these URLs,
-        which moves back. Otherwise the canonical URL keeps its data. Returns True if any were
-        detached.
+        If the canonical URL was never fetched itself, its page has data from these URLs. That data
+        moves back. Returns True if any were detached.
         """
         detached = page_plan.detached_urls(page, judgment, rows)
         for url in detached:
@@ -217,10 +214,10 @@ class WritePlanner:
 
     def _read_vanished_fields(self, plans: Sequence[PageWritePlan]) -> None:
         """
-        Read the fields that disappeared from pages, with one multi-get; most pages have none.
+        Read the fields that disappeared from pages, with one multi-get.
 
-        A field name stays in the provenance until its cell is gone. If a batch is killed before it
-        deletes the cell, its next run therefore still finds and deletes it.
+        A field name stays in the provenance until its cell is gone, so that the next run of a
+        killed batch deletes it.
         """
         for plan in plans:
             if plan.complete and not plan.stale:
@@ -241,7 +238,6 @@ class WritePlanner:
                 plan.gone = vanished_fields(plan.row, (), plan.missing, plan.page.fetched_at_ms)
 
     def _choose_aliases(self, plan: PageWritePlan, rows: Mapping[str, Row]) -> None:
-        """Decide which URLs become aliases of the canonical URL; `rows` is the stored state."""
         page = plan.page
         if not is_failed_fetch(page) and not plan.refused:
             members = dict.fromkeys(page.urls)
@@ -249,7 +245,7 @@ class WritePlanner:
             if plan.judgment.why:
                 members.pop(page.canonical_url, None)
             if page.canonical_url == page.url:
-                # After a temporary redirect, the target is its own canonical URL and not an alias.
+                # After a temporary redirect, the target is its own canonical URL.
                 members.pop(page.final_url, None)
             plan.aliases = [
                 url
@@ -263,10 +259,10 @@ class WritePlanner:
 
     def _add_known_fields(self, fields: Iterable[str]) -> None:
         """
-        From now on, read these fields as well, so that unchanged values are not written again.
+        Also read these fields from now on, so that unchanged values are not rewritten.
 
-        After a while a process knows all fields that the pipeline writes. The set of columns to
-        read is then nearly constant, and fields that only the application writes are never read.
+        After a while, a process knows all fields that the pipeline writes. Fields that only
+        applications write are never read.
         """
         self._columns = (*self._columns, *map(nodes.field_column, set(fields) - self._fields))
         self._fields = self._fields.union(fields)

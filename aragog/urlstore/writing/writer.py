@@ -1,12 +1,11 @@
 """
-Write a batch of fetched pages with a few batched requests.
+Writes a batch of fetched pages with a few batched requests.
 
 The order is: content, outlinks (journal first), index rows, nodes. Outdated data is removed at the
-end. After a crash between two steps the whole batch is written again: every step either writes the
-same values with the same timestamps, or checks whether its work is already done.
+end. After a crash, the whole batch is written again: every step either writes the same values with
+the same timestamps, or checks whether its work is done.
 
-Pages of a batch that share a URL are written one after the other, so the result is the same as
-writing the pages one by one.
+Pages of a batch that share a URL are written one after the other.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ log = logging.getLogger(__name__)
 
 
 class PageWriter:
-    """Writes pages; this may be repeated, run late, and run in several processes at once."""
+    """Writes pages. This may be repeated, run late, and run in several processes at once."""
 
     def __init__(
         self,
@@ -100,7 +99,7 @@ class PageWriter:
         Write the pages that share no URL with an earlier page of the batch.
 
         Returns the results by the `id()` of each page, and the remaining pages. Write those next,
-        with a later `now_ms`, because this write's deletes would hide values with the same time.
+        with a later `now_ms`, because this write's deletes hide values with the same time.
 
         Raises:
             InvalidField: a field of a page cannot be stored; nothing was written.
@@ -138,7 +137,7 @@ class PageWriter:
         return {id(plan.page): page_plan.written(plan) for plan in plans}, remaining
 
     def _host_trusts(self, current: Sequence[PageWritePlan]) -> dict[str, HostTrust]:
-        """For pages that a sitemap or feed marked, return the trust in their hosts' signals."""
+        """Return the trust in the hosts whose pages have a mark."""
         hosts = {p.canonical: host(p.canonical) for p in current if nodes.SIGNAL in p.row}
         if self._signals is None or not hosts:
             return {}
@@ -146,7 +145,7 @@ class PageWriter:
         return {url: trusts[name] for url, name in hosts.items()}
 
     def _record_evidence(self, current: Sequence[PageWritePlan]) -> None:
-        """Record evidence about the hosts' signals. Called last, because losing it does no harm."""
+        """Called last, because losing evidence does no harm."""
         evidence: dict[str, list[Evidence]] = defaultdict(list)
         for plan in current:
             if plan.evidence is not None:
@@ -155,11 +154,7 @@ class PageWriter:
             self._signals.record_evidence(evidence)
 
     def _fill(self, plan: PageWritePlan, trust: HostTrust | None = None) -> None:
-        """
-        Fill in the page's changes.
-
-        An older fetch adds only data that the store does not have.
-        """
+        """An older fetch adds only data that the store does not have."""
         page = plan.page
         if is_failed_fetch(page) and plan.canonical != page.url:
             return
@@ -173,7 +168,6 @@ class PageWriter:
             self._find_changes(plan, following)
 
     def _find_changes(self, plan: PageWritePlan, following: Next) -> None:
-        """Fill in the page's entries for the change feed."""
         owners = self._find_owners(plan)
         if not following.first or page_plan.is_watched(plan):
             plan.item_news = self._item_news.of(plan)
@@ -182,11 +176,7 @@ class PageWriter:
         plan.cells |= changed_cell(plan)
 
     def _find_owners(self, plan: PageWritePlan) -> Sequence[str]:
-        """
-        Return the owners that watch the page.
-
-        Also fills in the owners that watch the fetched URL.
-        """
+        """Also fills in the owners that watch the fetched URL."""
         page = plan.page
         owners = self._watches.owners(plan.canonical) if page_plan.is_watched(plan) else ()
         if page.url != plan.canonical and nodes.text(plan.requested_row, nodes.WATCHED):
@@ -205,7 +195,6 @@ class PageWriter:
             self._outlinks.write(writes, now_ms)
 
     def _allowed_links(self, links: Iterable[tuple[str, str, str]]) -> PackedLinks:
-        """Return the links, without links to taken-down sites."""
         if isinstance(links, PackedLinks) and self._tombstones.is_empty:
             return links
         return PackedLinks.of(link for link in links if not self._tombstones.refuses(link[0]))
@@ -213,7 +202,7 @@ class PageWriter:
     def _write_changes(
         self, newest: Sequence[PageWritePlan], current: Sequence[PageWritePlan]
     ) -> None:
-        """Write the changes before the nodes, so that they may be reported twice but never lost."""
+        """Called before nodes are written: changes may be reported twice, but are never lost."""
         changes = [change for plan in newest for change in plan.changes]
         changes += map(self._reserved, filter(is_newly_reserved, current))
         if changes:
@@ -226,20 +215,14 @@ class PageWriter:
     def _write_nodes(
         self, plans: Sequence[PageWritePlan], current: Sequence[PageWritePlan], now_ms: int
     ) -> None:
-        """
-        Write index rows, then nodes.
-
-        An alias's edge is stored at its canonical URL, possibly on another server, so it is written
-        before the alias's pointer.
-        """
+        """An alias's edge may be on another server, so it is written before the alias's pointer."""
         edges = [
             put
             for plan in plans
             for alias in plan.aliases
             for put in alias_puts(self._zen, alias, plan.canonical, now_ms)
         ]
-        # This comes before the pointers, because a repeated write finds the pointers already set
-        # and would skip this step.
+        # Before the pointers: a repeated write finds them set and skips this step.
         edges += _moved_rows(self._zen, plans)
         if edges:
             self._zen.mutate(edges)
@@ -262,7 +245,7 @@ class PageWriter:
     def _remove_outdated(
         self, current: Sequence[PageWritePlan], rows: Mapping[str, Row], now_ms: int
     ) -> None:
-        """Remove outdated due rows, fields that disappeared, and entries of replaced bodies."""
+        """Remove old due rows, lost fields, and entries of replaced bodies."""
         current = [plan for plan in current if plan.row]  # a new page has replaced nothing
         self._same.forget([old for plan in current for old in content_entries.outdated(plan)])
         self._items.forget([old for plan in current for old in item_changes.outdated(plan)])
@@ -278,14 +261,12 @@ class PageWriter:
             self._zen.nodes.delete_many(vanished)
 
     def _undo_disproved(self, newest: Sequence[PageWritePlan], now_ms: int) -> None:
-        """Undo aliases of URLs that turned out to have no page."""
         for gone in (True, False):
             group = [plan for plan in newest if plan.page.gone is gone]
             if trusted := [url for plan in group for url in page_plan.urls_without_page(plan)]:
                 self._trust.revoke_aliases(trusted, now_ms, gone=gone)
 
     def _recheck_aliases(self, plans: Sequence[PageWritePlan], now_ms: int) -> None:
-        """Schedule fetches of aliases whose page has changed or disappeared in this batch."""
         if replaced := [plan.canonical for plan in plans if has_another_page(plan)]:
             self._trust.schedule_recheck(replaced, now_ms)
         if rechecked := [plan.page.url for plan in plans if is_failed_alias(plan)]:
@@ -294,7 +275,6 @@ class PageWriter:
     def _settle_aliases(
         self, plans: Sequence[PageWritePlan], rows: Mapping[str, Row], now_ms: int
     ) -> None:
-        """Move the data of new aliases to their canonical URLs."""
         for plan in plans:
             for alias in plan.aliases:
                 if page_plan.has_data(rows.get(alias, {})):
@@ -302,7 +282,7 @@ class PageWriter:
 
 
 def _moved_rows(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Mutation]:
-    """Return the cells that record which URLs had their own pages and now lead to other pages."""
+    """Return cells for the URLs that had their own pages and now lead to other pages."""
     return [
         put_properties(
             zen.node_id(plan.page.url),
