@@ -3,8 +3,10 @@ The cell of a packed list: a node's outgoing edges of one type, and the latest t
 
 Integers are big-endian. A part is its length in 4 bytes, followed by its bytes.
 
-    1 byte    version 8 bytes   random, so that no two cells are equal part      takes with an id
-    and without a receipt so far, each of them a part part      length of each edge, 4 bytes each
+    1 byte    version
+    8 bytes   random, so that no two cells are equal
+    part      takes with an id and without a receipt so far, each of them a part
+    part      length of each edge, 4 bytes each
     bytes     the edges, in the order of the list
 
 An edge is the length of its key in 2 bytes, its key (score, order and target, as in the key of a

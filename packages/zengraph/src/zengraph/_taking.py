@@ -8,9 +8,8 @@ takes, and no clock or lease is needed.
 After the decision, one call deletes the edges' rows and writes the receipt, which records the edges
 for repeated requests. The state contains these edges until the next take. While the next take reads
 its own edges, it also checks whether those rows are deleted and the receipt is written. If not, the
-earlier process was killed or is slow, and the next take finishes that work first. Doing this work
-twice or late is safe: rows are deleted only as they were read, so an edge that was put again since
-then is kept.
+earlier process was killed or is slow, and the next take finishes that work first. Repeating this
+work is safe: rows are deleted only as they were read, so an edge that was put again is kept.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from zengraph.tables import Tables
 MAX_TAKEN = 1000
 """Maximum number of edges per call."""
 MAX_TAKEN_BYTES = 1_048_576
-"""A take ends before `count` edges when their properties reach this many bytes."""
+"""A take ends early when its edges' properties reach this many bytes."""
 RECEIPTS_MS = 86_400_000
 """How long a take repeated with the same id returns the same edges."""
 
@@ -79,13 +78,12 @@ class Takes:
         Remove the `count` best outgoing edges of a node, and return them, best first.
 
         The best edges have the highest scores, or the lowest if `lowest`. Returns fewer if the node
-        has fewer, or if their properties reach `MAX_TAKEN_BYTES`.
+        has fewer, or once their properties reach `MAX_TAKEN_BYTES`.
 
         If the caller is killed, or the call fails after its decision, the edges are removed anyway.
         A caller that passes a `request_id`, such as the id of its job, can repeat the call for a
-        day and gets the same edges. So without an id, an edge is returned at most once. With ids,
-        it is returned at least once, but under only one id. An edge that is put again can be taken
-        again.
+        day and gets the same edges. So without an id, an edge is returned at most once; with ids,
+        at least once, but under only one id. An edge that is put again can be taken again.
 
         Costs a read of the state, a range scan, a multi-get and two writes. Types with stored
         counts, and edges with large properties, cost two more writes.
@@ -117,8 +115,7 @@ class Takes:
             ):
                 self._finish(key, before)
                 return None
-            # After the state, read the edges, and the rows that show whether the last take is
-            # finished.
+            # Read these after the state: the edges, and the traces of the last take.
             receipt_keys = (
                 [] if request_id is None else [receipt_key(end.node_id, end.edge_type, request)]
             )
@@ -196,7 +193,7 @@ class Takes:
         """
         Do the work after a take's decision, and record that it is done.
 
-        Safe to repeat. If several processes do this at once, only one changes the counts.
+        Safe to repeat. Only one process changes the counts.
         """
         edges = state.edges(key)
         self._write_result(key, state, edges)

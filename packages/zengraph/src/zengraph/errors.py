@@ -1,12 +1,15 @@
 """
 The exceptions of the graph, grouped by what the caller can do.
 
-    ZengraphError ├── StoreUnavailable    the engine does not answer; the same call may work later │
-    └── StoreDamaged    a row is in a damaged SQLite file; other files work ├── Unfinished
-    part of the work is done; repeating the call continues it ├── InvalidArgument     fix the call;
-    a retry cannot help │   ├── NotUnique       another node has this value of a unique property │
-    └── SizeExceeded    the write exceeds a limit ├── InvalidConfig       fix how the tables are
-    opened, or their schema └── CorruptRow          stored data is damaged; an operator must act
+    ZengraphError
+    ├── StoreUnavailable    the engine does not answer; the same call may work later
+    │   └── StoreDamaged    a row is in a damaged SQLite file; other files work
+    ├── Unfinished          part of the work is done; repeating the call continues it
+    ├── InvalidArgument     fix the call; a retry cannot help
+    │   ├── NotUnique       another node has this value of a unique property
+    │   └── SizeExceeded    the write exceeds a limit
+    ├── InvalidConfig       fix how the tables are opened, or their schema
+    └── CorruptRow          stored data is damaged; an operator must act
 
 An error's fields are also its `args`, so it can be pickled.
 """

@@ -9,9 +9,11 @@ later run in any process finds the plan and writes the same deltas again. A jour
 only after all of its deltas are written. So each change is compacted exactly once, and the net
 counts of the deltas add up to the exact number of links.
 
-| row of `l` | cells | |---|---| | group of names, digits | `l:p<name>` deltas; `l:h` the header
-with short lists | | target (a long list) | `l:p<name>` deltas; `l:h` list header | | target, 1,
-number, source | `l:v` a chunk of a segment: sorted lines from that source on |
+| row of `l` | cells |
+|---|---|
+| group of names, digits | `l:p<name>` deltas; `l:h` the header with short lists |
+| target (a long list) | `l:p<name>` deltas; `l:h` the list header |
+| target, 1, number, source | `l:v` a chunk of a segment: sorted lines from that source on |
 
 Targets are list ids.
 """
@@ -90,7 +92,7 @@ class Compactor:
             return CompactionReport(left=True)
         if self._ahead:
             report = self._compact(self._ahead, limit)
-            if report.journal_rows:  # only the next scan finds rows of other lanes, so report that rows are left
+            if report.journal_rows:  # other lanes may have rows as well
                 return replace(report, left=True)
         return self._compact(self._lanes_with_rows(), limit)
 
@@ -317,9 +319,7 @@ def removals(entries: Sequence[Entry], naming: Naming) -> dict[bytes, list[bytes
 
 
 def by_target(entries: Sequence[Entry]) -> tuple[dict[bytes, bytes], int]:
-    """
-    Return joined posting lines by target, and the number of lines. A hot loop: 0.4 µs per link.
-    """
+    """Return joined posting lines by target, and how many. A hot loop: 0.4 µs per link."""
     result: dict[bytes, bytes] = {}
     more: dict[bytes, list[bytes]] = defaultdict(list)
     for entry in entries:
