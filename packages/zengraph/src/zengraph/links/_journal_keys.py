@@ -53,9 +53,7 @@ def beside_key(bucket: int, at_ms: int, nonce: bytes) -> bytes:
 
 
 def order(key: bytes) -> bytes:
-    """
-    Return a key's time and random bytes, by which rows of all lanes and buckets can be sorted.
-    """
+    """Return a key's time and random bytes, which sort rows of all lanes and buckets by time."""
     return key[-16:]
 
 

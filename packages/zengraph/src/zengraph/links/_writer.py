@@ -61,9 +61,7 @@ class LinksWrite:
     source: str
     at_ms: int
     links: PackedLinks | Edit
-    """
-    The links, or a function of the old links, which is called again after a conflicting write.
-    """
+    """The links, or a function of the old links. A conflict repeats its call."""
 
 
 class OutlinkWriter:
@@ -95,11 +93,10 @@ class OutlinkWriter:
 
     def write(self, writes: Sequence[LinksWrite], now_ms: int) -> None:
         """
-        Write different sources' links, in two round trips unless other processes write the same
-        sources.
+        Write different sources' links, in two round trips if no other process writes them.
 
-        Safe to repeat: a source that already has these links is not written. Older links never
-        replace newer ones.
+        Safe to repeat: a source with the same links is not written. Older links never replace newer
+        ones.
 
         Raises:
             StoreUnavailable: other writers changed the same sources during every attempt.
@@ -177,10 +174,7 @@ class OutlinkWriter:
             self._journal.delete(key, at_ms=row_ms)
 
     def _prune_names(self, source: str, links: Outlinks) -> Outlinks:
-        """
-        Drop names that are no longer in a journal row. Takes seventeen short scans, but is rarely
-        needed.
-        """
+        """Drop names that are no longer in a journal row. Takes seventeen short scans."""
         if len(links.changes) < MANY_CHANGES:
             return links
         kept = links

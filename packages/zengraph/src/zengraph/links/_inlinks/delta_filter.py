@@ -77,9 +77,7 @@ def _named(group: ListGroup) -> set[bytes]:
 
 
 def _deltas(value: bytes) -> tuple[Sequence[tuple[bytes, int]], int]:
-    """
-    Return each delta's column and list count, and the offset of the marks (last bytes of ids).
-    """
+    """Return each delta's column and list count, and the offset of the marks (ends of ids)."""
     stop = _COUNT_BYTES + _Delta.size * int.from_bytes(value[:_COUNT_BYTES])
     return list(_Delta.iter_unpack(value[_COUNT_BYTES:stop])), stop
 

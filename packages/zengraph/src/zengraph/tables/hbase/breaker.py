@@ -1,5 +1,5 @@
 """
-A gateway's circuit breaker. It takes the gateway out of rotation after errors, and probes it later.
+A circuit breaker for a gateway.
 
 The caller passes the time, in seconds of a monotonic clock.
 """
@@ -16,7 +16,7 @@ class Breaker:
     Takes one server out of rotation after errors, and puts it back after a successful call.
 
     Args:
-        max_errors: how many consecutive errors take the server out of rotation.
+        max_errors: how many consecutive errors take it out of rotation.
         first_wait_s: the wait before the first probe; doubles with each further error.
         max_wait_s: the maximum wait between probes.
     """
@@ -33,7 +33,7 @@ class Breaker:
         return self.in_a_row < self.max_errors
 
     def may_call(self, now_s: float) -> bool:
-        """Return True if the server may be called: it is in rotation, or a probe is due."""
+        """Return True if the server is in rotation or a probe is due."""
         return now_s >= self.probe_at_s
 
     def record_answer(self) -> None:
