@@ -231,8 +231,8 @@ class CellTable(Protocol):
         """
         Yield rows from `start` (inclusive) to `stop` (exclusive; None for the end), in key order.
 
-        `reverse` yields the same range in descending order. A scan is not a snapshot. Close the
-        generator if you stop early: `with closing(table.scan(…)) as rows`.
+        `reverse` yields the same range in descending order. Not a snapshot. Close the generator if
+        you stop early: `with closing(table.scan(…)) as rows`.
         """
         return self._scan(RowRange(start, stop, columns, limit, reverse))
 

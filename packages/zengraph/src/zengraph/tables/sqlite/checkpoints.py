@@ -29,7 +29,7 @@ class CheckpointTimes:
 
     every_s: float = 1.0
     past_bytes: int = 4 * 1024 * 1024
-    """The background thread starts when more than this many bytes are left to move."""
+    """The background thread moves them when more than this many bytes are left."""
     restart_past_bytes: int = 256 * 1024 * 1024
     """A writer waits until all are moved when more than this many bytes of a log are in use."""
 

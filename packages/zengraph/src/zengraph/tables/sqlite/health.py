@@ -127,7 +127,10 @@ def _file_numbers(folder: Path) -> list[int]:
 
 
 def files_in_use(folder: Path) -> list[Path]:
-    """Return each file's current generation. Some files may not have been created yet."""
+    """
+    Return the path of each file's current generation, which may not exist yet. It comes from the
+    stored state, because a repair may have deleted the replaced file.
+    """
     if not folder.is_dir():
         return []
     health = Health(folder, count := max(_file_numbers(folder), default=-1) + 1)

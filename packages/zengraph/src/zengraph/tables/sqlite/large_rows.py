@@ -85,9 +85,7 @@ class LargePackedRows:
         self, db: sqlite3.Connection, row: bytes
     ) -> Iterator[tuple[sqlite3.Blob | None, int]]:
         """Yield the row and its size, or None if it was removed."""
-        db.execute(
-            "SAVEPOINT large_row"
-        )  # so that both reads below see the same version
+        db.execute("SAVEPOINT large_row")  # so that both reads below see the same version
         try:
             found = db.execute(self._number, (row,)).fetchone()
             if found is None:

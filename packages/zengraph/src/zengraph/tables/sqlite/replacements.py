@@ -24,7 +24,7 @@ def note(done: Salvaged) -> None:
     Store a replacement durably, replacing an earlier note about the same file.
 
     Raises:
-        OSError: the note is not writable.
+        OSError: writing the note failed.
     """
     path = _path(done)
     fresh = path.with_name(f"{path.name}.new")

@@ -88,9 +88,7 @@ def _check(shards: StoreFiles, number: int) -> None:
     try:
         ((first, *_),) = shards.connection(number).execute("PRAGMA integrity_check(1)").fetchall()
     except sqlite3.Error as error:
-        translated = shards.translate(
-            error, number
-        )  # this also sets a damaged file aside
+        translated = shards.translate(error, number)  # this also sets a damaged file aside
         if number not in shards.health.damaged():
             raise translated from error
         return
@@ -282,9 +280,7 @@ class _Walk:
             left.append((middle + 1, down, barren))
 
     def _read(self, low: int, high: int, order: str) -> Generator[SqlRow, None, int | None]:
-        """
-        Yield rows from one end. Returns None after the last row, or else where reading failed.
-        """
+        """Yield rows from one end. Returns where reading failed, or None after the last row."""
         last = high if order else low
         try:
             for row in self._db.execute(self._sql + order, (self._key(low), self._key(high))):
