@@ -138,8 +138,7 @@ class CellTable(Protocol):
         """
         `get` a few rows in the given order; one round trip if the engine supports it.
 
-        Finds every cell that another process moves from an earlier to a later row, if it writes the
-        new row before the old one.
+        Finds a cell that another process moves to a later row, if it writes that row first.
         """
         return [self.get(row, columns) for row in rows]
 
