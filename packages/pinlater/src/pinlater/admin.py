@@ -152,7 +152,6 @@ class Admin:
         self._change_shards(lambda shard: shard.configure(queue, {"paused": 1}))
 
     def resume(self, queue: str) -> None:
-        """Deliver jobs again, immediately."""
         self._change_shards(lambda shard: shard.configure(queue, {"paused": None}))
 
     def limit(self, queue: str, rate_per_s: float | None, burst: float | None = None) -> None:

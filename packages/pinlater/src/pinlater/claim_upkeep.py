@@ -132,7 +132,6 @@ class Reaper:
         self._queues: set[str] = set()
 
     def watch(self, queue: str) -> None:
-        """Reap this queue from now on."""
         self._queues.add(queue)
 
     def reap(self) -> None:

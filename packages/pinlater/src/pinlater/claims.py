@@ -87,7 +87,6 @@ class ClaimRegistry:
         return tag
 
     def watch(self, queue: str) -> None:
-        """Reap this queue from now on."""
         self.reaper.watch(queue)
         self._maintenance.start()
 

@@ -201,7 +201,6 @@ class FlowerPage(BaseHandler):
             raise web.HTTPError(403, problem)
 
     def refuse(self, problem: str) -> None:
-        """Raise the error that `read` reported."""
         raise web.HTTPError(self.get_status(), problem.replace("%", "%%"))
 
     def user_name(self) -> str:

@@ -41,7 +41,6 @@ class QueueRow:
 
     @property
     def priorities(self) -> str:
-        """Return `by_priority` as a string such as `3: 120, 5: 7`."""
         return ", ".join(f"{p}: {n:,}" for p, n in self.by_priority.items()) or "—"
 
     @property

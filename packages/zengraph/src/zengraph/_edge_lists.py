@@ -1,6 +1,6 @@
 """
-Lists of simple edges. An edge has a list row at each of its nodes, which reads verify against the
-edge's pair row.
+Lists of simple edges. An edge has a list row at each of its nodes. Reads verify list rows against
+the edge's pair row.
 
 `_simple_edges.py` documents the rows of an edge.
 """
@@ -317,7 +317,6 @@ class EdgeLists:
 
 
 def _match_pairs(keys: Sequence[bytes], pairs: Mapping[bytes, Row]) -> list[ListedEdge]:
-    """Return the edges whose list rows match their pair rows."""
     found = [(key, read_pair(key)) for key in keys]
     return [
         ListedEdge(key, pair, row)

@@ -74,7 +74,6 @@ class PackedEdge(NamedTuple):
 
 
 def encode_key(place: Place, target: bytes) -> bytes:
-    """Return the key of an edge in its list."""
     return place.key(bytes(ID_BYTES), OUT, 0, target)[len(_NO_LIST) :]
 
 

@@ -135,7 +135,6 @@ def _is_score(score: int) -> bool:
 
 
 def read_pair(list_key: bytes) -> EdgeKey:
-    """Return the edge that a list row refers to."""
     node_id, direction, edge_type, _, other = read_edge_key(list_key)
     source, target = (node_id, other) if direction == OUT else (other, node_id)
     return EdgeKey(source, edge_type, target)
@@ -160,7 +159,6 @@ def pair_cells(edge: NewEdge, place: Place) -> dict[bytes, bytes]:
 
 
 def read_place(row: Row) -> Place:
-    """Return the place that an edge's pair row contains."""
     return Place.decode(row[SCORE].value)
 
 

@@ -160,7 +160,6 @@ def pack_parts(parts: Iterable[bytes]) -> bytes:
 
 
 def unpack_parts(data: bytes) -> list[bytes]:
-    """Split the output of `pack_parts`."""
     parts, at = [], 0
     while at < len(data):
         start = at + _LENGTH_BYTES

@@ -103,7 +103,7 @@ class Takes:
         raise Unfinished("graph", "other callers kept taking from this list; try again")
 
     def _try_take(self, end: ListEnd, count: int, request_id: str | None) -> list[Edge] | None:
-        """Returns None if another take interfered."""
+        """Try once. Returns None if another take interfered."""
         key, request = state_key(end.node_id, end.edge_type), hash_request_id(request_id)
         row, keys = self._lists.read_row_and_best(key, [STATE], end, count)
         before = TakeState.read(row, key)
@@ -228,7 +228,6 @@ class Takes:
         self._table.delete(receipt, at_ms=newest_ms(row))
 
     def _rows(self, prefix: bytes) -> Iterator[tuple[bytes, TakeState]]:
-        """Yield (key, state) of the states and receipts under a prefix."""
         with closing(self._table.scan(prefix, after(prefix), columns=[STATE])) as rows:
             for key, row in rows:
                 if (state := TakeState.read(row, key)) is not None:

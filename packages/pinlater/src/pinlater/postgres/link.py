@@ -88,7 +88,6 @@ class PostgresLink:
         return bool(pid != self.pgconn.backend_pid)
 
     def run(self, statement: SqlCall) -> list[Row]:
-        """Run a statement in its own transaction."""
         return self.run_all([statement])[0]
 
     def run_all(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
@@ -268,7 +267,6 @@ class PostgresLinks:
         link.close()
 
     def close(self) -> None:
-        """Close the idle connections."""
         while (link := self._pop()) is not None:
             link.close()
 

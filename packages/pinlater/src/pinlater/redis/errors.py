@@ -66,7 +66,6 @@ def caused_by_full_memory(error: BaseException | None) -> bool:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield the error and its causes."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

@@ -74,7 +74,6 @@ class LosslessConsumer(Consumer):  # type: ignore[misc]
             super().on_send_event_buffered()
 
     def _flush_events(self) -> None:
-        """Send the collected events, or set a timer that sends them."""
         now_s = _clock.monotonic_s()
         if now_s <= self._events_due_s:
             return

@@ -43,7 +43,6 @@ class Poller(kombu_redis.MultiChannelPoller):
         self._wake_pair: tuple[socket.socket, socket.socket] | None = None
 
     def attach(self, hub: Any) -> None:
-        """Run in this event loop of Celery from now on."""
         self.hub = hub
         self._wake_pair = socket.socketpair()
         for sock in self._wake_pair:
@@ -152,7 +151,6 @@ class Poller(kombu_redis.MultiChannelPoller):
         return super().handle_event(fileno, event)
 
     def detach(self) -> None:
-        """Detach from the event loop when the transport closes."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -68,7 +68,6 @@ class QoS(kombu_redis.QoS):
         return []
 
     def room(self, *, at_most: int) -> int:
-        """Return how many more messages the consumer can accept."""
         if not self.can_consume():
             return 0
         if "can_consume" in vars(self):

@@ -61,7 +61,6 @@ class Claims:
     held: tuple[LaneClaim, ...] = ()
 
     def pack(self) -> bytes:
-        """Encode the claims for their cell."""
         held = [
             (c.slot, c.number, c.holder.hex(), c.until_ms, sorted(c.lanes), c.planned, c.waits)
             for c in self.held
@@ -70,7 +69,6 @@ class Claims:
 
     @staticmethod
     def unpack(value: bytes) -> Claims:
-        """Decode the output of `pack`."""
         parts = orjson.loads(value)
         held = tuple(
             LaneClaim(
@@ -86,7 +84,6 @@ class Claims:
         return replace(self, held=held)
 
     def free_lanes(self) -> frozenset[int]:
-        """Lanes that no compaction has claimed."""
         return ALL_LANES.difference(*(claim.lanes for claim in self.held))
 
     def free_slot(self) -> int | None:

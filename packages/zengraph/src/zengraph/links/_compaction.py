@@ -236,7 +236,6 @@ class Compactor:
             return self._execute(claim, CompactionPlan.unpack(cell.value))
 
     def _execute(self, claim: LaneClaim, plan: CompactionPlan) -> CompactionReport:
-        """Execute a stored plan, and then release the claim."""
         keys = [row.key for row in plan.rows]
         rows = self._journal.get_many([*keys, *plan.void], [journal.COLUMN])
         report = CompactionReport(journal_rows=len(keys) + len(plan.void), left=True)

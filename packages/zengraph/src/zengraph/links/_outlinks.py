@@ -44,7 +44,6 @@ similar.
 
 
 def compress_links(lines: bytes) -> bytes:
-    """Compress lines."""
     return zstd.compress(lines, _LEVEL)
 
 
@@ -120,7 +119,6 @@ def change_ms(name: bytes) -> int:
 
 
 def pack(links: Outlinks) -> bytes:
-    """Encode an outlinks cell."""
     head = bytes([_FORM]) + len(links.changes).to_bytes(2) + links.at_ms.to_bytes(8)
     return b"".join([head, *links.changes, links.compressed])
 
@@ -164,7 +162,6 @@ def _clean_field(text: str) -> str:
 
 
 def from_lines(lines: bytes) -> Iterator[Link]:
-    """Parse joined lines into links."""
     if lines:
         for line in lines.decode().split("\n"):
             target, tag, text = line.split("\t")

@@ -70,7 +70,6 @@ class CompactionPlan:
         return bool(self.rows or self.void)
 
     def pack(self) -> bytes:
-        """Encode the plan for its cell."""
         rows = [(row.key.hex(), [name.hex() for name in row.dead]) for row in self.rows]
         parts: dict[str, object] = {"rows": rows, "void": [key.hex() for key in self.void]}
         if self.depths is not None:
@@ -79,7 +78,6 @@ class CompactionPlan:
 
     @staticmethod
     def unpack(value: bytes) -> CompactionPlan:
-        """Decode the output of `pack`."""
         plan = orjson.loads(value)
         rows = tuple(
             PlannedRow(bytes.fromhex(key), tuple(bytes.fromhex(name) for name in dead))

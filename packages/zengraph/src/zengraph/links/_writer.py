@@ -61,7 +61,7 @@ class LinksWrite:
     source: str
     at_ms: int
     links: PackedLinks | Edit
-    """The links, or a function of the old links. A conflict repeats its call."""
+    """The links, or a function of the old links, called again after a conflict."""
 
 
 class OutlinkWriter:

@@ -300,7 +300,7 @@ Put = tuple[str, bytes, Mapping[bytes, bytes], int]
 
 
 class Salvaged(NamedTuple):
-    """What salvaging one damaged file achieved."""
+    """The result of salvaging one damaged file."""
 
     old: str
     """The damaged file, which is kept unchanged."""

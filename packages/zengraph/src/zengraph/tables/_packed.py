@@ -99,7 +99,6 @@ def unpack(data: bytes, columns: Sequence[bytes] | None = None) -> Row:
 
 
 def read_count(data: bytes) -> int:
-    """Return the number of cells in a packed row."""
     return int.from_bytes(data[:2])
 
 

@@ -39,7 +39,6 @@ def delta_name(source: int, number: int) -> int:
 
 
 def delta_column(name: int) -> bytes:
-    """Return the column of the delta with that name."""
     return b"%s%016x" % (DELTA, name)
 
 
@@ -48,7 +47,6 @@ def _source_prefix(source: int) -> bytes:
 
 
 def number_of(name: int) -> int:
-    """Return the number of a delta within its source."""
     return name & _NUMBER
 
 
@@ -104,5 +102,4 @@ def to_names(upto: Upto) -> list[int]:
 
 
 def of_names(names: Iterable[int]) -> dict[int, int]:
-    """Read the output of `to_names`."""
     return {name >> _NUMBER_BITS: name & _NUMBER for name in names}

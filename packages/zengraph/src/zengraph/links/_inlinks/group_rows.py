@@ -157,7 +157,6 @@ class GroupHeader(NamedTuple):
     """True if all groups directly below this one are divided. Then its lines can skip them."""
 
     def pack(self) -> bytes:
-        """Encode the header for its cell."""
         more = b""
         if self.passes or self.upto.keys() - {0}:
             text = orjson.dumps((to_names(self.upto), self.passes, _packed(self.passing)))
@@ -253,7 +252,6 @@ class ListGroup:
 
     @property
     def lines(self) -> int:
-        """The number of lines in all lists."""
         return list_block.lines_in(self.blocks)
 
     @property

@@ -40,12 +40,10 @@ def compress_lines(lines: Sequence[bytes]) -> bytes:
 
 
 def lines_of(blob: bytes) -> list[bytes]:
-    """Return the lines of a blob."""
     return decompress_links(blob).split(b"\n") if blob else []
 
 
 def pack(entries: Sequence[Entry]) -> bytes:
-    """Encode the value of a journal row."""
     head = [
         (e.source, e.at_ms, e.change.hex(), len(e.added), len(e.changed), len(e.removed))
         for e in entries

@@ -67,7 +67,6 @@ def pack(net: int, lines: list[bytes]) -> bytes:
 
 
 def net_of(value: bytes) -> int:
-    """Return the net count of a packed delta."""
     return int.from_bytes(value[:4], signed=True)
 
 
@@ -80,7 +79,6 @@ def unpack(value: bytes) -> Delta:
 
 
 def source_of(line: bytes) -> bytes:
-    """Return the source of a line."""
     return line.partition(b"\t")[0]
 
 
@@ -159,7 +157,6 @@ def is_there(line: bytes) -> bool:
 
 
 def inlink(line: bytes) -> InLink:
-    """Parse a line into an inlink."""
     source, at_ms, _, tag, text = line.decode().split("\t")
     return InLink(source, text, tag, int(at_ms))
 
@@ -210,7 +207,6 @@ class ListHeader:
         return own + sum(segment.net for segment in self.segments)
 
     def pack(self) -> bytes:
-        """Encode the header for its cell."""
         segments = [(s.name.hex(), s.lines, s.net) for s in self.segments]
         head = {"upto": to_names(self.upto), "segments": segments, "writing": self.writing.hex()}
         return orjson.dumps(head) + b"\n" + self.inline

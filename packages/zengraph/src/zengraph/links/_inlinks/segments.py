@@ -309,7 +309,6 @@ class Segments:
 
 
 def links_in(row: Row) -> int:
-    """Return the number of links in a list's row."""
     head = ListHeader.of(row)
     return head.net + sum(map(net_of, _pieces(row, head)))
 

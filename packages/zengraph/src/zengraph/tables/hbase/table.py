@@ -110,7 +110,6 @@ class HBaseTable(CellTable):
     def _results(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None
     ) -> Iterator[thrift_api.TRowResult]:
-        """Yield the existing rows as the gateway sends them."""
         if columns is not None and not columns:
             return
         call = "getRows" if columns is None else "getRowsWithColumns"

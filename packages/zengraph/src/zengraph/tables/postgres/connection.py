@@ -214,7 +214,6 @@ class PostgresConnection:
                 self._all_results(math.inf)
 
     def _all_results(self, until_s: float) -> list[pq.abc.PGresult]:
-        """Return the results of all statements; raises ServerError if one was rejected."""
         results = [self._result(until_s)]
         while True:
             while self._pg.is_busy():

@@ -271,7 +271,6 @@ class TableSchema:
         self._pool.close()
 
     def _facts(self) -> dict[str, str]:
-        """Return the contents of `meta`; empty if the table does not exist."""
         try:
             return _texts(self._read(self._meta))
         except StoreUnavailable as error:

@@ -31,7 +31,7 @@ def lock_file(path: Path, *, wait_s: float) -> Iterator[None]:
 
     Raises:
         sqlite3.OperationalError: the file cannot be opened, or others held the lock for all of
-        `wait_s`. The message names the process.
+            `wait_s`. The message names the process.
     """
     try:
         number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
