@@ -23,7 +23,7 @@ from pinlater.shard import Shard
 
 logger = logging.getLogger(__name__)
 RETRY_AFTER_S = 0.25
-"""Seconds before sending acks again that a shard did not accept."""
+"""Seconds before resending acks that a shard did not accept."""
 _STEPS: dict[str, Step] = {"policy": "again", "wait": "release"}
 
 

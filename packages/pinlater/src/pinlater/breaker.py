@@ -18,7 +18,7 @@ PROBE_EVERY_S = 5.0
 @dataclass(slots=True)
 class Breaker:
     """
-    Takes one server out of rotation after errors or slow responses, and brings it back.
+    Takes a server out of rotation after errors or slow responses, and probes it later.
 
     Args:
         max_errors: how many consecutive errors take it out.

@@ -39,8 +39,8 @@ class ClaimRenewer:
     Args:
         cluster: the shards of the claims.
         claims: the claims by tag, shared with the registry.
-        guards: the guards by shard name, shared with the reaper. After an outage, it waits until
-            all workers have had time to renew.
+        guards: the guards by shard name, shared with the reaper. After an outage, the reaper waits
+            until all workers have had time to renew.
         claim_timeout_ms: how long a claim lasts after each renewal.
         max_claim_ms: older claims are not renewed, so that another worker runs a job that hangs.
         clock: only its monotonic clock is used.

@@ -2,7 +2,7 @@
 Remove passwords from broker URLs and from messages about them.
 
 A URL may be an instance of a `str` subclass that prints itself masked. `reveal` returns its real
-text, for the code that connects.
+text.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""
-A graph: nodes with properties, simple edges, indexes and counts.
-
-A node has at most one edge of each type to another node (`SimpleEdges`); an edge's score can
-change.
-"""
+"""A graph: nodes with properties, simple edges, indexes and counts."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ POLL_EVERY_S = 0.2
 
 
 class PostgresPoller:
-    """A connection that listens for notifications; not thread-safe."""
+    """A connection that listens for notifications. Not thread-safe."""
 
     def __init__(self, shard: PostgresShard) -> None:
         self.shard = shard

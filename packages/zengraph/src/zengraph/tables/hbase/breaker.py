@@ -13,10 +13,10 @@ from dataclasses import dataclass
 @dataclass(slots=True)
 class Breaker:
     """
-    Takes one server out of rotation after errors, and puts it back after a successful call.
+    Takes a gateway out of rotation after errors, until a call succeeds.
 
     Args:
-        max_errors: how many consecutive errors take it out of rotation.
+        max_errors: how many consecutive errors take it out.
         first_wait_s: the wait before the first probe; doubles with each further error.
         max_wait_s: the maximum wait between probes.
     """
@@ -33,7 +33,7 @@ class Breaker:
         return self.in_a_row < self.max_errors
 
     def may_call(self, now_s: float) -> bool:
-        """Return True if the server is in rotation or a probe is due."""
+        """Return True if the gateway is in rotation or a probe is due."""
         return now_s >= self.probe_at_s
 
     def record_answer(self) -> None:

@@ -167,8 +167,8 @@ class PostgresConnection:
 
     def is_quiet(self) -> bool:
         """
-        Return False if the connection was idle too long, or has unread data, as when the server
-        closed it.
+        Return False if the connection was idle too long or has unread data, for example because the
+        server closed it.
         """
         return time.monotonic() - self.used_at_s < MAX_IDLE_S and not self._poll.poll(0)
 

@@ -1,5 +1,5 @@
 """
-Which SQLite files of a folder are damaged, in memory that all processes share.
+Records which SQLite files are damaged, in memory shared by all processes.
 
 Each file has a generation, one byte of the memory-mapped file `generations`. If it is even, the
 file is in use. If it is odd, the file is damaged and set aside: nothing is written to it, and reads
@@ -128,8 +128,8 @@ def _file_numbers(folder: Path) -> list[int]:
 
 def files_in_use(folder: Path) -> list[Path]:
     """
-    Return the path of each file's current generation, which may not exist yet. It comes from the
-    stored state, because a repair may have deleted the replaced file.
+    Return the path of each file's current generation, which may not exist yet. The generation comes
+    from the stored state, because a repair may have deleted the replaced file.
     """
     if not folder.is_dir():
         return []
