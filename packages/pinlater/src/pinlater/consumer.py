@@ -66,7 +66,6 @@ class JobConsumer:
         self._by_key: dict[tuple[str, str], _ShardQueue] = {}
 
     def consume(self, queues: Sequence[str]) -> None:
-        """Consume these queues from now on."""
         if tuple(queues) == self.queues:
             return
         self.queues = tuple(queues)

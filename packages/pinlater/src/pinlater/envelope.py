@@ -257,9 +257,7 @@ class Collection:
     most: int
     """Maximum number of elements in one job."""
     group: str
-    """
-    Only elements of the same group share a job. The name contains the task and its message version.
-    """
+    """Only elements of the same group share a job. A group is for one task and message version."""
 
     def header(self) -> dict[str, Any]:
         return asdict(self)

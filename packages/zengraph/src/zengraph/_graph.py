@@ -1,4 +1,4 @@
-"""A graph: nodes with properties, simple edges, indexes and counts."""
+"""A graph with properties, indexes, counts, and at most one edge of each type per pair of nodes."""
 
 from __future__ import annotations
 

@@ -80,7 +80,6 @@ class MemoryQueue:
     """The job that collects new items, by priority, group and span."""
 
     def jobs_in(self, state: JobState) -> list[StoredJob]:
-        """Return the jobs of a state, soonest first."""
         jobs = [j for j in self.jobs.values() if j.state is state]
         by_priority = state is JobState.PENDING
         return sorted(jobs, key=lambda j: (j.job.priority * by_priority, j.at_ms, j.job_id))

@@ -276,7 +276,6 @@ class Channel(QueueChannel):
         return delivered
 
     def _should_wait_for_room(self, room: int) -> bool:
-        """Return whether to wait briefly for more room before claiming."""
         now_s = _clock.monotonic_s()
         if room >= self.qos.min_room:
             self._postponed_at_s = None

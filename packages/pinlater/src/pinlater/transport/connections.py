@@ -28,7 +28,6 @@ class SingleClientChannel(Channel):
 
     @contextmanager
     def conn_or_acquire(self, client: Redis | None = None) -> Iterator[Redis]:
-        """Yield the given client, or the channel's own."""
         if client is None:
             pool = self.pool  # a new pool replaces a lost connection
             client = self._shared_client

@@ -43,7 +43,6 @@ class CellTableContract(CheckAndPutContract):
 
     @pytest.fixture
     def tables(self, make_tables: Callable[[], Tables]) -> Tables:
-        """Return empty tables."""
         return make_tables()
 
     @BOTH

@@ -314,7 +314,6 @@ def links_in(row: Row) -> int:
 
 
 def received(row: Row, source: int) -> int:
-    """Return the number of the last delta that a list's row received from a source."""
     return last_of(source, ListHeader.of(row).upto, deltas(row))
 
 

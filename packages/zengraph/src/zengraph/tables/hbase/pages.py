@@ -19,7 +19,7 @@ MAX_PAGE_BYTES = 1 << 20
 
 
 def first_page_rows(rows: RowRange) -> int:
-    """Return the number of rows in a scan's first page."""
+    """Return the first page's number of rows."""
     size = FIRST_PAGE_ROWS if counted_rows() is None else FIRST_COUNTED_ROWS
     return size if rows.limit is None else min(size, rows.limit)
 

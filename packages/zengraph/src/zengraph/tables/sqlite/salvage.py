@@ -211,7 +211,6 @@ def _page_bytes(copy: Path) -> int:
 
 
 def _is_good(name: str, row: SqlRow, *, packed: bool) -> bool:
-    """Return True if a row is decodable and its columns belong to the table."""
     families = tuple(f"{family}:".encode() for family in TABLES[name])
     try:
         if packed:

@@ -110,7 +110,6 @@ class Single(Layout):
         return result
 
     def _needed(self, db: sqlite3.Connection, row: bytes, unneeded: Container[bytes]) -> Row:
-        """Return a row with empty values for unneeded cells."""
         columns = [column for (column,) in db.execute(self._columns, (row,))]
         cells = dict.fromkeys(columns, Cell(b"", 0))
         needed = [column for column in columns if column not in unneeded]

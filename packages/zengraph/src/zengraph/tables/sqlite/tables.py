@@ -309,5 +309,4 @@ def _split_by_first_byte(
 def _get_rest(
     row: bytes, low: bytes, high: bytes | None, *, reverse: bool
 ) -> tuple[bytes, bytes | None]:
-    """Return the part of a range after `row`."""
     return (low, row) if reverse else (row + b"\0", high)
