@@ -23,7 +23,7 @@ QUEUE = "dead_letters"
 REASON_HEADER = "x-death-reason"
 ORIGINAL_QUEUE_HEADER = "x-death-queue"
 MAX_MESSAGES = 10_000
-"""How many messages Redis keeps, the newest. RabbitMQ keeps all unless a policy limits them."""
+"""Redis keeps this many of the newest messages. RabbitMQ keeps all unless a policy limits them."""
 MAX_LOGGED_CHARACTERS = 2000
 """Maximum characters of a message in the log."""
 _COPIED_PROPERTIES = ("correlation_id", "reply_to", "priority")
@@ -65,7 +65,7 @@ def store(app: Any, message: Any, problem: str) -> bool:
 
 def delete(app: Any, is_unwanted: Callable[[Any], bool]) -> int:
     """
-    Delete dead letters with an unwanted decoded body; return how many.
+    Delete dead letters whose decoded body is unwanted; return how many.
 
     One call reads up to `MAX_MESSAGES` messages and requeues those it keeps. If the process is
     killed, the broker requeues them when the connection ends, or on Redis an hour later.

@@ -8,8 +8,8 @@ A message with the header `plain_body` becomes a job with a plain body (job_body
 in other languages can read, too. Such a job becomes a message for the task that runs it.
 
 A message with the header `collect`, a `Collection` as JSON, contains a list. Each element becomes
-an item with its own delay. Items due in the same span of time, also of different messages, share a
-job of up to `most` items. This takes a fraction of the memory and messages of one job per item.
+an item with its own delay. Items due in the same span of time, even from different messages, share
+a job of up to `most` items. This takes a fraction of the memory and messages of one job per item.
 """
 
 from __future__ import annotations

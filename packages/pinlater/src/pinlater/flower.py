@@ -1,8 +1,8 @@
 """
 Extend Flower, in its own process, with pages for a pinlater broker.
 
-An application calls `install()` before Flower starts. It adds the queues to the Broker page, and
-the pages Queues and Jobs. Flower has no plugin interface, so `install` changes Flower's routes,
+An application calls `install()` before Flower starts. This adds queues to the Broker page, and the
+pages Queues and Jobs. Flower has no plugin interface, so `install` changes Flower's routes,
 settings and broker factory in place. Tested with 2.x.
 """
 

@@ -68,7 +68,7 @@ class JobFrame:
     name: str = ""
     key: str = ""
     even_when_full: bool = False
-    """A job takes this and the four fields before from its first item; see `NewJob`."""
+    """A job takes this field and the four before it from its first item; see `NewJob`."""
 
 
 class JobItem(NamedTuple):

@@ -100,7 +100,7 @@ class PackedEdges:
         )
 
     def get(self, pair: EdgeKey) -> Edge | None:
-        """Return the edge, or None; reads the whole list."""
+        """Return the edge, or None. Reads the whole list."""
         found = self._read_list(pair.source, OUT, pair.edge_type).find(pair.target)
         return found and found.edge
 
@@ -137,7 +137,7 @@ class PackedEdges:
         )
 
     def walk(self, place: ListPlace) -> Iterator[Edge]:
-        """Yield all edges of a list; a snapshot."""
+        """Yield a snapshot of a list's edges."""
         for each in self._read_list(*place).data:
             yield PackedEdge.read(each).edge
 

@@ -22,7 +22,7 @@ from pinlater.redis.scripts import load_script
 ID_TTL_MS = 90 * 86_400_000
 """How long an id is kept. A revoked task that is due later runs anyway."""
 MAX_IDS = 100_000
-"""How many ids are kept, the newest; each takes about 100 bytes on the server."""
+"""This many of the newest ids are kept; each takes about 100 bytes on the server."""
 READ_EVERY_S = 5.0
 """Seconds between a worker's reads of stored ids, in case it missed a broadcast."""
 BROADCAST_SUFFIX = ".pidbox"

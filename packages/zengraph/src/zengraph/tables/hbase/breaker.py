@@ -26,7 +26,7 @@ class Breaker:
     max_wait_s: float
     in_a_row: int = 0
     probe_at_s: float = 0.0
-    """When the server may be probed; 0 while it is in rotation."""
+    """When the gateway may be probed; 0 while it is in rotation."""
 
     @property
     def is_healthy(self) -> bool:

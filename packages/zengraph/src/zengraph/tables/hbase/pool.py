@@ -44,8 +44,8 @@ MAX_WAIT_S = 30.0
 
 # HBase's own error responses: retrying at once does not help.
 _HBASE_ERRORS = (thrift_api.IOError, thrift_api.IllegalArgument, thrift_api.AlreadyExists)
-# Thrift's own errors are TExceptions, except one. Bytes that are not Thrift make the compiled
-# protocol allocate a negative size (SystemError) or an enormous one.
+# Thrift's own errors are TExceptions, with one exception: bytes that are not Thrift make the
+# compiled protocol allocate a negative size (SystemError) or an enormous one.
 TRANSPORT_ERRORS = (
     TException,
     ProtocolError,
@@ -164,7 +164,7 @@ class HBasePool:
             return self._run_once(use, fresh=True)
 
     def close(self) -> None:
-        """Close idle connections. Others are closed on an error or at process exit."""
+        """Close idle connections. Those in use are closed on an error or at process exit."""
         with self._changed:
             for gateway in self._gateways:
                 self._drop_idle(gateway)

@@ -119,7 +119,7 @@ class PostgresPool:
         raise AssertionError  # the last attempt returns or raises
 
     def close(self) -> None:
-        """Close idle connections. Others are closed on an error or at process exit."""
+        """Close idle connections. Those in use are closed on an error or at process exit."""
         with self._changed:
             self._drop_idle()
 
