@@ -1,8 +1,8 @@
 """
 A kombu transport that keeps jobs in Redis or PostgreSQL until they are due.
 
-Importing this package registers `pinlater://`, because kombu refuses module paths in broker URLs,
-and the alias must exist before the first connection is opened. It does not import kombu itself.
+Importing this package registers `pinlater://` without importing kombu. Kombu refuses module paths
+in broker URLs, so the alias must exist before the first connection is opened.
 
 For applications:
 

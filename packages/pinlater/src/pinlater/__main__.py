@@ -14,7 +14,7 @@ from pinlater.terminal import echo
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """The broker that the command line names."""
+    """The broker given on the command line."""
 
     broker_url: str = field(repr=False)  # either may hold a password
     shards: tuple[str, ...] = field(repr=False)

@@ -1,4 +1,4 @@
-"""Output of the commands in `pinlater.cli`: JSON, table cells, notes and a progress bar."""
+"""Output of the commands in `pinlater.cli`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def status_cells(status: QueueStatus) -> list[str]:
 
 
 def status_notes(status: QueueStatus) -> str:
-    """Return whether a queue is paused, and which shards did not answer; empty if neither."""
+    """Return notes if a queue is paused or shards did not answer."""
     notes = ["paused"] if status.paused else []
     if status.missing_shards:
         notes.append(f"no answer from shards {', '.join(status.missing_shards)}")
@@ -53,7 +53,7 @@ def status_as_dict(status: QueueStatus) -> dict[str, Any]:
 
 
 def print_result(as_json: bool, sentence: str, **fields: object) -> None:
-    """Print the result of a command: `fields` as JSON, or the sentence."""
+    """Print a command's result: `fields` as JSON, or the sentence."""
     if as_json:
         print_json(fields)
     else:
@@ -61,7 +61,7 @@ def print_result(as_json: bool, sentence: str, **fields: object) -> None:
 
 
 def note(text: str, *, err: bool = False) -> None:
-    """Print a note, unless the program runs with `--quiet`."""
+    """Print a note unless the program runs with `--quiet`."""
     if not is_quiet():
         echo(text, err=err)
 
@@ -78,7 +78,7 @@ def job_as_dict(job: JobInfo) -> dict[str, Any]:
 
 @contextmanager
 def progress_bar(description: str, total: int) -> Iterator[Any]:
-    """Show a progress bar on standard error, if it is a terminal and the operation is long."""
+    """Show a progress bar on standard error if it is a terminal and the operation is long."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

@@ -1,5 +1,5 @@
 """
-Acks and nacks of this process's claims, sent in batches.
+Send acks and nacks of this process's claims in batches.
 
 Acks for an unavailable shard are kept until it answers again.
 """
@@ -23,17 +23,17 @@ from pinlater.shard import Shard
 
 logger = logging.getLogger(__name__)
 RETRY_AFTER_S = 0.25
-"""Seconds before the acks that a shard did not accept are sent again."""
+"""Seconds before resending acks that a shard did not accept."""
 _STEPS: dict[str, Step] = {"policy": "again", "wait": "release"}
 
 
 @dataclass(frozen=True, slots=True)
 class Disposition:
     """
-    How a job continues when its delivery ends.
+    What happens to a job when its delivery ends.
 
-    With `policy`, it runs again after the delay of the queue's retry policy. With `wait`, it also
-    runs again later, but this attempt does not count.
+    With `policy`, it runs again after the queue's retry delay. With `wait`, it also runs again, but
+    this attempt does not count.
     """
 
     step: Step | Literal["policy", "wait"]
@@ -51,19 +51,17 @@ class Claim:
     job: Claimed
     claimed_s: float
     has_ended: bool = False
-    """
-    True if its job has run, but the worker's event loop has not acknowledged or rejected it yet.
-    """
+    """True after its job has run, before the worker's event loop acknowledges or rejects it."""
     is_orphan: bool = False
-    """True if the channel is closed; the renewer keeps the claim until its job has ended."""
+    """True if the channel is closed. The renewer keeps the claim until the job has ended."""
     ended_s: float | None = None
-    """When the renewer saw that this orphan's job had ended; None while it is running."""
+    """When the renewer saw that an orphan's job had ended; None before that."""
     task: str = ""
-    """Name of the task that runs the job; empty unless runs are logged."""
+    """Name of the job's task; empty unless runs are logged."""
     started_s: float | None = None
-    """When its task started; None unless runs are logged."""
+    """When the task started; None unless runs are logged."""
     run_s: float | None = None
-    """How long its task ran; None until it ends."""
+    """How long the task ran; None until it ends."""
     on_ack: Disposition | None = None
     on_reject: Disposition | None = None
 
@@ -81,22 +79,22 @@ class AckBuffer:
     Reports to the shards how jobs ended. Thread-safe.
 
     Args:
-        cluster: the shards; their queue settings define the retry policies.
+        cluster: the shards, whose queue settings include the retry policies.
         clock: only its monotonic clock is used.
     """
 
     def __init__(self, cluster: Cluster, clock: Clock) -> None:
         self.deferred = False
-        """True if `add` leaves sending to the event loop, which soon calls `flush`."""
+        """True if `add` leaves sending to the event loop, which calls `flush` soon."""
         self._cluster = cluster
         self._clock = clock
-        # Not the global generator, because the program may have seeded that one.
+        # Not the global generator, which the program may have seeded.
         self._rng = random.Random()
         self._pending: deque[_PendingAck] = deque()
         self._lock = threading.Lock()
         self._retry_at_s = 0.0
         self._unavailable_shards: set[str] = set()
-        """The names of those with pending acks."""
+        """Names of shards with pending acks."""
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -118,10 +116,9 @@ class AckBuffer:
 
     def flush(self) -> None:
         """
-        Send pending acks and nacks; keep those that a shard cannot accept now.
+        Send pending acks and nacks. Keep those that a shard does not accept.
 
-        This is safe to call from any thread. If one thread is sending, a second caller returns at
-        once.
+        Any thread may call this. While one thread is sending, other callers return at once.
         """
         if not self._pending or self._clock.monotonic_s() < self._retry_at_s:
             return
@@ -160,7 +157,7 @@ class AckBuffer:
                 )  # fmt: skip
 
     def _requeue(self, shard: Shard, group: list[_PendingAck], error: BrokerUnavailable) -> None:
-        """Keep a group for a later attempt; log the outage once, not several times a second."""
+        """Keep a group for a later attempt. Logs an outage only once."""
         level = logging.DEBUG if shard.name in self._unavailable_shards else logging.WARNING
         self._unavailable_shards.add(shard.name)
         logger.log(level, "%d acks are kept until their shard answers: %s", len(group), error)
@@ -169,7 +166,6 @@ class AckBuffer:
 
 
 def _state_after(accepted: bool | JobState | None) -> JobState | None:
-    """Return the state after an ack (True: accepted) or a nack."""
     if isinstance(accepted, JobState):
         return accepted
     return JobState.SUCCEEDED if accepted else None

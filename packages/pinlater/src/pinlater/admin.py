@@ -1,8 +1,8 @@
 """
-Queue administration: inspect, pause, limit, purge, retry and delete, without a restart.
+Queue administration without a restart.
 
-Every operation runs on all shards that answer, and the result names those that did not. Long
-operations run in steps of 200 jobs per shard and report progress after each step.
+Operations run on all shards that answer; the result names the others. Long operations run in steps
+of 200 jobs per shard and report progress after each step.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from pinlater.shard import MAX_BATCH, Shard, UpgradableShard
 
 BeforeDelete = Callable[[str, Sequence[JobInfo]], None]
 """
-Called with the queue and its jobs before they are deleted. A worker may still start one of them.
+Called with a queue and jobs before the jobs are deleted. A worker may still start one of them.
 """
 Progress = Callable[[int], None]
-"""Called after each step with the number of jobs that it processed."""
+"""Called after each step with its number of jobs."""
 T = TypeVar("T")
 
 
@@ -48,8 +48,7 @@ class Admin:
     >>> [(job.name, job.priority) for job in admin.jobs("mail", JobState.PENDING)]
     [('greet', 0)]
 
-    Methods raise `BrokerUnavailable` when no shard answers, or when a change did not reach all
-    shards.
+    Methods raise `BrokerUnavailable` if no shard answers or a change did not reach all shards.
     """
 
     def __init__(self, cluster: Cluster, before_delete: BeforeDelete | None = None) -> None:
@@ -66,7 +65,7 @@ class Admin:
         before_delete: BeforeDelete | None = None,
     ) -> Admin:
         """
-        Create an `Admin` for a broker URL; sends nothing yet.
+        Create an `Admin` for a broker URL, without connecting.
 
         Args:
             broker_url: a `pinlater://` URL in any of its forms.
@@ -104,16 +103,16 @@ class Admin:
 
     def upgrade(self, report: Callable[[str], None] = lambda _: None) -> dict[str, int]:
         """
-        Upgrade the tables of PostgreSQL shards to this program's version; workers may keep running.
+        Upgrade PostgreSQL shards' tables to this program's version. Workers may keep running.
 
-        Returns the version by shard name. Redis shards are not included, because their keys contain
-        the version.
+        Returns the version by shard name, without Redis shards, because their keys contain the
+        version.
 
         Args:
             report: called with a line of text before each step. A step may take a long time.
 
         Raises:
-            BrokerUnavailable: a shard does not answer, refuses, or has a newer version. The shards
+            BrokerUnavailable: a shard does not answer, refuses, or has a newer version. Shards
                 before it are already upgraded.
         """
         versions: dict[str, int] = {}
@@ -153,16 +152,15 @@ class Admin:
         self._change_shards(lambda shard: shard.configure(queue, {"paused": 1}))
 
     def resume(self, queue: str) -> None:
-        """Deliver jobs again, immediately."""
         self._change_shards(lambda shard: shard.configure(queue, {"paused": None}))
 
     def limit(self, queue: str, rate_per_s: float | None, burst: float | None = None) -> None:
-        """Limit the jobs delivered per second across all workers; None removes the limit."""
+        """Limit the jobs per second across all workers; None removes the limit."""
         changes = rate_settings(rate_per_s, burst)
         self._change_shards(lambda shard: shard.configure(queue, changes))
 
     def configure(self, queue: str, **changes: float | None) -> None:
-        """Change settings of `queue_settings.SETTINGS`; None restores a default."""
+        """Change settings from `queue_settings.SETTINGS`; None restores a default."""
         check_settings(changes)
         self._change_shards(lambda shard: shard.configure(queue, changes))
 
@@ -177,10 +175,10 @@ class Admin:
         Change the retry policy of a queue, or of one job type in it; effective immediately.
 
         Args:
-            queue: its name.
-            word: the name of a policy in `RetryPolicy.PRESETS`, such as `pinlater`. It replaces the
-                whole policy before `changes` apply. If empty, the current policy is kept.
-            job_type: the job type to change; if empty, all types without a policy of their own.
+            queue: the queue's name.
+            word: a policy in `RetryPolicy.PRESETS`, such as `pinlater`, which replaces the whole
+                policy before `changes` apply. If empty, the current policy is kept.
+            job_type: the job type to change; if empty, all types without their own policy.
             changes: fields of `RetryPolicy`; None restores the default, or for a job type the
                 queue's value.
 
@@ -196,7 +194,7 @@ class Admin:
         self.configure(queue, **RetryPolicy.settings(changes, job_type))
 
     def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:
-        """Return up to `limit` jobs in a state, soonest first; ended jobs latest first."""
+        """Return up to `limit` jobs in a state, soonest first, but ended jobs latest first."""
         pages, _ = self._call_shards(lambda shard: shard.jobs(queue, state, limit=limit))
         jobs = [
             replace(job, job_id=f"{name}-{job.job_id}")
@@ -211,8 +209,8 @@ class Admin:
         """
         Return the job with this id or key (the id of a Celery task), or None.
 
-        The search for a key reads up to `scan_limit` jobs in each state. It is meant for
-        interactive use, not for programs.
+        Searching for a key reads up to `scan_limit` jobs in each state; it is meant for people, not
+        programs.
         """
         for state in JobState:
             for job in self.jobs(queue, state, limit=scan_limit):
@@ -221,13 +219,13 @@ class Admin:
         return None
 
     def purge(self, queue: str, *, progress: Progress = _ignore_progress) -> int:
-        """Delete all PENDING jobs, and return how many there were."""
+        """Delete all PENDING jobs; return how many."""
         return self.delete(queue, JobState.PENDING, progress=progress)
 
     def retry(
         self, queue: str, ids: Sequence[str] = (), *, progress: Progress = _ignore_progress
     ) -> int:
-        """Run the named FAILED jobs again, or all of them, and return how many there were."""
+        """Run these FAILED jobs again, or all of them; return how many."""
         if ids:
             return self._sum_over_shards(
                 ids, lambda shard, shard_ids: shard.retry(queue, ids=shard_ids)
@@ -245,7 +243,7 @@ class Admin:
         progress: Progress = _ignore_progress,
     ) -> int:
         """
-        Delete the named jobs in a state, or all of them, and return their number.
+        Delete these jobs in a state, or all of them; return how many.
 
         Raises:
             InvalidArgument: the state is RUNNING.
@@ -271,14 +269,13 @@ class Admin:
 
     def release(self, worker: str) -> int:
         """
-        Move a dead worker's jobs back to their queues immediately; return how many there were.
+        Return a dead worker's jobs to their queues immediately; return how many.
 
-        The attempts count. Use this only for a process that has ended, because the jobs of a live
-        process would run twice.
+        The attempts count. Use this only after the process has ended, because a live process's jobs
+        would run twice.
 
         Args:
-            worker: the start of the worker's name, as `jobs` shows it: `host:pid:` (see
-                `worker_name`).
+            worker: the start of the worker's name in `jobs`: `host:pid:` (see `worker_name`).
         """
         if worker.count(":") < 2:
             raise InvalidArgument(f"worker: {worker!r} is not host:pid:…, as RUNNING jobs show it")
@@ -327,7 +324,7 @@ class Admin:
 
         def run_on(shard: Shard) -> None:
             nonlocal total
-            # Only the jobs that are there now. A job that fails again would cause an endless loop.
+            # Only current jobs. A job that fails again would cause an endless loop.
             remaining = count_jobs(shard.sizes(queue), state)
             while remaining > 0 and (done := operation(shard, min(remaining, MAX_BATCH))):
                 remaining -= done
@@ -357,7 +354,7 @@ class Admin:
 def delete_some(
     shard: Shard, queue: str, state: JobState, limit: int, before_delete: BeforeDelete | None
 ) -> int:
-    """Delete up to `limit` (1 to 200) jobs in a state other than RUNNING; return how many."""
+    """Delete up to `limit` (1 to 200) jobs, not in state RUNNING; return how many."""
     if before_delete is None:
         return shard.delete(queue, state, limit=limit)
     jobs = shard.jobs(queue, state, limit=limit)

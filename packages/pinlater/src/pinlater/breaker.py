@@ -1,8 +1,8 @@
 """
-A circuit breaker. It takes a server out of use after errors, and tries it again later.
+A circuit breaker.
 
-Each shard has two breakers, one for errors and one for when it is full. The caller passes in the
-time, in seconds of a monotonic clock.
+Each shard has two breakers, one for errors and one for when it is full. The caller passes the time,
+in seconds of a monotonic clock.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ PROBE_EVERY_S = 5.0
 @dataclass(slots=True)
 class Breaker:
     """
-    Takes one server out of rotation after errors or slow responses, and brings it back.
+    Takes a server out of rotation after errors or slow responses, and probes it later.
 
     Args:
-        max_errors: how many errors in a row take the server out.
+        max_errors: how many consecutive errors take it out.
         first_wait_s: seconds before the first probe; doubles with each further error.
         max_wait_s: maximum seconds between probes.
-        slow_s: a response that takes longer than this takes the server out; with `math.inf`,
-            no response does.
+        slow_s: one slower response takes the server out; `math.inf` turns this off.
     """
 
     max_errors: int = MAX_ERRORS_IN_A_ROW
@@ -34,16 +33,16 @@ class Breaker:
     slow_s: float = SLOW_S
     consecutive_errors: int = 0
     out_since_s: float | None = None
-    """When the server left the rotation, or None while it is in rotation."""
+    """When the server left the rotation; None while it is in rotation."""
     probe_at_s: float = 0.0
-    """When to probe the server; 0 while it is in rotation."""
+    """When to probe; 0 while in rotation."""
 
     @property
     def is_healthy(self) -> bool:
         return self.out_since_s is None
 
     def may_call(self, now_s: float) -> bool:
-        """Return whether a call may be sent: the server is in rotation, or a probe is due."""
+        """Return True if the server is in rotation or a probe is due."""
         return now_s >= self.probe_at_s
 
     def record_answer(self, took_s: float, now_s: float) -> None:
@@ -54,9 +53,8 @@ class Breaker:
 
     def record_failure(self, now_s: float, *, at_once: bool = False) -> None:
         """
-        Record a failed call.
-
-        With `at_once`, meant for timeouts and refused connections, one failure is enough.
+        Record a failed call. With `at_once`, meant for timeouts and refused connections, one
+        failure takes the server out.
         """
         self.consecutive_errors += self.max_errors if at_once else 1
         doublings = self.consecutive_errors - self.max_errors

@@ -1,5 +1,5 @@
 """
-Parse broker URLs, and return Celery's settings for each kind of broker.
+Broker URLs, and Celery's settings for each kind of broker.
 
     pinlater://[user:password@]host[:port][,host[:port]…][/db]   one server or several
     pinlaters://…                                                the same over TLS
@@ -13,8 +13,8 @@ Parse broker URLs, and return Celery's settings for each kind of broker.
 Messages that are not jobs (broadcasts, events, replies) go through the first Redis server. With
 PostgreSQL, they go through the Redis server in the transport option `control`.
 
-Task settings are the same on every broker: late acks, rejection when a worker is lost, and no
-prefetch beyond the tasks that a worker starts soon.
+Task settings are the same on every broker: late acks, rejection when a worker is lost, and
+prefetching only tasks that start soon.
 """
 
 from __future__ import annotations
@@ -96,10 +96,8 @@ def celery_settings(
         shards: URLs of more servers for jobs (`redis://…`, `unix://…`, `postgresql://…`);
             pinlater only.
         claim_timeout_s: seconds until a killed worker's jobs run again; pinlater only.
-        control: URL of the Redis server for messages that are not jobs; `pinlater+postgresql://`
-            only.
-        publishes_only: True for a program that runs no worker, see `transport.queues`; pinlater
-            only.
+        control: URL of the Redis server for other messages; `pinlater+postgresql://` only.
+        publishes_only: True for a program without a worker, see `transport.queues`; pinlater only.
 
     Raises:
         InvalidConfig: the scheme is unknown, or the broker does not support shards.
@@ -113,7 +111,7 @@ def celery_settings(
         "task_acks_late": True,
         "task_reject_on_worker_lost": True,
         "broker_connection_retry_on_startup": True,
-        # Acks survive a reconnect on pinlater; on other brokers tasks may run twice anyway.
+        # On pinlater, acks survive a reconnect; on other brokers, tasks may run twice anyway.
         "worker_cancel_long_running_tasks_on_connection_loss": False,
     }
     if kind == "pinlater":
@@ -130,7 +128,7 @@ _SETTINGS_BY_KIND: dict[Kind, dict[str, Any]] = {
     "redis": {"broker_transport_options": {"visibility_timeout": 3600}},
     "rabbitmq": {
         "task_default_queue_type": "quorum",
-        # Native delayed delivery routes by topic and does not support direct exchanges.
+        # Native delayed delivery routes by topic and supports no direct exchanges.
         "task_default_exchange_type": "topic",
         "broker_native_delayed_delivery_queue_type": "quorum",
         "worker_detect_quorum_queues": True,
@@ -141,7 +139,7 @@ _SETTINGS_BY_KIND: dict[Kind, dict[str, Any]] = {
 
 
 def limitations(broker_url: str) -> list[str]:
-    """Return the limitations of this broker, one sentence each; empty for pinlater."""
+    """Return this broker's limitations, one sentence each; none for pinlater."""
     kind = kind_of(broker_url)
     shared = [f"{broker_url.partition('://')[0]}:// {limitation}" for limitation in (
         NO_STATES, NO_QUEUE_SETTINGS, NO_UNIQUE,
@@ -164,7 +162,7 @@ def is_postgres(url: str) -> bool:
 
 def shard_urls(broker_url: str) -> tuple[str, ...]:
     """
-    Return the URLs of the servers that store a broker URL's jobs, in the order given.
+    Return the URLs of the servers with a broker URL's jobs, in order.
 
     Raises:
         InvalidConfig: the URL does not belong to this transport.
@@ -176,9 +174,7 @@ def shard_urls(broker_url: str) -> tuple[str, ...]:
 
 def redis_urls(broker_url: str) -> tuple[str, ...]:
     """
-    Return the Redis URLs of a broker URL's servers, in the order given, for redis-py.
-
-    The result is empty for PostgreSQL.
+    Return a broker URL's Redis servers as URLs for redis-py, in order; empty for PostgreSQL.
 
     Raises:
         InvalidConfig: the URL does not belong to this transport.
@@ -217,9 +213,9 @@ class ServerAddress(NamedTuple):
 
 def single_server(broker_url: str) -> ServerAddress | None:
     """
-    Return the unquoted parts of a broker URL.
+    Return the unquoted parts of a single server's broker URL.
 
-    Returns None for other URLs, several servers, a unix socket or a URL with options.
+    Returns None for other brokers, several servers, a unix socket or a URL with options.
 
     Raises:
         InvalidConfig: the port is not a number.

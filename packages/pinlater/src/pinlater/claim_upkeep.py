@@ -1,8 +1,8 @@
 """
 A thread that renews and reaps claims, even while the event loop is busy.
 
-The renewer extends the claims of running jobs, so that no other worker receives them. The reaper
-returns the expired claims of dead workers to the queue, and deletes old jobs.
+The renewer extends running jobs' claims, so that no other worker receives the jobs. The reaper ends
+dead workers' expired claims, returns their jobs to the queue, and deletes old jobs.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from pinlater.shard import ServerShard, Shard
 
 logger = logging.getLogger(__name__)
 MAX_SWEPT_CLAIMS = 100
-"""Claims per call; the server handles other clients between two calls."""
+"""Claims per call. The server handles other clients between calls."""
 MAX_SWEEPS_PER_ROUND = 50
-"""Calls per round: enough to return all claims of a dead host in one round."""
+"""Calls per round: enough for all claims of a dead host."""
 PERIOD_S = 0.25
 REAP_EVERY_S = 1.0
 
@@ -38,14 +38,13 @@ class ClaimRenewer:
 
     Args:
         cluster: the shards of the claims.
-        claims: the claims by tag; shared with the registry.
-        guards: the guards by shard name. The reaper shares them; after an outage it waits until all
-            workers have had time to renew.
+        claims: the claims by tag, shared with the registry.
+        guards: the guards by shard name, shared with the reaper. After an outage, the reaper waits
+            until all workers have had time to renew.
         claim_timeout_ms: how long a claim lasts after each renewal.
-        max_claim_ms: claims older than this are not renewed, so that another worker runs a job
-            that hangs.
+        max_claim_ms: older claims are not renewed, so that another worker runs a job that hangs.
         clock: only its monotonic clock is used.
-        still_running: returns whether the delivery with this tag is running; used for claims whose
+        still_running: returns whether the delivery with this tag is running. Called only after its
             channel is closed.
     """
 
@@ -57,7 +56,7 @@ class ClaimRenewer:
     clock: Clock
     still_running: Callable[[str], bool]
     must_renew_again: bool = field(init=False, default=False)
-    """True if a shard did not answer, so that `renew` must be called again soon."""
+    """True if a shard did not answer, so `renew` must be called again soon."""
 
     def renew(self) -> None:
         """Extend all claims, in one round trip per shard and queue."""
@@ -86,7 +85,7 @@ class ClaimRenewer:
             self.must_renew_again = True
             return
         for claim, was_extended in zip(held, extended, strict=True):
-            # A claim that was acknowledged in the meantime is not lost.
+            # A claim acknowledged in the meantime is not lost.
             if not was_extended and self.claims.pop(claim.tag, None) is not None:
                 logger.warning("the claim on job %s of %s was lost", claim.job.job_id, queue)
             elif claim.is_orphan:
@@ -96,7 +95,7 @@ class ClaimRenewer:
         """
         Drop an orphaned claim whose job ended one claim timeout ago.
 
-        Its ack may have to wait until the worker's event loop runs again, on a new connection.
+        Until then, its ack may wait for the worker's event loop to run again, on a new connection.
         """
         now_s = self.clock.monotonic_s()
         if self.still_running(orphan.tag):
@@ -109,13 +108,13 @@ class ClaimRenewer:
 
 class Reaper:
     """
-    Returns expired claims to the queues that this process consumes.
+    Ends expired claims in the queues that this process consumes.
 
     Args:
         cluster: the shards to reap.
-        guards: the guards by shard name; shared with the renewer.
+        guards: the guards by shard name, shared with the renewer.
         clock: only its monotonic clock is used.
-        renew: extends this process's claims; called when a shard is available again.
+        renew: extends this process's claims when a shard is available again.
     """
 
     def __init__(
@@ -133,11 +132,10 @@ class Reaper:
         self._queues: set[str] = set()
 
     def watch(self, queue: str) -> None:
-        """Reap this queue from now on."""
         self._queues.add(queue)
 
     def reap(self) -> None:
-        """Reap all watched queues on all shards once; skips unavailable shards."""
+        """Reap all watched queues once; skips unavailable shards."""
         for shard in self._cluster.shards:
             try:
                 self._cluster.check_usable(shard)
@@ -183,10 +181,10 @@ class Reaper:
 @dataclass(slots=True, eq=False)
 class ClaimMaintenance:
     """
-    Runs the renewer and the reaper in one daemon thread, started at the first claim.
+    Runs renewer and reaper in one daemon thread, started at the first claim.
 
     Args:
-        renew_every_s: a third of the claim timeout, so that two renewals may fail.
+        renew_every_s: a third of the claim timeout, so two renewals may fail.
     """
 
     acks: AckBuffer
@@ -211,19 +209,19 @@ class ClaimMaintenance:
             now_s = self.clock.monotonic_s()
             try:
                 self.acks.flush()
-                # When a server is back, renew our claims before other workers reap them.
+                # When a server is back, renew claims before other workers reap them.
                 if self.renewer.must_renew_again or now_s - renewed_s >= self.renew_every_s:
                     renewed_s = now_s
                     self.renewer.renew()
                 if now_s - reaped_s >= REAP_EVERY_S:
-                    # Jitter separates the rounds of different workers.
+                    # Jitter spreads workers' rounds.
                     reaped_s = now_s + self._rng.uniform(-0.1, 0.1)
                     self.reaper.reap()
             except Exception:
                 logger.exception("claim maintenance continues after an unexpected error")
 
     def stop(self) -> None:
-        """Send pending acks and stop the thread; remaining claims will expire."""
+        """Send pending acks and stop the thread. Remaining claims will expire."""
         self.acks.flush()
         self._stopped.set()
         atexit.unregister(self.acks.flush)

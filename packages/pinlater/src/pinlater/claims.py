@@ -1,7 +1,7 @@
 """
 The claims that this process holds.
 
-Claims belong to the process, not to a connection. A channel may fail and be closed twice while its
+Claims belong to the process, not to a connection: a channel may fail and be closed twice while its
 jobs continue to run, and their acks must still reach the server with the same claim token. A
 process has one registry for each cluster (`claims_for`).
 """
@@ -36,10 +36,9 @@ class ClaimRegistry:
     Args:
         cluster: the shards.
         claim_timeout_ms: how long a claim lasts without a renewal.
-        max_claim_ms: claims older than this are not renewed, so that another worker runs a job
-            that hangs.
+        max_claim_ms: older claims are not renewed, so that another worker runs a job that hangs.
         clock: only its monotonic clock is used.
-        still_running: returns whether the delivery with this tag is running; used for claims whose
+        still_running: returns whether the delivery with this tag is running. Called only after its
             channel is closed.
     """
 
@@ -80,7 +79,7 @@ class ClaimRegistry:
         """
         Store a claim, and return its delivery tag.
 
-        The tag contains shard and queue, because ids and tokens are unique only within them.
+        The tag contains shard and queue, because ids and tokens are unique only within those.
         """
         tag = f"{TAG}{shard.name}-{job.job_id}-{job.token}-{queue}"
         self._claims[tag] = Claim(tag, shard, queue, job, self._clock.monotonic_s())
@@ -88,7 +87,6 @@ class ClaimRegistry:
         return tag
 
     def watch(self, queue: str) -> None:
-        """Reap this queue from now on."""
         self.reaper.watch(queue)
         self._maintenance.start()
 
@@ -100,28 +98,28 @@ class ClaimRegistry:
 
     def count_held(self, queue: str) -> int:
         """
-        Return how many jobs of a queue this process has claimed. Takes 0.1 µs for each of its
-        claims, including those in other queues.
+        Return how many jobs of a queue this process has claimed. Takes 0.1 µs for each claim in any
+        queue.
         """
         return sum(claim.queue == queue for claim in list(self._claims.values()))
 
     def set_dispositions(
         self, tag: str, *, on_ack: Disposition | None, on_reject: Disposition | None
     ) -> None:
-        """Set in advance how an ack and a reject of `tag` end the job; None keeps the default."""
+        """Set what an ack or a reject of `tag` will do to the job; None keeps the default."""
         claim = self._claims.get(tag)
         if claim is not None:
             claim.on_ack, claim.on_reject = on_ack, on_reject
 
     def record_start(self, tag: str, task: str) -> None:
-        """Record that the job of `tag` has started; its run is then logged (`run_log.py`)."""
+        """Record that a job has started, so that its run is logged (`run_log.py`)."""
         claim = self._claims.get(tag)
         if claim is not None:
             claim.task = task
             claim.started_s = self._clock.monotonic_s()
 
     def record_end(self, tag: str) -> None:
-        """Record that the job of `tag` has run; its ack or reject follows."""
+        """Record that a job has run; its ack or reject follows."""
         claim = self._claims.get(tag)
         if claim is not None:
             claim.has_ended = True
@@ -145,7 +143,7 @@ class ClaimRegistry:
 
     def on_channel_closed(self, tags: Iterable[str]) -> None:
         """
-        Keep the claims of jobs that are running or have run; they may be acknowledged later.
+        Keep claims of jobs that are running or have run; their acks may follow.
 
         Jobs that were never started return to the queue, and the attempt does not count.
         """
@@ -165,7 +163,7 @@ class ClaimRegistry:
         self.acks.add(claim, disposition)
 
     def stop(self) -> None:
-        """Send pending acks and stop the thread; remaining claims will expire."""
+        """Send pending acks and stop the thread. Remaining claims will expire."""
         self._maintenance.stop()
 
 
@@ -188,16 +186,16 @@ def claims_for(
 
 
 def stop_claims() -> None:
-    """Stop this process's registries; a connection used after that creates a new one."""
+    """Stop this process's registries. A connection used after that creates a new one."""
     while _registries:
         _registries.popitem()[1].stop()
 
 
 def is_running_in_celery(tag: str) -> bool:
-    """Return whether a Celery worker in this process is running this delivery."""
+    """Return whether a Celery worker in this process is running a delivery."""
     state = sys.modules.get("celery.worker.state")
     while state is not None:
-        # Compare delivery tags, because several deliveries may have the same task id.
-        with suppress(RuntimeError):  # a thread started or ended a task meanwhile, so try again
+        # Compare delivery tags, because deliveries may share a task id.
+        with suppress(RuntimeError):  # a thread has just started or ended a task
             return any(r.message.delivery_tag == tag for r in state.active_requests)
     return False

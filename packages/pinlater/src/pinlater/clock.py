@@ -1,4 +1,4 @@
-"""The `Clock` interface. Code reads the time through it, so that tests need not wait."""
+"""The `Clock` interface, through which code reads the time, so that tests need not wait."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
 """
-`Cluster` makes several shards act as one. Jobs go to a random healthy shard; queries go to all.
+`Cluster` makes several shards act as one. Jobs go to a random healthy shard, queries to all shards.
 
-A job stays on the shard that accepted it. Adding a shard therefore moves no jobs, and the jobs of a
-lost shard wait until it returns. A job's public id is `<shard>-<id>`. Rendezvous hashing over the
-healthy shards assigns jobs with the same unique key to the same shard, so that duplicates are
-detected.
+A job stays on the shard that accepted it. So adding a shard moves no jobs, and a lost shard's jobs
+wait until it returns. A job's public id is `<shard>-<id>`. Rendezvous hashing over the healthy
+shards assigns jobs with the same unique key to the same shard, so that duplicates are detected.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class Cluster:
     Args:
         shards: in a fixed order, because a shard's position is its name. Appending one is safe at
             any time.
-        clock: its monotonic clock measures durations; its wall clock only spreads items over the
+        clock: its monotonic clock measures durations; its wall clock only spreads items over
             shards.
         rng: picks a shard for each job.
     """
@@ -73,9 +72,8 @@ class Cluster:
             (s for s in self.shards[:1] if not getattr(s, "jobs_only", False)), None
         )
         """
-        The shard whose server also carries the messages that are not jobs. If it is lost, the
-        channel is lost too. If this is None, another server carries them, and any shard may be out
-        of rotation.
+        The shard whose server also carries messages that are not jobs. If it is lost, so is the
+        channel. None if another server carries them; then any shard may be out of rotation.
         """
         self.breakers = {shard.name: self._make_breaker() for shard in self.shards}
         self._clock = clock or SystemClock()
@@ -87,18 +85,18 @@ class Cluster:
 
     def _make_breaker(self) -> Breaker:
         if self.first_shard is None and len(self.shards) == 1:
-            # No other shard can replace the first one, so it stays in rotation.
+            # No shard can replace the first one, so it stays in rotation.
             return Breaker(slow_s=math.inf, first_wait_s=PROBE_CHECK_EVERY_S)
         return Breaker()
 
     @contextmanager
     def track(self, shard: Shard) -> Iterator[None]:
-        """Record the duration and errors of the block in the shard's circuit breaker."""
+        """Record the block's duration and errors in the shard's circuit breaker."""
         started_s = self._clock.monotonic_s()
         try:
             yield
         except BrokerFull:
-            # A full shard is still working, because acknowledging its jobs frees space.
+            # A full shard still works, and acknowledging its jobs frees space.
             self.record_answer(shard, self._clock.monotonic_s() - started_s)
             raise
         except BrokerUnavailable as error:
@@ -113,7 +111,7 @@ class Cluster:
             breaker.record_answer(took_s, self._clock.monotonic_s())
 
     def record_failure(self, shard: Shard, error: Exception, *, at_once: bool = True) -> None:
-        """Record that the shard did not answer; `at_once` takes it out of rotation immediately."""
+        """Record that the shard did not answer. `at_once` takes it out of rotation immediately."""
         with self._log_changes(shard, str(error)) as breaker:
             breaker.record_failure(self._clock.monotonic_s(), at_once=at_once)
 
@@ -132,8 +130,8 @@ class Cluster:
         """
         Return whether the shard is in rotation.
 
-        A separate thread probes each shard that is out of rotation, every `PROBE_EVERY_S`, so that
-        no caller waits for a server that hangs.
+        A thread probes each shard that is out of rotation every `PROBE_EVERY_S`, so that no caller
+        waits for a server that hangs.
         """
         is_healthy = self.breakers[shard.name].is_healthy
         if not is_healthy:
@@ -143,7 +141,7 @@ class Cluster:
     def _start_probing(self, shard: Shard) -> None:
         with self._probers_lock:
             prober = self._probers.get(shard.name)
-            # In a forked child, the parent's thread counts as ended.
+            # In a forked child, the parent's thread is not alive.
             if prober is None or not prober.is_alive():
                 prober = self._probers[shard.name] = threading.Thread(
                     target=_probe_until_back,
@@ -166,8 +164,9 @@ class Cluster:
         Record that a channel opens, and whether the first shard has answered.
 
         Raises:
-            BrokerUnavailable: the first shard is optional, and no shard is in rotation. kombu
-                pauses between attempts to connect, but not between attempts to publish.
+            BrokerUnavailable: the first shard is optional, and no shard is in rotation. This error
+                makes kombu pause, because it pauses between attempts to connect, but not to
+                publish.
         """
         if self.first_shard is None and not any(map(self.is_usable, self.shards)):
             raise BrokerUnavailable("broker", "no shard is in rotation")
@@ -194,7 +193,7 @@ class Cluster:
 
     def check_usable(self, shard: Shard) -> None:
         """
-        Check that the shard may be called now; the first shard always may.
+        Check that the shard may be called; the first shard always may.
 
         Raises:
             BrokerUnavailable: the shard is out of rotation.
@@ -203,14 +202,14 @@ class Cluster:
             raise BrokerUnavailable(f"shard {shard.name}", "is out of rotation")
 
     def healthy_shards(self) -> list[Shard]:
-        """Return the shards in rotation, or all shards if none is."""
+        """Return the shards in rotation, or all if none is."""
         return [s for s in self.shards if self.is_usable(s)] or list(self.shards)
 
     def accepting_shards(self) -> list[Shard]:
         """
-        Return the shards in rotation that have free memory, to which new jobs are sent.
+        Return the shards in rotation that have free memory for new jobs.
 
-        If all are full, return them anyway, so that the caller gets their error.
+        If all are full, return all of them, so that the caller gets their error.
         """
         now_s = self._clock.monotonic_s()
         shards = self.healthy_shards()
@@ -223,14 +222,14 @@ class Cluster:
 
     def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
         """
-        Enqueue new jobs, in one round trip per shard; returns receipts in the order given.
+        Enqueue new jobs in one round trip per shard. Returns receipts in the same order.
 
-        A shard that fails is taken out of rotation. A shard whose memory is full gets no new jobs
-        for `PROBE_EVERY_S`. Their jobs go to the other shards.
+        A shard that fails is taken out of rotation. A full shard gets no new jobs for
+        `PROBE_EVERY_S`. Their jobs go to other shards.
 
         Raises:
             BrokerUnavailable: no shard accepted some or all of them.
-            BrokerFull: the same, because the memory of the shards that answer is full.
+            BrokerFull: the same, because the shards that answer are full.
         """
         receipts: list[Enqueued | None] = [None] * len(jobs)
         remaining = list(range(len(jobs)))
@@ -260,7 +259,7 @@ class Cluster:
         Enqueue items that share jobs, in one round trip per shard. See `Shard.collect`.
 
         Items due at about the same time go to the same shard, so that they can share a job. If a
-        shard fails, its items go to the other shards.
+        shard fails, its items go to others.
 
         Raises:
             BrokerUnavailable: no shard accepted some or all of them.
@@ -284,7 +283,7 @@ class Cluster:
             remaining = failed
 
     def _record_refusal(self, shard: Shard, error: BrokerUnavailable) -> None:
-        """Record an error. A full shard stays in rotation but gets no new jobs for a while."""
+        """Record an error. A full shard only gets no new jobs for a while."""
         if not isinstance(error, BrokerFull):
             self.record_failure(shard, error)
             return
@@ -311,7 +310,7 @@ class Cluster:
         shards = self.accepting_shards()
         if len(shards) == 1:
             return {shards[0]: list(items)} if items else {}
-        # A wrong clock only makes the jobs hold fewer items.
+        # A wrong clock only makes jobs smaller.
         now_ms = self._clock.now_ms()
         by_shard: dict[Shard, list[JobItem]] = defaultdict(list)
         for item in items:
@@ -329,7 +328,7 @@ class Cluster:
         return by_shard
 
     def settings(self, queue: str) -> Mapping[str, float]:
-        """Return a queue's settings, read at most two seconds ago; empty when no shard answers."""
+        """Return a queue's settings, at most two seconds old; empty if no shard answers."""
         now_s = self._clock.monotonic_s()
         cached = self._settings.get(queue)
         if cached and now_s - cached[0] < SETTINGS_TTL_S:
@@ -350,7 +349,7 @@ class Cluster:
 
 
 def _pick(shards: Sequence[Shard], key: str) -> Shard:
-    """Choose a shard by rendezvous hashing; losing a shard moves only its own keys."""
+    """Choose a shard by rendezvous hashing, so losing a shard moves only its own keys."""
     return max(
         shards,
         key=lambda s: hashlib.blake2b(f"{s.name}\0{key}".encode(), digest_size=8).digest(),
@@ -371,7 +370,7 @@ def connect_shards(
     urls: Sequence[str], *, prefix: str = "", socket_timeout_s: float = SOCKET_TIMEOUT_S
 ) -> list[ServerShard]:
     """
-    Return a shard for each Redis or PostgreSQL URL, named by its position; does not connect yet.
+    Return a shard for each Redis or PostgreSQL URL, named by its position, without connecting.
 
     Raises:
         InvalidConfig: a URL is unusable, or a PostgreSQL URL needs psycopg, which is missing.
@@ -386,7 +385,7 @@ def connect_shards(
 
 def _connect_postgres(url: str, name: str, prefix: str) -> ServerShard:
     try:
-        # psycopg is an extra, so it is imported only where it is used.
+        # psycopg is an optional dependency.
         shards = import_module("pinlater.postgres.shard")
     except ImportError as error:
         masked_url = without_password(url)
@@ -398,7 +397,7 @@ def _connect_postgres(url: str, name: str, prefix: str) -> ServerShard:
 
 
 def _connect_redis(url: str, socket_timeout_s: float) -> redis.Redis:
-    """Return a client that retries a broken connection once and never retries a timeout."""
+    """Return a client that retries broken connections once, and timeouts never."""
     return connect(
         url,
         setting="broker URL",

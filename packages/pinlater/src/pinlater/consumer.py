@@ -1,10 +1,10 @@
 """
 `JobConsumer` claims due jobs from all shards for one channel of a worker.
 
-It claims as many jobs as the worker has room for, several per round trip. It does so when a shard's
-poller is woken (by a wake token on Redis or a notification on PostgreSQL), when the next job
-becomes due, and at least once a second. The caller sets a timer for due times (`next_check_s`),
-because Redis's own timeouts have a resolution of only 100 ms.
+It claims as many jobs as the worker has room for, several per round trip: when a shard's poller is
+woken (by a wake token on Redis or a notification on PostgreSQL), when the next job becomes due, and
+at least once a second. The caller sets a timer for due times (`next_check_s`), because Redis's own
+timeouts have a resolution of 100 ms.
 """
 
 from __future__ import annotations
@@ -30,20 +30,18 @@ Deliver = Callable[[ServerShard, str, Claimed], None]
 
 @dataclass(slots=True, eq=False)
 class _ShardQueue:
-    """One queue on one shard, with this consumer's state for it."""
+    """A queue on one shard, and this consumer's state for it."""
 
     poller: ShardPoller
     queue: str
     check_at_s: float = 0.0
     """When to check it next, on the monotonic clock."""
     is_nearly_full: bool = False
-    """
-    True if the worker's remaining room is reserved for urgent jobs, so only they were claimed.
-    """
+    """True if the remaining room is reserved for urgent jobs, so only they were claimed."""
     is_at_limit: bool = False
-    """True if this process had reached its limit for jobs from the queue."""
+    """True if this process had reached its limit for the queue."""
     is_not_polled: bool = False
-    """True if the poller is not waiting for this queue, because there was no room for its jobs."""
+    """True if the poller is not waiting for this queue, because there is no room for its jobs."""
 
 
 class JobConsumer:
@@ -68,7 +66,6 @@ class JobConsumer:
         self._by_key: dict[tuple[str, str], _ShardQueue] = {}
 
     def consume(self, queues: Sequence[str]) -> None:
-        """Consume these queues from now on."""
         if tuple(queues) == self.queues:
             return
         self.queues = tuple(queues)
@@ -87,13 +84,13 @@ class JobConsumer:
         self._round_robin.rotate(
             random.randrange(len(self._round_robin)) if self._round_robin else 0
         )
-        # A pending pop is still waiting for the old queues.
+        # A pending pop still waits for the old queues.
         for poller in self.pollers:
             poller.drop()
 
     @property
     def next_check_s(self) -> float:
-        """Return when `take` must be called again at the latest, on the monotonic clock."""
+        """Return the latest time for the next `take`, on the monotonic clock."""
         return min(
             (shard_queue.check_at_s for shard_queue in self._round_robin), default=float("inf")
         )
@@ -103,7 +100,7 @@ class JobConsumer:
         Claim and deliver up to `room` due jobs, in round-robin order of shards and queues.
 
         Raises:
-            BrokerUnavailable: the first shard is unavailable; others are skipped until they answer.
+            BrokerUnavailable: the first shard is unavailable. Others are skipped until they answer.
         """
         count = 0
         for shard_queue in list(self._round_robin):
@@ -113,7 +110,7 @@ class JobConsumer:
         return count
 
     def _take_from(self, shard_queue: _ShardQueue, room: int) -> int:
-        """Claim and deliver a queue's jobs on one shard if a check is due; return how many."""
+        """Claim and deliver a queue's jobs if a check is due; return how many."""
         queue, now_s = shard_queue.queue, self._clock.monotonic_s()
         reserved, free_room = gates.reserved_room(queue), self._free_room(queue, room)
         unreserved_room = free_room - reserved.jobs
@@ -127,7 +124,7 @@ class JobConsumer:
             return 0
         allowance, next_read_s = self._allowances.remaining(queue, now_s)
         if allowance.jobs == 0:
-            # The queue keeps its turn, so it gets the next jobs that the gate allows.
+            # The queue keeps its turn for the next jobs that the gate allows.
             shard_queue.check_at_s = next_read_s
             return 0
         if unreserved_room <= 0:
@@ -149,7 +146,7 @@ class JobConsumer:
     def _claim(self, shard_queue: _ShardQueue, limit: int, allowance: gates.Allowance) -> int:
         shard, queue, now_s = shard_queue.poller.shard, shard_queue.queue, self._clock.monotonic_s()
         cluster = self.claims.cluster
-        # Schedule the next check now, in case the claim fails.
+        # Schedule the next check before the claim, which may fail.
         shard_queue.check_at_s = now_s + self._check_interval_s(shard_queue, allowance)
         if allowance.lowest == gates.NOTHING:
             return 0
@@ -180,8 +177,8 @@ class JobConsumer:
             while undelivered:
                 self._deliver(shard, queue, undelivered.popleft())
         finally:
-            # The connection was lost during delivery. Return these jobs, because otherwise they
-            # wait until their claims expire.
+            # The connection was lost during delivery. Return these jobs; otherwise they wait until
+            # their claims expire.
             tags = [self.claims.add(shard, queue, job) for job in undelivered]
             self.claims.on_channel_closed(tags)
         return len(result.claims)
@@ -195,10 +192,10 @@ class JobConsumer:
 
     def wait(self) -> None:
         """
-        Make the poller of each reachable shard wait for the queues that have room.
+        Make each reachable shard's poller wait for the queues that have room.
 
-        A worker with room only for urgent jobs checks for them on a timer. If it waited, it would
-        take wake tokens away from workers that have room for other jobs.
+        A worker with room only for urgent jobs checks for them on a timer. By waiting, it would
+        take wake tokens from workers with room for other jobs.
         """
         now_s = self._clock.monotonic_s()
         for poller in self.pollers:
@@ -217,7 +214,7 @@ class JobConsumer:
                     self._report_failure(poller, error)
 
     def _queues_to_poll(self, shard: ServerShard) -> list[str]:
-        """Return the queues that a poller waits for; marks the others as not polled."""
+        """Return the queues that a poller waits for; mark the others as not polled."""
         shard_queues = [self._by_key[shard.name, queue] for queue in self.queues]
         for shard_queue in shard_queues:
             shard_queue.is_not_polled = shard_queue.is_nearly_full or shard_queue.is_at_limit
@@ -236,7 +233,7 @@ class JobConsumer:
                     self._return_wake_token(poller.shard, queue)
 
     def _return_wake_token(self, shard: ServerShard, queue: str) -> None:
-        """Return a wake token to the queue, so that a worker with room can claim the job."""
+        """Return a wake token, so that a worker with room can claim the job."""
         try:
             shard.wake(queue)
         except BrokerUnavailable:

@@ -1,10 +1,10 @@
 """
 A dead-letter queue for permanently failed messages, on brokers without FAILED jobs.
 
-Each message is stored unchanged, with two additional headers: its original queue and the reason for
-the failure. No worker consumes the queue by default; a worker started with `-Q dead_letters` runs
-its messages again. Pinlater itself needs no dead letters, because it lists FAILED jobs (`pinlater
-jobs QUEUE --state failed`).
+Each message is stored unchanged, with two more headers: its original queue and the reason. No
+worker consumes the queue by default; a worker started with `-Q dead_letters` runs its messages
+again. Pinlater itself needs no dead letters, because it lists FAILED jobs (`pinlater jobs QUEUE
+--state failed`).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ QUEUE = "dead_letters"
 REASON_HEADER = "x-death-reason"
 ORIGINAL_QUEUE_HEADER = "x-death-queue"
 MAX_MESSAGES = 10_000
-"""How many of the newest messages Redis keeps. RabbitMQ keeps all unless a policy limits them."""
+"""Redis keeps this many of the newest messages. RabbitMQ keeps all unless a policy limits them."""
 MAX_LOGGED_CHARACTERS = 2000
-"""Maximum number of characters of a message in the log."""
+"""Maximum characters of a message in the log."""
 _COPIED_PROPERTIES = ("correlation_id", "reply_to", "priority")
 
 
@@ -49,7 +49,7 @@ def store(app: Any, message: Any, problem: str) -> bool:
             message,
             {REASON_HEADER: shorten_problem(problem), ORIGINAL_QUEUE_HEADER: source_queue},
         )
-    # Catch any error of the transport, so that the message is not lost.
+    # Catch all errors, so that the message is not lost.
     except Exception as error:  # noqa: BLE001
         logger.error(  # noqa: TRY400
             "a message of %s failed (%s), was not stored in %s (%s), and stays in its queue: %s",
@@ -65,10 +65,10 @@ def store(app: Any, message: Any, problem: str) -> bool:
 
 def delete(app: Any, is_unwanted: Callable[[Any], bool]) -> int:
     """
-    Delete the dead letters whose decoded body is unwanted, and return how many it deleted.
+    Delete dead letters whose decoded body is unwanted; return how many.
 
-    One call reads up to `MAX_MESSAGES` messages, and requeues the others. If the process is killed
-    in the meantime, the broker requeues them when the connection ends, or on Redis an hour later.
+    One call reads up to `MAX_MESSAGES` messages and requeues those it keeps. If the process is
+    killed, the broker requeues them when the connection ends, or on Redis an hour later.
     """
     deleted, others = 0, []
     with app.connection_for_write() as connection, connection.channel() as channel:
@@ -121,7 +121,7 @@ def _publish(app: Any, message: Any, extra_headers: dict[str, str]) -> None:
 
 
 def _trim(channel: Any) -> None:
-    """Delete the oldest messages on Redis, where a queue is a list with the newest first."""
+    """Delete the oldest messages on Redis, where a queue is a list, newest first."""
     if hasattr(channel, "conn_or_acquire") and hasattr(channel, "_q_for_pri"):
         with channel.conn_or_acquire() as client:
             for step in channel.priority_steps:

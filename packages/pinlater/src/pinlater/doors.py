@@ -1,10 +1,10 @@
 """
-Let other programs use queues, with the setting `doors` and the job types that they may run.
+Let other programs use queues and run job types.
 
 A door is a protocol through which a server accepts jobs from other programs, such as HTTP or Thrift
-in aragog. The setting comes from the configuration of job types (`job_types.py`); without it, only
-the queue's Celery app can use the queue. A worker runs a plain body (`job_body.py`) only as a job
-type that its app has opened, so that other programs cannot run arbitrary tasks.
+in aragog. A queue's setting `doors` comes from the configuration of job types (`job_types.py`).
+Without it, only the queue's Celery app can use the queue. A worker runs plain bodies
+(`job_body.py`) only as job types that its app has opened, not as arbitrary tasks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pinlater.errors import InvalidMessage
 
 SETTING = "doors"
 DOORS = {"http": 1, "thrift": 2}
-"""The doors by name; the setting is the sum of their values."""
+"""Doors by name. The setting is the sum of their values."""
 ALL = sum(DOORS.values())
 
 _open_types: dict[str, set[str]] = defaultdict(set)
@@ -24,7 +24,7 @@ _open_types: dict[str, set[str]] = defaultdict(set)
 
 
 def encode_setting(names: Iterable[str]) -> int:
-    """Return the value of the setting for these doors; raises KeyError for an unknown one."""
+    """Return the setting for doors; raises KeyError for an unknown door."""
     return sum(DOORS[name] for name in set(names))
 
 
@@ -34,7 +34,7 @@ def is_open(setting: float | None, door: str) -> bool:
 
 
 def open_type(queue: str, job_type: str) -> None:
-    """Let this process run a queue's plain bodies as this job type."""
+    """Let this process run a queue's plain bodies as a job type."""
     _open_types[queue].add(job_type)
 
 
@@ -44,7 +44,7 @@ def get_task_name(queue: str, job_type: str) -> str:
 
     Args:
         queue: the job's queue.
-        job_type: the type that the producer gave; if empty, the queue's only type.
+        job_type: the producer's type; if empty, the queue's only type.
 
     Raises:
         InvalidMessage: no task of this process may run it.

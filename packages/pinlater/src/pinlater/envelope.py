@@ -4,14 +4,12 @@ Convert task messages to jobs and back.
 A message with the headers `task` and `id` is a job. Its `eta` becomes the job's due time and moves
 to the header `x_eta`, so an unmodified worker never delays the task itself.
 
-A message with the header `plain_body` becomes a job with a plain body (job_body.py). Programs in
-other languages can read it, too. A job with a plain body becomes a message for the task that runs
-it.
+A message with the header `plain_body` becomes a job with a plain body (job_body.py), which programs
+in other languages can read, too. Such a job becomes a message for the task that runs it.
 
-A message with the header `collect`, a `Collection` as JSON, contains a list and may share jobs with
-other messages. Each element of the list becomes an item with its own delay. Items due in the same
-span of time share a job of up to `most` items. This takes a fraction of the memory and messages
-that one job per item would take.
+A message with the header `collect`, a `Collection` as JSON, contains a list. Each element becomes
+an item with its own delay. Items due in the same span of time, even from different messages, share
+a job of up to `most` items. This takes a fraction of the memory and messages of one job per item.
 """
 
 from __future__ import annotations
@@ -32,12 +30,12 @@ from pinlater.models import JobFrame, JobItem, NewJob
 
 _json: Any = json
 ATTEMPT_PROPERTY = "pinlater"
-"""Property that marks a delivered message as a job; its value is the attempt number."""
+"""Property that marks a delivered message as a job. Its value is the attempt number."""
 COLLECT_HEADER = "collect"
 PLAIN_HEADER = "plain_body"
 """Header of a message whose arguments become a plain body."""
 MAX_REPR_CHARACTERS = 1024
-"""Maximum number of characters of arguments in events, as in Celery."""
+"""Maximum characters of arguments in events, as in Celery."""
 _CANVAS_OPTIONS = ("callbacks", "errbacks", "chain", "chord")
 _CELERY_ONLY_HEADERS = ("expires", "group", "retries", "stamped_headers")
 # JSON escapes control characters, and no URL or name contains one.
@@ -57,19 +55,18 @@ def to_job(message: dict[str, Any], *, priority: int, now: datetime) -> NewJob:
 
     Args:
         message: as kombu passes it to a transport. It is not modified, because kombu retries with
-            the same headers and properties when publishing fails.
+            it when publishing fails.
         priority: 0 to 9.
-        now: the publisher's time, timezone-aware; the eta comes from the same clock, so clock skew
+        now: the publisher's time, timezone-aware. The eta comes from the same clock, so clock skew
             cancels out.
 
     Raises:
         InvalidMessage: the eta is not an ISO 8601 time.
-        InvalidArgument: the message has parts that a plain body cannot contain.
+        InvalidArgument: a plain body cannot contain the message.
     """
     headers, properties = dict(message["headers"]), dict(message["properties"])
     delay_ms = _delay_ms(headers, now)
-    # Remove it, because `self.retry()` sends the received headers again while this job still has
-    # the key.
+    # Remove it, because `self.retry()` resends received headers while this job still has the key.
     header_key = headers.pop("unique_key", None)
     unique_key = properties.pop("unique_key", None) or header_key or ""
     attempts = properties.pop("max_attempts", None) or headers.get("max_attempts") or 0
@@ -106,7 +103,7 @@ def _delay_ms(headers: dict[str, Any], now: datetime) -> int:
 
 def arguments(body: bytes) -> list[Any]:
     """
-    Return the positional arguments of the task in a job's body, decoded from JSON.
+    Return the task's positional arguments from a job's body.
 
     Raises:
         InvalidMessage: the body is not a task message in plain JSON.
@@ -127,7 +124,7 @@ def payload(message: Mapping[str, Any]) -> list[Any]:
 
 def to_plain(message: Mapping[str, Any]) -> JobBody:
     """
-    Return the arguments of a task message as a plain body.
+    Return a task message's arguments as a plain body.
 
     Raises:
         InvalidArgument: the message has a link, a chain or an expiry, or an argument is not JSON.
@@ -149,10 +146,10 @@ def to_plain(message: Mapping[str, Any]) -> JobBody:
 
 def for_others(stored: bytes) -> JobBody:
     """
-    Return a stored body for programs without Celery. For a task message, return its arguments.
+    Return a stored body for programs without Celery; of a task message, the arguments.
 
     Raises:
-        InvalidMessage: only Celery can run it, or it cannot be read.
+        InvalidMessage: only Celery can run it, or it is unreadable.
     """
     if job_body.is_plain(stored):
         return job_body.decode(stored)
@@ -166,7 +163,7 @@ def for_others(stored: bytes) -> JobBody:
 
 def from_plain(body: JobBody, job: PlainJob) -> dict[str, Any]:
     """
-    Return the message of a claimed job with a plain body.
+    Return the message for a claimed job with a plain body.
 
     Raises:
         InvalidMessage: the body does not match its content type.
@@ -206,11 +203,11 @@ def from_plain(body: JobBody, job: PlainJob) -> dict[str, Any]:
 
 
 class PlainJob(NamedTuple):
-    """The fields of a message that a plain body does not contain."""
+    """The message fields that a plain body does not contain."""
 
     task: str
     key: str
-    """The id of the task."""
+    """The task's id."""
     queue: str
     priority: int
     tag: str
@@ -232,7 +229,7 @@ def _mark_redelivered(message: dict[str, Any], attempt: int) -> dict[str, Any]:
 
 def from_job(body: bytes, *, tag: str, attempt: int) -> dict[str, Any]:
     """
-    Return the message of a claimed job with its delivery tag.
+    Return the message for a claimed job.
 
     Raises:
         InvalidMessage: the body is not a message.
@@ -249,20 +246,18 @@ def from_job(body: bytes, *, tag: str, attempt: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """The options of a message whose list elements are collected into jobs."""
+    """Options of a message whose list elements are collected into jobs."""
 
     elements: str
-    """Key of the list in the task's first argument."""
+    """The list's key in the task's first argument."""
     delays_ms: tuple[int, ...]
     """Milliseconds of delay for each element."""
     span_ms: int
-    """Elements due in the same span of this many milliseconds share a job."""
+    """Elements due in the same span of this many ms share a job."""
     most: int
     """Maximum number of elements in one job."""
     group: str
-    """
-    Only elements of the same group share a job. A group names the task and its message version.
-    """
+    """Only elements of the same group share a job. A group is for one task and message version."""
 
     def header(self) -> dict[str, Any]:
         return asdict(self)
@@ -277,7 +272,7 @@ def to_items(
     message: dict[str, Any], *, priority: int, now: datetime
 ) -> tuple[JobFrame, list[JobItem]]:
     """
-    Split a task message into the frame of its jobs and its items.
+    Split a task message into its items and the frame that their jobs share.
 
     Args:
         message: as kombu passes it to a transport; it is not modified.
@@ -298,7 +293,7 @@ def to_items(
             JobItem(_encode_element(element), int(delay_ms))
             for element, delay_ms in zip(elements, collection.delays_ms, strict=True)
         ]
-        # Plain text, because items cannot be inserted into base64.
+        # Plain text, because base64 cannot be extended with items.
         message_json["properties"]["body_encoding"] = None
         message_json["body"] = orjson.dumps([args, *rest]).decode()
         prefix, suffix = orjson.dumps(message_json).split(_ESCAPED_PLACEHOLDER)
@@ -323,5 +318,5 @@ def _make_frame(job: NewJob, collection: Collection, prefix: bytes, suffix: byte
 
 
 def _encode_element(element: Any) -> bytes:
-    """Return the element as JSON inside a JSON string, as a message's body contains it."""
+    """Return the element as JSON inside a JSON string, as in a message's body."""
     return orjson.dumps(orjson.dumps(element).decode())[1:-1]

@@ -9,7 +9,7 @@ The exceptions of pinlater, grouped by what the caller can do.
     └── InvalidMessage        a job or task message that cannot be read
 
 An error's fields are also its `args`, so that Celery can pickle it. Its message is `MESSAGE` with
-the fields filled in.
+these fields.
 """
 
 from __future__ import annotations

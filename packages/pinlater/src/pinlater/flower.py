@@ -1,9 +1,9 @@
 """
 Extend Flower, in its own process, with pages for a pinlater broker.
 
-An application's module calls `install()` before Flower starts. It adds the queues to the Broker
-page, and two pages, Queues and Jobs. Flower has no plugin interface, so `install` changes its
-routes, its settings and its broker factory in place. Tested with 2.x.
+An application calls `install()` before Flower starts. This adds queues to the Broker page, and the
+pages Queues and Jobs. Flower has no plugin interface, so `install` changes Flower's routes,
+settings and broker factory in place. Tested with 2.x.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pinlater.admin import Admin
 log = logging.getLogger(__name__)
 SUPPORTED_MAJOR = "2"
 NAVIGATION, LINKS = "navbar.html", "links.html"
-# End of the Broker item in Flower's navigation; our items are inserted after it.
+# The end of the Broker item in Flower's navigation, after which our items are inserted.
 BROKER_ITEM_END = ">Broker</a>\n        </li>\n"
 ACTIONS_OFF = (
     "Actions are off: they need a login (FLOWER_BASIC_AUTH or FLOWER_AUTH), or, on this "
@@ -34,12 +34,10 @@ BASE_PAGE, TASKS_PAGE = "base.html", "tasks.html"
 TASKS_NOTE = "tasks_note.html"
 CONTAINER_BLOCK = "{% block container %}"
 STOCK_ACTIONS = '{% module Template("pinlater_stock_actions.html") %}\n'
-"""
-Template code that disables Flower's own buttons where its API would refuse them, and shows why.
-"""
+"""Template code that disables Flower's buttons where its API would refuse them, and shows why."""
 GetAdmin = Callable[[Any], Admin]
 """
-Returns the admin of the broker for a request's handler; raises `InvalidArgument` for other brokers.
+Returns the broker's admin for a request's handler; raises `InvalidArgument` for other brokers.
 """
 
 
@@ -51,21 +49,19 @@ def install(
     locked: str = ACTIONS_OFF,
 ) -> bool:
     """
-    Add the pages to Flower. Call this in Flower's process before it starts; a second call has no
-    effect.
+    Add the pages to Flower. Call this in Flower's process before Flower starts. Idempotent.
 
     Args:
         admin_of: returns the `Admin` whose queues the pages show. None means the `Admin` of
             Flower's own application.
-        more: returns more routes and the folder with their templates, for an application's own
-            pages.
-        notes: returns sentences to show above the queues, such as what their jobs wait for; called
-            in a thread each time the page is viewed.
-        locked: the text that pages show where a missing login prevents changes.
+        more: returns routes and the template folder of an application's own pages.
+        notes: returns sentences to show above the queues, such as what jobs are waiting for. Called
+            in a thread for each view of the page.
+        locked: the text to show where a missing login prevents changes.
 
     Returns:
-        True if everything was installed. If this Flower is not supported, it runs without the
-            missing pages, and the log reports it.
+        True if everything was installed. An unsupported Flower runs without the missing pages, and
+        the log reports that.
     """
     try:
         import flower  # noqa: PLC0415 - only in Flower's process
@@ -106,7 +102,7 @@ def _add(
 
 
 class FrameBlocker(web.OutputTransform):
-    """Forbids frames in every response from Flower, to prevent clickjacking of its buttons."""
+    """Forbids frames in Flower's responses, to prevent clickjacking."""
 
     def transform_first_chunk(
         self,
@@ -115,7 +111,7 @@ class FrameBlocker(web.OutputTransform):
         chunk: bytes,
         finishing: bool,  # noqa: ARG002
     ) -> tuple[int, HTTPHeaders, bytes]:
-        """See tornado, which calls this with the headers of each response."""
+        """Called by tornado with each response's headers."""
         headers["X-Frame-Options"] = "DENY"
         headers["Content-Security-Policy"] = "frame-ancestors 'none'"
         return status_code, headers, chunk
@@ -125,8 +121,8 @@ class Loader(template.Loader):
     """
     Looks for a template in `folders`, then in Flower's own folder.
 
-    Each folder may have a `links.html` with items for Flower's navigation, and a `tasks_note.html`
-    that is shown above Flower's list of tasks.
+    A folder may have a `links.html` with items for Flower's navigation, and a `tasks_note.html` for
+    the top of Flower's task list.
     """
 
     def __init__(
@@ -151,6 +147,6 @@ class Loader(template.Loader):
 
 
 def add_links(navigation: str, links: str) -> str:
-    """Return Flower's navigation with our items; unchanged if its markup is not as expected."""
+    """Return Flower's navigation with our items; unchanged if the markup is not as expected."""
     before, item_end, after = navigation.partition(BROKER_ITEM_END)
     return f"{before}{item_end}{links}{after}" if item_end else navigation

@@ -1,8 +1,8 @@
 """
 Flower's pages for a pinlater broker: Broker, Queues and Jobs, and `/api/queues/length`.
 
-Queues are read in threads, so that a slow server never blocks Flower's event loop. Templates escape
-all values, because the names and errors of tasks are untrusted.
+Queues are read in threads, so a slow server never blocks Flower's event loop. Templates escape all
+values, because tasks' names and errors are untrusted.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ GetAdmin = Callable[[Any], Admin]
 
 def install() -> None:
     """
-    Make Flower's broker factory support `pinlater://`; a second call has no effect.
+    Make Flower's broker factory support `pinlater://`. Idempotent.
 
-    It also stops Flower from listing the application's default queue while Flower knows no workers,
-    because that queue may not exist.
+    Also stops Flower from listing the application's default queue, which may not exist, while
+    Flower knows no workers.
     """
     from flower.utils.broker import Broker  # noqa: PLC0415 - only in Flower's process
     from flower.views import BaseHandler  # noqa: PLC0415
@@ -65,15 +65,15 @@ def install() -> None:
 
 def broker_for(url: str, options: Mapping[str, Any] | None) -> PinLaterBroker | None:
     """
-    Return the broker for a URL with Celery's `broker_transport_options`; None if the broker is not
-    pinlater.
+    Return the broker for a URL with Celery's `broker_transport_options`; None if it is not
+    pinlater's.
     """
     admin = admin_for(url, options)
     return PinLaterBroker(admin) if admin else None
 
 
 def admin_for(url: str, options: Mapping[str, Any] | None) -> Admin | None:
-    """Return the `Admin` for a URL with those options; None if the broker is not pinlater."""
+    """Return the `Admin` for a URL with those options; None if the URL is not pinlater's."""
     if url.partition("://")[0] not in PINLATER_SCHEMES:
         return None
     options = options or {}
@@ -83,22 +83,22 @@ def admin_for(url: str, options: Mapping[str, Any] | None) -> Admin | None:
 
 @lru_cache(8)
 def _admin(url: str, shards: tuple[str, ...], prefix: str) -> Admin:
-    """Return a cached `Admin`. Its connections stay open across Flower's requests."""
+    """Return a cached `Admin`, whose connections stay open across requests."""
     return Admin.connect(url, shards, prefix=prefix)
 
 
 class PinLaterBroker:
-    """The broker interface that Flower expects, for `pinlater://`. Created for each request."""
+    """Flower's broker interface for `pinlater://`. Created for each request."""
 
     def __init__(self, admin: Admin) -> None:
         self._admin = admin
 
     async def queues(self, names: Iterable[str]) -> list[dict[str, str | int]]:
         """
-        Return the given queues, those that workers consume, and every other queue that has jobs.
+        Return the given queues, those that workers consume, and all others that have jobs.
 
-        `messages` counts PENDING and RUNNING jobs. `messages_ready` counts PENDING jobs; it is the
-        sum of `messages_due` and `messages_later`.
+        `messages` counts PENDING and RUNNING jobs. `messages_ready` counts PENDING jobs,
+        `messages_due` plus `messages_later`.
 
         Raises:
             BrokerUnavailable: no shard answers.
@@ -131,7 +131,7 @@ def page_routes(
 
 def admin_of_application(handler: Any) -> Admin:
     """
-    Return the `Admin` for the broker of Flower's own application.
+    Return the `Admin` for Flower's own application.
 
     Raises:
         InvalidArgument: the broker is not pinlater.
@@ -145,14 +145,14 @@ def admin_of_application(handler: Any) -> Admin:
 
 
 class FlowerPage(BaseHandler):
-    """A page of Flower, which is also available as JSON. Shows errors without a traceback."""
+    """A page of Flower, also available as JSON. Shows errors without a traceback."""
 
     tab = "pinlater-queues"
-    """The item of Flower's menu that the page belongs to."""
+    """The page's item in Flower's menu."""
     request_errors: tuple[type[Exception], ...] = (InvalidArgument,)
     """Errors caused by the request."""
     server_errors: tuple[type[Exception], ...] = (PinlaterError,)
-    """Other errors, such as a broker that does not answer."""
+    """Other errors, such as an unavailable broker."""
     as_json: bool
 
     async def read(self, operation: Callable[[], T]) -> tuple[T | None, str]:
@@ -171,7 +171,7 @@ class FlowerPage(BaseHandler):
             return None, str(error)
 
     def query(self, name: str, default: str = "") -> str:
-        """Return a query argument as it was sent; Flower's `get_argument` would escape it."""
+        """Return a query argument unescaped, unlike Flower's `get_argument`."""
         return str(self.get_query_argument(name, default))
 
     def show(self, template: str, data: Any, problem: str, **more: Any) -> None:
@@ -183,7 +183,7 @@ class FlowerPage(BaseHandler):
         self.render(template, tab=self.tab, data=data, problem=problem, actions_off=off, **more)
 
     def set_auto_refresh(self) -> None:
-        """Make the browser reload the page periodically, unless Flower's settings disable that."""
+        """Make the browser reload the page, unless Flower's settings disable that."""
         if self.application.options.auto_refresh and not self.as_json:
             self.set_header("Refresh", str(REFRESH_S))
 
@@ -201,21 +201,20 @@ class FlowerPage(BaseHandler):
             raise web.HTTPError(403, problem)
 
     def refuse(self, problem: str) -> None:
-        """Raise the error that `read` reported."""
         raise web.HTTPError(self.get_status(), problem.replace("%", "%%"))
 
     def user_name(self) -> str:
-        """Return the name of the user, or the client's address if no login is required."""
+        """Return the user's name, or the client's address if no login is required."""
         options = self.application.options
         if options.auth:
             return str(self.current_user)
-        if options.basic_auth:  # Flower has checked it before
+        if options.basic_auth:  # Flower has checked it
             encoded = self.request.headers.get("Authorization", "").partition(" ")[2]
             return b64decode(encoded).decode("utf-8", "replace").partition(":")[0]
         return f"anonymous at {self.request.remote_ip}"
 
     def check_xsrf_cookie(self) -> None:
-        # Flower skips the check if no login is required, but forms on these pages always send a
+        # Flower skips the check if no login is required, but these pages' forms always send a
         # token.
         web.RequestHandler.check_xsrf_cookie(self)
 
@@ -230,11 +229,11 @@ class QueuePage(FlowerPage):
         self.as_json = as_json
 
     def admin(self) -> Admin:
-        """Return the admin interface. Raises `InvalidArgument` if the broker is not pinlater."""
+        """Raises `InvalidArgument` if the broker is not pinlater."""
         return self._admin_of(self)
 
     def admin_of_queue(self, queue: str) -> Admin:
-        """Return the admin interface. Raises `InvalidArgument` if the queue does not exist."""
+        """Raises `InvalidArgument` if the queue does not exist."""
         admin = self.admin()
         if queue not in admin.queues():
             raise InvalidArgument(f"{queue!r}: this queue does not exist")
@@ -261,7 +260,7 @@ class QueuesPage(QueuePage):
         self.set_auto_refresh()
         rows, problem = await self.read(lambda: queue_rows(self.admin()))
         data = [asdict(row) for row in rows or ()] if self.as_json else rows or []
-        # The notes are optional: without them the page still shows the queues.
+        # Without the notes, the page still shows the queues.
         notes = None if self.as_json or problem else (await self.read(self._notes))[0]
         if not problem:
             self.set_status(200)
@@ -291,7 +290,7 @@ class JobsPage(QueuePage):
     """
     One queue's jobs in one state.
 
-    Flower itself shows no waiting jobs, because no worker knows them.
+    Flower itself cannot show waiting jobs, because no worker knows them.
     """
 
     @web.authenticated

@@ -3,22 +3,22 @@ Gates let an application decide which jobs its process claims from a queue.
 
     gates.put("fetch", lambda: 9 if there_is_room() else gates.NOTHING)
 
-A worker can also reserve room for urgent jobs, so that they never wait for another job to end:
+A worker can reserve room for urgent jobs, so that they never wait for another job to end:
 
     gates.reserve_room("fetch", gates.ReservedRoom(jobs=2, lowest=2))
 
 A worker that serves several queues can limit how many jobs of one queue it runs at once, so that
-slow jobs of that queue never use up all its room:
+slow jobs never use up all its room:
 
     gates.limit("robots", 8)
 
-A limit may also be a function. It gets the number of jobs that the worker has claimed from the
-queue, and returns the limit.
+A limit may also be a function, which gets the number of jobs that the worker has claimed from the
+queue.
 
 A queue without a gate is always open. A gate that admits only some jobs is called four times a
-second. The other jobs stay on the server, where other processes may claim them. An `Allowance`
-covers all shards together, and lasts until the next call of the gate. A gate affects only its own
-process. To stop a queue everywhere, pause it.
+second. Other jobs stay on the server, where other processes may claim them. An `Allowance` covers
+all shards together, and lasts until the gate's next call. A gate affects only its own process. To
+stop a queue everywhere, pause it.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from pinlater.models import PRIORITIES
 EVERYTHING = PRIORITIES[-1]
 NOTHING = -1
 GATE_CHECK_EVERY_S = 0.25
-"""How often a partly open gate is called, because nothing reports when it opens."""
+"""A partly open gate is called at this interval, because nothing reports when it opens."""
 URGENT_CHECK_EVERY_S = 0.03
-"""How often a worker that has room only for urgent jobs checks for them."""
+"""A worker with room only for urgent jobs checks for them at this interval."""
 
 
 class Allowance(NamedTuple):
-    """How many jobs a gate admits, and of which priorities."""
+    """Which jobs a gate admits."""
 
     lowest: int
     """The least urgent priority that may be claimed (0 to 9), or `NOTHING`."""
     jobs: int | None = None
-    """How many jobs may be claimed until the gate is called again; None means any number."""
+    """How many jobs may be claimed until the gate's next call; None means any number."""
 
     @property
     def is_open(self) -> bool:
@@ -59,7 +59,7 @@ class ReservedRoom(NamedTuple):
 
 Gate = Callable[[], "Allowance | int"]
 Limit = Callable[[int], int]
-"""Takes the number of a queue's jobs that a process has claimed; returns how many it may have."""
+"""Takes how many jobs of a queue this process has claimed; returns how many it may have."""
 NO_ROOM = ReservedRoom(0)
 
 _gates: dict[str, Gate] = {}
@@ -71,8 +71,8 @@ def put(queue: str, gate: Gate | None) -> None:
     """
     Call `gate` before claims from the queue; None removes the gate.
 
-    The gate returns an `Allowance`, or only its `lowest`. It runs in the worker's event loop, so it
-    must return within milliseconds and never raise.
+    The gate returns an `Allowance` or only its `lowest`. It runs in the worker's event loop, so it
+    must be fast (milliseconds) and never raise.
     """
     if gate is None:
         _gates.pop(queue, None)
@@ -89,8 +89,7 @@ def reserve_room(queue: str, reserved: ReservedRoom | None) -> None:
     """
     Reserve room for urgent jobs of the queue; None removes the reservation.
 
-    A worker with no other room left claims only jobs of these priorities, and checks for them every
-    `URGENT_CHECK_EVERY_S`.
+    A worker with no other room claims only jobs of these priorities.
     """
     if reserved is None:
         _reserved.pop(queue, None)
@@ -99,17 +98,17 @@ def reserve_room(queue: str, reserved: ReservedRoom | None) -> None:
 
 
 def reserved_room(queue: str) -> ReservedRoom:
-    """Return the room that is reserved for urgent jobs of the queue."""
+    """Return the room reserved for urgent jobs of the queue."""
     return _reserved.get(queue, NO_ROOM)
 
 
 def limit(queue: str, jobs: int | Limit | None) -> None:
     """
-    Limit how many jobs of the queue this process has at once, across all shards; None removes it.
+    Limit how many jobs of the queue this process has at once, over all shards; None: no limit.
 
-    A job counts from its claim until its ack. At the limit, the queue's other jobs wait on the
-    server. A function is called before each claim, and at least four times a second at the limit,
-    in the worker's event loop, so it must be fast and never raise.
+    A job counts from its claim until its ack. At the limit, other jobs wait on the server. A
+    function is called before each claim, and at least four times a second at the limit, in the
+    worker's event loop, so it must be fast and never raise.
     """
     if jobs is None:
         _limits.pop(queue, None)
@@ -123,8 +122,8 @@ def get_limit(queue: str, count_held: Callable[[], int] = lambda: 0) -> int | No
 
     Args:
         queue: name of the queue.
-        count_held: returns how many of its jobs the process has; called only if the limit is a
-            function.
+        count_held: returns how many of the queue's jobs the process has; called only if the limit
+            is a function.
     """
     limit = _limits.get(queue)
     return limit(count_held()) if callable(limit) else limit
@@ -142,12 +141,10 @@ class Allowances:
 
     def __init__(self) -> None:
         self._unexpired: dict[str, tuple[float, Allowance]] = {}
-        """
-        For each queue whose allowance has a number of jobs: when it expires, and what is left.
-        """
+        """When a limited allowance expires, and what is left of it, by queue."""
 
     def remaining(self, queue: str, now_s: float) -> tuple[Allowance, float]:
-        """Return what may be claimed now, and when the gate is called again."""
+        """Return what may be claimed now, and when the gate will be called again."""
         expires_at_s, remaining = self._unexpired.get(queue, (0.0, None))
         if remaining is None or now_s >= expires_at_s:
             expires_at_s, remaining = now_s + GATE_CHECK_EVERY_S, allowance(queue)

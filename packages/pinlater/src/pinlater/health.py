@@ -1,7 +1,7 @@
 """
 Delay the reaping of claims after an outage.
 
-The caller passes the monotonic time, in milliseconds.
+The caller passes the monotonic time in milliseconds.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ class ReapGuard:
     """
     Limits which expired claims may be reaped.
 
-    While a server is unavailable or its clock jumps, live workers' claims expire, because nobody
-    can extend them. So nothing is reaped for one claim timeout after a server starts, after this
-    process loses its connection, or after the server's clock runs ahead of the monotonic clock by
-    more than `CLOCK_SLACK_MS`.
+    While a server is unavailable, live workers cannot extend their claims, and when its clock
+    jumps, claims expire early. So nothing is reaped for one claim timeout after a server starts,
+    after this process loses its connection, or after the server's clock runs ahead of the monotonic
+    clock by more than `CLOCK_SLACK_MS`.
     """
 
     claim_timeout_ms: int
@@ -30,7 +30,7 @@ class ReapGuard:
     was_lost: bool = False
 
     def record_connection(self, server_ms: int, uptime_ms: int, at_ms: float) -> None:
-        """Record that the server answers, for the first time or again after `record_loss`."""
+        """Record that the server answers for the first time or after `record_loss`."""
         wait_ms = self.claim_timeout_ms - (0 if self.was_lost else uptime_ms)
         self.paused_until_ms = at_ms + max(0, wait_ms)
         self.seen_server_ms, self.seen_at_ms = server_ms, at_ms
@@ -43,11 +43,7 @@ class ReapGuard:
         return self.seen_server_ms is None
 
     def reap_before_ms(self, at_ms: float) -> int:
-        """
-        Return the time, by the server's clock, before which a claim must have expired to be reaped.
-
-        With 0, no claim may be reaped.
-        """
+        """Return the server's time before which reaped claims must have expired; 0 reaps none."""
         if self.seen_server_ms is None or at_ms < self.paused_until_ms:
             return 0
         return int(self.seen_server_ms + (at_ms - self.seen_at_ms)) + CLOCK_SLACK_MS

@@ -6,8 +6,7 @@ The first byte of a stored body gives its format:
     1    a plain body: its content type in ASCII, a line feed, and the producer's bytes
     {    a Celery task message as JSON (envelope.py), which only the transport reads and writes
 
-A plain body does not contain the name of the function to run. That is the job type, in the field
-`name` of the job's record.
+A plain body does not contain the function to run. The field `name` of the job's record names it.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class JobBody(NamedTuple):
 
 def encode(body: JobBody) -> bytes:
     """
-    Return a body as it is stored.
+    Return the stored form of a body.
 
     Raises:
         InvalidArgument: the content type is empty, longer than 200 characters, or not ASCII.
@@ -59,7 +58,7 @@ def decode(stored: bytes) -> JobBody:
     Decode a stored plain body.
 
     Raises:
-        InvalidMessage: it is a Celery task message, or has a newer version.
+        InvalidMessage: the body is a Celery task message or has a newer version.
     """
     header, newline, data = stored[: MAX_TYPE_CHARACTERS + 2].partition(b"\n")
     content_type = header[1:].decode("ascii", "replace")
@@ -72,11 +71,11 @@ def of_arguments(args: Sequence[Any], kwargs: Mapping[str, Any]) -> JobBody:
     """
     Return the body for a function's arguments.
 
-    A single argument of type bytes is the body itself. Other arguments become a JSON array if they
-    are positional, and a JSON object if they are named.
+    A single argument of type bytes is the body itself. Other positional arguments become a JSON
+    array, named ones a JSON object.
 
     Raises:
-        InvalidArgument: some are positional and some named, or a value is not JSON.
+        InvalidArgument: some arguments are positional and some named, or a value is not JSON.
     """
     if args and kwargs:
         raise InvalidArgument("job: pass its arguments by position or by name, not both")
@@ -92,9 +91,9 @@ def of_arguments(args: Sequence[Any], kwargs: Mapping[str, Any]) -> JobBody:
 
 def arguments(body: JobBody) -> tuple[list[Any], dict[str, Any]]:
     """
-    Return the positional and the named arguments in a body; the inverse of `of_arguments`.
+    Return a body's positional and named arguments; the inverse of `of_arguments`.
 
-    If the body is other JSON or has another content type, it is the only argument.
+    A body that is other JSON or has another content type is the only argument.
 
     Raises:
         InvalidMessage: the content type is JSON, but the data is not.

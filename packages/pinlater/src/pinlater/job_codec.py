@@ -17,7 +17,7 @@ from pinlater.models import JobFrame, JobInfo, JobState, NewJob
 
 VERSION = 1
 COLLECTED_VERSION = 2
-"""The version of jobs that collect items. Their body is split into parts."""
+"""The version of jobs that collect items."""
 PART_SEPARATOR, DUE_TIME_END = b"\x1e", b"\x1f"
 MAX_PROBLEM_CHARACTERS = 1000
 """Maximum number of characters in a stored error."""
@@ -87,9 +87,9 @@ def _join_body(parts: bytes) -> bytes:
 
 
 def shorten_problem(problem: str) -> str:
-    """Return an error on one line, cut to `MAX_PROBLEM_CHARACTERS` characters."""
+    """Return an error as one line of at most `MAX_PROBLEM_CHARACTERS` characters."""
     line = " ".join(problem.split())[:MAX_PROBLEM_CHARACTERS]
-    # A lone surrogate would make all acks that are sent in the same call fail.
+    # A lone surrogate would make all acks in the same call fail.
     return line.encode("utf-8", "backslashreplace").decode()[:MAX_PROBLEM_CHARACTERS]
 
 
@@ -103,7 +103,7 @@ def encode_collected(
         frame: what the items share.
         items: the due time (ms) and the data of each item.
         now_ms: the current time.
-        due_ms: due time (ms) of the item that was added first.
+        due_ms: due time (ms) of the first item.
     """
     names = "|".join(map(escape, ("", frame.name, frame.key)))
     header = f"{COLLECTED_VERSION}|{frame.priority}|{frame.max_attempts}|{now_ms}|{due_ms}|{names}|"
@@ -114,7 +114,7 @@ def encode_collected(
 
 
 class JobPosition(NamedTuple):
-    """Where a job is: its queue and state, and its time in the state's order."""
+    """A job's queue and state, and its time, which orders the state's jobs."""
 
     queue: str
     job_id: str

@@ -6,13 +6,13 @@ Job types. Each one is a function with a section in a TOML file.
     retry = "pinlater"           @jobs.job
     rate_per_s = 20              def thumbnail(path: str) -> None: ...
 
-The function becomes a Celery task of the same name. When it raises, its job is retried according to
-the retry policy, and is FAILED after the last attempt. When a worker starts, it writes the rates,
-policies and doors to the queues. Changes made with the command `pinlater` last until the next
-start. A job may run more than once, so the function must be safe to repeat.
+The function becomes a Celery task of the same name. When the function raises, its job is retried
+according to the retry policy, and is FAILED after the last attempt. A worker that starts writes the
+rates, policies and doors to the queues, replacing changes made with the command `pinlater`. A job
+may run more than once, so the function must be safe to repeat.
 
-With `doors`, programs in other languages may use the queue. Their jobs run the function, and the
-jobs of `delay` and `apply_async` have plain bodies that those programs can read (job_body.py).
+With `doors`, programs in other languages may use the queue. Their jobs run the function, and jobs
+from `delay` and `apply_async` have plain bodies, which those programs can read (job_body.py).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from pinlater.retry_policy import RetryPolicy
 from pinlater.worker import follow
 
 CLUSTERS = "clusters"
-"""The section that contains the broker URLs of clusters by name."""
+"""The section with the clusters' broker URLs by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +94,15 @@ class JobTask(Task):  # type: ignore[misc]
     abstract = True
     job_type: JobType
     cluster_connection: Connection | None = None
-    """The connection to its queue's cluster; None means the app's broker."""
+    """The connection to the queue's cluster; None means the app's broker."""
 
     def apply_async(self, args: Any = None, kwargs: Any = None, **options: Any) -> Any:
         """
         Enqueue a job; see Celery's `apply_async`.
 
         Raises:
-            InvalidArgument: the queue has doors, and an argument is not JSON or an option is
-                supported only by Celery.
+            InvalidArgument: the queue has doors, and an argument is not JSON or only Celery
+                supports an option.
         """
         args, kwargs = tuple(args or ()), dict(kwargs or {})
         if self.job_type.doors:
@@ -121,10 +121,10 @@ def bind_by_name(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """
-    Return the arguments of a call by parameter name, if all of them have one.
+    Return a call's arguments by parameter name, if all have one.
 
-    Other languages then read `{"path": "a.png", "width": 10}`, however the Python caller passed
-    them. A single argument of type bytes stays positional, because it is the body.
+    Other languages then read `{"path": "a.png", "width": 10}`, however Python passed them. A single
+    argument of type bytes stays positional, because it is the body.
 
     Raises:
         TypeError: the arguments do not match the function's parameters.
@@ -159,7 +159,7 @@ class JobTypes:
     'images'
 
     Args:
-        app: the Celery app. Its workers record how jobs end (`pinlater.worker`), and log each run.
+        app: the Celery app. Its workers record how jobs end (`pinlater.worker`) and log each run.
         types: the job types by function name.
         clusters: the broker URLs of other clusters, by the name in `JobType.cluster`. A worker
             serves one cluster: `celery -A app -b URL worker`.
@@ -185,11 +185,11 @@ class JobTypes:
 
         Args:
             app: see the class.
-            path: the file; its section `clusters` may contain broker URLs by name.
-            clusters: broker URLs that override those of the file; pass URLs with passwords here.
+            path: the file; its section `clusters` may contain broker URLs.
+            clusters: broker URLs that override the file's. Pass URLs with passwords here.
 
         Raises:
-            InvalidConfig: the file, a key or a value is invalid; lists all problems at once.
+            InvalidConfig: the file, a key or a value is invalid. Lists all problems.
         """
         try:
             sections = tomllib.loads(path.read_text("utf-8-sig"))
@@ -238,10 +238,9 @@ class JobTypes:
 
     def settings(self, broker_url: str) -> dict[str, dict[str, float | None]]:
         """
-        Return the settings of each queue that a worker of this broker serves.
+        Return the settings of each queue served by this broker's workers.
 
-        A retry policy applies to the whole queue if the queue has only one job type, otherwise only
-        to the job type.
+        A retry policy applies to the queue if it has only one job type, otherwise to the job type.
         """
         served = {
             name: job_type
@@ -286,7 +285,7 @@ def _find_cluster_problems(urls: Any) -> list[str]:
 
 
 def _find_door_problems(sections: Mapping[str, Any]) -> list[str]:
-    """Check that a queue's job types have the same doors, since doors open all of its jobs."""
+    """Check that a queue's job types have the same doors, because doors open whole queues."""
     first_sections: dict[str, tuple[str, Any]] = {}
     problems = []
     for name, section in sections.items():

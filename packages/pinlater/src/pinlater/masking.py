@@ -1,8 +1,8 @@
 """
 Remove passwords from broker URLs and from messages about them.
 
-A URL may be an instance of a `str` subclass that prints itself masked, in applications that keep
-their secrets so. `reveal` returns its real text, for the code that connects.
+A URL may be an instance of a `str` subclass that prints itself masked. `reveal` returns its real
+text.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ def reveal(text: str) -> str:
 
 def without_password(url: str) -> str:
     """
-    Return `url` without passwords: a URL, PostgreSQL's `key=value` pairs, or any malformed text.
+    Return `url` without passwords. It may be a URL, PostgreSQL's `key=value` pairs, or malformed.
 
-    It keeps only parts that cannot belong to a login: scheme, hosts, ports and path of a
-    well-formed URL, and values of options known to be harmless. Everything before the last `@`
-    counts as the login, because a password may contain an unescaped `/`, `#` or `@`.
+    Only harmless parts stay: scheme, hosts, ports and path of a well-formed URL, and values of
+    harmless options. Everything before the last `@` counts as the login, because a password may
+    contain an unescaped `/`, `#` or `@`.
     """
     text = reveal(url)
     if (match := _URL.fullmatch(text)) is not None:
@@ -46,7 +46,7 @@ def without_login(text: str, url: str) -> str:
     """
     Return a library's message about connecting to `url`, without parts of its login.
 
-    For a malformed URL, no part of the message is kept, because the login cannot be identified.
+    If the URL is malformed, the whole message is dropped, because the login cannot be identified.
     """
     plain = reveal(url)
     match = _URL.fullmatch(plain)

@@ -1,8 +1,7 @@
 """
-Data types of the job queue: new jobs, claims, job details and queue status.
+Data types of the job queue.
 
-Times are milliseconds since the epoch, by the shard's clock. The names of durations contain the
-unit.
+Times are milliseconds since the epoch, by the shard's clock. Names of durations contain the unit.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ PRIORITIES = range(10)
 
 LATENESS_BOUNDS_MS = (1000, 10_000, 60_000)
 """
-A queue counts the jobs that were claimed later than each of these bounds, in the counters
-`later_than_1000_ms` and so on. The counter `late_ms` is the sum over all jobs.
+For each bound, a queue counts jobs that were claimed later, in counters such as
+`later_than_1000_ms`. The counter `late_ms` is the sum of all jobs' lateness.
 """
 
 Step = Literal["again", "release", "fail"]
@@ -27,7 +26,7 @@ Step = Literal["again", "release", "fail"]
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job that a producer enqueues."""
+    """A job to enqueue."""
 
     body: bytes
     priority: int = 0
@@ -37,25 +36,29 @@ class NewJob:
     max_attempts: int = 0
     """Deliveries before the job is FAILED; 0 means the queue's setting."""
     unique_key: str = ""
-    """While a job with this key is waiting or running, no other job with the key is accepted."""
+    """While a job with this key is waiting or running, no other job with the key is added."""
     name: str = ""
-    """The job type: the task's name, or the function that runs a plain body (`job_body.py`)."""
+    """
+    The job type: the name of the task, or of the function that runs a plain body (`job_body.py`).
+    """
     key: str = ""
     """The application's own id, such as the task's id, for display."""
     even_when_full: bool = False
-    """True if it is accepted even when the server's memory is full, because it will free memory."""
+    """
+    True if the job is accepted even when the server's memory is full, because it will free memory.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class JobFrame:
-    """The properties that all items collected in one job share."""
+    """What all items collected in one job share."""
 
     prefix: bytes
     """The body up to the items, which are joined by commas."""
     suffix: bytes
     """The body after the items. The parts and the items must not contain the bytes 30 and 31."""
     span_ms: int
-    """Items share a job if they are due in the same span (ms) of the server's clock."""
+    """Items due in the same span (ms) of the server's clock share a job."""
     max_items: int
     """Maximum number of items in one job."""
     group: str = ""
@@ -65,9 +68,7 @@ class JobFrame:
     name: str = ""
     key: str = ""
     even_when_full: bool = False
-    """
-    A job takes this field and the four before it, which are as in `NewJob`, from its first item.
-    """
+    """A job takes this field and the four before it from its first item; see `NewJob`."""
 
 
 class JobItem(NamedTuple):
@@ -75,7 +76,7 @@ class JobItem(NamedTuple):
 
     data: bytes
     delay_ms: int = 0
-    """Milliseconds until it is due; a job is due with the earliest of its items."""
+    """Milliseconds until the item is due. A job is due with its earliest item."""
 
 
 class JobState(StrEnum):
@@ -88,7 +89,7 @@ class JobState(StrEnum):
     SUCCEEDED = "SUCCEEDED"
     """The job was acknowledged; its body is deleted."""
     FAILED = "FAILED"
-    """The job has no attempts left or was rejected; its body stays for a manual retry."""
+    """The job has no attempts left or was rejected; its body is kept for a manual retry."""
 
 
 class Enqueued(NamedTuple):
@@ -97,7 +98,7 @@ class Enqueued(NamedTuple):
     job_id: str
     already_there: bool
     """
-    True if its unique key was in use. Then `job_id` is the other job's id, and nothing changed.
+    True if the unique key was in use. Then `job_id` is the other job's id, and nothing changed.
     """
 
 
@@ -107,7 +108,7 @@ class Claimed:
 
     job_id: str
     token: int
-    """Identifies this claim; ack, nack and extend work only with the current token."""
+    """Identifies this claim. Ack, nack and extend work only with the current token."""
     attempt: int
     """1 for the first delivery."""
     record: bytes
@@ -123,9 +124,9 @@ class ClaimRequest:
     limit: int
     """Maximum number of jobs to claim, from 1 to 200."""
     timeout_ms: int
-    """The claims expire after this time unless they are extended."""
+    """Claims expire after this time unless extended."""
     worker: str
-    """The worker's name, stored in the claims."""
+    """The worker's name, stored in claims."""
     share: float = 1.0
     """This shard's fraction of the queue's rate, 0 to 1."""
     lowest: int = PRIORITIES[-1]
@@ -140,7 +141,7 @@ class ClaimResult:
     next_due_ms: int | None
     """When to claim again; None if no job is scheduled or the queue is paused."""
     more: bool
-    """True if due jobs remain, because the claim reached its limit."""
+    """True if the claim reached its limit and due jobs remain."""
     claims: tuple[Claimed, ...]
 
 
@@ -153,7 +154,7 @@ class Nack:
     step: Step = "again"
     delay_ms: int = 0
     problem: str = ""
-    """The reason, for display; stored with the job, cut to `MAX_PROBLEM_CHARACTERS`."""
+    """The reason, stored with the job; cut to `MAX_PROBLEM_CHARACTERS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,7 @@ class JobInfo:
     created_at_ms: int
     due_at_ms: int
     """
-    The due time originally requested; for a retried job, `at_ms` is when the next attempt is due.
+    The due time originally requested. For a retried job, `at_ms` is the next attempt's due time.
     """
     attempts: int
     max_attempts: int
@@ -209,7 +210,7 @@ class Sizes:
     by_priority: tuple[int, ...] = (0,) * len(PRIORITIES)
     """PENDING jobs of each priority."""
     oldest_due_ms: int = 0
-    """How long the oldest due job has been due; 0 when no job is due."""
+    """How long the oldest due job has been due; 0 if no job is due."""
 
     @property
     def pending(self) -> int:
@@ -231,19 +232,19 @@ EVENTS = (
     "claimed", "deleted", "divided", "enqueued", "existing", "expired", "failed", "limited",
     "released", "restarted", "retried", "stale", "succeeded", "swept",
 )  # fmt: skip
-"""The job events that a queue counts, in addition to the lateness of claims."""
+"""The job events that a queue counts, in addition to claims' lateness."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueStatus:
-    """One queue's status, summed over all shards that answered."""
+    """A queue's status, summed over all shards that answered."""
 
     queue: str
     sizes: Sizes
     settings: Mapping[str, float]
     stats: Mapping[str, int] = field(default_factory=dict)
     missing_shards: tuple[str, ...] = ()
-    """Names of shards that did not answer; the sums do not include them."""
+    """Names of shards that did not answer and are not in the sums."""
 
     @property
     def paused(self) -> bool:
@@ -255,10 +256,7 @@ class QueueStatus:
         return {name: n for name, n in self.stats.items() if not name.startswith("late")}
 
     def claimed_within(self, max_late_ms: int) -> int:
-        """
-        Return how many jobs were claimed at most `max_late_ms` late; `max_late_ms` is in
-        `LATENESS_BOUNDS_MS`.
-        """
+        """Return how many jobs were claimed at most `max_late_ms` (a bound) late."""
         return self.stats.get("claimed", 0) - self.stats.get(f"later_than_{max_late_ms}_ms", 0)
 
     @property

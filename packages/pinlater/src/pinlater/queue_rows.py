@@ -1,4 +1,4 @@
-"""Rows of the queue and job pages; values are unescaped, for templates and JSON."""
+"""Rows of the queue and job pages. Values are unescaped, for templates and JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class QueueRow:
     failed: int
     oldest_due_ms: int
     by_priority: dict[str, int]
-    """Number of PENDING jobs of each priority that has some; 0 is the most urgent."""
+    """Number of PENDING jobs by priority, without zeros; priority 0 is the most urgent."""
     rate_per_s: float | None
     paused: bool
     missing_shards: tuple[str, ...]
@@ -41,7 +41,6 @@ class QueueRow:
 
     @property
     def priorities(self) -> str:
-        """Return `by_priority` as a string such as `3: 120, 5: 7`."""
         return ", ".join(f"{p}: {n:,}" for p, n in self.by_priority.items()) or "—"
 
     @property
@@ -73,16 +72,16 @@ def queue_rows(admin: Admin) -> list[QueueRow]:
 
 
 LATE_MS = 300_000
-"""A queue is reported as late if a job has been due for longer than this."""
+"""A queue is late if a job has been due for longer than this."""
 
 
 def get_problems(row: QueueRow, command: str = "pinlater") -> list[str]:
     """
-    Return a queue's problems and what to do about them, one sentence each; empty if none.
+    Return a queue's problems with remedies, one sentence each.
 
     Args:
         row: the queue.
-        command: the program with the commands of `pinlater.cli`, as the operator calls it.
+        command: how the operator calls the program with the commands of `pinlater.cli`.
     """
     problems = []
     if row.missing_shards:

@@ -1,8 +1,8 @@
 """
 A queue's settings: rate, pause, retry policy, and how long ended jobs are kept.
 
-Each server applies them when it delivers jobs: `lua/claim.lua` on Redis, `postgres/functions.sql`
-on PostgreSQL. `admin.py` changes them.
+The server applies them when it delivers jobs: `lua/claim.lua` on Redis, `postgres/functions.sql` on
+PostgreSQL.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ SETTINGS: Mapping[str, str] = {
     **{field.name: f"retry policy; default {field.default:.12g}" for field in fields(RetryPolicy)},
 }
 """
-The settings that `configure` accepts, with descriptions. Retry settings may also be for one job
-type: `max_attempts@thumbnail`.
+The settings that `configure` accepts, with descriptions. Retry settings may also be for a job type:
+`max_attempts@thumbnail`.
 """
 
 

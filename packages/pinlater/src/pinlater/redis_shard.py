@@ -2,7 +2,7 @@
 The queues of one Redis server.
 
 Every operation that changes jobs is a Lua script (lua/), which uses the server's clock and handles
-up to `MAX_BATCH` jobs in one round trip. `redis/queue_keys.py` defines the keys of a queue.
+up to `MAX_BATCH` jobs in one round trip.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class RedisShard:
     A shard on a Redis server 6.2 or newer, with `maxmemory-policy noeviction`.
 
     Args:
-        client: a client that returns bytes. Threads may share it, but processes may not.
+        client: a client that returns bytes. Threads may share it; processes may not.
         name: used in job ids and for display; must be unique and stable among the shards.
         prefix: prepended to every key.
     """
@@ -50,7 +50,7 @@ class RedisShard:
         return keys
 
     def wake_key(self, queue: str) -> str:
-        """Return the key of the wake list, which workers pop from; see lua/prelude.lua."""
+        """Return the key of the wake list, from which workers pop; see lua/prelude.lua."""
         return self.keys(queue).wake
 
     @property
@@ -238,7 +238,7 @@ class RedisShard:
         result: list[models.JobInfo] = []
         for (job_id, at_ms), body, entry in zip(rows, bodies, entries, strict=True):
             position = job_codec.JobPosition(queue, job_id.decode(), state, int(at_ms))
-            # A job missing here changed its state between the two reads.
+            # A job missing here changed its state between the reads.
             if has_ended and entry is not None:
                 result.append(job_codec.ended_job(position, entry, body))
             elif not has_ended and body is not None:
@@ -279,7 +279,7 @@ class RedisShard:
 
     def ping(self) -> None:
         with redis_errors(f"shard {self.name}"):
-            # This write changes nothing, but a replica or a server with a full disk refuses it.
+            # A write without effect, which a replica or a server with a full disk refuses.
             self.client.srem(self._index_key, "")
 
     def queues(self) -> set[str]:
@@ -315,8 +315,8 @@ class RedisShard:
 
     def drop(self, queue: str) -> None:
         self._registered.discard(queue)
-        # Keep the counter of ids and tokens. A claim from the deleted queue must not match a job in
-        # a new queue with the same name.
+        # Keep the counter of ids and tokens, so that a claim from the deleted queue cannot match a
+        # job in a new queue with the same name.
         keys = self.keys(queue)[1:]
         with redis_errors(f"shard {self.name}"), self.client.pipeline() as pipe:
             pipe.srem(self._index_key, queue)

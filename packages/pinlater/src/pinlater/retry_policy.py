@@ -1,9 +1,8 @@
 """
 Retry delays of failed jobs.
 
-The delay first grows by a fixed step, which suits short outages, and then by a factor, which suits
-long ones. All delays have jitter, so that jobs that failed together are not all retried at the same
-moment.
+Delays first grow by a fixed step, for short outages, and then by a factor, for long ones. They have
+jitter, so that jobs that failed together are not all retried at the same moment.
 """
 
 from __future__ import annotations
@@ -13,37 +12,37 @@ from dataclasses import asdict, dataclass, fields
 from typing import ClassVar
 
 TYPE_SEPARATOR = "@"
-"""Separates a setting from the job type that it applies to: `max_attempts@thumbnail`."""
+"""Separates a setting from its job type: `max_attempts@thumbnail`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """
-    The retry policy of a queue, or of one job type in it.
+    The retry policy of a queue or of one job type in it.
 
-    The queue settings have the same names.
+    Queue settings have the same names.
     """
 
     max_attempts: int = 10
     """Total deliveries before a job is FAILED."""
     linear_attempts: int = 5
-    """Number of failures whose delay grows by `retry_step_ms`; later delays grow by a factor."""
+    """After this many failures, delays no longer grow by `retry_step_ms` but by a factor."""
     retry_step_ms: int = 10_000
     """Milliseconds before the second attempt."""
     retry_growth: float = 2.0
-    """Growth factor of each delay after the linear ones, 1 to 10."""
+    """Growth factor of later delays, 1 to 10."""
     retry_cap_ms: int = 3_600_000
-    """The longest delay in milliseconds, before jitter."""
+    """Maximum delay in milliseconds, before jitter."""
     retry_jitter: float = 0.1
     """Maximum jitter in either direction, as a fraction of the delay, 0 to 1."""
     max_age_ms: int = 0
     """
-    Milliseconds after which a failing job is FAILED instead of retried, even with attempts left,
-    counted from when it was enqueued; 0 means no limit.
+    A job that fails this many milliseconds after it was enqueued is FAILED, even with attempts
+    left; 0 means no limit.
     """
 
     PRESETS: ClassVar[Mapping[str, Mapping[str, float]]]
-    """Named policies, each as changes to the default settings."""
+    """Named policies, as changes to the default settings."""
 
     def delay_ms(self, attempt: int, random_fraction: float = 0.5) -> int:
         """
@@ -54,14 +53,13 @@ class RetryPolicy:
             random_fraction: a uniform random number, 0 to 1; 0.5 means no jitter.
         """
         linear = min(attempt, self.linear_attempts) * self.retry_step_ms
-        # 10**40 exceeds any cap; the bound avoids an overflow for large attempt numbers.
+        # 10**40 exceeds any cap; the bound avoids an overflow.
         grown = linear * self.retry_growth ** min(40, max(0, attempt - self.linear_attempts))
         capped = min(max(grown, self.retry_step_ms), self.retry_cap_ms)
         return max(0, round(capped * (1 + self.retry_jitter * (2 * random_fraction - 1))))
 
     @classmethod
     def fields(cls) -> tuple[str, ...]:
-        """Return the names of a policy's settings."""
         return tuple(field.name for field in fields(cls))
 
     @staticmethod
@@ -84,7 +82,7 @@ class RetryPolicy:
 
 
 RetryPolicy.PRESETS = {
-    # Ten retries after the first run, five of them linear.
+    # Ten retries, five of them linear.
     "pinlater": {"max_attempts": 11, "linear_attempts": 5, "retry_growth": 2},
     "once": {"max_attempts": 1},
 }

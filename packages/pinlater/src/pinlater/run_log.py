@@ -4,9 +4,9 @@ Write a log line for each run of a job, as a JSON object, with the logger `pinla
     {"queue": "images", "job_type": "thumbnail", "job_id": "0-000000000000002a", "attempt": 1,
      "wait_ms": 12, "run_ms": 340, "outcome": "succeeded"}
 
-`wait_ms` is the time between the job's due time and its claim, by its server's clock. `run_ms` is
-the time that the task ran, by the worker's clock. The line is written after the server has accepted
-the outcome. Workers of job types write it unless the app's configuration has `pinlater_log_runs =
+`wait_ms` is the time from when the job was due until its claim, by its server's clock. `run_ms` is
+how long the task ran, by the worker's clock. The line is written after the server has accepted the
+outcome. Workers of job types write it unless the app's configuration has `pinlater_log_runs =
 False`; other workers write it only with True.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pinlater.acks import Claim
 
 SETTING = "pinlater_log_runs"
-"""The key in the app's configuration."""
+"""A key in the app's configuration."""
 logger = logging.getLogger("pinlater.runs")
 
 _OUTCOMES = {
@@ -35,18 +35,18 @@ _OUTCOMES = {
     None: "lost",
 }
 """
-`lost` means that the claim had already ended, so another worker is running the job or has run it.
+`lost` means that the claim had already ended; another worker is running the job or has run it.
 """
 
 
 def write(claim: Claim, state: JobState | None) -> None:
-    """Write the log line of a claim whose job has run; do nothing if it never started."""
+    """Write a claim's log line, unless its job never started."""
     if claim.run_s is None or not logger.isEnabledFor(logging.INFO):
         return
     job = claim.job
     try:
         record = job_codec.decode(job.record)
-    except InvalidMessage:  # then the job never ran
+    except InvalidMessage:  # the job never ran
         return
     line = {
         "queue": claim.queue,

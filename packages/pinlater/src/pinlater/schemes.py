@@ -2,7 +2,7 @@
 Register `pinlater://` in kombu's table of transports.
 
 Importing kombu takes 0.1 s of CPU, and a program that only catches this library's errors does not
-need kombu. If it is not imported yet, the schemes are registered when it is.
+need it. So the schemes are registered when something imports kombu.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def register() -> None:
 
 
 class _KombuImportHook(MetaPathFinder):
-    """An import hook that adds the schemes when kombu's table is imported."""
+    """Adds the schemes when kombu's table is imported."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None

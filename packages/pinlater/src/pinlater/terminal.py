@@ -1,10 +1,10 @@
 r"""
 Print untrusted text on a terminal safely.
 
-An escape sequence in the name of a task could move the cursor, change the window's title or type
-commands into some terminals. Every command prints through this module. It replaces control
+An escape sequence in a task's name could move the cursor, change the window's title or type
+commands into some terminals. Every command prints through this module, which replaces control
 characters (C0, DEL, C1), bidirectional overrides and lone surrogates with visible escapes such as
-`\x1b`. JSON output stays valid JSON: its escapes are `\u001b`.
+`\x1b`. In JSON output, they are JSON escapes such as `\u001b`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-# C0 except tab and newline, DEL, C1; characters that reorder text (UAX 9); line separators;
-# surrogates.
+# C0 except tab and newline, DEL, C1; text reordering (UAX 9); line separators; surrogates.
 _CONTROL = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f"
     "\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
 )
 _UNSAFE = re.compile(f"[{_CONTROL}]")
-# A pipe has no width, so nothing is cut or wrapped there.
+# A pipe has no width, so nothing is wrapped there.
 _PIPE_COLUMNS = 100_000
 
 
@@ -54,7 +53,7 @@ def echo_json(value: Any, *, indent: bool = False) -> None:
 
 
 class SafeConsole(Console):
-    """A rich console that escapes control characters in every string, also in tables."""
+    """A rich console that escapes control characters in every string."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, emoji=False)
@@ -62,11 +61,11 @@ class SafeConsole(Console):
             self.width = _PIPE_COLUMNS
 
     def on_broken_pipe(self) -> None:
-        """See rich, which would exit with code 1; `main` decides the exit code."""
+        """Overrides rich, which would exit with code 1; `main` decides the exit code."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """See rich, which calls this for every string that it prints."""
+        """Rich calls this for every string that it prints."""
         return super().render_str(printable(text), **options)
 
 
@@ -74,12 +73,12 @@ def print_table(table: Table) -> None:
     """
     Print a table without parsing markup in its cells.
 
-    On a narrow terminal, cells wrap; none is cut.
+    On a narrow terminal, cells wrap and are not cut.
     """
     for column in table.columns:
         column.overflow = "fold"
     console = SafeConsole()
     with console.capture() as output:
         console.print(table, markup=False, highlight=False)
-    # rich pads every cell to the width of its column, which one long value may make huge.
+    # rich pads cells to their column's width, which one long value may make huge.
     click.echo("\n".join(line.rstrip() for line in output.get().removesuffix("\n").split("\n")))

@@ -30,7 +30,7 @@ _MAX_DATETIME_MS = 253_402_300_799_999
 
 
 def format_time(ms: int) -> str:
-    """Return a time as `2026-01-31 08:05:00 UTC`, or the number itself if it is out of range."""
+    """Return a time as `2026-01-31 08:05:00 UTC`, or the number itself if out of range."""
     if not 0 <= ms <= _MAX_DATETIME_MS:
         return str(ms)
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
@@ -53,7 +53,7 @@ def format_relative_time(ms: int, now_ms: int) -> str:
 
 def one_line(text: str, limit: int = 300) -> str:
     """
-    Return `text` on one line of at most `limit` characters, without terminal control characters.
+    Return `text` as one line of at most `limit` characters, without control characters.
 
     The result is still untrusted: escape it before it becomes HTML.
     """

@@ -1,11 +1,11 @@
 """
 Make Celery workers record in each job how its task ended.
 
-By default Celery acknowledges a task before it runs, and also acknowledges a task that raised.
-After `at_least_once(app)`, a killed worker's jobs run again, a job whose task raised is FAILED with
-the error, and tasks with `broker_retries = True` are retried according to their queue's retry
-policy. Use that option only for tasks whose results no caller waits for, because Celery stores a
-failure and starts chords at the first attempt.
+By default, Celery acknowledges a task before it runs, even if it then raises. After
+`at_least_once(app)`, a killed worker's jobs run again, a job whose task raised is FAILED with the
+error, and tasks with `broker_retries = True` are retried according to their queue's retry policy.
+Use that option only if no caller waits for the results, because Celery stores a failure and starts
+chords at the first attempt.
 
 Other brokers have no FAILED jobs. There, a message that Celery rejects permanently goes to a
 dead-letter queue (`pinlater.dead_letters`) instead of being lost.
@@ -34,7 +34,7 @@ from pinlater.models import Step
 
 logger = logging.getLogger(__name__)
 PUBLISH_ERRORS = (OperationalError, RedisError, BrokerUnavailable)
-"""A `Reject` with one of these reasons means that Celery could not send a retry."""
+"""With these reasons, a `Reject` means that Celery could not send a retry."""
 RECOMMENDED_CALL = "pinlater.worker.at_least_once(app)"
 MAX_LISTED_NAMES = 5
 
@@ -43,10 +43,9 @@ def at_least_once(app: Celery) -> None:
     """
     Make `app`'s workers run each job until its task has ended. Call it right after `Celery(…)`.
 
-    Celery's default acknowledges a task before it runs, so the job of a killed worker counts as
-    succeeded. This sets `task_acks_late` and `task_reject_on_worker_lost`, and calls `follow`, so
-    that a killed worker's jobs run again, and a job whose task raised is FAILED. A task may run
-    more than once and must be safe to repeat. Set `acks_late=False` for one that is not.
+    Sets `task_acks_late` and `task_reject_on_worker_lost`, and calls `follow`, so a killed worker's
+    jobs run again, and a job whose task raised is FAILED. Tasks may run more than once and must be
+    safe to repeat. Set `acks_late=False` for a task that is not.
     """
     app.conf.update(
         task_acks_late=True,
@@ -58,7 +57,7 @@ def at_least_once(app: Celery) -> None:
 
 
 def follow(app: Celery) -> None:
-    """Make `app`'s workers record how tasks ended and keep messages that would be lost."""
+    """Make `app`'s workers record how tasks end, and keep messages that would be lost."""
     app.Task.Request = f"{__name__}:JobRequest"
     app.conf.worker_consumer = "pinlater.transport.celery_consumer:LosslessConsumer"
     log = logging.getLogger("celery.app.trace")
@@ -76,7 +75,7 @@ class RunLater(Reject):
 
     Args:
         reason: stored with the job.
-        delay_s: seconds; None uses the delay of the queue's retry policy.
+        delay_s: seconds; None uses the queue's retry policy.
         counts: False if the attempt must not count, because the job did not cause the failure.
     """
 
@@ -90,7 +89,7 @@ class RunLater(Reject):
 
 
 class JobRequest(Request):
-    """A request that records in its job how the task ended, before the acknowledgement."""
+    """A request that records in its job how the task ended."""
 
     _problem = "rejected"
 
@@ -131,7 +130,7 @@ class JobRequest(Request):
         super().reject(requeue=requeue)
 
     def _record_end(self) -> None:
-        # In a thread pool, the event loop sends the ack later. If it loses its connection first,
+        # In a thread pool, the event loop sends the ack later. If it loses its connection before,
         # the job must not return to its queue.
         claims = getattr(self.message.channel, "claims", None)
         if claims is not None:
@@ -154,10 +153,10 @@ def dispositions(
     error: BaseException, *, retries: bool
 ) -> tuple[Disposition | None, Disposition | None]:
     """
-    Return the dispositions for an ack and a reject of a job whose task ended with `error`.
+    Return the dispositions for an ack and a reject after the task ended with `error`.
 
-    None keeps the default. After an ack the job is SUCCEEDED; after a reject it runs again at once,
-    or is FAILED.
+    None keeps the default: after an ack, the job is SUCCEEDED; after a reject, it runs again at
+    once or is FAILED.
     """
     problem = f"{type(error).__name__}: {error}"
     if isinstance(error, RunLater):
@@ -167,7 +166,7 @@ def dispositions(
         return None, Disposition(step, round(error.delay_s * 1000), str(error.reason))
     if isinstance(error, Reject) and isinstance(error.reason, PUBLISH_ERRORS):
         # `self.retry()` could not publish, for example because the broker is full. This message is
-        # the only copy, and it did not cause the failure.
+        # the only copy and did not cause the failure.
         return None, Disposition("wait", 0, f"could not be published again: {error.reason}")
     if isinstance(error, Reject):
         return None, Disposition(
@@ -176,7 +175,7 @@ def dispositions(
     if isinstance(error, Ignore):
         return None, None
     if isinstance(error, WorkerLostError):
-        # An ack here means that the result was stored before the worker died.
+        # Then an ack means that the result was stored before the worker died.
         return None, Disposition("policy", 0, problem)
     can_read = not isinstance(error, InvalidMessage | ContentDisallowed | DecodeError)
     disposition = Disposition("policy" if retries and can_read else "fail", 0, problem)
@@ -191,7 +190,7 @@ def log_warnings(sender: Any, **_: Any) -> None:
 
 def get_warnings(app: Celery) -> list[str]:
     """
-    Return warnings about tasks whose jobs are lost if a worker is killed or the task raises.
+    Return warnings about tasks whose jobs are lost if the worker is killed or the task raises.
 
     A task that overrides the app's setting is assumed to do so on purpose.
     """
@@ -237,7 +236,7 @@ def _is_outage(error: object) -> bool:
 
 
 class Outage:
-    """Counts the jobs that this process returned during an outage of the broker. Thread-safe."""
+    """Counts jobs that this process returned during a broker outage. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -251,7 +250,7 @@ class Outage:
             logger.warning("messages cannot be sent, jobs are returned to their queues: %s", reason)
 
     def record_sent_message(self, **_: Any) -> None:
-        """Record that a message was sent, which ends the outage."""
+        """A sent message ends the outage."""
         if self._returned_count:
             with self._lock:
                 count, self._returned_count = self._returned_count, 0
@@ -261,11 +260,11 @@ class Outage:
 
 class OutageLogFilter(logging.Filter):
     """
-    Drops and counts Celery's log records of jobs that were returned because of an outage.
+    Drops and counts Celery's log records of jobs returned because of an outage.
 
     Args:
         outage: counts the jobs.
-        is_outage: returns whether a task with this exception was returned because of an outage.
+        is_outage: returns whether this exception's task was returned because of an outage.
     """
 
     def __init__(self, outage: Outage, is_outage: Callable[[object], bool]) -> None:

@@ -7,8 +7,8 @@ import socket
 
 def worker_name(pid: int) -> str:
     """
-    Return `host:pid:`, the prefix of the names of a worker process on this host.
+    Return `host:pid:`, with which a worker process's names on this host begin.
 
-    `Admin.release` accepts it to return the jobs that the process had claimed.
+    `Admin.release` accepts it.
     """
     return f"{socket.gethostname()}:{pid}:"

@@ -1,9 +1,9 @@
 """
-Zen, a graph store: nodes, edges, properties, indexes and counts over tables of cells, as in HBase.
+Zen, a graph store on tables of cells, as in HBase: nodes, edges, properties, indexes and counts.
 
 Two classes store nodes and edges, with separate rows for each edge:
 
-- `Graph`: a node has at most one edge of each type to another node; an edge's score can change.
+- `Graph`: at most one edge of each type from one node to another; an edge's score can change.
 - `MultiGraph`: parallel edges with different scores; batches, times, ordered indexes.
 
 `LinkGraph` in `links` packs edges that are too numerous for separate rows. Other public modules:

@@ -2,10 +2,10 @@
 The row keys of every table.
 
 An id is 16 uniformly distributed bytes. Integers are big-endian, so that keys sort like numbers.
-Some tables would otherwise grow only at their end (ordered indexes, journal, log). Their keys begin
-with a bucket, the low four bits of a hash, so that writes are spread across regions and files. A
-node's rows in ordered indexes are in the same file as the node, because the low bits of the first
-byte select the file.
+Ordered indexes, the journal and the log would otherwise grow only at their end. Their keys begin
+with a bucket, the low four bits of a hash, which spreads writes across regions and files. A node's
+rows in ordered indexes are in the same file as the node, because the low bits of the first byte
+select the file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import hashlib
 ID_BYTES = 16
 BUCKETS = 16
 """
-The number of buckets in the tables `d`, `h` and `j`. It is part of the stored format and must never
+The number of buckets in the tables `d`, `h` and `j`. Stored keys depend on it, so it must never
 change.
 """
 
@@ -31,7 +31,6 @@ _PLAIN_KEY_BYTES = 43
 
 
 def bucket_of(node_id: bytes) -> int:
-    """Return the bucket of a node's rows in ordered indexes."""
     return node_id[0] % BUCKETS
 
 
@@ -75,7 +74,7 @@ def ordered_edge_key(
 
 
 def read_order(key: bytes) -> bytes | None:
-    """Return the order in an edge's key (it may be empty), or None if the edge has no order."""
+    """Return the order in an edge's key, which may be empty. None if the edge has no order."""
     if len(key) == _PLAIN_KEY_BYTES:
         return None
     return key[27 : -ID_BYTES - len(_ORDER_END)].replace(b"\0\xff", b"\0")
@@ -135,7 +134,7 @@ def index_prefix(bucket: int, name: str, value: bytes) -> bytes:
     """
     Return the prefix of a value's index rows in one bucket.
 
-    It includes the value's length, so that longer values with the same beginning don't match.
+    It includes the value's length, so longer values with the same beginning don't match.
     """
     return bytes([bucket]) + name.encode() + b"\0" + len(value).to_bytes(4) + value
 

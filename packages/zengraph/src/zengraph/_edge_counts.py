@@ -1,5 +1,5 @@
 """
-Stored edge counts: cells in the rows of nodes, updated after the edges.
+Stored edge counts: cells in node rows, updated after the edges are written.
 
 If a writer is killed in between, or two writers put or remove the same edge at the same time, the
 counts are wrong until a recount.
@@ -16,11 +16,11 @@ from zengraph._simple_edge_rows import EdgeKey, decode_count, encode_count
 from zengraph.tables import CellTable
 
 _MAX_SINGLE_CHANGES = 2
-"""Up to this many counts are incremented one at a time. An edge has two."""
+"""Up to this many counts are incremented one at a time. An edge changes two."""
 
 
 class EdgeCounts:
-    """The edge counts of counted types, in both directions."""
+    """Edge counts of the types in `Schema.counted`, in both directions."""
 
     def __init__(self, nodes: CellTable, counted: Collection[int]) -> None:
         self._nodes = nodes
@@ -52,7 +52,7 @@ class EdgeCounts:
             self._nodes.incr(node_id, column, change)
 
     def _change_rows(self, changes: Counter[tuple[bytes, bytes]]) -> None:
-        """Apply those changes that no other writer interferes with; remove them from `changes`."""
+        """Apply changes and remove them from `changes`, except where another writer interferes."""
         count_keys = list(changes)
         rows = self._nodes.get_many(
             list(dict.fromkeys(node_id for node_id, _ in count_keys)),

@@ -1,5 +1,5 @@
 """
-Lists of simple edges. An edge has a list row at each of its nodes. Reads verify these rows against
+Lists of simple edges. An edge has a list row at each of its nodes. Reads verify list rows against
 the edge's pair row.
 
 `_simple_edges.py` documents the rows of an edge.
@@ -45,13 +45,9 @@ _MAX_CURSOR_BYTES = _CURSOR_BYTES + 2 + 2 * MAX_ORDER_BYTES
 
 
 class ListedEdge(NamedTuple):
-    """An edge that was read from a list."""
-
     key: bytes
-    """The key of the list row."""
     pair: EdgeKey
     row: Row
-    """The pair row."""
 
     @property
     def edge(self) -> Edge:
@@ -67,7 +63,7 @@ class ListPlace(NamedTuple):
 
 
 class ListEnd(NamedTuple):
-    """One end of a node's list of outgoing edges."""
+    """One end of a node's list of outgoing edges: its best edges."""
 
     node_id: bytes
     edge_type: int
@@ -76,7 +72,7 @@ class ListEnd(NamedTuple):
 
 
 class EdgeLists:
-    """Reads lists of simple edges, and deletes edges that were read."""
+    """Reads lists of simple edges, and deletes edges after reading them."""
 
     def __init__(self, table: CellTable, schema: Schema, clock: Clock) -> None:
         self._clock = clock
@@ -102,9 +98,9 @@ class EdgeLists:
         Edges of an ordered type sort by score, by order, and then by the other node. `prefix`
         selects edges that have one score (`least_score` or 0) and an order that begins with it.
 
-        Takes one range scan, and a few multi-gets for the page's edges. A page ends before `limit`
-        when its properties reach about `PAGE_BYTES`. The direction is `OUT` or `IN`; scores are
-        from `least_score` to `most_score`.
+        Takes one range scan and a few multi-gets. A page ends before `limit` once its edges'
+        properties reach about `PAGE_BYTES`. The direction is `OUT` or `IN`; scores are from
+        `least_score` to `most_score`.
 
         Raises:
             InvalidArgument: the cursor was not returned by this method, or `prefix` is used with an
@@ -178,7 +174,7 @@ class EdgeLists:
         self, row: bytes, columns: Sequence[bytes], place: ListEnd, count: int
     ) -> tuple[Row, Generator[bytes, None, None]]:
         """
-        Return a row, and a generator of the keys at one end of a list; close it.
+        Return a row, and a generator of the keys at one end of a list. Close the generator.
 
         The list is read after the row.
         """
@@ -197,7 +193,8 @@ class EdgeLists:
         also: Sequence[bytes] = (),
     ) -> tuple[list[ListedEdge], dict[bytes, Row]]:
         """
-        Return the first edges of these list rows, fewer if their properties reach `max_bytes`.
+        Return the first edges of these list rows. The result ends when properties reach
+        `max_bytes`.
 
         The second value contains those rows of `also` that exist. They are read together with the
         pair rows of the first edges.
@@ -225,7 +222,8 @@ class EdgeLists:
 
     def deletions(self, edges: Sequence[ListedEdge]) -> tuple[list[Deletion], list[Deletion]]:
         """
-        Return deletions of these edges as they were read; edges written since then are kept.
+        Return deletions of these edges as they were read, so that edges written since then are
+        kept.
 
         The first list is for the pair rows, the second for the list rows.
         """
@@ -242,7 +240,7 @@ class EdgeLists:
 
     def delete(self, edges: Sequence[ListedEdge]) -> None:
         """
-        Delete edges as they were read. Counts do not change.
+        Delete edges as they were read. Does not change counts.
 
         Pair rows are deleted first, so that every remaining edge is in a list.
         """
@@ -255,18 +253,18 @@ class EdgeLists:
         columns: Sequence[bytes] | None = None,
         also: Sequence[bytes] = (),
     ) -> dict[bytes, Row]:
-        """Return the existing pair rows for these list rows and `also`."""
         return self._table.get_many([*(read_pair(key).key for key in keys), *also], columns)
 
     def _keys(
         self, start: bytes, stop: bytes, wanted: int, first: Scan | None = None, *, reverse: bool
     ) -> Generator[bytes, None, None]:
         """
-        Yield the keys of a range. Reads `wanted` keys first, which is enough if none is outdated.
+        Yield the keys of a range. Reads `wanted` keys first, because that is enough if none is
+        outdated.
 
         `first` is a scan of these keys that has already started.
 
-        On HBase, reading a row backward costs several times as much as reading it forward.
+        On HBase, a row costs several times as much to read backward as forward.
         """
         while start < stop:
             count = 0
@@ -284,7 +282,7 @@ class EdgeLists:
         """
         Return a function that maps a row's time to the time of its deletion.
 
-        All old rows share one deletion time, because HBase needs one call for each. A deletion
+        All old rows share one deletion time, because HBase needs a call for each time. A deletion
         later than its row would hide concurrent writes, unless the row is older than
         `MAX_CLOCK_DIFFERENCE_MS`.
         """
@@ -319,7 +317,6 @@ class EdgeLists:
 
 
 def _match_pairs(keys: Sequence[bytes], pairs: Mapping[bytes, Row]) -> list[ListedEdge]:
-    """Return the edges whose list rows match their pair rows."""
     found = [(key, read_pair(key)) for key in keys]
     return [
         ListedEdge(key, pair, row)

@@ -1,9 +1,4 @@
-"""
-A graph: nodes with properties, simple edges, indexes and counts.
-
-A node has at most one edge of each type to another node (`SimpleEdges`); an edge's score can
-change. Each graph has its own tables, so no other graph can access its data.
-"""
+"""A graph with properties, indexes, counts, and at most one edge of each type per pair of nodes."""
 
 from __future__ import annotations
 
@@ -36,7 +31,7 @@ class RepairedGraph(NamedTuple):
     entries: int
     """The number of values added to the indexes."""
     taken: int
-    """The number of unique values that two nodes have. Lookups return only one of the nodes."""
+    """How many unique values belong to two nodes. Lookups return only one of the nodes."""
     rows: int
     """The number of edge rows that were missing or outdated."""
     counts: int
@@ -44,7 +39,7 @@ class RepairedGraph(NamedTuple):
 
 
 class _Closed:
-    """Replaces the parts of a closed graph, because an engine might reopen its files."""
+    """Replaces the parts of a closed graph, because using them might reopen the engine's files."""
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -80,11 +75,11 @@ class Graph:
     >>> graph.close()
 
     Args:
-        tables: tables used by this graph alone.
-        schema: the graph's indexed properties and counted types.
+        tables: used by this graph alone.
+        schema: indexed properties, and edge types with special storage.
         clock: the system clock if None.
         max_removed: maximum number of edges that one call of `remove_node` removes.
-        max_counted: how many edges `count_edges` reads at most, if the type has no stored count.
+        max_counted: how many edges `count_edges` reads at most if the type has no stored count.
     """
 
     def __init__(
@@ -133,7 +128,7 @@ class Graph:
         self, name: str, prefix: bytes, limit: int = 100, cursor: bytes | None = None
     ) -> tuple[list[tuple[bytes, bytes]], bytes | None]:
         """
-        Return (value, node) for values that begin with `prefix`; see
+        Return (value, node) pairs for values that begin with `prefix`; see
         `MultiGraph.lookup_prefix`.
         """
         return self._base.lookup_prefix(name, prefix, limit, cursor)
@@ -186,14 +181,14 @@ class Graph:
 
         Takes one read and two writes for any number of edges, a third write if scores change, and
         another read if edges have properties. For packed types it takes one read and one write,
-        atomic for each list. Safe to repeat. If several edges have the same pair, the last one is
-        used.
+        atomic for each list. Safe to repeat. If two edges have the same nodes and type, the later
+        one is used.
 
         Raises:
             InvalidArgument: an id, a type or a score cannot be stored; nothing was written.
-            SizeExceeded: an edge would exceed the schema's limits, or a packed list would exceed
-                the limit of its cell. Other packed lists may have been written, but no other edges.
-            Unfinished: other writers kept changing a packed list; other lists may have been
+            SizeExceeded: an edge would exceed the schema's limits, or a packed list its cell's
+                limit. Other packed lists may have been written, but no other edges.
+            Unfinished: other writers kept changing a packed list. Other lists may have been
                 written.
         """
         packed = [edge for edge in edges if edge.pair.edge_type in self._packed]
@@ -247,11 +242,11 @@ class Graph:
 
     def count_edges(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """
-        Return the number of edges: the stored count if the type has one, else by reading them.
+        Return the number of edges. Reads all of them if the type has no stored count.
 
         Raises:
-            InvalidArgument: the type is not counted and there are more than `max_counted` edges,
-                or these are incoming edges of a packed type.
+            InvalidArgument: the type has no stored count and there are more than `max_counted`
+                edges, or these are incoming edges of a packed type.
         """
         if edge_type in self._packed:
             return self._packed.count(ListPlace(node_id, direction, edge_type))
@@ -266,7 +261,7 @@ class Graph:
         lowest: bool = False,
         request_id: str | None = None,
     ) -> list[Edge]:
-        """Remove a node's `count` best outgoing edges and return them; see `Takes.take`."""
+        """Remove and return a node's `count` best outgoing edges; see `Takes.take`."""
         takes = self._packed if edge_type in self._packed else self._takes
         return takes.take(node_id, edge_type, count, lowest=lowest, request_id=request_id)
 
@@ -293,7 +288,7 @@ class Graph:
 
         The best edges have the highest scores, or the lowest if `lowest`. This takes a range scan
         over all edges of the type and one multi-get per 500 of them, so call it from time to time
-        rather than after each put. Edges put meanwhile are kept. Safe to repeat.
+        rather than after each put. Edges put in the meantime are kept. Safe to repeat.
 
         Raises:
             InvalidArgument: `keep` is negative.
@@ -314,10 +309,10 @@ class Graph:
         """
         Remove a node and its edges in both directions, edges first.
 
-        Packed edges from other nodes to this one are kept, because this node does not list them.
+        Packed edges from other nodes are kept, because this node does not list them.
 
         Raises:
-            Unfinished: it had more than `max_removed` edges; that many were removed.
+            Unfinished: the node had more than `max_removed` edges; that many were removed.
         """
         self._takes.forget(node_id)
         self._packed.remove_all(node_id)
@@ -332,10 +327,10 @@ class Graph:
         self, limit: int, cursor: bytes | None = None, names: Sequence[str] | None = None
     ) -> tuple[list[tuple[bytes, dict[str, bytes]]], bytes | None]:
         """
-        Return (nodes with their properties, cursor or None at the end). Nodes are ordered by id.
+        Return (nodes with their properties, ordered by id; cursor, or None at the end).
 
         A page ends before `limit` once its nodes' properties reach `PAGE_BYTES`. This is not a
-        snapshot: a node that is put meanwhile may be missing.
+        snapshot: a node put in the meantime may be missing.
         """
         start = b"" if cursor is None else cursor + b"\0"
         with closing(self._base.nodes.scan(start, names=self._base.node_columns)) as rows:
@@ -359,7 +354,7 @@ class Graph:
         """
         Add stored values to the indexes, and correct edge rows and counts. Safe to repeat.
 
-        Reads the whole graph. Counts of edges that are written meanwhile may become wrong.
+        Reads the whole graph. Counts may become wrong if their edges are written in the meantime.
         """
         entries = taken = 0
         for key, row in self._base.nodes.walk():
@@ -382,7 +377,7 @@ class Graph:
         self._tables.create()
 
     def close(self) -> None:
-        """Close files and connections. Safe to repeat. Calls running in other threads may fail."""
+        """Close files and connections. Safe to repeat. Running calls in other threads may fail."""
         if self._base is not _CLOSED:
             self._base.close()
             self._base = self._edges = self._takes = self._packed = self._tables = _CLOSED

@@ -7,9 +7,9 @@ delete them.
 
 A lease (`_leases`) records the owner of a unique value. It is acquired before the property is
 written, and ended afterward. If two writers both see that a value is free, only one of them
-acquires it. If a writer is suspended for longer than its lease, another writer can acquire the
-value; then the first one notices this at the end, and removes its property again. An ended lease
-contains the owner's id as long as that node has the value.
+acquires the lease. If a writer is suspended for longer than its lease, another writer can acquire
+the value. The first writer notices this when it ends its lease, and removes its property again. An
+ended lease contains the owner's id as long as that node has the value.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ MAX_SORTED_BYTES = 500
 """`lookup_prefix` finds and sorts values by at most this many of their first bytes."""
 
 _MAX_ACQUIRED_MS = 10_000
-"""How long an acquired value may wait for its property to be set."""
+"""How long a writer may take to set the property after acquiring its value."""
 _MAX_PENDING_MS = 600_000
-"""An index row younger than this may still become valid, because it precedes its property."""
+"""A younger index row may still become valid, because it is written before its property."""
 ID_COLUMN = b"i:id"
 OWNER_COLUMN = b"i:owner"
 
@@ -64,17 +64,14 @@ class Schema:
     indexed: tuple[str, ...] = ()
     """Properties that nodes can be looked up by."""
     counted: tuple[int, ...] = ()
-    """Edge types whose edges are counted at both nodes, per direction."""
+    """Edge types with stored counts: each node counts its edges, per direction."""
     ordered: tuple[int, ...] = ()
-    """
-    Edge types of a `Graph` whose edges have an order in addition to a score; they sort by
-    both.
-    """
+    """Edge types of a `Graph` whose edges sort by score, and then by an order."""
     packed: tuple[int, ...] = ()
     """
     Edge types of a `Graph` whose outgoing edges are stored in one cell of their source, and listed
-    only there. A take costs a fifth of what it costs with separate rows. A list may be up to 1 MiB
-    large, and each change rewrites all of it.
+    only there. A take (see `Graph.take_edges`) costs a fifth of what it costs with separate rows. A
+    list may be up to 1 MiB, and each change rewrites all of it.
     """
     sorted: tuple[str, ...] = ()
     """Properties whose values can be looked up by prefix (`lookup_prefix`)."""
@@ -84,8 +81,8 @@ class Schema:
     """Edge types that `put_edge` rejects, because their edges are stored elsewhere."""
     columns: Mapping[str, bytes] = field(default_factory=dict)
     """
-    Properties that another layer writes into columns of their own (`s:…`). A node exists if it has
-    at least one of them.
+    Properties that another layer writes into their own columns (`s:…`). A node with at least one of
+    them exists.
     """
     limits: Limits = field(default_factory=Limits)
     """The limits for a node or an edge."""
@@ -114,7 +111,7 @@ class _IndexedValue(NamedTuple):
 
 
 class PropertyIndexes:
-    """The indexes of one schema over the nodes of some tables."""
+    """The property indexes of one graph."""
 
     def __init__(self, tables: Tables, schema: Schema, clock: Clock) -> None:
         self._tables = tables
@@ -134,8 +131,8 @@ class PropertyIndexes:
 
     def move(self, puts: Sequence[Put], source: bytes) -> None:
         """
-        Like `write`, for values that move here from the node `source`, along with their ownership.
-        Never raises NotUnique.
+        Like `write`, for values that move here from the node `source` with their ownership. Never
+        raises NotUnique.
 
         A value that a third node owns is written as well, but lookups still return its owner.
         """
@@ -195,7 +192,7 @@ class PropertyIndexes:
     def _scan_value(
         self, name: str, value: bytes, start_after: bytes
     ) -> Generator[tuple[bytes, Row], None, None]:
-        """Yield a value's rows after a key, bucket by bucket. Close it if you stop early."""
+        """Yield a value's rows after a key. Close the generator if you stop early."""
         for bucket in range(start_after[0] if start_after else 0, BUCKETS):
             prefix = index_prefix(bucket, name, value)
             start = start_after + b"\0" if start_after.startswith(prefix) else prefix
@@ -245,7 +242,7 @@ class PropertyIndexes:
 
     def complete(self, node_id: bytes, row: Row) -> tuple[int, int]:
         """
-        Add missing index entries of a node, given its row; used for backfills.
+        Add a node's missing index entries, given its row; used for backfills.
 
         Returns how many values were added, and how many unique values belong to another node. This
         node keeps them, but lookups return the other node.
@@ -268,7 +265,7 @@ class PropertyIndexes:
         return added, taken
 
     def forget(self, node_id: bytes, row: Row) -> None:
-        """Remove the index entries of a deleted node, given its row from before the deletion."""
+        """Remove a deleted node's index entries, given its row from before the deletion."""
         for change in self._values(node_id, row):
             self._remove(node_id, change.name, change.value)
 
@@ -284,7 +281,7 @@ class PropertyIndexes:
                 yield _IndexedValue(node_id, name, *row[column])
 
     def _shared_keys(self, node_id: bytes, name: str, value: bytes) -> list[bytes]:
-        """Return the current value's keys if `value` is so long that both may share a key."""
+        """Return the current value's keys if `value` is so long that the two may share a key."""
         if name not in self._sorted or len(value) < MAX_SORTED_BYTES:
             return []
         column = self._column_of(name)
@@ -299,7 +296,6 @@ class PropertyIndexes:
         ]
 
     def _keys(self, node_id: bytes, name: str, value: bytes) -> list[bytes]:
-        """Return the keys of the rows that `_entries` creates for one value."""
         keys = []
         # Unique properties are found through their owner row.
         if name in self._indexed and name not in self._unique:
@@ -321,7 +317,7 @@ class PropertyIndexes:
     def _acquire_all(
         self, changes: Sequence[_IndexedValue], before: dict[bytes, Row], source: bytes | None
     ) -> list[tuple[_IndexedValue, Lease]]:
-        """Acquire the unique values that are being set. If one is refused, all are released."""
+        """Acquire the unique values that are being set; if one is refused, release all."""
         owned: list[tuple[_IndexedValue, Lease]] = []
         for change in changes:
             stored = before.get(change.node_id, {}).get(self._column_of(change.name))
@@ -340,7 +336,7 @@ class PropertyIndexes:
 
     def _acquire(self, change: _IndexedValue, source: bytes | None = None) -> Lease:
         """
-        Acquire the lease of a value; `source` is a node that may hand it over.
+        Acquire the lease of a value. `source` is a node that may hand the value over.
 
         Raises:
             NotUnique: another node has the value, or is acquiring it.
@@ -368,7 +364,6 @@ class PropertyIndexes:
                     raise NotUnique(change.name, owner.holder.hex() if owner else "of nobody")
 
     def _remove(self, node_id: bytes, name: str, value: bytes) -> None:
-        """Remove the index entries of a value that the node no longer has."""
         for key in self._keys(node_id, name, value):
             if key not in self._shared_keys(node_id, name, value) and (row := self._rows.get(key)):
                 self._rows.delete(key, at_ms=newest_ms(row))

@@ -3,7 +3,7 @@ Leases in a cell, for work that only one process may do at a time.
 
 A lease is valid until it is released or expires. It is acquired, renewed and released by
 check-and-put, so each of these steps fails if another process has taken the lease over. The cell
-contains the holder and the expiration time, according to the clocks of the processes.
+contains the holder and the expiration time, by the clock of the process that wrote it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,12 @@ _EXPIRY_BYTES = 8
 
 
 class Lease(NamedTuple):
-    """A lease as it is stored."""
-
     cell: bytes
     """The expiration time in ms since the epoch (8 bytes), then the holder."""
 
     @classmethod
     def of(cls, row: Row, column: bytes) -> Self | None:
-        """Decode the lease in a row. Returns None if there never was one."""
+        """Decode the lease in a row; None if there never was one."""
         cell = row.get(column)
         return None if cell is None else cls(cell.value)
 
@@ -73,7 +71,7 @@ class CellLeases:
 
     def take(self, row: bytes, before: Lease | None, holder: bytes) -> Lease | None:
         """
-        Replace the lease `before` with a new one. Returns None if it has changed since it was read.
+        Replace the lease `before` with a new one. Returns None if `before` has changed.
 
         The caller decides whether `before` may be taken over.
         """
@@ -82,11 +80,11 @@ class CellLeases:
         return lease if self._table.check_and_put(row, self._column, expected, lease.cell) else None
 
     def renew(self, row: bytes, lease: Lease) -> Lease | None:
-        """Extend the lease from the current time. Returns None if another process took it over."""
+        """Extend the lease, counted from now. Returns None if another process took it over."""
         return self.take(row, lease, lease.holder)
 
     def end(self, row: bytes, lease: Lease) -> Lease | None:
-        """Expire the lease now, but keep its holder's name. Returns None if it was taken over."""
+        """Expire the lease now but keep its holder. Returns None if the lease was taken over."""
         ended_lease = Lease.until(0, lease.holder)
         done = self._table.check_and_put(row, self._column, lease.cell, ended_lease.cell)
         return ended_lease if done else None
@@ -102,7 +100,7 @@ def take_many(
     rows: Sequence[tuple[bytes, Lease | None]],
     lease: Lease,
 ) -> list[bool]:
-    """Call `CellLeases.take` for each (row, lease that was read), all with the same new lease."""
+    """Call `CellLeases.take` for each (row, lease before), all with the same new lease."""
     return table.check_and_put_many(
         [(row, column, before and before.cell, lease.cell) for row, before in rows]
     )

@@ -23,7 +23,7 @@ class TimeLog(Bucketed):
         self, bucket: int, low: bytes, high: bytes
     ) -> Generator[tuple[bytes, Row], None, None]:
         """
-        Yield (position, entry) in a bucket; close the generator if you stop early.
+        Yield a bucket's (position, entry) pairs; close the generator if you stop early.
 
         A position is a time and a nonce.
         """

@@ -2,13 +2,13 @@
 A graph with parallel edges, and the basis for a store of records.
 
 Nodes have properties, each with the time of its value. Edges have a type, a direction and a score.
-Nodes are found by property values, and by ordering keys that the caller defines.
+Nodes are found by property values, and by ordering keys, which the caller defines.
 
 It works on cell tables without transactions. An edge's outgoing row is written last and is
 authoritative. An index row is written before its property and removed after it, and every hit is
 verified against the node. So a crashed writer leaves behind only rows that readers ignore, and
-repeating the call finishes the write. Each edge is a separate row, so the edges of a node with very
-many edges can be split at any point. A list continues from a cursor, never from an offset.
+repeating the call finishes the write. Each edge is a separate row, so the engine can split a node's
+edges between any two. Lists continue from a cursor, never from an offset.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from zengraph.errors import InvalidArgument
 from zengraph.tables import CellSize, Put, Row, Salvaged, Tables
 
 _SENTINEL = b"m:_"
-"""The column that every node has, unless it has one of `Schema.columns`."""
+"""A column of every node that has none of `Schema.columns`."""
 
 
 class MultiGraph(ParallelEdges):
@@ -48,15 +48,15 @@ class MultiGraph(ParallelEdges):
     >>> [edge.score for edge in graph.edges(ada, OUT, PAID).items]
     [2024, 2025]
 
-    Node ids are 16 bytes, uniformly distributed, such as the first bytes of a SHA-256. The ids of a
-    group may be adjacent if the low half of the first byte is uniformly distributed within each
-    group; `links.Naming` derives such ids from names.
+    Node ids are 16 bytes, uniformly distributed, such as the first bytes of a SHA-256. The ids of
+    related nodes may be adjacent if the low half of the first byte is still uniformly distributed
+    among them; `links.Naming` derives such ids from names.
 
     Attributes:
         nodes: properties of nodes with their times.
-        by_number: nodes ordered by numbers, such as times; entries can be claimed.
+        by_number: nodes ordered by numbers, such as times. A caller can claim entries for a while.
         by_order: nodes ordered by ordering keys.
-        node_columns: each node has one of these columns.
+        node_columns: each node has at least one of these columns.
         registry: small named records.
         log: entries ordered by time.
         naming: computes the id of a node from its name.
@@ -80,7 +80,7 @@ class MultiGraph(ParallelEdges):
         self.node_limits = RowLimits(
             tables["n"], b"m:", _SENTINEL, self.schema.limits, self.schema.remedies
         )
-        """The limits for what applications write into nodes."""
+        """Limits for the properties that applications write."""
         self.by_number = NumberIndex(tables)
         self.by_order = OrderIndex(tables)
         self.registry = Registry(tables)
@@ -107,7 +107,7 @@ class MultiGraph(ParallelEdges):
 
     def move(self, puts: Sequence[Put], source: bytes) -> None:
         """
-        Write properties that move here from the node `source`, with the ownership of their values.
+        Write properties that move here from the node `source`, along with unique values' ownership.
 
         A value that a third node owns is written as well, but lookups still return its owner.
         """
@@ -116,11 +116,11 @@ class MultiGraph(ParallelEdges):
     # The engine
 
     def serves(self, first_byte: int) -> bool:
-        """Return True if nodes whose ids begin with that byte can be written; see `salvage`."""
+        """Return False while the file for ids with this first byte is damaged; see `salvage`."""
         return self.tables.serves(first_byte)
 
     def counting(self, *edge_types: int) -> MultiGraph:
-        """Return the same graph, with edges of these types counted."""
+        """Return the same graph with stored counts for these edge types."""
         schema = replace(self.schema, counted=edge_types)
         return MultiGraph(self.tables, schema, self.clock, self.naming)
 
@@ -138,7 +138,7 @@ class MultiGraph(ParallelEdges):
         return self.tables.salvage(report)
 
     def salvage_finished(self, done: Sequence[Salvaged]) -> None:
-        """Discard the results of `salvage`, once the lost rows have been restored."""
+        """Discard results of `salvage`, once the lost rows have been restored."""
         self.tables.salvage_finished(done)
 
     def scrub(self) -> None:
@@ -152,7 +152,7 @@ class MultiGraph(ParallelEdges):
     # Nodes
 
     def index(self, node_id: bytes, row: Row) -> tuple[int, int]:
-        """Add missing index entries of a node; see `PropertyIndexes.complete`."""
+        """Add a node's missing index entries; see `PropertyIndexes.complete`."""
         return self._indexes.complete(node_id, row)
 
     def remove_from_indexes(self, node_id: bytes, row: Row) -> None:
@@ -163,7 +163,7 @@ class MultiGraph(ParallelEdges):
         self, node_id: bytes, properties: Mapping[str, bytes], *, at_ms: int | None = None
     ) -> None:
         """
-        Set properties of a node, creating it if missing; other properties stay. Safe to repeat.
+        Set properties of a node, creating it if missing. Other properties are kept. Safe to repeat.
 
         Raises:
             NotUnique: another node has the value of a unique property.
@@ -173,7 +173,7 @@ class MultiGraph(ParallelEdges):
         self.put_rows([self.node_row(node_id, properties, at_ms)])
 
     def put_rows(self, rows: Sequence[Put]) -> None:
-        """Put rows of nodes within the limits of the schema. Raises what `put_node` raises."""
+        """Put rows of nodes; raises the errors of `put_node`."""
         with self.node_limits.check_write([(key, cells) for _, key, cells, _ in rows]):
             self.mutate(rows)
 
@@ -203,8 +203,8 @@ class MultiGraph(ParallelEdges):
         Return (properties whose names begin with `prefix`, cursor or None at the end).
 
         They are ordered by name as UTF-8. Use this method for nodes with very many properties:
-        HBase sends only these properties, and other engines decode only these. Properties in
-        `Schema.columns` are omitted.
+        HBase sends only the properties asked for, and other engines decode only those. Properties
+        in `Schema.columns` are omitted.
         """
         limit = min(limit, MAX_LIMIT)
         start_after = b"" if cursor is None else b"m:" + cursor.encode()
@@ -227,8 +227,8 @@ class MultiGraph(ParallelEdges):
         """Remove a node, its edges in both directions, and its index rows."""
         row = self.tables["n"].get(node_id)
         self.remove_edges(node_id)
-        # Delete each cell at its own time, because counts have the engine's timestamps, which may
-        # differ from this clock.
+        # Delete each cell at its own time. Counts have the engine's timestamps, and the engine's
+        # clock may differ from this one.
         mine = [
             (node_id, [column], cell.at_ms)
             for column, cell in self.tables["n"].get(node_id).items()
@@ -254,8 +254,8 @@ class MultiGraph(ParallelEdges):
         Return ((value, node) pairs, cursor) for values of a sorted property that begin with
         `prefix`.
 
-        They are sorted by the first 500 bytes of the value, then by node. Takes one range scan in
-        each of sixteen buckets, and one multi-get for the page.
+        They are sorted by the first 500 bytes of the value, then by node. Takes a range scan in
+        each of sixteen buckets and one multi-get.
 
         Raises:
             InvalidArgument: the property is not in `Schema.sorted`, or the cursor is from another
@@ -265,7 +265,7 @@ class MultiGraph(ParallelEdges):
 
     def lookup_unique(self, name: str, value: bytes) -> bytes | None:
         """
-        Return the node that has this value of a unique property, or None. Takes two reads.
+        Return the node with this value of a unique property, or None. Takes two reads.
 
         Raises:
             InvalidArgument: the schema has no such unique property.
@@ -276,7 +276,6 @@ class MultiGraph(ParallelEdges):
         return found[0] if found else None
 
     def node_row(self, node_id: bytes, properties: Mapping[str, bytes], at_ms: int) -> Put:
-        """Return the mutation that sets properties of a node and creates it."""
         column_of = self.schema.column_of
         cells = {_SENTINEL: b"1"} | {column_of(name): v for name, v in properties.items()}
         return ("n", node_id, cells, at_ms)

@@ -8,7 +8,7 @@ from zengraph._codec import journal_key, number_key, ordering_key
 from zengraph.tables import Put
 
 Mutation = Put
-"""One row to put, created by the functions below. Safe to repeat."""
+"""One row to put. Writing it again is safe."""
 
 
 def put_properties(of: bytes, properties: Mapping[bytes, bytes], at_ms: int) -> Mutation:

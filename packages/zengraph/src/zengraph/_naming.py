@@ -1,15 +1,14 @@
 """
 Derive ids from the names of nodes, so that the rows of related names are stored together.
 
-Nodes connected by packed edges have names, such as URLs, user names or paths. Their meaning is up
-to the caller. A name is UTF-8 without control characters. The lists for a group of names, such as
-the pages of one site, are stored next to each other, because most edges stay within a group. On
-SQLite, a compaction then writes 30% fewer bytes than with lists ordered by `node_id`.
+Nodes connected by links have names, such as URLs, user names or paths. A name is UTF-8 without
+control characters. A group of names is chosen by the caller, such as all pages of one site. The
+lists of a group are stored next to each other, because most links stay within a group. On SQLite, a
+compaction then writes 30% fewer bytes than with lists ordered by `node_id`.
 
 The nodes of a group may be stored together too. Their ids then begin with the group's hash, except
-for the low half of the first byte, which comes from the name. So a group's nodes form sixteen
-ranges of keys, one per bucket and file: the group's rows are written together, but they don't fill
-a region.
+that the low half of the first byte comes from the name. So a group's nodes form sixteen ranges of
+keys, one per bucket. The group's rows are written together, but they don't fill a region.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Naming:
     Args:
         group_of: returns the group of a name. If None, every name is a group of its own.
         is_together: returns True if the nodes of a group are stored together, as in
-            `Tables.format`. Called once, for the first id. If None, they are not.
+            `Tables.format`. Called once, for the first id. None means False.
     """
 
     def __init__(
@@ -47,7 +46,6 @@ class Naming:
 
     @cached_property
     def together(self) -> bool:
-        """True if the nodes of a group are stored together."""
         return self._is_together is not None and self._is_together()
 
     def node_id(self, name: str) -> bytes:
@@ -56,11 +54,10 @@ class Naming:
 
     def id_of(self, name: bytes) -> bytes:
         """
-        Return the `node_id` of a name given as bytes. The id comes from the name's hash, or from
-        the hashes of its group and of the name.
+        Return the `node_id` of a name given as bytes.
 
-        28 bits come from the group and 100 from the name. The probability of a collision among
-        10^10 names of one group is 10^-10.
+        If groups are stored together, 28 bits come from the group's hash and 100 from the name's.
+        Then the probability of a collision among 10^10 names of one group is 10^-10.
         """
         digest = sha256(name).digest()[:_ID_BYTES]
         if not self.together:

@@ -2,7 +2,7 @@
 Ordered indexes of nodes, by numbers and by ordering keys that the caller defines.
 
 The layer that owns a property writes the index row before the property, and deletes the index row
-after the property. `_mutations` creates these rows for the layer's batches.
+after the property.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class OrderIndex:
     """
     Nodes ordered by ordering keys, which are arbitrary bytes. A node may have several keys.
 
-    A key that begins with a label (UTF-8) and a zero byte is found by `labels`. Other keys begin
-    with 0xff. Within a key, nodes are ordered by id. Each of the sixteen buckets has its own order.
+    `labels` finds the keys that begin with a label (UTF-8) and a zero byte. Other keys begin with
+    0xff. Within a key, nodes are ordered by id. Each of the sixteen buckets has its own order.
     """
 
     def __init__(self, tables: Tables) -> None:
@@ -74,9 +74,9 @@ class OrderIndex:
 
     def sample(self, prefix: bytes, start: bytes, count: int) -> list[bytes]:
         """
-        Return the ids of up to `count` nodes under a prefix, about as many from each bucket.
+        Return up to `count` ids of nodes under a prefix, about the same number from each bucket.
 
-        It starts at the first key that is not below `start`, and wraps around at the end.
+        Starts at the first key that is not below `start`, and wraps around at the end.
         """
         ids: list[bytes] = []
         bucket_count = -(-count // BUCKETS)
@@ -100,8 +100,7 @@ class LabelWalk:
     """
     The distinct labels of an `OrderIndex`, in order, across all buckets.
 
-    Each label costs one small read in every bucket where it has many nodes, no matter how many they
-    are.
+    A label costs at most one small read in each bucket, no matter how many nodes it has.
     """
 
     _READ_AHEAD_ROWS = 20
@@ -162,7 +161,7 @@ class NumberEntry(NamedTuple):
     kept: Row
     """The values that were stored with the entry."""
     lease: Lease | None
-    """The lease of the caller that claimed it."""
+    """The lease of the caller that claimed the entry."""
 
     def is_claimed(self, now_ms: int) -> bool:
         """Return True while another caller's claim is active."""
@@ -171,7 +170,7 @@ class NumberEntry(NamedTuple):
 
 class NumberIndex(Bucketed):
     """
-    Nodes ordered by unsigned 64-bit numbers, in buckets that can be written in parallel.
+    Nodes ordered by unsigned 64-bit numbers, in buckets.
 
     A number may be a time, a priority or a sequence number. Entries can be claimed, so the index
     can serve as a queue.
@@ -183,7 +182,7 @@ class NumberIndex(Bucketed):
         return bool(self._table.get(number_key(node_id, number)))
 
     def until(self, bucket: int, end: int) -> Generator[NumberEntry, None, None]:
-        """Yield entries with numbers below `end`, lowest first. Close it if you stop early."""
+        """Yield entries with numbers below `end`, lowest first. Close the generator afterward."""
         stop = bytes([bucket]) + end.to_bytes(8)
         with closing(self._table.scan(bytes([bucket]), stop)) as rows:
             for key, row in rows:
@@ -196,12 +195,12 @@ class NumberIndex(Bucketed):
             yield NumberEntry(number, node_id, row, Lease.of(row, _CLAIM))
 
     def delete_many(self, items: Sequence[tuple[bytes, int, int]]) -> None:
-        """Delete the entries (node id, number, at_ms), if they are not newer than `at_ms`."""
+        """Delete entries (node id, number, at_ms) that are not newer than `at_ms`."""
         self._table.delete_many(
             [(number_key(node_id, number), None, at_ms) for node_id, number, at_ms in items]
         )
 
     def claim(self, entries: Sequence[NumberEntry], lease: Lease) -> list[bool]:
-        """Claim entries as they were read; False for those that another caller has claimed."""
+        """Claim entries. Returns False for each that another caller claimed since it was read."""
         rows = [(number_key(entry.node_id, entry.number), entry.lease) for entry in entries]
         return take_many(self._table, _CLAIM, rows, lease)

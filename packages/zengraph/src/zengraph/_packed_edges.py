@@ -1,16 +1,15 @@
 """
-Packed edges: a node's outgoing edges of a type are in one cell. They suit a pool of items that many
-processes take from.
+Packed edges: one cell contains a node's outgoing edges of a type. They suit a pool of items from
+which many processes take.
 
-Each change reads the cell and replaces it by check-and-put, so it is atomic: a killed process has
-made its whole change or none of it. If two writers read the same version of a list, one of them
-succeeds, and the other reads the list again. A take removes a node's best edges and returns them.
-It is one read and one such write, however many edges it takes.
+Each change reads the cell and replaces it by check-and-put, so it is atomic. If two writers read
+the same version of a list, one of them succeeds, and the other reads the list again. A take removes
+a node's best edges and returns them. It costs one read and one write, however many edges it takes.
 
 Packed edges have no rows at their targets; they are listed only at their source. The cell is in the
-row of the list's state (`_take_rows.py`), and the receipts of takes (rows that say which edges were
-taken) have the same keys as for other edges. Earlier versions know only the other columns of these
-rows, and leave the cell unchanged.
+row of the list's state (`_take_rows.py`). Receipts, which record the edges of a take, have the same
+keys as for other edges. Earlier versions know only the other columns of these rows, and leave the
+cell unchanged.
 """
 
 from __future__ import annotations
@@ -44,13 +43,11 @@ from zengraph.errors import InvalidArgument, SizeExceeded, Unfinished
 from zengraph.tables import CellSize, Tables
 
 MAX_LIST_BYTES = 1_048_576
-"""Maximum size of a packed list, with its edges' properties. Each change rewrites all of it."""
+"""Maximum size of a packed list with its edges' properties."""
 
 _MAX_TAKES = 8
 _MAX_TAKES_BYTES = 65_536
-"""
-A list with this many takes with an id, or this many bytes of them, gets their receipts written.
-"""
+"""Receipts are written when a list has this many takes with an id, or this many bytes of them."""
 _MAX_SWEPT_RECEIPTS = 200
 _MAX_TRIES = 50
 _PAUSE_S = 0.002
@@ -85,8 +82,8 @@ class PackedEdges:
         """
         Put edges, like `SimpleEdges.put`. If `missing` is True, put only edges that do not exist.
 
-        Atomic for each list. Takes one read and one write for any number of lists. The caller has
-        validated the edges.
+        Atomic for each list. Takes one read and one write for any number of lists. The edges must
+        be valid.
 
         Raises:
             SizeExceeded: an edge or a list would exceed its limit. Lists of other nodes may have
@@ -103,7 +100,7 @@ class PackedEdges:
         )
 
     def get(self, pair: EdgeKey) -> Edge | None:
-        """Return the edge, or None; reads the whole list."""
+        """Return the edge, or None. Reads the whole list."""
         found = self._read_list(pair.source, OUT, pair.edge_type).find(pair.target)
         return found and found.edge
 
@@ -140,7 +137,7 @@ class PackedEdges:
         )
 
     def walk(self, place: ListPlace) -> Iterator[Edge]:
-        """Yield all edges of a list, as they were at one moment."""
+        """Yield a snapshot of a list's edges."""
         for each in self._read_list(*place).data:
             yield PackedEdge.read(each).edge
 
@@ -160,10 +157,7 @@ class PackedEdges:
         )
 
     def trim(self, place: ListPlace, keep: int, *, lowest: bool = False) -> int:
-        """
-        Remove all edges of a list except the `keep` best, atomically. Returns how many were
-        removed.
-        """
+        """Remove all edges of a list except the `keep` best, atomically. Returns how many."""
         self._check_direction(place.direction, place.edge_type)
         removed = 0
 
@@ -185,7 +179,7 @@ class PackedEdges:
         request_id: str | None = None,
     ) -> list[Edge]:
         """
-        Remove the `count` best edges of a node and return them, like `Takes.take`.
+        Remove and return the `count` best edges of a node, like `Takes.take`.
 
         Costs one read and one write of the list. With a request id, the same read includes the
         receipt, and every eighth take also writes the receipts of the most recent takes.
@@ -206,8 +200,7 @@ class PackedEdges:
         receipt_keys = (
             [] if request_id is None else [receipt_key(place.node_id, place.edge_type, request)]
         )
-        # Read the receipt after the list. The list keeps a take until its receipt is written, so
-        # the take is found in one of the two.
+        # Read the receipt after the list, because a list keeps a take until its receipt is written.
         rows = self._table.get_each([key, *receipt_keys], [PACKED])
         before = rows[0].get(PACKED)
         found = PackedList.read(key, before and before.value)
@@ -252,7 +245,7 @@ class PackedEdges:
         prefix = takes_prefix(node_id)
         with closing(self._table.scan(prefix, after(prefix), columns=[PACKED])) as rows:
             keys = [key for key, _ in rows if is_state(key)]
-        # Keep an empty list, because deleting its cell could hide a concurrent writer's put.
+        # Keep the empty list, because deleting its cell could hide a concurrent put.
         self._change_lists(keys, lambda _, found: PackedList() if any(found) else found)
         self._delete_receipts(prefix, None)
 
@@ -311,7 +304,7 @@ class PackedEdges:
     def _change_lists(
         self, keys: Sequence[bytes], change: Callable[[bytes, PackedList], PackedList]
     ) -> None:
-        """Replace each list with the result of `change`; try again if another writer was first."""
+        """Replace each list with the result of `change`. Try again if another writer was faster."""
         pending = list(keys)
         if not pending:
             return
@@ -345,7 +338,7 @@ class PackedEdges:
             )
 
     def _delete_receipts(self, prefix: bytes, before_ms: int | None) -> None:
-        """Delete all receipts, or some of those older than a given time."""
+        """Delete all receipts, or a few old ones."""
         with closing(self._table.scan(prefix, after(prefix), columns=[PACKED])) as rows:
             batch = rows if before_ms is None else islice(rows, _MAX_SWEPT_RECEIPTS)
             old = [

@@ -1,12 +1,11 @@
 """
 The cell of a packed list: a node's outgoing edges of one type, and the latest takes from them.
 
-`_packed_edges.py` describes how it is read and replaced. Integers are big-endian. A part is its
-length in 4 bytes, followed by its bytes.
+Integers are big-endian. A part is its length in 4 bytes, followed by its bytes.
 
     1 byte    version
     8 bytes   random, so that no two cells are equal
-    part      takes with an id whose receipts are not written yet, each of them a part
+    part      takes with an id and without a receipt so far, each of them a part
     part      length of each edge, 4 bytes each
     bytes     the edges, in the order of the list
 
@@ -30,21 +29,19 @@ from zengraph._take_rows import pack_parts, unpack_parts
 from zengraph.errors import CorruptRow
 
 PACKED = b"p:k"
-"""Column of a list or a receipt. A list is written only by check-and-put."""
+"""Column of a list, which only check-and-put may write, or of a receipt."""
 _VERSION = b"\1"
 _HEAD_BYTES = 9
 _LENGTH = Struct(">I")
 _KEY_LENGTH = Struct(">H")
 _TIME_BYTES = 8
 _NO_LIST = edge_prefix(bytes(ID_BYTES), OUT, 0)
-"""Prefix that turns the key of a packed edge into a row key for functions that expect one."""
+"""Prefix that turns a packed edge's key into a row key, for functions that expect one."""
 
 
 class PackedEdge(NamedTuple):
-    """An edge of a packed list."""
-
     key: bytes
-    """Score, order and target. It determines the position in the list, and is the cursor."""
+    """Score, order and target: the position in the list, and the cursor."""
     at_ms: int
     properties: Mapping[str, bytes]
 
@@ -77,17 +74,14 @@ class PackedEdge(NamedTuple):
 
 
 def encode_key(place: Place, target: bytes) -> bytes:
-    """Return the key of an edge in its list."""
     return place.key(bytes(ID_BYTES), OUT, 0, target)[len(_NO_LIST) :]
 
 
 def read_key(data: bytes) -> bytes:
-    """Return the key of a stored edge."""
     return data[_KEY_LENGTH.size : _KEY_LENGTH.size + _KEY_LENGTH.unpack_from(data)[0]]
 
 
 def read_target(data: bytes) -> bytes:
-    """Return the target of a stored edge."""
     end = _KEY_LENGTH.size + int(_KEY_LENGTH.unpack_from(data)[0])
     return data[end - ID_BYTES : end]
 
@@ -99,7 +93,6 @@ class Take(NamedTuple):
     """The 16 bytes for the request id."""
     at_ms: int
     data: Sequence[bytes]
-    """The taken edges in their stored form."""
 
     @property
     def edges(self) -> list[Edge]:
@@ -121,7 +114,7 @@ class Take(NamedTuple):
 
     @classmethod
     def read_receipt(cls, key: bytes, cell: bytes) -> Self:
-        """Decode a receipt; raises CorruptRow if a later version of the program wrote it."""
+        """Decode a receipt; raises CorruptRow if a later version wrote it."""
         return cls.read(_check_version(key, cell)[len(_VERSION) :])
 
 
@@ -129,7 +122,7 @@ class PackedList(NamedTuple):
     """The sorted edges of a list, and its latest takes."""
 
     data: Sequence[bytes] = ()
-    """The edges in their stored form, so that unchanged ones need not be decoded."""
+    """Stored forms of the edges, so that unchanged edges need not be decoded."""
     takes: Sequence[Take] = ()
     """The latest takes with an id, oldest first."""
 
@@ -167,7 +160,7 @@ class PackedList(NamedTuple):
         )
 
     def with_edges(self, edges: Iterable[PackedEdge]) -> Self:
-        """Return a copy with these edges. They replace edges to the same nodes."""
+        """Return a copy with these edges, which replace edges to the same nodes."""
         new = {edge.key[-ID_BYTES:]: edge.data for edge in edges}
         unchanged = [each for each in self.data if read_target(each) not in new]
         return self._replace(data=sorted([*unchanged, *new.values()], key=read_key))
@@ -176,7 +169,7 @@ class PackedList(NamedTuple):
         return self._replace(data=[each for each in self.data if read_target(each) not in targets])
 
     def split(self, count: int, *, lowest: bool) -> tuple[list[bytes], Self]:
-        """Return the `count` best edges, the best first, and the list without them."""
+        """Return the `count` best edges, best first, and the list without them."""
         if lowest:
             return list(self.data[:count]), self._replace(data=self.data[count:])
         at = max(len(self.data) - count, 0)

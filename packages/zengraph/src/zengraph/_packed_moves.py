@@ -1,8 +1,8 @@
 """
 Move edges between rows and packed lists, after a change to `Schema.packed` or `Schema.ordered`.
 
-An edge is written in its new form before the old one is deleted, so a killed repair loses no edge.
-An edge in the wrong form for its type is not found until a repair has moved it.
+An edge is written in its new form before the old form is deleted, so a killed repair loses no edge.
+Readers do not find an edge in the wrong form until a repair has moved it.
 """
 
 from __future__ import annotations
@@ -37,11 +37,10 @@ class PackedMoves:
 
     def repair(self) -> int:
         """
-        Move edges that are stored in the wrong form, and return how many there were. Safe to
-        repeat.
+        Move edges that are stored in the wrong form; return how many. Safe to repeat.
 
         If another process puts or takes an edge while it is being moved, the old version may
-        reappear. Run this before consumers start to take edges.
+        reappear. So run this before consumers start to take edges.
         """
         moved = 0
         with closing(self._table.scan(b"", None, columns=[SCORE, PACKED])) as rows:
@@ -64,7 +63,7 @@ class PackedMoves:
         return len(found)
 
     def _reorder_or_unpack(self, key: bytes) -> int:
-        """Move a packed list's edges if their type is no longer packed, or is now ordered."""
+        """Move a packed list's edges if their type is no longer packed or is now ordered."""
         source, edge_type = key[:16], int.from_bytes(key[17:19])
         if edge_type in self._packed:
             return self._packed.reorder(key)

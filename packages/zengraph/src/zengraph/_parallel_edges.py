@@ -4,8 +4,8 @@ Parallel edges: any number from one node to another, each with a type, a score a
 Two edges with the same source, type and target but different scores are different edges, such as
 payments at different times. (`_simple_edges` has edges whose score can change.) An edge has a row
 at each of its nodes, so that both list it; the row at the source is authoritative. An edge of a
-one-ended type has a row only at its target, because a property of the source already contains the
-edge, or the source is not a node.
+one-ended type has a row only at its target: a property of the source already contains the edge, or
+the source is not a node.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ COUNTS = b"c:"
 
 
 class Edge(NamedTuple):
-    """An edge, seen from one of its ends."""
-
     other: bytes
     """The node at the other end."""
     score: int
@@ -45,7 +43,7 @@ class Edge(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """A page of a list of edges. `cursor` continues it, or is None at the end."""
+    """A page of edges. `cursor` continues the list, or is None at the end."""
 
     items: list[Edge]
     cursor: bytes | None
@@ -71,12 +69,7 @@ class ParallelEdges:
         *,
         score: int = 0,
     ) -> list[Put]:
-        """
-        Return the mutations that put an edge, for a batch. They do not change the counts of edges.
-
-        The row at the source is written last, and is authoritative. An edge of a one-ended type has
-        a row only at its target.
-        """
+        """Return the mutations that put an edge, for a batch. They do not change stored counts."""
         cells = {b"p:" + name.encode(): value for name, value in properties.items()}
         in_key = edge_key(target, IN, edge_type, score, source)
         if edge_type in self._schema.one_ended:
@@ -96,8 +89,7 @@ class ParallelEdges:
         at_ms: int | None = None,
     ) -> None:
         """
-        Set an edge. Edges with the same source, type and target but different scores are different
-        edges.
+        Put an edge. An edge with another score is a different edge.
 
         Safe to repeat. Increments the counts if the edge is new. If a writer crashes in between, or
         two writers put the same new edge at once, the counts are wrong until `recount` or a repair
@@ -126,7 +118,7 @@ class ParallelEdges:
         return _edge(target, score, row) if row else None
 
     def remove_edge(self, source: bytes, edge_type: int, target: bytes, *, score: int = 0) -> None:
-        """Remove an edge. Does nothing if it does not exist."""
+        """Remove an edge if it exists."""
         out_key = edge_key(source, OUT, edge_type, score, target)
         in_key = edge_key(target, IN, edge_type, score, source)
         rows = self._table.get_many([out_key, in_key])
@@ -138,7 +130,7 @@ class ParallelEdges:
             self._count_both(source, edge_type, target, -1)
 
     def remove_edges(self, node_id: bytes) -> None:
-        """Remove every edge of a node, in both directions, at both ends."""
+        """Remove every edge of a node, in both directions, from both ends' lists."""
         for direction in (OUT, IN):
             prefix = edge_prefix(node_id, direction)
             with closing(self._table.scan(prefix, after(prefix))) as rows:
@@ -201,14 +193,14 @@ class ParallelEdges:
                 yield edge
 
     def walk_all_edges(self) -> Generator[tuple[bytes, bytes, int, Edge], None, None]:
-        """Yield (node, direction, type, edge) for every edge row of every node, for repairs."""
+        """Yield (node, direction, type, edge) for every edge row, for repairs."""
         for key, row in self._table.scan(b"", None):
             node_id, direction, edge_type, score, other = read_edge_key(key)
             yield node_id, direction, edge_type, _edge(other, score, row)
 
     def count_edges(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """
-        Return the number of edges, from the stored count if the type is counted, else by a scan.
+        Return the number of edges, by a scan if the type has no stored count.
 
         Raises:
             StoreUnavailable: the tables did not respond.
@@ -220,7 +212,7 @@ class ParallelEdges:
         return sum(1 for _ in self.walk_edges(node_id, direction, edge_type))
 
     def recount(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
-        """Correct a type's stored count with a scan; return how much too high it was."""
+        """Correct a stored count with a scan; return how much too high it was."""
         column = count_column(direction, edge_type)
         cell = self._tables["n"].get(node_id, [column]).get(column)
         stored = int.from_bytes(cell.value, signed=True) if cell else 0
@@ -266,7 +258,7 @@ class ParallelEdges:
 
 
 def count_column(direction: bytes, edge_type: int) -> bytes:
-    """Return the node column that stores the number of the node's edges of a type."""
+    """Return the node column with the number of the node's edges of a type."""
     return COUNTS + b"%d%s" % (edge_type, direction)
 
 

@@ -1,7 +1,7 @@
 """
 Properties of nodes, each with the time of its value.
 
-Layers that need those times use this module; applications use `_graph`. A property's name includes
+Layers that need the times use this module; applications use `_graph`. A property's name includes
 its family: `m:` for properties set by applications, `s:` for system properties, `p:` for properties
 of edges, `i:` for values stored with an index entry.
 """
@@ -24,7 +24,7 @@ class NodeStore:
         self._table = tables["n"]
 
     def get(self, node_id: bytes, names: Sequence[bytes] | None = None) -> Row:
-        """Return all or some properties of a node; empty if it has none of them."""
+        """Return all or some properties of a node; empty if the node has none of them."""
         return self._table.get(node_id, names)
 
     def get_many(
@@ -48,7 +48,7 @@ class NodeStore:
     def get_prefix(
         self, node_id: bytes, prefix: bytes, limit: int, start_after: bytes = b""
     ) -> Row:
-        """Return up to `limit` properties whose names begin with `prefix`, in order of name."""
+        """Return up to `limit` properties whose names begin with `prefix`, ordered by name."""
         return self._table.get_prefix(node_id, prefix, limit, start_after)
 
     def put(self, node_id: bytes, properties: Mapping[bytes, bytes], *, at_ms: int) -> None:
@@ -75,12 +75,12 @@ class NodeStore:
         names: Sequence[bytes] | None = None,
         limit: int | None = None,
     ) -> Generator[tuple[bytes, Row], None, None]:
-        """Yield nodes from an id on, before `stop`, ordered by id. Close it if you stop early."""
+        """Yield nodes from an id on, before `stop`. Close the generator if you stop early."""
         return self._table.scan(start, stop, columns=names, limit=limit)
 
     def walk(self) -> Generator[tuple[bytes, Row], None, None]:
         return self.scan()
 
     def leases(self, name: bytes, lease_ms: int, clock: Clock) -> CellLeases:
-        """Return leases stored in a property of each node; nothing else may write that property."""
+        """Return the leases in a property of nodes. Nothing else may write the property."""
         return CellLeases(self._table, name, lease_ms, clock)

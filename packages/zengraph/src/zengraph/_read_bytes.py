@@ -1,8 +1,8 @@
 """
 Count the bytes of rows while they are read, so that a caller can stop a read that is too large.
 
-The size of a row is known only after reading it, and one call may read any number of rows.
-Therefore the SQLite engine, which reads its files itself, counts each row before it reads the next.
+A row's size is known only after reading it, and one call may read any number of rows. Therefore the
+SQLite engine, which reads files itself, counts each row before it reads the next.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class CountedRows:
         """Count the bytes of a row, or of several small ones. An exception stops the read."""
 
     def made(self, size: int) -> None:
-        """Count a result built from rows. An exception stops the read as well."""
+        """Count a result built from rows. An exception stops the read."""
 
 
 _COUNTED: ContextVar[CountedRows | None] = ContextVar("counted", default=None)
@@ -36,10 +36,10 @@ _COUNTED: ContextVar[CountedRows | None] = ContextVar("counted", default=None)
 
 def counted_result(result: Result) -> Result:
     """
-    Count the bytes of a result together with the rows that this thread reads, and return it.
+    Count a result's bytes together with the rows that this thread reads; return the result.
 
-    Use it for results that are built one by one from rows that were read together. Several results
-    may come from one row, and all of them exist before the first is returned.
+    Use it when results are built one by one from rows that were read together, because several
+    results may come from one row.
     """
     if (counted := _COUNTED.get()) is not None:
         counted.made(len(result))
@@ -47,4 +47,4 @@ def counted_result(result: Result) -> Result:
 
 
 counted_rows = _COUNTED.get
-"""The current counter of rows that this thread reads, or None."""
+"""The counter of rows that this thread reads, or None."""

@@ -1,4 +1,4 @@
-"""Small named records that processes share outside the graph, such as locks and positions."""
+"""Small named records outside the graph that processes share, such as locks and positions."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from zengraph.tables import Tables, open_bucket
 
 
 class Registry:
-    """Records by name, in the table of unique values. No property name contains their prefix."""
+    """Records by name, in the table of unique values, under a prefix that no property name has."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._table = tables["u"]
 
     def get(self, name: bytes, columns: Sequence[bytes] | None = None) -> Row:
-        """Return all or some values of a record; empty if it has none of them."""
+        """Return all or some values of a record; empty if the record has none of them."""
         return self._table.get(name, columns)
 
     def get_many(
@@ -63,15 +63,15 @@ class Registry:
         """
         Yield up to `limit` records whose names begin with a prefix, in order of name.
 
-        With `start_after`, only names that sort after it. Close it if you stop early.
+        With `start_after`, only names that sort after it. Close the generator if you stop early.
         """
         first = start_after + b"\0" if start_after else prefix
         return self._table.scan(first, after(prefix), limit=limit)
 
     def buckets(self) -> list[int]:
-        """Return the first bytes that writable names can have: all but those in damaged files."""
+        """Return the first bytes of writable names: all except those in damaged files."""
         return [bucket for bucket in range(BUCKETS) if self._tables.serves(bucket)]
 
     def open_bucket(self, bucket: int = 0) -> int:
-        """Return the first writable bucket from `bucket` on, modulo the number of buckets."""
+        """Return the first writable bucket from `bucket` on; wraps around."""
         return open_bucket(self._tables, bucket, BUCKETS)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Remedies:
     """
-    Names of commands and settings that error messages tell their reader to use.
+    Names of commands and settings that error messages recommend.
 
-    The defaults are for the author of a program. A program that embeds this library sets the names
-    of its own commands and settings, because its operators do not call functions.
+    The defaults are for programmers. A program that embeds this library sets the names of its own
+    commands and settings, because its operators do not call functions.
     """
 
     program: str = "zengraph"

@@ -1,8 +1,8 @@
 """
 Limits for rows that applications write. Without them, a node or an edge could become unreadable.
 
-Each write is checked against the stored row first. Writers of the same row in one process take
-turns. Writers in other processes can exceed a limit by one request each.
+Each write is checked against the stored row first. Writers of one row in one process take turns.
+Each writer in another process can exceed a limit by one request.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ class RowLimits:
     The limits of one table's rows. Threads may share it.
 
     Args:
-        table: the table.
         family: the prefix of property columns.
         hidden: the column of this family that is not a property.
         limits: the limits of a row.
@@ -65,8 +64,8 @@ class RowLimits:
         """
         Hold the locks of these rows and check their limits; write the puts inside the block.
 
-        A put that does not make its row larger is always allowed. The columns in `to_delete` do not
-        count, because they are deleted right after the block.
+        A put that does not enlarge its row is always allowed. The columns in `to_delete` do not
+        count, because the caller deletes them right after the block.
 
         Raises:
             SizeExceeded: a row would exceed a limit; nothing was written.
@@ -91,7 +90,7 @@ class RowLimits:
             yield
 
     def _may_exceed(self, stored: RowExtent | None, cells: Mapping[bytes, bytes]) -> bool:
-        """Return True if the row could exceed a limit if all of these cells were new."""
+        """Return True if the row would exceed a limit if all of these cells were new."""
         size_bytes, count = stored or (0, 0)
         size_bytes += sum(map(len, cells.values()))
         return size_bytes > self._max_bytes or count + len(cells) > self._max_properties
@@ -131,7 +130,7 @@ class RowLimits:
 
 
 class _RowLock:
-    """Lets the writers of one row take turns. Kept while a writer uses it or waits for it."""
+    """Lets the writers of one row take turns. Kept while a writer holds it or waits for it."""
 
     __slots__ = ("__weakref__", "lock")
 

@@ -38,11 +38,11 @@ MAX_ORDER_BYTES = 500
 
 
 class Place(NamedTuple):
-    """The position of an edge in the lists of both nodes."""
+    """An edge's position in the lists of both nodes."""
 
     score: int
     order: bytes | None = None
-    """None if its type is not in `Schema.ordered`."""
+    """None if the edge's type is not in `Schema.ordered`."""
 
     @property
     def cell(self) -> bytes:
@@ -85,7 +85,7 @@ class EdgeKey(NamedTuple):
 
     @property
     def counts(self) -> tuple[tuple[bytes, bytes], tuple[bytes, bytes]]:
-        """Return (node, column) of the two counts that include it."""
+        """Return (node, column) of the two counts that include the edge."""
         return (
             (self.source, count_column(OUT, self.edge_type)),
             (self.target, count_column(IN, self.edge_type)),
@@ -93,8 +93,6 @@ class EdgeKey(NamedTuple):
 
 
 class NewEdge(NamedTuple):
-    """An edge to put."""
-
     pair: EdgeKey
     score: int = 0
     properties: Mapping[str, bytes] = {}
@@ -102,7 +100,7 @@ class NewEdge(NamedTuple):
     """Sorts edges with the same score, for types in `Schema.ordered`. Up to 500 bytes."""
 
     def place(self, ordered: Collection[int]) -> Place:
-        """Return its place. `ordered` are the types whose edges have an order."""
+        """Return the edge's place. `ordered` are the types whose edges have an order."""
         return Place(self.score, self.order if self.pair.edge_type in ordered else None)
 
 
@@ -137,7 +135,6 @@ def _is_score(score: int) -> bool:
 
 
 def read_pair(list_key: bytes) -> EdgeKey:
-    """Return the edge that a list row refers to."""
     node_id, direction, edge_type, _, other = read_edge_key(list_key)
     source, target = (node_id, other) if direction == OUT else (other, node_id)
     return EdgeKey(source, edge_type, target)
@@ -157,18 +154,16 @@ def encode_count(count: int) -> bytes:
 
 
 def pair_cells(edge: NewEdge, place: Place) -> dict[bytes, bytes]:
-    """Return the cells of the edge's pair row."""
     properties = {PROPERTY + name.encode(): value for name, value in edge.properties.items()}
     return {SCORE: place.cell, **properties}
 
 
 def read_place(row: Row) -> Place:
-    """Return the place that an edge's pair row contains."""
     return Place.decode(row[SCORE].value)
 
 
 def read_edge(other: bytes, row: Row) -> Edge:
-    """Return the edge in a pair row, as seen from the node opposite `other`."""
+    """Return the edge in a pair row, seen from the node opposite `other`."""
     properties = {
         column.removeprefix(PROPERTY).decode(): cell.value
         for column, cell in row.items()

@@ -1,9 +1,9 @@
 """
 Simple edges: at most one per source, type and target, with a score that can change.
 
-An edge has three rows. The pair row contains its score and properties, and is authoritative. At
-each node, a list row lists the edge by score. List rows are written before the pair row. List rows
-with an earlier score are deleted after the pair row is written. Every listed edge is verified
+An edge has three rows. The pair row contains its score and properties, and is authoritative. Each
+node has a list row for the edge, sorted by score. List rows are written before the pair row. List
+rows with an earlier score are deleted after the pair row is written. Every listed edge is verified
 against its pair row, so a crashed writer leaves behind only rows that readers ignore. Repeating the
 call finishes the write.
 """
@@ -40,7 +40,7 @@ from zengraph.errors import InvalidArgument
 from zengraph.tables import CellTable, Tables
 
 MAX_COUNTED = 10_000
-"""How many edges `count_edges` reads at most, if the type has no stored count."""
+"""How many edges `count_edges` reads at most if the type has no stored count."""
 
 _LIST_MARKER = b"p:_"
 _BATCH_SIZE = 500
@@ -72,8 +72,8 @@ class SimpleEdges:
         Put edges. An existing edge gets the new score, and keeps properties that are not given.
 
         Takes one read and two writes for any number of edges, a third write if scores change, and
-        another read if edges have properties. Safe to repeat. If several edges have the same pair,
-        the last one is used.
+        another read if edges have properties. Safe to repeat. If two edges have the same nodes and
+        type, the later one is used.
 
         Raises:
             InvalidArgument: an id, a type or a score cannot be stored; nothing was written.
@@ -139,10 +139,11 @@ class SimpleEdges:
 
     def count(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """
-        Return the number of edges: the stored count if the type has one, else by reading them.
+        Return the number of edges; reads them if the type has no stored count.
 
         Raises:
-            InvalidArgument: the type is not counted, and there are more than `max_counted` edges.
+            InvalidArgument: the type has no stored count, and there are more than `max_counted`
+                edges.
         """
         if edge_type in self.edge_counts:
             return self.edge_counts.read_count(node_id, direction, edge_type)
@@ -167,9 +168,9 @@ class SimpleEdges:
 
     def recount(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """
-        Set the stored count by reading all edges; return how much too high it was.
+        Correct the stored count by reading all edges; return how much too high it was.
 
-        Concurrent writes of the same edges can make it wrong.
+        Concurrent writes of these edges can make the count wrong.
         """
         actual = sum(1 for _ in self.lists.walk(ListPlace(node_id, direction, edge_type)))
         return self.edge_counts.correct(node_id, direction, edge_type, actual)
@@ -188,11 +189,11 @@ class SimpleEdges:
         Remove up to `max_removals` edges of a node, except its `keep` best ones.
 
         The best edges have the highest scores, or the lowest if `lowest`. Takes one range scan over
-        all of them and, if there are more than `keep`, one multi-get per 500. It keeps `keep` keys
-        in memory. An edge whose score changes in the meantime is kept. Safe to repeat, and safe
-        with concurrent writers.
+        all edges and, if there are more than `keep`, one multi-get per 500. Keeps `keep` keys in
+        memory. An edge whose score changes in the meantime is kept. Safe to repeat, and safe with
+        concurrent writers.
 
-        Returns (how many were removed, whether that was all).
+        Returns (how many were removed, True if none are left to remove).
         """
         start, stop = score_range(edge_prefix(node_id, direction, edge_type))
         best: deque[bytes] = deque()
@@ -223,10 +224,7 @@ class SimpleEdges:
         ]
 
     def remove_all(self, node_id: bytes, max_removals: int) -> bool:
-        """
-        Remove up to `max_removals` edges of a node, in both directions. Returns False if it has
-        more.
-        """
+        """Remove up to `max_removals` edges of a node. Returns False if more are left."""
         remaining = max_removals
         for direction in (OUT, IN):
             prefix = edge_prefix(node_id, direction)
@@ -234,7 +232,7 @@ class SimpleEdges:
                 if remaining <= 0:
                     return False
                 self.remove(map(read_pair, keys[:remaining]))
-                # Rows that are still there were left by a crashed writer.
+                # A crashed writer left the remaining rows.
                 rows = self._table.get_many(keys[:remaining])
                 self._table.delete_many([(key, None, newest_ms(rows[key])) for key in rows])
                 remaining -= len(keys[:remaining])
@@ -278,7 +276,7 @@ class SimpleEdges:
         pair = EdgeKey(key[:16], int.from_bytes(key[17:19]), key[19:])
         place = read_place(row)
         if (place.order is not None) != (pair.edge_type in self._ordered):
-            # The schema has changed, so move the edge to its new place.
+            # The schema has changed; move the edge to its new place.
             order = (place.order or b"") if pair.edge_type in self._ordered else b""
             self.put([NewEdge(pair, place.score, {}, order)])
             return 1
@@ -301,4 +299,4 @@ class SimpleEdges:
 
 
 MAX_PENDING_MS = 600_000
-"""A list row younger than this may still become valid, because its pair row is written later."""
+"""A younger list row may still become valid, because its pair row is written later."""

@@ -1,10 +1,8 @@
 """
-The rows that store takes (removals of a list's best edges): their keys, and the format of their
-cells.
+The rows that store takes (removals of a list's best edges): keys and format.
 
 A list from which edges were taken has a *state*, which each take replaces. The state contains the
-last take's edges until all of their rows are deleted. `_taking.py` describes the order in which the
-rows are written.
+last take's edges until all of their rows are deleted. `_taking.py` describes the order of writes.
 """
 
 from __future__ import annotations
@@ -22,10 +20,10 @@ from zengraph.errors import CorruptRow
 from zengraph.tables import Cell
 
 STATE = b"p:t"
-"""Column of a state or a receipt. A state is written only by check-and-put."""
+"""Column of a state, which only check-and-put may write, or of a receipt."""
 _VERSION = b"\1"
 NO_REQUEST = bytes(16)
-"""The request id of takes without an id."""
+"""Stored instead of a request id in takes without one."""
 _LENGTH_BYTES = 4
 _TIME_BYTES = 8
 
@@ -36,7 +34,7 @@ def takes_prefix(node_id: bytes, edge_type: int | None = None) -> bytes:
 
 
 def state_key(node_id: bytes, edge_type: int) -> bytes:
-    """Return the row key of a list's state: 35 bytes, as long as a pair row's key."""
+    """Return the row key of a list's state: 35 bytes, like a pair row's key."""
     return takes_prefix(node_id, edge_type) + NO_REQUEST
 
 
@@ -59,12 +57,12 @@ class TakeState(NamedTuple):
     """
     A take, as stored in the state of its list.
 
-    No two states have the same cell, so a check-and-put against a cell that was read fails if
-    another take has replaced it.
+    No two states have equal cells, so a check-and-put fails if another take has replaced the state
+    since it was read.
     """
 
     number: int
-    """The number of takes from the list so far."""
+    """How many takes from the list there were, including this one."""
     nonce: bytes
     request: bytes
     """16 bytes; zeros if the take has no id."""
@@ -73,7 +71,7 @@ class TakeState(NamedTuple):
 
     @classmethod
     def after(cls, before: TakeState | None, request: bytes, edges: Sequence[ListedEdge]) -> Self:
-        """Return the state after a take of these edges, which were read after `before`."""
+        """Return the state after a take of these edges. They were read after `before`."""
         number = 1 if before is None else before.number + 1
         with_values = request != NO_REQUEST
         return cls(
@@ -86,7 +84,7 @@ class TakeState(NamedTuple):
     @classmethod
     def read(cls, row: Row, key: bytes) -> Self | None:
         """
-        Decode the state in a row, or return None if the row has none.
+        Decode the state in a row; None if the row has none.
 
         Raises:
             CorruptRow: a later version of the program wrote it.
@@ -108,15 +106,15 @@ class TakeState(NamedTuple):
 
     @property
     def has_request(self) -> bool:
-        """True if the take's edges are also in a receipt."""
+        """True if the take has a receipt too."""
         return self.request != NO_REQUEST
 
     def without_edges(self) -> TakeState:
-        """Return the state after all rows of the taken edges have been deleted."""
+        """Return the state for when all rows of the edges are deleted."""
         return self._replace(parts=b"")
 
     def scores(self, key: bytes) -> dict[bytes, Cell]:
-        """Return each edge's score cell when it was taken, by the key of its pair row."""
+        """Return each taken edge's score cell, by the key of its pair row."""
         prefix, cells_by_pair = edge_prefix(key[:16], PAIR_KIND) + key[17:19], {}
         for part in unpack_parts(self.parts):
             target, *cells = unpack_parts(part)
@@ -125,7 +123,7 @@ class TakeState(NamedTuple):
         return cells_by_pair
 
     def edges(self, key: bytes) -> list[ListedEdge]:
-        """Return the taken edges; `key` is the row key of this state or receipt."""
+        """Return the taken edges, given the row key of this state or receipt."""
         source, edge_type = key[:16], int.from_bytes(key[17:19])
         return [_unpack_edge(part, source, edge_type) for part in unpack_parts(self.parts)]
 
@@ -134,7 +132,7 @@ def _pack_edge(edge: ListedEdge, *, with_values: bool) -> bytes:
     """
     Pack the other node's id, then each cell of the pair's row: column, time, value.
 
-    Deleting the edge needs no values of properties, so they are left out unless `with_values`.
+    Deleting the edge does not require property values, so they are left out unless `with_values`.
     """
     cells = [
         part
@@ -157,12 +155,11 @@ def _unpack_edge(part: bytes, source: bytes, edge_type: int) -> ListedEdge:
 
 
 def pack_parts(parts: Iterable[bytes]) -> bytes:
-    """Join parts, each preceded by its length in 4 bytes."""
+    """Join parts, each after its length in 4 bytes."""
     return b"".join(len(part).to_bytes(_LENGTH_BYTES) + part for part in parts)
 
 
 def unpack_parts(data: bytes) -> list[bytes]:
-    """Split the output of `pack_parts`."""
     parts, at = [], 0
     while at < len(data):
         start = at + _LENGTH_BYTES

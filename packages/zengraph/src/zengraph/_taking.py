@@ -1,15 +1,15 @@
 """
 Taking edges: remove the best edges of a node's list, and give each of them to one caller.
 
-A take is decided by one check-and-put of the list's state. The state is read before the list, so if
-two takes read the same edges, only one of them succeeds, and the other starts again. Therefore no
-edge is ever in two takes, and no clock or lease is needed.
+One check-and-put of the list's state decides a take. The state is read before the list, so if two
+takes read the same edges, one of them fails and starts again. Therefore no edge is ever in two
+takes, and no clock or lease is needed.
 
-After the decision, one call deletes the rows of the edges and writes the receipt. The state
-contains these edges until the next take. While the next take reads its own edges, it also reads
-whether those rows are deleted and the receipt is written. If not, the earlier process was killed or
-is slow, and the next take finishes that work first. This work may be done twice, concurrently or
-late: rows are deleted only as they were read, so an edge that was put again since then is kept.
+After the decision, one call deletes the edges' rows and writes the receipt, which records the edges
+for repeated requests. The state contains these edges until the next take. While the next take reads
+its own edges, it also checks whether those rows are deleted and the receipt is written. If not, the
+earlier process was killed or is slow, and the next take finishes that work first. Repeating this
+work is safe: rows are deleted only as they were read, so an edge that was put again is kept.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ from zengraph.tables import Tables
 MAX_TAKEN = 1000
 """Maximum number of edges per call."""
 MAX_TAKEN_BYTES = 1_048_576
-"""A take ends before `count` edges if their properties reach this many bytes."""
+"""A take ends early when its edges' properties reach this many bytes."""
 RECEIPTS_MS = 86_400_000
-"""How long a repeated take with the same id returns the same edges."""
+"""How long a take repeated with the same id returns the same edges."""
 
 _MAX_EDGE_BYTES = 4_194_304
 _MAX_KEPT_BYTES = 65_536
-"""The edges of a take stay in the state until the next take, unless they are larger than this."""
+"""A take's edges stay in the state until the next take, unless they are larger than this."""
 _MAX_TRIES = 50
 _PAUSE_S = 0.002
 _TAKES_PER_SWEEP = 16
-"""How many takes with an id are made before old receipts are deleted."""
+"""Old receipts are deleted once per this many takes with an id."""
 _MAX_SWEPT_RECEIPTS = 200
 
 
@@ -75,19 +75,18 @@ class Takes:
         request_id: str | None = None,
     ) -> list[Edge]:
         """
-        Remove the `count` best outgoing edges of a node, and return them, the best first.
+        Remove the `count` best outgoing edges of a node, and return them, best first.
 
         The best edges have the highest scores, or the lowest if `lowest`. Returns fewer if the node
-        has fewer, or if their properties reach `MAX_TAKEN_BYTES`. Two requests never get the same
-        edge, unless it was put again.
+        has fewer, or once their properties reach `MAX_TAKEN_BYTES`.
 
         If the caller is killed, or the call fails after its decision, the edges are removed anyway.
         A caller that passes a `request_id`, such as the id of its job, can repeat the call for a
-        day and gets the same edges. So without an id, an edge is returned at most once. With ids,
-        it is returned at least once, but only under one id.
+        day and gets the same edges. So without an id, an edge is returned at most once; with ids,
+        at least once, but under only one id. An edge that is put again can be taken again.
 
-        Costs a read of the state, a range scan, a multi-get and two writes. Counted types, and
-        edges with large properties, cost two more writes.
+        Costs a read of the state, a range scan, a multi-get and two writes. Types with stored
+        counts, and edges with large properties, cost two more writes.
 
         Raises:
             InvalidArgument: `count` is not between 1 and `MAX_TAKEN`.
@@ -104,7 +103,7 @@ class Takes:
         raise Unfinished("graph", "other callers kept taking from this list; try again")
 
     def _try_take(self, end: ListEnd, count: int, request_id: str | None) -> list[Edge] | None:
-        """Make one attempt. Returns None if another take interfered; then try again."""
+        """Try once. Returns None if another take interfered."""
         key, request = state_key(end.node_id, end.edge_type), hash_request_id(request_id)
         row, keys = self._lists.read_row_and_best(key, [STATE], end, count)
         before = TakeState.read(row, key)
@@ -116,7 +115,7 @@ class Takes:
             ):
                 self._finish(key, before)
                 return None
-            # Read the edges after the state, and the rows that show whether the last take is done.
+            # Read these after the state: the edges, and the traces of the last take.
             receipt_keys = (
                 [] if request_id is None else [receipt_key(end.node_id, end.edge_type, request)]
             )
@@ -145,10 +144,11 @@ class Takes:
         return [each.edge for each in best]
 
     def forget(self, node_id: bytes) -> None:
-        """Finish the takes of a node that is being removed, and delete their receipts."""
+        """Finish takes from a node that is being removed, and delete their receipts."""
         for key, state in self._rows(takes_prefix(node_id)):
             if is_state(key) and state.parts:
-                # Keep the state, without edges: its number distinguishes takes of the node.
+                # Keep the state without edges, because its number distinguishes takes from the
+                # node.
                 self._finish(key, state)
         for key, _ in self._rows(takes_prefix(node_id)):
             if not is_state(key) and (row := self._table.get(key)):
@@ -156,8 +156,8 @@ class Takes:
 
     def repair(self) -> int:
         """
-        Finish takes whose callers were killed, and delete old receipts. Returns the number of
-        finished takes.
+        Finish takes of killed callers, and delete old receipts. Returns the number of finished
+        takes.
         """
         finished = 0
         for key, state in self._rows(b""):
@@ -169,19 +169,19 @@ class Takes:
         return finished
 
     def _is_finished(self, key: bytes, state: TakeState) -> bool:
-        """Return True if the take in a state needs no further work."""
+        """Return True if a state's take needs no further work."""
         traces = _TakeTraces(key, state)
         return _read_edge_type(key) not in self._counts and traces.are_finished(
             self._table.get_many(traces.rows)
         )
 
     def _must_finish_first(self, state: TakeState, edge_type: int, request: bytes) -> bool:
-        # Counts must change exactly once per take, so the check-and-put of its state decides who
+        # Counts must change exactly once per take, so a check-and-put of the state decides who
         # changes them.
         return edge_type in self._counts or (state.has_request and state.request == request)
 
     def _complete(self, key: bytes, state: TakeState, edges: Sequence[ListedEdge]) -> None:
-        """Do the work that follows a decision; the next take may record that it is done."""
+        """Do the work after a decision. The next take may record that it is done."""
         if _read_edge_type(key) in self._counts or state.size_bytes > _MAX_KEPT_BYTES:
             self._finish(key, state)
         else:
@@ -191,9 +191,9 @@ class Takes:
 
     def _finish(self, key: bytes, state: TakeState) -> None:
         """
-        Do the work that follows the decision of a take, and record that it is done.
+        Do the work after a take's decision, and record that it is done.
 
-        Safe to repeat at any time. If several processes do it at once, only one changes the counts.
+        Safe to repeat. Only one process changes the counts.
         """
         edges = state.edges(key)
         self._write_result(key, state, edges)
@@ -228,7 +228,6 @@ class Takes:
         self._table.delete(receipt, at_ms=newest_ms(row))
 
     def _rows(self, prefix: bytes) -> Iterator[tuple[bytes, TakeState]]:
-        """Yield (key, state) of the states and receipts under a prefix."""
         with closing(self._table.scan(prefix, after(prefix), columns=[STATE])) as rows:
             for key, row in rows:
                 if (state := TakeState.read(row, key)) is not None:
@@ -236,7 +235,7 @@ class Takes:
 
 
 def check_count(count: int) -> int:
-    """Return the count of a take; raises InvalidArgument unless it is between 1 and `MAX_TAKEN`."""
+    """Return the count; raises InvalidArgument unless it is between 1 and `MAX_TAKEN`."""
     if not 0 < count <= MAX_TAKEN:
         raise InvalidArgument(f"count: must be from 1 to {MAX_TAKEN}, got {count}")
     return count
@@ -261,8 +260,8 @@ class _TakeTraces:
         return [*self._receipts, *self._scores]
 
     def are_finished(self, rows: Mapping[bytes, Row]) -> bool:
-        """Return True if these rows show that all edges are deleted and the receipt is written."""
-        # An edge that was put again since then has another time.
+        """Return True if all edges are deleted and the receipt is written."""
+        # An edge that was put again has another time.
         return all(key in rows for key in self._receipts) and not any(
             key in rows and rows[key].get(SCORE) == score for key, score in self._scores.items()
         )

@@ -1,5 +1,5 @@
 """
-Clocks. The graph reads the time and sleeps only through one of them.
+Clocks. The graph reads the time and sleeps only through a clock.
 
 Times are integer milliseconds since the epoch, named `…_at_ms`. `ManualClock` is for tests: its
 `sleep_s` advances the time instead of waiting.
@@ -33,7 +33,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that only `advance_ms` and `sleep_s` move; `sleep_s` returns immediately."""
+    """A clock for tests, moved only by `advance_ms` and `sleep_s`."""
 
     def __init__(self, at_ms: int = 1_700_000_000_000) -> None:
         self._ms = float(at_ms)

@@ -4,7 +4,7 @@ The exceptions of the graph, grouped by what the caller can do.
     ZengraphError
     ├── StoreUnavailable    the engine does not answer; the same call may work later
     │   └── StoreDamaged    a row is in a damaged SQLite file; other files work
-    ├── Unfinished          part of the work is done; the same call continues it
+    ├── Unfinished          part of the work is done; repeating the call continues it
     ├── InvalidArgument     fix the call; a retry cannot help
     │   ├── NotUnique       another node has this value of a unique property
     │   └── SizeExceeded    the write exceeds a limit
@@ -35,7 +35,7 @@ class ZengraphError(Exception):
 
 class InvalidConfig(ZengraphError):
     """
-    The tables cannot be used as opened, because of a name, a version, a permission or a folder.
+    The tables cannot be used as opened: a name, a version, a permission or a folder is wrong.
 
     `problems` has one line for each problem, with the value and the remedy.
     """
@@ -78,7 +78,7 @@ class StoreDamaged(StoreUnavailable):
     """
     A row is in a damaged SQLite file, which `Tables.salvage` replaces.
 
-    Reads and writes of rows in other files work.
+    Rows in other files can be read and written.
     """
 
 

@@ -1,9 +1,7 @@
 """
 The parts of a `MultiGraph` for a layer that stores records in it.
 
-Such a layer uses the times of properties (`Cell`, `Row`), writes several rows in one batch
-(`Mutation`), takes leases, and maintains its own ordered indexes and log. A program that uses only
-nodes and edges does not need them.
+Programs that use only nodes and edges do not need this module.
 """
 
 from __future__ import annotations

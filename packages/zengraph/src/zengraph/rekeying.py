@@ -1,5 +1,5 @@
 """
-Replace the node ids in rows, when they are copied into tables of another format.
+Replace node ids in rows that are copied into tables of another format.
 
 Ordering keys belong to the caller, so ids in them are not replaced. Rows without ids are unchanged.
 """
@@ -17,7 +17,7 @@ _EXPIRY_BYTES = 8
 
 
 def find_ids(table: str, key: bytes, row: Row) -> tuple[bytes, ...]:
-    """Return the node ids in a row's key, or the id of its owner if it is a unique value's row."""
+    """Return the node ids in a row's key or, for a unique value's row, its owner's id."""
     if table in ("n", "o"):
         return (key,)
     if table == "e":
@@ -31,7 +31,7 @@ def find_ids(table: str, key: bytes, row: Row) -> tuple[bytes, ...]:
 def rekey_row(
     table: str, key: bytes, row: Row, new_ids: Mapping[bytes, bytes]
 ) -> tuple[bytes, Row]:
-    """Return a row with old ids replaced by new ones. Ids that are not in `new_ids` stay."""
+    """Return a row with ids replaced as `new_ids` says; other ids stay."""
     ids = [new_ids.get(old, old) for old in find_ids(table, key, row)]
     if table in ("n", "o"):
         return ids[0], row

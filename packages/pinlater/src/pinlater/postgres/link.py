@@ -1,9 +1,9 @@
 """
 Connections to a PostgreSQL server, with a timeout for each call.
 
-They use libpq through `psycopg.pq`, because psycopg's own cursors wait for a reply without a limit,
-and a server that hangs would block a worker's event loop. Each statement is sent with its
-arguments, without preparing it, so the connection may go through a pooler in transaction mode.
+They use libpq through `psycopg.pq`, because psycopg's cursors wait for replies without a limit, and
+a server that hangs would block a worker's event loop. Statements are not prepared, so the
+connection may go through a pooler in transaction mode.
 """
 
 from __future__ import annotations
@@ -27,16 +27,14 @@ from pinlater.postgres.wire import Argument, decoder
 CONNECT_TIMEOUT_S = 2
 """libpq's minimum."""
 MAX_IDLE_LINKS = 2
-"""
-How many unused connections are kept open: one for a worker's event loop and one for its thread.
-"""
+"""How many unused connections stay open: one for a worker's event loop and one for its thread."""
 _clock = SystemClock()
 _BINARY = pq.Format.BINARY
 Row = tuple[Any, ...]
 
 
 class SqlCall(NamedTuple):
-    """A statement and its arguments (`$1` and so on)."""
+    """A statement and its arguments (`$1`, …)."""
 
     sql: str
     arguments: Sequence[Argument] = ()
@@ -62,8 +60,8 @@ class PostgresLink:
 
     Raises:
         ConnectionError: the server cannot be reached, or the connection is lost.
-        TimeoutError: no reply came in time. The connection is closed, and the statement may have
-            taken effect or not.
+        TimeoutError: no reply came in time. The connection is closed. The statement may have taken
+            effect.
         SqlRefused: the server refused the statement.
     """
 
@@ -79,22 +77,21 @@ class PostgresLink:
             # Only the process that opened the connection may close it.
             self.connection = psycopg.connect(options, autocommit=True)
         except psycopg.Error as error:
-            # Raise without the cause, whose text may contain the password.
+            # Omit the cause, whose text may contain the password.
             raise ConnectionError(without_login(_one_line(str(error)), dsn)) from None
         self.pgconn = self.connection.pgconn
 
     @property
     def is_pooled(self) -> bool:
-        """Return whether the connection goes through a pooler, which makes up a process id."""
+        """Return whether the connection goes through a pooler, whose process id is made up."""
         [[pid]] = self.run(SqlCall("SELECT pg_backend_pid()"))
         return bool(pid != self.pgconn.backend_pid)
 
     def run(self, statement: SqlCall) -> list[Row]:
-        """Run a statement in its own transaction."""
         return self.run_all([statement])[0]
 
     def run_all(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
-        """Run statements in one round trip, each in its own transaction."""
+        """Run statements in one round trip, each in a transaction of its own."""
         deadline_s = _clock.monotonic_s() + self._timeout_s
         try:
             self.send(statements)
@@ -159,7 +156,7 @@ class PostgresLink:
             received = read_rows(result)
 
     def _wait(self, deadline_s: float) -> None:
-        """Wait until a result can be read, and send the rest of the statements in the meantime."""
+        """Wait for a result, and send remaining statements in the meantime."""
         unsent = self.pgconn.flush()
         poll: select.poll | None = None
         while unsent or self.pgconn.is_busy():
@@ -228,7 +225,7 @@ class PostgresLinks:
         return PostgresLink(self.dsn, self._timeout_s)
 
     def run_all(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
-        """Run statements as `PostgresLink` does; a lost connection is replaced once."""
+        """Run statements like `PostgresLink`; replaces a lost connection once."""
         link = self._pop()
         if link is not None:
             try:
@@ -237,7 +234,7 @@ class PostgresLinks:
             except TimeoutError:
                 raise
             except OSError:
-                # The server restarted, so the idle connections are lost as well.
+                # The server restarted, so idle connections are lost as well.
                 self.close()
         link = self.open()
         with self._return_to_pool(link):
@@ -270,7 +267,6 @@ class PostgresLinks:
         link.close()
 
     def close(self) -> None:
-        """Close the idle connections."""
         while (link := self._pop()) is not None:
             link.close()
 

@@ -1,10 +1,10 @@
 """
-Wake a worker when PostgreSQL has new jobs. Workers register, and a new job notifies one of them.
+Wake a worker when PostgreSQL has new jobs.
 
 PostgreSQL notifies every connection that listens on a channel, and ten workers that look for one
-job cost more than the job itself. So each worker listens on its own channel, and `pinlater.wake`
-notifies one of the registered workers. A worker registers first and then looks for jobs, in a
-second transaction, so that it misses no job.
+job cost more than the job itself. So each worker registers and listens on its own channel, and for
+a new job `pinlater.wake` notifies one registered worker. A worker registers first and looks for
+jobs in a second transaction, so it misses no job.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from pinlater.postgres.shard import PostgresShard
 
 REGISTER_EVERY_S = 3.0
-"""Seconds between registrations. A worker that registered more than 10 s ago counts as dead."""
+"""Seconds between registrations. A worker whose registration is older than 10 s counts as dead."""
 OVERDUE_S = 5.0
 CHECK_EVERY_S = 1.0
 POLL_EVERY_S = 0.2
-"""Seconds between two checks where a connection pooler prevents notifications."""
+"""Seconds between checks where a connection pooler prevents notifications."""
 
 
 class PostgresPoller:
-    """A connection that listens for notifications; not thread-safe."""
+    """A connection that listens for notifications. Not thread-safe."""
 
     def __init__(self, shard: PostgresShard) -> None:
         self.shard = shard
         self.connection: PostgresLink | None = None
         self.waiting_since_s: float | None = None
-        """When it last registered; None while it is not waiting."""
+        """When it last registered; None while not waiting."""
         self.check_every_s = CHECK_EVERY_S
         self._channel = f"pinlater_{uuid.uuid4().hex[:16]}"
         self._is_pooled: bool | None = None
@@ -62,7 +62,7 @@ class PostgresPoller:
 
     def send(self, queues: Sequence[str], now_s: float) -> None:
         """
-        Register for jobs of any of the queues; the reply is read later.
+        Register for jobs of any of the queues. `read` reads the reply.
 
         Raises:
             OSError: the server cannot be reached.
@@ -92,7 +92,7 @@ class PostgresPoller:
 
     def read(self) -> tuple[str, ...]:
         """
-        Return the queues that may have jobs; empty if the server has only replied.
+        Return the queues that may have jobs; empty if the server only replied.
 
         Raises:
             OSError: the connection is lost.

@@ -1,11 +1,10 @@
 """
-Create the schema `pinlater` in a database at first use, check it, and upgrade it.
+Create, check and upgrade the schema `pinlater`.
 
-The tables have a version (the layout), and the functions have another (the code). When a program
-connects, it replace older functions; newer functions stay, because a function keeps its arguments
-and results within a layout. Only `upgrade`, which an operator runs, changes tables; workers may
-keep running during that. A program that finds an unknown layout raises an error and changes
-nothing.
+The tables have a version (the layout), and the functions have another (the code). A program that
+connects replaces older functions. Newer functions stay, because a function keeps its arguments and
+results within a layout. Only `upgrade`, which an operator runs, changes tables; workers may keep
+running. A program that finds an unknown layout raises an error and changes nothing.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from pinlater.postgres.link import PostgresLink, PostgresLinks, SqlCall, SqlRefu
 
 LAYOUT = 2
 CODE = 5
-"""The version of the functions; increase it with every change to their source."""
+"""The functions' version; increase it with every change to their source."""
 UPGRADES: Mapping[int, str] = {
-    # Programs of the previous version still use `waiter` to check that they may write.
+    # Programs of the previous version use `waiter` to check that they may write.
     1: """
 DROP FUNCTION pinlater.wake(int);
 CREATE UNLOGGED TABLE pinlater.listener (
@@ -31,11 +30,11 @@ CREATE UNLOGGED TABLE pinlater.listener (
 );""",
 }
 """
-The statements that upgrade layout k to k + 1. They must be safe while programs of layout k run.
+Statements that upgrade layout k to k + 1. They must be safe while programs of layout k are running.
 """
 FUNCTIONS = ("functions.sql", "collecting.sql", "queries.sql")
 STEP_TIMEOUT_S = 3600.0
-"""The timeout of an upgrade step, which may wait for another process or read a large table."""
+"""Timeout of an upgrade step, which may wait for another process or read a large table."""
 MISSING_STATES = ("3F000", "42P01")
 """SQLSTATEs of a missing schema and a missing table."""
 _LOCK = "SELECT pg_advisory_xact_lock(hashtext('pinlater')::bigint)"
@@ -43,7 +42,7 @@ _VERSIONS = "SELECT layout, code FROM pinlater.meta"
 
 
 class LayoutMismatch(ConnectionError):
-    """The tables have a version that this program cannot use; the message says what to do."""
+    """The tables have a version that this program cannot use. The message contains the remedy."""
 
 
 class QueueSchema:
@@ -51,8 +50,8 @@ class QueueSchema:
     The schema in one database.
 
     Args:
-        layout: the version of the tables that this program needs.
-        code: the version of this program's functions.
+        layout: the version of the tables that the program needs.
+        code: the version of the program's functions.
         upgrades: see `UPGRADES`.
     """
 
@@ -65,8 +64,8 @@ class QueueSchema:
         """
         Check the schema on a new connection; replace functions of an older version.
 
-        This takes one round trip. A missing schema is not an error here, because the first
-        statement fails and the schema is then created.
+        Takes one round trip. A missing schema is no error here; it is created when the first
+        statement fails.
 
         Raises:
             LayoutMismatch: the tables have another version.
@@ -98,7 +97,7 @@ class QueueSchema:
 
     def install(self, links: PostgresLinks) -> None:
         """
-        Create the schema, or functions that are missing; safe to run at any time.
+        Create the schema, or missing functions. Safe to run at any time.
 
         Raises:
             LayoutMismatch: the tables have another version.
@@ -110,7 +109,7 @@ class QueueSchema:
 
     def upgrade(self, links: PostgresLinks, report: Callable[[str], None]) -> int:
         """
-        Upgrade the tables to this program's version, in one transaction; returns the version.
+        Upgrade the tables to this program's version, in one transaction. Returns the version.
 
         Raises:
             LayoutMismatch: a newer program has upgraded them.
@@ -129,16 +128,15 @@ class QueueSchema:
         report: Callable[[str], None] | None = None,
     ) -> None:
         """
-        Create or upgrade what is needed, in a transaction; after an error the connection must be
-        closed.
+        Create or upgrade what is needed, in a transaction. After an error, close the connection.
 
         Args:
             link: a connection.
             replace: whether to replace functions of the same version.
             report: called before each step of an upgrade; None means not to upgrade.
         """
-        # This is a transaction-level lock, because behind a pooler, a session-level lock would pass
-        # to other clients with the connection.
+        # A transaction-level lock, because behind a pooler, a session-level lock would pass to
+        # other clients.
         link.execute(f"BEGIN; {_LOCK}", timeout_s=STEP_TIMEOUT_S)
         [[exists]] = link.run(SqlCall("SELECT to_regclass('pinlater.meta') IS NOT NULL"))
         [[layout, code]] = link.run(SqlCall(_VERSIONS)) if exists else [(self.layout, -1)]

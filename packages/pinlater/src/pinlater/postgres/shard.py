@@ -1,9 +1,8 @@
 """
 The queues of one PostgreSQL server.
 
-Every operation is one function (functions.sql, collecting.sql, queries.sql), one transaction and
-one round trip for a whole batch, and uses the server's clock. The schema `pinlater` is created at
-first use (schema.py).
+Every operation is one SQL function, one transaction and one round trip for a whole batch, and uses
+the server's clock.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from pinlater.shard import MAX_BATCH, ClaimKey
 logger = logging.getLogger(__name__)
 WAKE_WITHIN_MS = 1000
 MAX_STATEMENT_JOBS = 2000
-"""More new jobs are sent as several statements in one round trip."""
+"""More new jobs are several statements in one round trip."""
 MAX_DROPPED_JOBS = 5000
 _MISSING_STATES = ("3F000", "42P01", "42883")
 _RETRIABLE_STATES = ("40001", "40P01")
@@ -61,11 +60,11 @@ class PostgresShard:
     A shard on a PostgreSQL server 14 or newer.
 
     Args:
-        dsn: a libpq URL; if it has several hosts, they are one server and its replicas.
+        dsn: a libpq URL. Several hosts are one server and its replicas.
         name: used in job ids and for display; must be unique and stable among the shards.
-        prefix: prepended to the names of queues.
+        prefix: prepended to queue names.
         timeout_s: how long a call waits for its reply.
-        schema: the versions of tables and functions to use.
+        schema: versions of tables and functions.
     """
 
     jobs_only = True
@@ -98,7 +97,7 @@ class PostgresShard:
 
     def upgrade(self, report: Callable[[str], None]) -> int:
         """
-        Upgrade the tables to this program's version, and return it; workers may keep running.
+        Upgrade the tables to this program's version, and return it. Workers may keep running.
 
         Args:
             report: called with a line of text before each step. A step may take a long time.
@@ -288,7 +287,7 @@ class PostgresShard:
         return {name: int(value) for name, value in json.loads(document).items()}
 
     def ping(self) -> None:
-        # This write changes nothing, but a replica refuses it.
+        # A write without effect, which a replica refuses.
         self.run_all([SqlCall("UPDATE pinlater.meta SET one = one WHERE false")])
 
     def queues(self) -> set[str]:
@@ -337,12 +336,12 @@ _WARNINGS = {
 
 
 def format_job_id(number: int) -> str:
-    """Return a job's id: its number in hexadecimal, so that ids sort by age."""
+    """Return a job's id: its hexadecimal number, so that ids sort by age."""
     return f"{number:016x}"
 
 
 def _parse_job_id(job_id: str) -> int:
-    """Return the number in a job id. If the id is not a number, return 0, which no job has."""
+    """Return a job id's number, or 0, which no job has, if it is not a number."""
     try:
         number = int(job_id, 16)
     except ValueError:

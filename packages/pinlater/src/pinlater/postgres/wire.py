@@ -1,8 +1,8 @@
 """
-Arguments and results of statements in PostgreSQL's binary format.
+Statements' arguments and results in PostgreSQL's binary format.
 
-An argument is a pair of its type's object id and its bytes. Batches are arrays, so that a statement
-is the same for any number of jobs.
+An argument is a pair of its type's object id and its bytes. Batches are arrays, so the statement is
+the same for any number of jobs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def int4(value: int) -> Argument:
 
 
 def int8(value: int) -> Argument:
-    """Return a 64-bit number as an argument; a number out of range is clamped."""
+    """Return a 64-bit number as an argument; clamps it to the range."""
     return INT8, struct.pack("!q", max(-MAX_INT8, min(value, MAX_INT8)))
 
 
@@ -106,5 +106,5 @@ _DECODERS: Mapping[int, Callable[[bytes], Any]] = {
 
 
 def decoder(kind: int) -> Callable[[bytes], Any]:
-    """Return the function that decodes values of a type; values of other types stay bytes."""
+    """Return the function that decodes a type's values; values of other types stay bytes."""
     return _DECODERS.get(kind, bytes)

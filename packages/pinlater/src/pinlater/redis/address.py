@@ -7,8 +7,8 @@ Parse Redis URLs.
     sentinel://[user:password@]host[:port][,host[:port]…]/service[/db]    the master of a service
     sentinels://…                                the same over TLS, to Sentinel and to Redis
 
-`?ssl_ca_certs=…` and the other `ssl_` options of redis-py may follow a TLS URL; `sentinel_username`
-and `sentinel_password` follow a Sentinel URL. `redis+socket://`, Celery's form, is the same as
+A TLS URL may have redis-py's `ssl_` options, such as `?ssl_ca_certs=…`, and a Sentinel URL
+`sentinel_username` and `sentinel_password`. `redis+socket://`, Celery's form, is the same as
 `unix://`.
 """
 
@@ -88,7 +88,7 @@ def is_socket_path_too_long(url: str) -> bool:
 
 
 def is_usable(url: str) -> bool:
-    """Return whether a client can be created for this URL; does not check that a server answers."""
+    """Return whether a client can be created for this URL, without calling the server."""
     try:
         if is_sentinel(url):
             parse_sentinel(url)
@@ -100,7 +100,7 @@ def is_usable(url: str) -> bool:
 
 
 def hosts_of(url: str) -> frozenset[str]:
-    """Return the hosts in a URL without ports; empty for a unix socket."""
+    """Return a URL's hosts without ports; empty for a unix socket."""
     if is_sentinel(url):
         return frozenset(host for host, _ in parse_sentinel(url).sentinels)
     parts = urlsplit(redis_py_url(url))
@@ -113,10 +113,7 @@ def redis_py_url(url: str) -> str:
 
 
 def server_name(url: str) -> str:
-    """
-    Return `host:port`, a path or `service@host:port,…`, without a password. All URLs of a server
-    have the same name.
-    """
+    """Return `host:port`, a path or `service@host:port,…`; the same for all URLs of a server."""
     if is_sentinel(url):
         address = parse_sentinel(url)
         hosts = ",".join(f"{host}:{port}" for host, port in address.sentinels)

@@ -2,10 +2,10 @@
 A Redis client that uses less CPU per command than redis-py's.
 
 Half of redis-py's cost per command is overhead. Its pool reads from each connection before handing
-it out, it collects telemetry, and it creates a closure for errors. `ReadyClient` sends commands and
-pipelines on a connection that its pool keeps ready, and encodes them in one pass. It keeps
-redis-py's guarantees. A pooled connection that the server has closed is replaced without counting
-as an attempt, and a forked child opens its own connections.
+it out, it collects telemetry, and it creates a closure for errors. `ReadyClient` uses connections
+that its pool keeps ready, and encodes commands in one pass. As in redis-py, replacing a pooled
+connection that the server has closed does not count as an attempt, and a forked child opens its own
+connections.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _READABLE_OR_CLOSED = (
 
 class ReadyPool(redis.ConnectionPool):
     """
-    A pool that also keeps connections whose last response was read completely.
+    A pool that also keeps ready connections, whose last response was read completely.
 
-    redis-py counts them as in use, so its limit, its `disconnect` and its `reset` include them.
+    redis-py counts them as in use, so its limit, `disconnect` and `reset` include them.
     """
 
     def reset(self) -> None:
@@ -49,12 +49,12 @@ class ReadyPool(redis.ConnectionPool):
                 break  # another thread took the last one
             if _has_no_input(connection):
                 return connection
-            # The server has closed it or sent a message, so redis-py checks it and replaces it.
+            # The server has closed it or sent a message. Let redis-py check and replace it.
             super().release(connection)
         return super().get_connection(*args, **options)
 
     def release(self, connection: Any) -> None:
-        """Take back a connection that is closed, or whose responses were read completely."""
+        """Take back a connection that is closed or has no unread responses."""
         usable = connection.is_connected and not connection.should_reconnect()
         if usable and self.pid == os.getpid():
             self._ready.append(connection)
@@ -63,7 +63,7 @@ class ReadyPool(redis.ConnectionPool):
 
 
 def _has_no_input(connection: Any) -> bool:
-    """Return whether a connection is open and has nothing to read; takes a few microseconds."""
+    """Return whether a connection is open and has nothing to read. Takes a few microseconds."""
     sock = connection._sock  # noqa: SLF001 - redis-py has no public attribute for it
     if sock is None or (fd := sock.fileno()) < 0:
         return False
@@ -73,7 +73,7 @@ def _has_no_input(connection: Any) -> bool:
 
 
 class ReadyClient(redis.Redis):
-    """redis-py's client, using connections that its `ReadyPool` keeps ready."""
+    """redis-py's client, with the ready connections of a `ReadyPool`."""
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         pool = self.connection_pool
@@ -102,7 +102,7 @@ class ReadyClient(redis.Redis):
 
 
 class ReadyPipeline(Pipeline):
-    """redis-py's pipeline without its telemetry; returns its connection to the `ReadyPool`."""
+    """redis-py's pipeline without telemetry, with connections from a `ReadyPool`."""
 
     def execute(self, raise_on_error: bool = True) -> list[Any]:
         if self.scripts or self.watching or self.explicit_transaction:
@@ -110,7 +110,7 @@ class ReadyPipeline(Pipeline):
         commands = self.command_stack
         if not commands:
             return []
-        transaction: Any = self.transaction  # an attribute here, a method of its base class
+        transaction: Any = self.transaction  # an attribute here, a method in its base class
         run: Any = self._execute_transaction if transaction else self._execute_pipeline
         connection: Any = self.connection_pool.get_connection()
         self.connection = connection

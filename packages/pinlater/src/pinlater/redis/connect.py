@@ -30,8 +30,8 @@ except ImportError:  # before redis-py 7.1
 else:
     DRIVER_INFO = {"driver_info": DriverInfo()}
 """
-Connection option for the client information that is sent to the server. By default each connection
-reads redis-py's version from its metadata. That takes three quarters of the CPU time of connecting.
+Connection option for the client information sent to the server. By default, each connection reads
+redis-py's version from metadata, which takes three quarters of connecting's CPU time.
 """
 
 RETRY_DELAY_S = 0.05
@@ -48,7 +48,7 @@ def connect(
     retry_timeouts: bool = True,
 ) -> redis.Redis:
     """
-    Return a client that returns bytes and may be shared by threads; it connects on first use.
+    Return a client that returns bytes. Threads may share it. It connects on first use.
 
     Args:
         url: a URL in one of the forms that `pinlater.redis.address` describes.
@@ -57,12 +57,11 @@ def connect(
         connect_timeout_s: limit for opening a TCP or TLS connection.
         attempts: how often a command is sent before its error is raised. With more than one
             attempt, a command may run twice, because the connection may break after the server ran
-            it. Replacing a pooled connection that the server has closed does not count as an
-            attempt.
-        retry_timeouts: also resend commands that timed out, not only when the connection broke.
+            it.
+        retry_timeouts: also resend commands after a timeout, not only after a broken connection.
 
     Raises:
-        InvalidConfig: not a Redis URL, or the path of its socket is too long. The message names the
+        InvalidConfig: not a Redis URL, or its socket's path is too long. The message names the
             setting and hides the password.
     """
     if not is_usable(url):
@@ -103,7 +102,7 @@ def sentinel_master(url: str, options: dict[str, Any], **pool: Any) -> redis.Red
     Args:
         url: `sentinel://…` or `sentinels://…`.
         options: connection options, for the Sentinels and the master.
-        pool: options of the master's connection pool, such as `connection_class`.
+        pool: options of the master's pool, such as `connection_class`.
     """
     address = parse_sentinel(url)
     tls_options = {

@@ -1,4 +1,4 @@
-"""Translate redis-py's errors into this library's, and say what an operator can do."""
+"""Translate redis-py's errors into this library's, with remedies."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ _SERVER_STATES = (
         "it is a replica and accepts no writes: use the master's URL, or wait for a failover",
     ),
 )
-"""
-Server states that redis-py reports only in Redis's own error text, or inside a script's error.
-"""
+"""Server states that redis-py reports only as Redis's error text, or inside a script's error."""
 
 
 @contextmanager
@@ -38,10 +36,10 @@ def redis_errors(
     where: str, error: Callable[[str, str], Exception] = BrokerUnavailable
 ) -> Iterator[None]:
     """
-    Raise `error(where, reason)` for errors that redis-py or the socket raises in the block.
+    Raise `error(where, reason)` for errors of redis-py or the socket in the block.
 
-    This includes refused commands (out of memory, loading, read-only replica). If `error` is
-    `BrokerUnavailable`, a server with full memory raises `BrokerFull` instead.
+    Includes refused commands (out of memory, loading, read-only replica). If `error` is
+    `BrokerUnavailable`, full memory raises `BrokerFull`.
     """
     try:
         yield
@@ -52,11 +50,7 @@ def redis_errors(
 
 
 def reason_of(cause: BaseException) -> str:
-    """
-    Return a human-readable reason why a command failed.
-
-    If the error contains the server's state, that state is the reason.
-    """
+    """Return a readable reason: the server's state if the error contains it."""
     text = " ".join(str(error) for error in _chain(cause))
     for marker, state in _SERVER_STATES:
         if marker in text:
@@ -72,7 +66,6 @@ def caused_by_full_memory(error: BaseException | None) -> bool:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield the error and its causes."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
@@ -80,8 +73,8 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 def is_memory_full(error: BaseException) -> bool:
     """Return whether the server refused a write because its memory is full."""
-    # For scripts, Redis 6.2 reports this only inside another error's message. Redis 7 does the same
-    # for scripts called by their source.
+    # For scripts, Redis 6.2 reports this only inside another error's message, and so does Redis 7
+    # for scripts called by source.
     text = str(error)
     return (
         isinstance(error, OutOfMemoryError)

@@ -1,4 +1,4 @@
-"""Encode Redis commands in one pass, and join their arguments into few sends."""
+"""Encode Redis commands in one pass, for few sends."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from redis.exceptions import DataError
 
 MAX_SEND_BYTES = 1 << 20
 """
-Maximum number of bytes in one send. redis-py uses a separate send for each argument above 6,000
-bytes. A batch of 50 bodies would take 50 sends, and each send releases the GIL.
+Maximum bytes in one send. redis-py uses a separate send for each argument above 6,000 bytes, so a
+batch of 50 bodies would take 50 sends, and each releases the GIL.
 """
 
 
 class Packer:
     """
-    Encodes commands for connections (their option `command_packer`) in one pass.
+    Encodes commands for connections (their option `command_packer`).
 
     redis-py's own packer copies its buffer for each argument.
 
     Args:
-        max_bytes: a longer command is sent in several parts.
+        max_bytes: longer commands are sent in several parts.
     """
 
     def __init__(self, max_bytes: int = MAX_SEND_BYTES) -> None:
@@ -28,7 +28,7 @@ class Packer:
 
     def pack(self, *args: Any) -> list[bytes]:
         """
-        Return a command as parts, usually one; each part is sent at once.
+        Return a command as parts, usually one. Each part is one send.
 
         Raises:
             redis.DataError: an argument is not a string, bytes, an int or a float.

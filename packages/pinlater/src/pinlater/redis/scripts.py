@@ -1,7 +1,7 @@
 """
 Lua scripts from the packages' lua/ folders, called with named keys and arguments.
 
-A script declares its names, in the order of KEYS and ARGV, in two comment lines:
+Two comment lines of a script declare its names, in the order of KEYS and ARGV:
 
     -- keys: leases
     -- args: lease_s whole names
@@ -57,11 +57,11 @@ class LuaScript:
 
     def queue(self, pipe: Pipeline, **values: Any) -> None:
         """
-        Add the call to a pipeline or transaction, including the source.
+        Add the call to a pipeline or transaction.
 
-        With only the digest, a server that does not know the script would run the pipeline's other
-        commands without it, and checking first costs a round trip. Hashing the source takes the
-        server 3 µs.
+        The call contains the source. With only the digest, a server that does not know the script
+        would run the pipeline's other commands without it, and checking first costs a round trip.
+        Hashing the source takes the server 3 µs.
         """
         keys, args = self.bind(values)
         pipe.eval(self.script, len(keys), *keys, *args)
@@ -103,7 +103,7 @@ def _declared_names(kind: str, source: str) -> tuple[str, ...]:
 
 @cache
 def load_script(package: str, name: str, *, prelude: str | tuple[str, ...] = ()) -> LuaScript:
-    """Load lua/<name>.lua of a package, preceded by one or more files of the folder."""
+    """Load lua/<name>.lua of a package, preceded by other files in the folder."""
     folder = files(package) / "lua"
     preludes = (prelude,) if isinstance(prelude, str) else prelude
     parts = [(folder / f"{part}.lua").read_text("utf-8") for part in (*preludes, name)]

@@ -1,5 +1,5 @@
 """
-Test support, with an in-memory shard and a test suite for new kinds of shards.
+Test support: an in-memory shard, and a test suite for new kinds of shards.
 
     shard.py             `ShardContract`: a subclass named `Test…` supplies the shard
     shard_collecting.py  its tests of jobs that collect items
@@ -19,14 +19,14 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 
 DEFAULT_EXAMPLES = 100
-"""The default number of examples per test."""
+"""A test's default number of examples."""
 
 
 def examples(count: int, **options: Any) -> settings:
     """
     Return settings for `count` examples, in proportion to the profile's `max_examples`.
 
-    All examples share the test's fixtures, so one example must not affect the next.
+    Examples share the test's fixtures, so one must not affect the next.
     """
     scaled_count = count * settings().max_examples // DEFAULT_EXAMPLES
     return settings(max_examples=scaled_count, suppress_health_check=list(HealthCheck), **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ManualClock:
-    """A clock that only `advance_ms` and `sleep_s` move; `sleep_s` returns immediately."""
+    """A clock moved only by `advance_ms` and `sleep_s`, which returns immediately."""
 
     def __init__(self, at_ms: int = 1_700_000_000_000) -> None:
         self._ms = float(at_ms)

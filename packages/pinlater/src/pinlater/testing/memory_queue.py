@@ -23,12 +23,12 @@ DEFAULTS = {
     "keep_failed_ms": 604_800_000.0,
     "keep_failed_max": 1_000_000.0,
 }
-"""The default of each queue setting; the Lua scripts contain the same values."""
+"""Queue settings' defaults; the Lua scripts contain the same values."""
 
 
 @dataclass(slots=True)
 class StoredJob:
-    """A job and its state; `at_ms` orders the jobs of a state."""
+    """A job and its state. `at_ms` orders a state's jobs."""
 
     job_id: str
     job: NewJob
@@ -36,7 +36,7 @@ class StoredJob:
     at_ms: int
     state: JobState = JobState.PENDING
     token: int = 0
-    """The token of its current or last claim; 0 if it was not claimed since it became PENDING."""
+    """The token of its current or last claim; 0 if not claimed since it became PENDING."""
     attempts: int = 0
     claimed_at_ms: int = 0
     """When it was last claimed; 0 if never."""
@@ -52,10 +52,10 @@ class CollectedJob:
     frame: JobFrame
     created_ms: int
     items: list[tuple[int, bytes]] = field(default_factory=list)
-    """The due time (ms) and data of each item."""
+    """Due time (ms) and data of each item."""
 
     def add(self, due_ms: int, data: bytes) -> None:
-        """Add an item; the job is due with the first of its items."""
+        """Add an item. The job is due with its first item."""
         self.items.append((due_ms, data))
         self.job.at_ms = min(self.job.at_ms, due_ms)
         first_due_ms = self.created_ms + self.job.job.delay_ms
@@ -74,19 +74,18 @@ class MemoryQueue:
     last_number: int = 0
     """The last number given to a job or a claim."""
     tokens: float | None = None
-    """The tokens in the rate limit's bucket; None if the bucket was never used."""
+    """The tokens in the rate limit's bucket; None if never used."""
     filled_at_ms: int = 0
     collecting: dict[tuple[int, str, int], CollectedJob] = field(default_factory=dict)
-    """The job that collects new items of each priority, group and span."""
+    """The job that collects new items, by priority, group and span."""
 
     def jobs_in(self, state: JobState) -> list[StoredJob]:
-        """Return the jobs of a state, soonest first."""
         jobs = [j for j in self.jobs.values() if j.state is state]
         by_priority = state is JobState.PENDING
         return sorted(jobs, key=lambda j: (j.job.priority * by_priority, j.at_ms, j.job_id))
 
     def select_jobs(self, state: JobState, ids: Sequence[str], limit: int) -> list[StoredJob]:
-        """Return the jobs of a state with these ids, or the first `limit` if there are no ids."""
+        """Return the jobs of a state with these ids or, without ids, the first `limit`."""
         jobs = self.jobs_in(state)
         return [j for j in jobs if j.job_id in ids] if ids else jobs[: min(limit, MAX_BATCH)]
 
@@ -97,7 +96,7 @@ class MemoryQueue:
         return next((j for j in unfinished if unique_key and j.job.unique_key == unique_key), None)
 
     def find_claimed(self, job_id: str, token: int, *, stale: int = 1) -> StoredJob | None:
-        """Return the job of a valid claim; otherwise count `stale` and return None."""
+        """Return a valid claim's job; otherwise count `stale` and return None."""
         job = self.jobs.get(job_id)
         if job and job.state is JobState.RUNNING and job.token == token:
             return job
@@ -130,7 +129,7 @@ class MemoryQueue:
         self, job: StoredJob, problem: str, now_ms: int, *, delay_ms: int = 0, fail: bool = False,
         counts: bool = True,
     ) -> JobState:  # fmt: skip
-        """Make a job PENDING again or FAILED, as its retry policy says; returns its state."""
+        """Make a job PENDING again or FAILED, by its retry policy. Returns its state."""
         policy = RetryPolicy.of(self.settings, job.job.name)
         age_ms = now_ms + delay_ms - job_codec.decode(job.record).created_at_ms
         is_too_old = counts and 0 < policy.max_age_ms < age_ms
@@ -142,7 +141,7 @@ class MemoryQueue:
         return job.state
 
     def delete_old(self, state: JobState, limit: int, now_ms: int) -> int:
-        """Delete ended jobs that are too old or too many, oldest first, and return how many."""
+        """Delete ended jobs that are too old or too many, oldest first; return how many."""
         ended = self.jobs_in(state)
         before_ms = now_ms - self.setting(f"keep_{state.lower()}_ms")
         old_count = sum(j.at_ms < before_ms for j in ended)
@@ -168,7 +167,7 @@ class MemoryQueue:
 
 
 class MemoryQueues(defaultdict[str, MemoryQueue]):
-    """Queues by name; a dropped queue continues its numbers when it is created again."""
+    """Queues by name. A dropped queue that is created again continues its numbers."""
 
     def __init__(self) -> None:
         super().__init__(MemoryQueue)

@@ -1,7 +1,7 @@
 """
 `MemoryShard`, a shard in this process's memory, for tests and as a reference implementation.
 
-It works in one thread, and takes its time from the given clock.
+Not thread-safe.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class MemoryShard:
         return Enqueued(job_id, already_there=False)
 
     def collect(self, queue: str, frame: JobFrame, items: Sequence[JobItem]) -> None:
-        # No larger jobs for items due much later, because those only save memory.
+        # Larger jobs for items due much later only save memory, so there are none.
         for item in items:
             self._collect(self._queues[queue], frame, item)
 

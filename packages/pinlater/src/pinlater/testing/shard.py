@@ -285,7 +285,7 @@ class ShardContract(CollectingContract):
 
     def test_a_rate_bounds_what_all_claims_take_together(self, world: ShardWorld) -> None:
         shard = world.shard
-        # A slow rate, so that no tokens are added while the test runs.
+        # A slow rate: no tokens are added while the test runs.
         shard.configure("q", {"rate": 2 / 3600, "burst": 3})
         put(shard, *[b"x"] * 10)
 

@@ -23,11 +23,10 @@ T = TypeVar("T")
 
 def run_histories(world: ShardWorld, *, histories: int = 40, steps: int = 30) -> int:
     """
-    Run random histories on the shard and on a `MemoryShard`, and return how many calls were
-    compared.
+    Run random histories on the shard and a `MemoryShard`; return how many calls were compared.
 
     Raises:
-        AssertionError: they differ; hypothesis prints the shortest history that shows it.
+        AssertionError: results differ. hypothesis prints the shortest such history.
     """
 
     class Histories(_Histories):
@@ -44,7 +43,7 @@ def _now_ms(shard: Shard) -> int:
 
 
 class _Histories(RuleBasedStateMachine):
-    """Makes the same calls on a shard and on a `MemoryShard`; their results must be equal."""
+    """Makes the same calls on a shard and a `MemoryShard`, whose results must be equal."""
 
     world: ShardWorld
     compared = 0
@@ -57,7 +56,7 @@ class _Histories(RuleBasedStateMachine):
         self.ids: list[str] = []
 
     def run_on_both(self, operation: Callable[[Shard], T]) -> T:
-        """Run `operation` at least 1 ms after the last one, and compare the results."""
+        """Run `operation` at least 1 ms after the last one, and compare results."""
         started_ms = _now_ms(self.world.shard)
         while _now_ms(self.world.shard) == started_ms:
             pass

@@ -1,4 +1,4 @@
-"""The environment of a shard's contract tests, and short helpers to use the shard."""
+"""The environment of a shard's contract tests, with helpers."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class ShardWorld(Protocol):
 
     @property
     def shard(self) -> Shard:
-        """The shard; the suite uses its queues `q` and `other`."""
+        """The shard. The suite uses its queues `q` and `other`."""
 
     def pass_ms(self, ms: int) -> None:
-        """Advance the shard's clock by `ms` milliseconds, or make its data that much older."""
+        """Advance the shard's clock, or make its data older."""
 
     def empty(self) -> None:
-        """Delete every queue, and restart the numbers of its jobs."""
+        """Delete every queue, and restart job numbers."""
 
 
 class MemoryWorld:
@@ -43,7 +43,7 @@ class MemoryWorld:
 
 
 def put(shard: Shard, *bodies: bytes, **options: Any) -> list[str]:
-    """Enqueue a job for each body; returns their ids."""
+    """Enqueue a job for each body; return their ids."""
     return [a.job_id for a in shard.enqueue("q", [NewJob(b, **options) for b in bodies])]
 
 
@@ -63,7 +63,7 @@ def bodies(result: ClaimResult) -> list[bytes]:
 
 
 def frame(**options: Any) -> JobFrame:
-    """Return the properties that items collected in the same jobs share."""
+    """Return the frame that collected items share."""
     shared: dict[str, Any] = {
         "span_ms": FOREVER_MS, "max_items": 3, "group": "g", "name": "task", "key": "id",
     }  # fmt: skip

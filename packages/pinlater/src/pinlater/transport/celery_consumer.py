@@ -1,15 +1,15 @@
 """
 A Celery consumer that loses no message that it cannot turn into a task.
 
-Plain Celery acknowledges or rejects such a message and logs it, so the message is lost. Here its
-job is marked FAILED, with the reason, or it waits for a worker that knows its task
-(`UNKNOWN_TASK_DELAY`). On other brokers the message becomes a dead letter.
+Plain Celery acknowledges or rejects such a message and logs it, so the message is lost. Here the
+message's job is marked FAILED, with the reason, or waits for a worker that knows its task
+(`UNKNOWN_TASK_DELAY`). On other brokers, the message becomes a dead letter.
 
 Task events are sent in batches. Plain Celery sends them in each iteration of its loop, which took a
-quarter of a busy worker's CPU while a monitor was running.
+quarter of a busy worker's CPU.
 
 When the connection is lost, jobs that have not started return to their queue. Celery's thread pool
-would still run them, so this consumer removes them from the pool.
+would still run them, so they are removed from the pool.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from pinlater.clock import SystemClock
 from pinlater.models import Step
 
 EVENTS_EVERY_S = 0.25
-"""How long task events are collected. The first event after a pause is sent immediately."""
+"""Task events are collected for this time. The first event after a pause is sent immediately."""
 UNKNOWN_TASK_DELAY = "pinlater_unknown_task_delay_s"
 """
-Key in the app's configuration. The value is how many seconds the job of an unknown task waits for a
-worker that knows the task. It waits again as often as needed, and the attempts do not count. With
-None, the job is marked FAILED.
+Key in the app's configuration: how many seconds an unknown task's job waits for a worker that knows
+the task. It waits as often as needed, and the attempts do not count. With None, the job is marked
+FAILED.
 """
 MAX_EVENTS = 500
-"""When this many events are collected, they are sent immediately; each takes about 500 bytes."""
+"""This many events are sent immediately; each takes about 500 bytes."""
 NEVER_S = float("-inf")
 _clock = SystemClock()
 
@@ -74,17 +74,12 @@ class LosslessConsumer(Consumer):  # type: ignore[misc]
             super().on_send_event_buffered()
 
     def _flush_events(self) -> None:
-        """
-        Send the collected events, or set a timer that sends them.
-
-        Called soon after an event was collected.
-        """
         now_s = _clock.monotonic_s()
         if now_s <= self._events_due_s:
             return
         wait_s = self._events_sent_s + EVENTS_EVERY_S - now_s
         if wait_s > 0:
-            # A lost connection cancels Celery's timers; the next event then finds that sending is
+            # A lost connection cancels Celery's timers. Then the next event finds that sending is
             # overdue.
             self._events_due_s = now_s + wait_s
             self.hub.call_later(wait_s, self._send_events)
@@ -113,9 +108,9 @@ class LosslessConsumer(Consumer):  # type: ignore[misc]
 
 
 def _cancel_unstarted(executor: Any) -> None:
-    """Cancel the tasks that a thread pool has not started; other pools do so themselves."""
+    """Cancel tasks that a thread pool has not started; other pools do this themselves."""
     if isinstance(executor, ThreadPoolExecutor):
-        # As in `shutdown(cancel_futures=True)`; the executor has no other method that does this.
+        # As in `shutdown(cancel_futures=True)`; the executor has no other method for this.
         work_queue: Any = executor._work_queue
         with suppress(Empty):
             while True:

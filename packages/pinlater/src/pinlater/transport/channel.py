@@ -1,9 +1,9 @@
 """
 The channel of `pinlater://`. Task messages become jobs; other messages use kombu's Redis lists.
 
-Broadcasts, events, replies and messages that are not tasks use kombu's own lists and pub/sub on the
-first server. Each queue is read from its shards and from kombu's list, so messages left over from
-`redis://` are processed as well.
+Broadcasts, events and replies use kombu's own lists and pub/sub on the first server. Each queue is
+read from its shards and from kombu's list, so messages left over from `redis://` are processed as
+well.
 """
 
 from __future__ import annotations
@@ -38,30 +38,25 @@ from pinlater.transport.revocations import Revocations, get_revoked_ids
 logger = logging.getLogger(__name__)
 
 MAX_POSTPONE_S = 0.02
-"""
-How long a claim waits at most until the worker has room for more jobs, so that one claim takes
-several.
-"""
+"""A claim waits at most this long for room for more jobs, so that it takes several."""
 
 REPEATED_LOSS_S = 0.1
-"""If two connections break within this time, the server is considered broken."""
+"""If two connections break within this time, the server counts as broken."""
 
 CONNECTION_LOST = (ConnectionError, RedisConnectionError, RedisTimeoutError)
 
 HEARTBEAT_PREFIX = "worker."
-"""Prefix of the routing keys for workers' heartbeats."""
+"""Prefix of routing keys for workers' heartbeats."""
 
 _clock = SystemClock()
 
 
 class HeartbeatNotSent(Exception):
     """
-    A worker's heartbeat could not be sent. This is not a connection error, so kombu does not retry
-    it.
+    Sending a worker's heartbeat failed. This is no connection error, so kombu does not retry it.
 
-    Celery asks kombu to retry heartbeats forever. That would block the thread that must notice a
-    hanging broker, reconnect, and obey a request to stop. Celery's dispatcher sends the next
-    heartbeat later.
+    Celery makes kombu retry heartbeats forever. That would block the thread that must notice a
+    hanging broker, reconnect, and obey a request to stop.
     """
 
 
@@ -74,17 +69,17 @@ class Channel(QueueChannel):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._unacknowledged: set[str] = set()
-        # The tag of the message that is being delivered. Celery rejects an unknown task's message
-        # during its delivery.
+        # The tag of the message being delivered. Celery rejects an unknown task's message during
+        # delivery.
         self.delivering_tag = ""
         self._consumer: JobConsumer | None = None
         self._postponed_at_s: float | None = None
-        """When the current claim was first postponed; None if it is not postponed."""
+        """When the current claim was first postponed; None if not postponed."""
         self._replaced_at_s = float("-inf")
         """When a lost connection was last replaced."""
         super().__init__(*args, **kwargs)
         self._revocations = Revocations(self.global_keyprefix)
-        # The first server has just answered a PING, unless it is optional.
+        # Unless optional, the first server has just answered a PING.
         self.cluster.record_channel_open(first_answered=not self._is_first_optional)
 
     # Publishing
@@ -111,8 +106,8 @@ class Channel(QueueChannel):
 
     def _put_fanout(self, exchange: str, message: Any, routing_key: str, **kwargs: Any) -> None:
         if ids := get_revoked_ids(exchange, message):
-            # Store them before the broadcast. A worker that is starting now reads them, and running
-            # workers get the broadcast.
+            # Store them before the broadcast: a starting worker reads them, and running workers get
+            # the broadcast.
             with self.conn_or_acquire() as client:
                 self._revocations.add(client, ids)
         try:
@@ -129,7 +124,7 @@ class Channel(QueueChannel):
 
     @property
     def job_queues(self) -> list[str]:
-        """Return the consumed queues that may contain jobs, without temporary reply queues."""
+        """Return the consumed queues that may contain jobs, not reply queues."""
         reply_queues = self._reply_queues
         return [queue for queue in self.active_queues if queue not in reply_queues]
 
@@ -145,7 +140,7 @@ class Channel(QueueChannel):
         return self._consumer
 
     def _log_config_warnings(self) -> None:
-        """Log the servers' configuration problems; the worker starts anyway."""
+        """Log servers' configuration problems; the worker starts anyway."""
         for shard in self._usable_shards():
             with suppress(BrokerUnavailable):
                 for warning in shard.config_warnings():
@@ -159,13 +154,13 @@ class Channel(QueueChannel):
         if no_ack:
             self._unacknowledged.add(queue)
         if "celery.worker.control" in sys.modules:
-            # Publishers and programs that use kombu without Celery do not need this.
+            # Publishers, and programs without Celery, do not need this.
             import_module("pinlater.transport.inspection")
             import_module("pinlater.worker")
         tag = super().basic_consume(queue, no_ack, *args, **kwargs)
         if queue in self.active_fanout_queues:
             # kombu subscribes at its first poll, after the worker has reported that it is ready. A
-            # broadcast published before the subscription would be lost.
+            # broadcast in between would be lost.
             subscriber = self.subclient
             if subscriber.connection is None:
                 subscriber.connection = subscriber.connection_pool.get_connection()
@@ -193,8 +188,7 @@ class Channel(QueueChannel):
         return payloads[0] if payloads else super()._get(queue)
 
     def _brpop_read(self, **options: Any) -> Any:
-        # A server that becomes a replica ends blocked pops with an error. That used to stop
-        # workers.
+        # A server that becomes a replica ends blocked pops with an error.
         with redis_errors("broker, waiting for messages"):
             try:
                 return super()._brpop_read(**options)
@@ -205,10 +199,10 @@ class Channel(QueueChannel):
 
     def _should_reconnect(self) -> bool:
         """
-        Return whether to replace a lost connection with a new one and continue to wait.
+        Return whether to replace a lost connection and continue to wait.
 
-        This applies to callers that wait for replies. Their connection may have been cut since
-        their last call, and the replies are safe in a list. A worker reopens its whole connection
+        Only callers that wait for replies do this. Their connection may have been cut since their
+        last call, and the replies are safe in a list. A worker reopens its whole connection
         instead. If the server is gone, or the new connection breaks too, that is an error.
         """
         queues, now_s = set(self.active_queues), _clock.monotonic_s()
@@ -227,8 +221,7 @@ class Channel(QueueChannel):
             self.connection._deliver(payload, queue)
         except self.connection_errors:
             raise
-        # A message that kombu or Celery cannot process must not stop this worker, and then each
-        # worker that receives it next.
+        # A message that kombu or Celery cannot process must not stop every worker that receives it.
         except Exception as error:
             logger.exception("job %s of %s cannot be delivered", job.job_id, queue)
             self.claims.fail(tag, f"cannot be delivered: {type(error).__name__}: {error}")
@@ -239,13 +232,13 @@ class Channel(QueueChannel):
             self.claims.ack(tag)
 
     def _record_revocation(self, payload: dict[str, Any]) -> None:
-        """Tell Celery if the task was revoked, perhaps before this process started."""
+        """Tell Celery if the task was revoked before this process started."""
         task_id = payload.get("headers", {}).get("id")
         if task_id in self._revocations and "celery.worker.state" in sys.modules:
             sys.modules["celery.worker.state"].revoked.add(task_id)
 
     def _to_message(self, shard: ServerShard, queue: str, job: Claimed) -> dict[str, Any] | None:
-        """Return the message of a claimed job; a malformed job becomes FAILED with the reason."""
+        """Return the message for a claimed job. A malformed job becomes FAILED, with the reason."""
         tag = self.claims.add(shard, queue, job)
         try:
             record = job_codec.decode(job.record)
@@ -266,7 +259,7 @@ class Channel(QueueChannel):
         """
         Send pending acks, deliver due jobs and wait for more. Returns how many were delivered.
 
-        Called once per iteration of the event loop.
+        Called in each iteration of the event loop.
         """
         self.claims.acks.flush()
         self.consumer.consume(self.job_queues)
@@ -283,7 +276,6 @@ class Channel(QueueChannel):
         return delivered
 
     def _should_wait_for_room(self, room: int) -> bool:
-        """Return whether to wait briefly for more room before claiming."""
         now_s = _clock.monotonic_s()
         if room >= self.qos.min_room:
             self._postponed_at_s = None
@@ -308,7 +300,7 @@ class Channel(QueueChannel):
         try:
             super().queue_delete(queue, *args, **kwargs)
         except self.connection_errors as error:
-            # The server may be gone, which also closes a channel. Closing must still complete.
+            # The server may be gone. Closing must still complete.
             if not self._closing:
                 raise
             logger.debug("queue %s is left in place: %s", queue, error)

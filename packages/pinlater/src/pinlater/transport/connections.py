@@ -19,18 +19,17 @@ class SingleClientChannel(Channel):
     """
     A channel that reuses one client.
 
-    kombu's own channel creates a client for each command and each published event. That takes
-    several times as long as the command. A client is thread-safe, because each command takes a
-    connection from the pool.
+    kombu's own channel creates a client for each command and event, which takes several times as
+    long as the command. A client is thread-safe, because each command takes a connection from the
+    pool.
     """
 
     _shared_client: Redis | None = None
 
     @contextmanager
     def conn_or_acquire(self, client: Redis | None = None) -> Iterator[Redis]:
-        """Yield the given client, or the channel's own."""
         if client is None:
-            pool = self.pool  # a lost connection is replaced by a new pool
+            pool = self.pool  # a new pool replaces a lost connection
             client = self._shared_client
             if client is None or client.connection_pool is not pool:
                 client = self._shared_client = self._create_client()
@@ -38,7 +37,7 @@ class SingleClientChannel(Channel):
 
 
 def parameters(channel: Channel, *, asynchronous: bool) -> dict[str, Any]:
-    """Return the parameters of the connection pool for the channel's first URL."""
+    """Return the connection pool's parameters for the channel's first URL."""
     params = {
         "max_connections": channel.max_connections,
         "socket_timeout": channel.socket_timeout,
@@ -67,7 +66,7 @@ def parameters(channel: Channel, *, asynchronous: bool) -> dict[str, Any]:
 
 
 def sentinel_pool(channel: Channel, *, asynchronous: bool) -> ConnectionPool:
-    """Return a pool of connections to the master that Sentinel names."""
+    """Return a pool of connections to Sentinel's master."""
     url = channel.connection.control_url
     address = parse_sentinel(url)
     channel.keyprefix_fanout = channel.keyprefix_fanout.format(db=address.db)
@@ -84,7 +83,7 @@ def sentinel_pool(channel: Channel, *, asynchronous: bool) -> ConnectionPool:
 
 
 def _reporting_class(channel: Channel, base: type) -> type:
-    """Return a connection class that reports its disconnection to the channel's poller."""
+    """Return a connection class that reports disconnections to the channel's poller."""
 
     class ReportingConnection(base):
         def disconnect(self, *args: Any, **kwargs: Any) -> None:

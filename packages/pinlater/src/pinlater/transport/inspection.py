@@ -1,9 +1,9 @@
 """
 `inspect scheduled` and `inspect query_task` for tasks that wait on the server.
 
-Celery's workers answer from memory, but with pinlater a worker's memory contains only due tasks.
-After this module is imported, a worker also reads its queues to answer. It lists all tasks that it
-may receive, so every worker that consumes a queue lists the same tasks.
+Celery's workers answer from memory, which with pinlater contains only due tasks. Importing this
+module makes a worker also read its queues. It lists all tasks that it may receive, so every worker
+that consumes a queue lists the same tasks.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from pinlater.models import JobInfo
 logger = logging.getLogger(__name__)
 
 MAX_WAITING_TASKS = 1000
-"""A reply lists at most this many waiting tasks, soonest first. Reading them takes about 0.1 s."""
+"""A reply lists up to this many waiting tasks, soonest first. Reading them takes about 0.1 s."""
 ETA_PRIORITY = 6
-"""Celery's timer gives this priority to tasks with an ETA and displays it."""
+"""The priority that Celery's timer gives to tasks with an ETA."""
 
 _celery_scheduled = Panel.data["scheduled"]
 _celery_query_task = Panel.data["query_task"]
@@ -66,7 +66,7 @@ def _schedule_entry(request: Request) -> dict[str, Any]:
 
 
 def waiting_requests(consumer: Any) -> Iterator[Request]:
-    """Yield the next `MAX_WAITING_TASKS` tasks that are not due yet in a consumer's queues."""
+    """Yield the next `MAX_WAITING_TASKS` tasks in a consumer's queues that are not due yet."""
     tasks = consumer.task_consumer
     cluster = getattr(getattr(tasks, "channel", None), "cluster", None)
     if cluster is None:
@@ -77,7 +77,7 @@ def waiting_requests(consumer: Any) -> Iterator[Request]:
     for job in jobs[:MAX_WAITING_TASKS]:
         try:
             yield _make_request(consumer, job)
-        # A sender may put anything into the body, so skip a malformed job and list the others.
+        # A sender may put anything into the body, so skip a malformed job.
         except Exception as error:  # noqa: BLE001
             logger.debug("waiting job %s cannot be shown: %s", job.job_id, error)
 

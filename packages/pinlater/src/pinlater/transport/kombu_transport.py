@@ -1,8 +1,8 @@
 """
 The kombu transport `pinlater://`.
 
-To use it with Celery, change the broker URL; see `pinlater.brokers` for its forms. Kombu is pinned
-to one minor version, because this module, `channel` and `poller` use its internal API.
+`pinlater.brokers` describes its URLs. Kombu is pinned to one minor version, because this package
+uses its internal API.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Transport(kombu_redis.Transport):
     Channel = Channel
     can_parse_url = True
     supports_batch_publish = True
-    # A temporary refusal (a full server, or a replica during a failover) must not end a worker.
+    # A temporary refusal (a full server, or a replica during a failover) must not stop a worker.
     connection_errors = (
         *kombu_redis.Transport.connection_errors,
         exceptions.OutOfMemoryError,
@@ -38,8 +38,8 @@ class Transport(kombu_redis.Transport):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.cycle = Poller()
-        # Keep a URL of several servers unchanged; split the URL of one server into its parts, as
-        # `Connection` does for other transports.
+        # Keep a URL of several servers unchanged; split other URLs, as `Connection` does for other
+        # transports.
         server = brokers.single_server(self.client.hostname or "")
         if server is not None:
             for name, value in server._asdict().items():

@@ -1,9 +1,9 @@
 """
 The transport's poller. It reads kombu's messages and delivers jobs in the event loop.
 
-In Celery's event loop, due times are timers. A timer created in a callback does not shorten the
-loop's next wait, because the length of that wait is already fixed. To end that wait early, the
-poller writes a byte to its own socket pair.
+In Celery's event loop, due times are timers. When a callback creates a timer, the length of the
+loop's next wait is already fixed. To end that wait early, the poller writes a byte to its own
+socket pair.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ class Poller(kombu_redis.MultiChannelPoller):
         self._wake_pair: tuple[socket.socket, socket.socket] | None = None
 
     def attach(self, hub: Any) -> None:
-        """Run in this event loop of Celery from now on."""
         self.hub = hub
         self._wake_pair = socket.socketpair()
         for sock in self._wake_pair:
@@ -59,9 +58,9 @@ class Poller(kombu_redis.MultiChannelPoller):
         """
         Run one iteration for all channels.
 
-        A prefork pool passes jobs to its processes in its own callback, and callbacks run in any
-        order. If the pool's callback has already run, new jobs would wait for the next event, up to
-        1 s. So after taking jobs, this method ends the loop's next wait.
+        A prefork pool passes jobs to its processes in its own callback, which may have run already.
+        Then new jobs would wait for the next event, up to 1 s. So after taking jobs, this method
+        ends the loop's next wait.
         """
         delivered = 0
         for channel in list(self._channels):
@@ -79,8 +78,7 @@ class Poller(kombu_redis.MultiChannelPoller):
                 fd = poller.fileno
                 if poller.waiting_since_s is not None and fd is not None:
                     current[fd] = WakeSocket(channel, poller, poller.connection)
-        # A new connection may reuse the file descriptor of a closed one, which epoll no longer
-        # watches.
+        # A new connection may reuse a closed one's file descriptor, which epoll no longer watches.
         for fd, wake_socket in self._wake_sockets.items():
             if current.get(fd) != wake_socket:
                 self._unwatch(fd)
@@ -101,7 +99,7 @@ class Poller(kombu_redis.MultiChannelPoller):
                 self.poller.unregister(fd)
 
     def forget(self, consumer: JobConsumer) -> None:
-        """Stop watching a consumer whose channel closes."""
+        """Stop watching a consumer when its channel closes."""
         for fd, wake_socket in list(self._wake_sockets.items()):
             if wake_socket.poller in consumer.pollers:
                 del self._wake_sockets[fd]
@@ -127,7 +125,7 @@ class Poller(kombu_redis.MultiChannelPoller):
             self.wake_loop()
 
     def _clear_timer(self) -> None:
-        # The loop runs an iteration after each timer, so nothing else is needed.
+        # The loop runs an iteration after each timer.
         self._timer = None
 
     def wake_loop(self) -> None:
@@ -153,7 +151,6 @@ class Poller(kombu_redis.MultiChannelPoller):
         return super().handle_event(fileno, event)
 
     def detach(self) -> None:
-        """Detach from the event loop when the transport closes."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

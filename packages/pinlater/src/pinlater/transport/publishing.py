@@ -1,4 +1,4 @@
-"""Job support for kombu's `Producer.batch()`, with one round trip per shard and queue."""
+"""kombu's `Producer.batch()` for jobs, with one round trip per shard and queue."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ _clock = SystemClock()
 
 class JobBatch(kombu_redis.PublishBatch):
     """
-    Collects jobs until the batch ends or is full; other messages use kombu's own batch.
+    Collects jobs until the batch ends or is full. Other messages use kombu's own batch.
 
-    If the batch ends with an error, unsent jobs are dropped. After a failed flush, it is unknown
-    which jobs arrived.
+    An error in the batch drops unsent jobs. After a failed flush, it is unknown which jobs arrived.
     """
 
     def __init__(self, channel: Any, max_size: int) -> None:

@@ -1,4 +1,4 @@
-"""The unacknowledged deliveries of a channel, and how many more it accepts."""
+"""A channel's unacknowledged deliveries, and how many more it accepts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ logger = logging.getLogger(__name__)
 
 
 def is_job_tag(tag: str) -> bool:
-    """Return whether the tag belongs to a job, not to a message of kombu's Redis transport."""
+    """Return whether the tag belongs to a job, not to a kombu message."""
     return tag.startswith(TAG)
 
 
 class QoS(kombu_redis.QoS):
-    """Unacknowledged deliveries of a channel; jobs are also in the claim registry."""
+    """A channel's unacknowledged deliveries. Jobs are also in the claim registry."""
 
     def append(self, message: Any, delivery_tag: str) -> None:
         if is_job_tag(delivery_tag):
@@ -47,7 +47,7 @@ class QoS(kombu_redis.QoS):
 
     def restore_unacked(self, client: Any = None) -> list[Any]:
         """
-        Return unacknowledged messages to their queues; never raises, because the server may be
+        Return unacknowledged messages to their queues. Never raises, because the server may be
         gone.
         """
         self._flush()
@@ -68,7 +68,6 @@ class QoS(kombu_redis.QoS):
         return []
 
     def room(self, *, at_most: int) -> int:
-        """Return how many more messages the consumer can accept."""
         if not self.can_consume():
             return 0
         if "can_consume" in vars(self):
@@ -80,10 +79,10 @@ class QoS(kombu_redis.QoS):
     @property
     def min_room(self) -> int:
         """
-        Return for how many jobs there must be room, or the channel briefly postpones its claim.
+        Return the room below which the channel briefly postpones its claim.
 
-        A prefork pool frees room one job at a time. If nothing is unacknowledged, no more room can
-        become free.
+        A prefork pool frees room one job at a time. If all deliveries are acknowledged, no more
+        room can become free.
         """
         unacknowledged = len(self._delivered) - len(self._dirty)
         return max(1, min(8, self.prefetch_count // 4)) if unacknowledged else 1

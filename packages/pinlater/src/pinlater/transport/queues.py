@@ -1,9 +1,9 @@
 """
 A channel's queues. Each has jobs on every shard, and kombu's own list on the first server.
 
-Sizes, purges and deletions cover both. In kombu, the process that declares a list also sets its
-expiry. Workers write replies without declaring their lists, so the reply lists of dead callers
-would stay forever. Therefore the sender of a reply sets the expiry.
+In kombu, the process that declares a list also sets its expiry. Workers send replies without
+declaring lists, so the reply lists of dead callers would stay forever. Therefore a reply's sender
+sets the expiry.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pinlater.transport.connections import SingleClientChannel
 logger = logging.getLogger(__name__)
 
 CONTROL_REPLY_TTL_MS = 3_600_000
-"""How long replies of remote control are kept; their callers wait only seconds."""
+"""How long remote control's replies are kept; callers wait only seconds."""
 RESULT_TTL_MS = 7 * 86_400_000
 """How long results of `rpc://` are kept after the last one arrives; Celery's default is a day."""
 _CONTROL_REPLY = re.compile(r"\.reply\.[^.]+\.pidbox$")
@@ -54,7 +54,7 @@ class QueueChannel(SingleClientChannel):
     publishes_only = False
     """
     True if the channel opens without the first server when another shard answers. A worker needs
-    the first server, but a program that only publishes needs it just for broadcasts and named
+    the first server; a program that only publishes needs it just for broadcasts and named
     exchanges.
     """
 
@@ -114,7 +114,7 @@ class QueueChannel(SingleClientChannel):
         return self.claims.cluster
 
     def _usable_shards(self) -> Iterator[ServerShard]:
-        """Yield the usable shards, because a lost shard must not prevent a declaration."""
+        """Yield usable shards, because a lost shard must not prevent a declaration."""
         for shard in self.cluster.shards:
             if isinstance(shard, ServerShard) and (
                 len(self.cluster.shards) == 1 or self.cluster.is_usable(shard)
@@ -124,10 +124,10 @@ class QueueChannel(SingleClientChannel):
     @contextmanager
     def _reply_expiry(self, queue: str) -> Iterator[None]:
         """
-        Set an expiry on replies that are sent in this block, because their caller may have died.
+        Set an expiry on replies that are sent in this block.
 
-        kombu adds a message and sets its expiry from `_expires` in one transaction, so a sender
-        that is killed leaves no reply without an expiry.
+        kombu adds a message and sets its expiry from `_expires` in one transaction, so a killed
+        sender leaves no reply without an expiry.
         """
         ttl_ms = reply_ttl_ms(queue)
         if ttl_ms is None or queue in self._expires:
@@ -151,7 +151,7 @@ class QueueChannel(SingleClientChannel):
         return sizes.pending + self._count_list_messages(queue)
 
     def _count_list_messages(self, queue: str) -> int:
-        """Count kombu's messages, without a transaction, which a full server would refuse."""
+        """Count kombu's messages without a transaction, which a full server would refuse."""
         if self._is_first_down:
             return 0
         with self.conn_or_acquire() as client, client.pipeline(transaction=False) as pipe:
@@ -161,7 +161,7 @@ class QueueChannel(SingleClientChannel):
 
     def _queue_bind(self, exchange: str, *args: Any) -> None:
         if self._is_first_down:
-            return  # tasks are published directly to their queue; a worker also binds it
+            return  # tasks are published directly to their queue
         with redis_errors(f"broker, binding of {exchange}"):
             try:
                 super()._queue_bind(exchange, *args)
@@ -197,7 +197,7 @@ class QueueChannel(SingleClientChannel):
             try:
                 self._drop(shard, queue)
             except BrokerUnavailable:
-                # Such queues contain replies, which are on the first server, and no jobs.
+                # Such queues contain only replies, on the first server.
                 if queue not in self.auto_delete_queues:
                     raise
         super()._delete(queue, *args, **kwargs)

@@ -1,9 +1,9 @@
 """
-Revoked tasks, stored on the server, because their jobs may wait there longer than a worker lives.
+Revoked tasks, stored on the server, where their jobs may wait longer than a worker lives.
 
-Celery broadcasts a revocation to the running workers, and each keeps the ids in memory. A task that
-waits on the server would still run if its worker restarted, or if no worker was running when it was
-revoked.
+Celery broadcasts revocations to running workers, which keep the ids in memory. Without stored ids,
+a waiting task would still run if its worker restarted, or if no worker was running when the task
+was revoked.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import load_script
 
 ID_TTL_MS = 90 * 86_400_000
-"""How long an id is kept; a revoked task that is due later than that runs anyway."""
+"""How long an id is kept. A revoked task that is due later runs anyway."""
 MAX_IDS = 100_000
-"""How many of the newest ids are kept; each takes about 100 bytes on the server."""
+"""This many of the newest ids are kept; each takes about 100 bytes on the server."""
 READ_EVERY_S = 5.0
-"""Seconds between two reads of the stored ids by a worker, in case a broadcast did not reach it."""
+"""Seconds between a worker's reads of stored ids, in case it missed a broadcast."""
 BROADCAST_SUFFIX = ".pidbox"
-"""Suffix of the exchange for remote control."""
+"""Suffix of remote control's exchange."""
 
 _clock = SystemClock()
 
 
 def get_revoked_ids(exchange: str, message: Mapping[str, Any]) -> list[str]:
     """
-    Return the ids of the tasks that a broadcast revokes; empty for other messages.
+    Return the task ids that a broadcast revokes; empty for other messages.
 
-    A revocation for only some workers (`destination`) is not stored, because others may run the
+    A revocation only for some workers (`destination`) is not stored, because others may run the
     task.
     """
     if not exchange.endswith(BROADCAST_SUFFIX) or message.get("content-type") != "application/json":
@@ -75,7 +75,7 @@ class Revocations:
         return _clock.monotonic_s() - self._read_at_s >= READ_EVERY_S
 
     def read(self, client: redis.Redis) -> None:
-        """Read new ids from the server; the first call reads all."""
+        """Read new ids from the server. The first call reads all ids."""
         if len(self._ids) > 2 * MAX_IDS:  # the server has dropped half of them
             self._ids.clear()
             self._newest_ms = 0.0

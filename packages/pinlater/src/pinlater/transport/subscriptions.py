@@ -1,9 +1,8 @@
 """
 Wait for the server to confirm subscriptions to broadcasts.
 
-kombu sends a subscription, and reads the confirmation only together with the first broadcast. A
-worker that is ready before its subscription is active would miss broadcasts, because they are not
-stored anywhere.
+kombu reads a subscription's confirmation only with the first broadcast. A worker that is ready
+before its subscription is active would miss broadcasts, which are not stored.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ _CONFIRMATIONS = (b"psubscribe", "psubscribe")
 
 def wait_until_confirmed(channel: Any, timeout_s: float) -> None:
     """
-    Wait until the server has confirmed the topics that a channel has just subscribed to.
+    Wait until the server has confirmed a channel's new subscriptions.
 
-    Broadcasts that arrive in the meantime are delivered, including those of earlier topics.
+    Broadcasts that arrive in the meantime are delivered.
 
     Raises:
         redis.exceptions.TimeoutError: no confirmation within `timeout_s`; the connection is lost.
@@ -42,7 +41,7 @@ def wait_until_confirmed(channel: Any, timeout_s: float) -> None:
 
 
 class _ReplayingListener:
-    """A listener that returns the response that `wait_until_confirmed` has already read."""
+    """A listener that returns the response that was already read."""
 
     def __init__(self, listener: Any, response: Any) -> None:
         self.handle_message = listener.handle_message

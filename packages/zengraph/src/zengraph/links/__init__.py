@@ -1,11 +1,11 @@
 """
-Links: packed edges of one kind between named nodes.
+Links: packed edges between named nodes.
 
 A row for each edge is too expensive for nodes with many edges that are written together: the links
 of a page, the references of a paper, the imports of a file. Here a node's outgoing links are one
-cell, and its incoming links are posting lists, which a compaction builds from a journal of changes.
-This takes an eighth of the space and time per link. A link has a text and a tag instead of
-properties. It appears among its target's incoming links after the next compaction.
+cell, and its incoming links are a posting list (one line per link). Compactions update posting
+lists from a journal of changes, so a link is listed at its target after the next compaction. This
+takes an eighth of the space and time per link. A link has a text and a tag instead of properties.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ class LinkGraph:
     """
     The links in a set of tables. Any number of processes may open it; threads may share it.
 
-    Every method may raise `StoreUnavailable`.
+    Methods may raise `StoreUnavailable`.
 
     Args:
-        tables: the tables of any engine. A `MultiGraph` may use them, too.
-        naming: maps names to ids and groups. By default, each name is its own group.
+        tables: the tables of any engine. A `MultiGraph` may share them.
+        naming: derives ids from names. By default, each name is its own group.
         clock: the system clock if None.
         listed: which links are also listed at their targets.
         limits: when posting lists are merged and divided.
-        max_compactions: maximum number of concurrent compactions, across all processes.
+        max_compactions: how many compactions may run at once, in all processes together.
 
     Attributes:
         writer: writes many sources in one batch.
@@ -96,8 +96,7 @@ class LinkGraph:
         """
         Replace the links of a source with these (target, text, tag) tuples. Safe to repeat.
 
-        `at_ms` is when the source had these links (now if None). Older links never replace newer
-        ones.
+        `at_ms` is when the source had these links (default now). Older links replace no newer ones.
         """
         now_ms = self._clock.now_ms()
         write = LinksWrite(source, now_ms if at_ms is None else at_ms, PackedLinks.of(links))
@@ -113,7 +112,7 @@ class LinkGraph:
             yield self.lists.inlink(line)
 
     def count_into(self, target: str) -> int:
-        """Return the number of links to a target from its counts, in at most two round trips."""
+        """Return the number of links to a target from stored counts. At most two round trips."""
         return self.lists.count([self._naming.list_id(target.encode())])
 
     def compact(self) -> None:

@@ -1,15 +1,15 @@
 """
-Assign the lanes of the link journal to the processes that compact them.
+Assign the lanes of the link journal (`_journal_keys`) to the processes that compact them.
 
-A compaction claims a *slot* (a number from 0 to 127) and some lanes (see `_journal_keys`) until it
-has executed its plan. Its deltas, the changes that it adds to lists, are named by its slot and
-number. A slot has only one compaction at a time, so the numbers within a slot are consecutive, as
-`delta_names` requires. A lane is claimed by only one compaction at a time, so a source's changes
-are compacted in order of time. All claims are in one cell, which is replaced by check-and-put.
+A compaction claims a *slot* (a number from 0 to 127) and some lanes until it has executed its plan.
+Its deltas, the changes that it adds to lists, are named by its slot and its number within the slot.
+A slot has only one compaction at a time, so its numbers are consecutive, as `delta_names` requires.
+A lane is claimed by only one compaction at a time, so a source's changes are compacted in order of
+time. All claims are in one cell, which is replaced by check-and-put.
 
-Claims expire, according to the clocks of the processes. If the plan was not stored yet, nothing was
-written: the claim becomes void, and its slow process can no longer store a plan. If the plan was
-stored, the claim remains until another process takes it over and executes the plan again.
+Claims expire, by the clocks of the processes. If the plan was not stored yet, the expired claim is
+void, and its slow process can no longer store a plan. If the plan was stored, the claim remains
+until another process takes it over and executes the plan again.
 """
 
 from __future__ import annotations
@@ -27,24 +27,19 @@ from zengraph.links._journal_keys import LANES
 from zengraph.tables import CellTable
 
 LOCK_MS = 300_000
-"""
-The lifetime of a claim (ms), longer than any compaction takes. A killed process's claim expires
-after this time.
-"""
+"""The lifetime of a claim (ms), longer than any compaction takes."""
 ROW = b"\xffcompaction"
-"""The row of the journal table that contains the claims."""
+"""The journal table's row of claims."""
 ALL_LANES = frozenset(range(LANES))
 
 _COLUMN = b"l:claims"
 _FORMER = b"l:plan"
-"""The plan row of earlier versions, which ran only one compaction at a time."""
+"""The plan row of earlier versions, which ran one compaction at a time."""
 _ATTEMPTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class LaneClaim:
-    """The slot and the lanes that a compaction has claimed."""
-
     slot: int
     number: int
     """The number of the compaction within its slot."""
@@ -62,11 +57,10 @@ class Claims:
     """All claims at one moment."""
 
     last: tuple[int, ...] = ()
-    """The number of the last compaction, by slot."""
+    """The last compaction's number, by slot."""
     held: tuple[LaneClaim, ...] = ()
 
     def pack(self) -> bytes:
-        """Encode the claims for their cell."""
         held = [
             (c.slot, c.number, c.holder.hex(), c.until_ms, sorted(c.lanes), c.planned, c.waits)
             for c in self.held
@@ -75,7 +69,6 @@ class Claims:
 
     @staticmethod
     def unpack(value: bytes) -> Claims:
-        """Decode the output of `pack`."""
         parts = orjson.loads(value)
         held = tuple(
             LaneClaim(
@@ -91,7 +84,6 @@ class Claims:
         return replace(self, held=held)
 
     def free_lanes(self) -> frozenset[int]:
-        """Lanes that no compaction has claimed."""
         return ALL_LANES.difference(*(claim.lanes for claim in self.held))
 
     def free_slot(self) -> int | None:
@@ -100,33 +92,28 @@ class Claims:
         return next((slot for slot in range(PASSED) if slot not in taken), None)
 
     def abandoned(self, now_ms: int) -> LaneClaim | None:
-        """
-        Return an expired claim whose plan is stored, or None. Any process must execute that plan
-        again.
-        """
+        """Return an expired claim with a stored plan, or None. That plan must be executed again."""
         return next((c for c in self.held if c.planned and c.until_ms <= now_ms), None)
 
     def find(self, claim: LaneClaim) -> LaneClaim | None:
-        """Return the current version of a claim, or None if its holder has lost it."""
+        """Return the current version of a claim, or None if its process has lost it."""
         return next((c for c in self.held if c.holder == claim.holder), None)
 
     def with_claim(self, claim: LaneClaim) -> Claims:
-        """Return a copy with this claim, which replaces the claim of its slot."""
+        """Return a copy in which this claim replaces its slot's claim."""
         numbers = [*self.last, *[0] * (claim.slot + 1 - len(self.last))]
         numbers[claim.slot] = claim.number
         return Claims(tuple(numbers), (*(c for c in self.held if c.slot != claim.slot), claim))
 
     def without(self, claim: LaneClaim) -> Claims:
-        """Return a copy without this claim."""
         return replace(self, held=tuple(c for c in self.held if c.holder != claim.holder))
 
     def next_number(self, slot: int) -> int:
-        """Return the number of the next compaction of a slot."""
         return 1 + (self.last[slot] if slot < len(self.last) else 0)
 
 
 Change = Callable[[Claims], Claims | None]
-"""Maps the current claims to new ones, or returns None to leave them unchanged."""
+"""Maps the claims to new ones, or returns None to leave them unchanged."""
 
 
 class ClaimCell:
@@ -147,14 +134,14 @@ class ClaimCell:
         return self._read()[0]
 
     def is_full(self) -> bool:
-        """Return True if all lanes are claimed, or the maximum number of compactions is running."""
+        """Return True if all lanes are claimed or `max_compactions` are running."""
         claims = self.read()
         return not claims.free_lanes() or len(claims.held) >= self._max_compactions
 
     def begin(self, wanted: Sequence[int], most: int, *, urgent: bool = False) -> LaneClaim | None:
         """
-        Claim up to `most` free lanes, the first ones of `wanted`. Returns None if none of them is
-        free. Unless `urgent`, it also returns None if the maximum number of compactions is running.
+        Claim the first free lanes of `wanted`, up to `most`. Returns None if none is free or,
+        unless `urgent`, if `max_compactions` are running.
         """
         return self._new(
             lambda claims: frozenset([x for x in wanted if x in claims.free_lanes()][:most]),
@@ -167,7 +154,7 @@ class ClaimCell:
 
     def begin_waiting(self) -> LaneClaim | None:
         """
-        Claim the free lanes now; `wait` claims the others later. Returns None if another process is
+        Claim the free lanes; `wait` claims the others later. Returns None if another process is
         waiting.
         """
         return self._new(
@@ -175,7 +162,7 @@ class ClaimCell:
         )
 
     def wait(self, claim: LaneClaim) -> LaneClaim | None:
-        """Renew the claim and add the lanes that are free now. Returns None if it was lost."""
+        """Renew the claim and add all free lanes. Returns None if the claim was lost."""
         return self._edit(
             claim,
             lambda claims, own: replace(
@@ -207,7 +194,7 @@ class ClaimCell:
         )
 
     def abandon(self, claim: LaneClaim) -> None:
-        """Release the claim. A stored plan is left to the next compaction."""
+        """Release the claim. Another compaction executes its plan if one is stored."""
         if claim.planned:
             self._edit(claim, lambda _, now: replace(now, until_ms=0))
         else:
@@ -244,7 +231,7 @@ class ClaimCell:
         return claims.held[-1] if claims else None
 
     def _change(self, change: Change) -> Claims | None:
-        """Replace the claims. Returns None if `change` left them unchanged."""
+        """Replace the claims. Returns None if `change` returns None."""
         for _ in range(_ATTEMPTS):
             claims, cell = self._read()
             new = change(claims)
@@ -268,7 +255,7 @@ class ClaimCell:
 
 
 def _former(value: bytes) -> Claims:
-    """Read the cell of earlier versions; slot 0 continues the numbers of their compactions."""
+    """Read the cell of earlier versions. Slot 0 continues their compactions' numbers."""
     plan = orjson.loads(value)
     if plan["rows"] or plan["lists"]:
         raise StoreUnavailable(

@@ -1,13 +1,13 @@
 """
-Compact the link journal into the posting lists of inlinks.
+Compact the link journal into posting lists.
 
 Any number of processes can compact at the same time, each in some lanes of the journal. A process
 first claims a slot and lanes (`_claims`) and stores its plan: the journal rows that it takes
-(`_plan`). Then it writes a delta to each target, named by the slot and the compaction's number,
-deletes the journal rows, and releases its claim. After a crash at any point, a later run, in this
-process or another, finds the plan and writes the same deltas again. If a journal row of the plan is
-already deleted, all its deltas have been written. So each change is compacted exactly once, and the
-net counts of the deltas add up to the exact number of links.
+(`_plan`). Then it writes a delta (a set of changes) to each target, named by the slot and the
+compaction's number, deletes the journal rows, and releases its claim. After a crash at any point, a
+later run in any process finds the plan and writes the same deltas again. A journal row is deleted
+only after all of its deltas are written. So each change is compacted exactly once, and the net
+counts of the deltas add up to the exact number of links.
 
 | row of `l` | cells |
 |---|---|
@@ -42,19 +42,19 @@ from zengraph.links._values import CompactionReport, ListLimits
 from zengraph.tables import Tables, newest_ms
 
 COMPACTIONS = 4
-"""Default for the maximum number of concurrent compactions."""
+"""Default of `max_compactions`."""
 
 _PLAN = b"l:plan"
 _MAX_PURGED_SOURCES = 500
 _PAUSE_S = 0.25
 """
-Seconds between checks for compactions in other processes. Each check scans all lanes, and a killed
-process keeps its claim for five minutes, so shorter pauses would gain little.
+Seconds between checks for other processes' compactions. Each check scans all lanes, and a killed
+process keeps its claim for five minutes, so shorter pauses gain little.
 """
 
 
 class Compactor:
-    """Runs compactions. Any number of processes may each have a compactor."""
+    """Runs compactions. Every process may have a compactor."""
 
     def __init__(
         self,
@@ -72,27 +72,27 @@ class Compactor:
         self._claims = ClaimCell(self._journal, clock, max_compactions)
         self._planner = Planner(self._journal, tables["o"], naming, clock)
         self._ahead: Sequence[int] = ()
-        """Lanes that had rows at the last scan, ordered by their oldest row."""
+        """Lanes with rows at the last scan, ordered by their oldest row."""
         self._share = LANES
-        """The number of lanes to claim, about twice the number that the last compaction used."""
+        """How many lanes to claim: about twice as many as the last compaction used."""
 
     def compact(self, limit: int) -> CompactionReport:
         """
         Compact journal rows of about `limit` sources, oldest first in each lane.
 
         Uses about 30 KB of memory per source. Returns a report without rows if other processes are
-        compacting all lanes that have rows, or if the maximum number of compactions is running.
+        compacting all lanes with rows, or if `max_compactions` are running.
 
         Raises:
-            StoreUnavailable: run it again; nothing is lost or counted twice.
+            StoreUnavailable: call it again; nothing is lost or counted twice.
         """
         if (report := self._complete_abandoned()) is not None:
             return report
-        if self._claims.is_full():  # check this first, because looking for rows costs more
+        if self._claims.is_full():  # checked first, because looking for rows costs more
             return CompactionReport(left=True)
         if self._ahead:
             report = self._compact(self._ahead, limit)
-            if report.journal_rows:  # the next scan finds rows of other lanes, so report them
+            if report.journal_rows:  # other lanes may have rows as well
                 return replace(report, left=True)
         return self._compact(self._lanes_with_rows(), limit)
 
@@ -102,7 +102,7 @@ class Compactor:
         return 0 if oldest is None else max(0, self._clock.now_ms() - oldest)
 
     def repair_lists(self, step: Callable[[], None]) -> Iterator[str]:
-        """Walk all posting lists and correct counts and rows; yields each problem found."""
+        """Walk all posting lists and correct counts and rows. Yields each problem."""
         self._drop_stray_plans()
         for key, problem in self._lists.problems(step):
             self._lists.repair(key, self._clock.now_ms())
@@ -110,7 +110,7 @@ class Compactor:
 
     def purge(self, sources: Sequence[str]) -> None:
         """
-        Delete, from the journal and all lists, the links that these sources no longer have.
+        Delete links that these sources no longer have from the journal and all lists.
 
         Compacts the sources' lanes, and rewrites long lists that contain such a link. Waits for
         compactions in other processes, so that none writes such a link again. Safe to repeat after
@@ -141,8 +141,8 @@ class Compactor:
 
     def _lanes_with_rows(self) -> list[int] | None:
         """
-        Return the lanes with rows, ordered by their oldest row, or None if there are rows outside
-        the lanes.
+        Return the lanes with rows, ordered by their oldest row; None if there are rows outside
+        lanes.
         """
         found = sorted(heads(self._journal), key=lambda head: head.at_ms)
         lanes = [head.lane for head in found if head.lane is not None]
@@ -152,10 +152,10 @@ class Compactor:
         self, lanes: Sequence[int] | None, limit: int, *, urgent: bool = False
     ) -> CompactionReport:
         """
-        Compact as many of these lanes as `limit` requires, choosing the first free ones.
+        Compact as many of these lanes as `limit` requires, the first free ones.
 
-        If `lanes` is None, it compacts all lanes and the rows outside them. That is possible only
-        while no other process compacts. `urgent` ignores the maximum number of compactions.
+        If `lanes` is None, compact all lanes and the rows outside them. That is possible only while
+        no other process compacts. `urgent` ignores `max_compactions`.
         """
         if lanes is None:
             claim = self._claims.begin_alone()
@@ -177,7 +177,6 @@ class Compactor:
     def _claimed(
         self, claim: LaneClaim, lanes: Sequence[int] | None, limit: int
     ) -> CompactionReport:
-        """Compact lanes that were claimed."""
         with self._abandoned_on_error(claim):
             if lanes is None:
                 chosen = self._planner.of_all(limit)
@@ -193,7 +192,7 @@ class Compactor:
 
     @contextmanager
     def _abandoned_on_error(self, claim: LaneClaim) -> Iterator[None]:
-        """On an exception, leave the claim to other processes."""
+        """After an exception, leave the claim to other processes."""
         try:
             yield
         except BaseException:
@@ -202,8 +201,8 @@ class Compactor:
 
     def _adapt(self, claimed: int, chosen: Choice) -> None:
         """
-        Choose how many lanes the next compaction claims, based on how many the last one used, so
-        that lanes stay free for other processes.
+        Choose how many lanes the next compaction claims, so that lanes stay free for other
+        processes.
         """
         if not chosen.left:
             self._share = min(LANES, 2 * self._share)
@@ -224,7 +223,7 @@ class Compactor:
         return planned
 
     def _complete_abandoned(self) -> CompactionReport | None:
-        """Execute the plan of a dead process. Returns None if there is no such plan."""
+        """Execute a dead process's plan. Returns None if there is none."""
         found = self._claims.read().abandoned(self._clock.now_ms())
         claim = found and self._claims.take_over(found)
         if claim is None:
@@ -237,7 +236,6 @@ class Compactor:
             return self._execute(claim, CompactionPlan.unpack(cell.value))
 
     def _execute(self, claim: LaneClaim, plan: CompactionPlan) -> CompactionReport:
-        """Execute a stored plan, and then release the claim."""
         keys = [row.key for row in plan.rows]
         rows = self._journal.get_many([*keys, *plan.void], [journal.COLUMN])
         report = CompactionReport(journal_rows=len(keys) + len(plan.void), left=True)
@@ -255,7 +253,7 @@ class Compactor:
                 removed = removals(entries, self._naming)
                 changes = LinkChanges(name, now_ms, groups, removed, depths)
                 report = replace(report, merged=self._lists.add(changes))
-        # A writer may remove an entry meanwhile, which gives the row a later timestamp.
+        # A writer may have removed an entry, which gives the row a later timestamp.
         self._journal.delete_many(
             [(key, None, max(newest_ms(row), now_ms) + GRACE_MS) for key, row in rows.items()]
         )
@@ -269,8 +267,8 @@ class Compactor:
         """
         Return the depths at which the plan's lists are written.
 
-        The first process that executes the plan chooses the depths and stores them in the plan.
-        Returns None if another process has completed the plan.
+        The first process that executes the plan chooses them and stores them in the plan. Returns
+        None if another process has completed the plan.
         """
         if plan.depths is not None or not (deepest := self._lists.deepest(groups)):
             return plan.depths or {}
@@ -281,7 +279,7 @@ class Compactor:
         return None if cell is None else CompactionPlan.unpack(cell.value).depths
 
     def _claim_all(self) -> LaneClaim:
-        """Claim all lanes, after waiting for other processes that are compacting."""
+        """Claim all lanes, after waiting for other processes' compactions."""
         while True:
             claim = self._claims.begin_waiting()
             while claim is not None and claim.lanes != ALL_LANES:
@@ -293,11 +291,11 @@ class Compactor:
             self._clock.sleep_s(_PAUSE_S)
 
     def _drop_plan(self, key: bytes) -> None:
-        """Delete the row of a plan. No other plan is ever stored under the same key."""
+        """Delete a plan's row. No other plan ever has the same key."""
         self._journal.delete(key, at_ms=self._clock.now_ms() + GRACE_MS)
 
     def _drop_stray_plans(self) -> None:
-        """Delete plans whose process died before it marked its claim."""
+        """Delete plans of processes that died before they marked their claims."""
         with closing(self._journal.scan(ROW + b"\0", None)) as rows:
             keys = [key for key, _ in rows]
         held = {_plan_key(claim) for claim in self._claims.read().held}
@@ -307,7 +305,6 @@ class Compactor:
 
 
 def _plan_key(claim: LaneClaim) -> bytes:
-    """Return the row key of a claim's plan."""
     return ROW + bytes([0, claim.slot]) + claim.number.to_bytes(8)
 
 
@@ -321,7 +318,7 @@ def removals(entries: Sequence[Entry], naming: Naming) -> dict[bytes, list[bytes
 
 
 def by_target(entries: Sequence[Entry]) -> tuple[dict[bytes, bytes], int]:
-    """Return joined posting lines by target, and how many lines. A hot loop: 0.4 µs per link."""
+    """Return joined posting lines by target, and how many. A hot loop: 0.4 µs per link."""
     result: dict[bytes, bytes] = {}
     more: dict[bytes, list[bytes]] = defaultdict(list)
     for entry in entries:

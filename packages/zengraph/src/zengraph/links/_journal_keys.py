@@ -1,10 +1,10 @@
 """
-Keys of the link journal, for rows in its lanes and rows outside ("beside") the lanes.
+Keys of the link journal, for rows in its lanes and rows outside ("beside") them.
 
-The changes of a source are always in the lane of its group, in order of time, so lanes can be
-compacted in parallel. Each lane is in one bucket. While the file of that bucket is damaged (on
+The group of a source's name determines its lane. A lane's rows are in order of time, so lanes can
+be compacted in parallel. Each lane is in one bucket. While that bucket's file is damaged (on
 SQLite), changes are written into another bucket, outside its lanes. Versions without lanes wrote
-all changes there. Such a row may contain sources of any lane.
+all changes this way. Such a row may contain sources of any lane.
 
     bucket, 1 byte; 128 + lane, 1 byte; time, 8 bytes; 8 random bytes    a row of a lane
     bucket, 1 byte; time, 8 bytes; 8 random bytes                        a row outside the lanes
@@ -21,7 +21,7 @@ from zengraph._naming import Naming
 from zengraph.tables import CellTable
 
 LANES = 64
-"""The number of lanes. It must never change, because stored keys depend on it."""
+"""Stored keys depend on the number of lanes, so it must never change."""
 _MARK = 0x80
 _KEY_BYTES = 18
 
@@ -35,35 +35,29 @@ class Head(NamedTuple):
 
 
 def lane_of(naming: Naming, source: bytes) -> int:
-    """Return the lane of a source."""
     return naming.group_hash(source)[0] % LANES
 
 
 def bucket_of_lane(lane: int) -> int:
-    """Return the bucket that contains a lane."""
     return lane % BUCKETS
 
 
 def lane_key(lane: int, at_ms: int, nonce: bytes) -> bytes:
-    """Return the key of a lane's row. A lane's keys sort by time."""
+    """Return a row's key in a lane. The keys sort by time."""
     return _start(lane) + at_ms.to_bytes(8) + nonce
 
 
 def beside_key(bucket: int, at_ms: int, nonce: bytes) -> bytes:
-    """Return the key of a row outside the lanes. Such keys of one bucket sort by time."""
+    """Return a row's key outside the lanes. The keys of a bucket sort by time."""
     return journal_key(bucket, at_ms, nonce)
 
 
 def order(key: bytes) -> bytes:
-    """
-    Return the time and the random bytes of a key, for sorting rows of all lanes and buckets by
-    time.
-    """
+    """Return a key's time and random bytes, which sort rows of all lanes and buckets by time."""
     return key[-16:]
 
 
 def written_at_ms(key: bytes) -> int:
-    """Return when a row was written."""
     return int.from_bytes(key[-16:-8])
 
 
@@ -79,8 +73,8 @@ def beside_range(bucket: int) -> tuple[bytes, bytes]:
 
 def heads(table: CellTable) -> Iterator[Head]:
     """
-    Yield the oldest row of each lane, and of each bucket's rows outside the lanes. Takes one short
-    scan for each.
+    Yield the oldest row of each lane, and of each bucket outside its lanes. Takes a short scan for
+    each.
     """
     for bucket in range(BUCKETS):
         start, stop = bytes([bucket]), bytes([bucket + 1])
@@ -104,7 +98,7 @@ def any_beside(table: CellTable) -> bool:
 
 
 def oldest_ms(table: CellTable, lane: int) -> int | None:
-    """Return when the oldest row that may contain changes of a lane was written, or None."""
+    """Return the time of the oldest row that may contain a lane's changes, or None."""
     ranges = [lane_range(lane), *map(beside_range, range(BUCKETS))]
     oldest = []
     for start, stop in ranges:

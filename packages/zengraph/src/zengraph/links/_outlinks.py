@@ -1,10 +1,8 @@
 r"""
 Outlinks: the format of a source's cell, and the difference between two cells.
 
-A row for each edge would take eight times the space and time for nodes with many edges of one kind
-that are written together, such as the links of a page or the references of a paper. So a node's
-outlinks are packed into one cell, and its inlinks into posting lists, which are compacted from a
-journal of changes. Nodes are identified by names (`Naming`). A cell is
+A source's outlinks are packed into one cell. A change is a write that replaces this cell. Nodes are
+identified by names (`Naming`). A cell is
 
     1 byte    format, 1
     2 bytes   number of named changes
@@ -12,7 +10,7 @@ journal of changes. Nodes are identified by names (`Naming`). A cell is
     12 bytes  a name for each of the last changes, oldest first
     rest      zstd of lines `target \t tag \t text`, in the order of the source
 
-A journal entry took effect if the cell of its source contains its name. The compaction drops other
+A journal entry took effect if its source's cell contains its name. The compaction drops other
 entries: a newer change overtook them, or their writer crashed. A name begins with the time of its
 journal row, and is removed when all rows of that time have been compacted.
 """
@@ -28,9 +26,9 @@ from zengraph.links._values import Link
 
 MAX_TEXT_CHARS = 200
 MANY_CHANGES = 16
-"""A writer tries to remove names from a cell that has at least this many."""
+"""A writer tries to remove names from a cell that has this many."""
 MAX_CHANGES = 4096
-"""Maximum number of a source's changes that can wait for a compaction."""
+"""How many of a source's changes can wait for a compaction."""
 CHANGE_BYTES = 12
 _TIME_BYTES = 6
 
@@ -40,18 +38,16 @@ _HEAD_BYTES = 11
 
 _LEVEL = 1
 """
-This level compresses 15 KB in 35 µs. Higher levels gain little, because the links of a source are
+This level compresses 15 KB in 35 µs. Higher levels gain little, because a source's links are
 similar.
 """
 
 
 def compress_links(lines: bytes) -> bytes:
-    """Compress lines."""
     return zstd.compress(lines, _LEVEL)
 
 
 def decompress_links(data: bytes) -> bytes:
-    """Decompress the result of `compress_links`."""
     try:
         return zstd.decompress(data)
     except zstd.ZstdError as error:
@@ -61,9 +57,9 @@ def decompress_links(data: bytes) -> bytes:
 @dataclass(frozen=True, slots=True)
 class PackedLinks:
     """
-    The links of a source, compressed as in its outlinks cell and the link journal.
+    A source's links, compressed as in its outlinks cell and the link journal.
 
-    The writer stores the compressed lines unchanged. Iterating decompresses them.
+    The writer stores the compressed bytes unchanged. Iterating decompresses them.
     """
 
     compressed: bytes
@@ -71,7 +67,7 @@ class PackedLinks:
 
     @classmethod
     def of(cls, links: Iterable[tuple[str, str, str]]) -> PackedLinks:
-        """Pack (target, text, tag) tuples. Of several links to one target, the first is kept."""
+        """Pack (target, text, tag) tuples. The first link to each target is kept."""
         return links if isinstance(links, cls) else cls.of_lines(to_lines(list(links)))
 
     @classmethod
@@ -94,7 +90,7 @@ class Outlinks:
     at_ms: int = 0
     """When the source had these links."""
     changes: tuple[bytes, ...] = ()
-    """Names of the last changes, oldest first."""
+    """Names of the latest changes, oldest first."""
     compressed: bytes = b""
     """The compressed lines; empty if there are no links."""
 
@@ -107,7 +103,7 @@ class Outlinks:
         return Outlinks(at_ms, (*self.changes, change), compressed)
 
     def since(self, oldest_ms: int) -> Outlinks:
-        """Return a copy without names older than the oldest existing journal row."""
+        """Return a copy without names that are older than the oldest existing journal row."""
         start = change_name(oldest_ms, b"")
         return replace(self, changes=tuple(c for c in self.changes if c >= start))
 
@@ -118,12 +114,11 @@ def change_name(now_ms: int, nonce: bytes) -> bytes:
 
 
 def change_ms(name: bytes) -> int:
-    """Return when the journal row of a change was written (ms), from the change's name."""
+    """Return when a change's journal row was written (ms)."""
     return int.from_bytes(name[:_TIME_BYTES])
 
 
 def pack(links: Outlinks) -> bytes:
-    """Encode an outlinks cell."""
     head = bytes([_FORM]) + len(links.changes).to_bytes(2) + links.at_ms.to_bytes(8)
     return b"".join([head, *links.changes, links.compressed])
 
@@ -144,19 +139,15 @@ def unpack(data: bytes) -> Outlinks:
 
 
 def to_lines(links: Sequence[tuple[str, str, str]]) -> bytes:
-    """
-    Join (target, text, tag) tuples as lines.
-
-    Of several links to one target, the first is kept.
-    """
+    """Join (target, text, tag) tuples as lines. The first link to each target is kept."""
     seen: dict[str, str] = {}
     for target, text, tag in links:
         if target not in seen:
             seen[target] = f"{target}\t{tag}\t{text[:MAX_TEXT_CHARS]}"
     joined = "\n".join(seen.values())
     if joined.count("\t") != 2 * len(seen) or joined.count("\n") != max(0, len(seen) - 1):
-        # Some field contains a separator. Only then are all fields cleaned, which takes ten times
-        # as long.
+        # Some field contains a separator. Only then clean all fields, which takes ten times as
+        # long.
         clean = (
             (target, _clean_field(text), _clean_field(tag))
             for target, text, tag in links
@@ -171,7 +162,6 @@ def _clean_field(text: str) -> str:
 
 
 def from_lines(lines: bytes) -> Iterator[Link]:
-    """Parse joined lines into links."""
     if lines:
         for line in lines.decode().split("\n"):
             target, tag, text = line.split("\t")
@@ -191,7 +181,7 @@ class Difference:
 
 
 def difference(old: bytes, new: bytes) -> Difference:
-    """Return the difference between the lines `old` and the lines `new`, whatever their order."""
+    """Return the difference between `old` and `new` lines, regardless of their order."""
     if old == new:
         return Difference((), (), ())
     before = set(old.split(b"\n")) if old else set()
@@ -206,5 +196,4 @@ def difference(old: bytes, new: bytes) -> Difference:
 
 
 def target_of(line: bytes) -> bytes:
-    """Return the target of a line."""
     return line.partition(b"\t")[0]

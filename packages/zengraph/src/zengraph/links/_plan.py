@@ -1,11 +1,10 @@
 """
-Plan a compaction: choose the rows of the link journal that it takes.
+Choose the journal rows that a compaction takes.
 
-A source's changes must be compacted in order of time. A list drops a removed link when the list is
-merged, so an older change that adds the link would restore it if it arrived later. All changes of a
-source are in one lane, except those written outside the lanes. So if there are rows outside the
-lanes, a plan takes the oldest rows inside and outside all lanes. Otherwise it takes the oldest rows
-of some lanes.
+A source's changes must be compacted in order of time. Merging a list drops removed links, so a late
+older change that adds such a link would restore it. A source's changes are all in one lane
+(`_journal_keys`) or outside the lanes. So if there are rows outside the lanes, a plan takes the
+oldest rows inside and outside all lanes. Otherwise it takes the oldest rows of some lanes.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ from zengraph.tables import CellTable, Row
 
 GRACE_MS = 600_000
 """
-How long (ms) an entry may wait for its writer to update the source's cell. After that, the writer
-counts as dead.
+A writer counts as dead if it does not update the source's cell within this time (ms) after writing
+an entry.
 """
 
 Range = tuple[bytes, bytes]
@@ -46,8 +45,6 @@ Range = tuple[bytes, bytes]
 
 @dataclass(frozen=True, slots=True)
 class PlannedRow:
-    """A journal row that a compaction takes."""
-
     key: bytes
     dead: tuple[bytes, ...] = ()
     """Names of the row's changes that never took effect."""
@@ -55,25 +52,24 @@ class PlannedRow:
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
-    """The work of a compaction, stored before it writes to a posting list."""
+    """A compaction's work, stored before the compaction writes to a posting list."""
 
     rows: tuple[PlannedRow, ...] = ()
-    """The rows, ordered so that each source's earlier changes come first."""
+    """The rows that are compacted, each source's earlier changes first."""
     void: tuple[bytes, ...] = ()
     """
-    Rows in which no change took effect. They are only deleted, by the compaction or by their
-    writer.
+    Rows in which no change took effect. The compaction only deletes them, if their writer has not.
     """
     depths: Mapping[bytes, int] | None = None
-    """The depths at which the lists of large groups are written (`entry_depths`), by the group's
-    key; None until they are chosen."""
+    """
+    The depths at which large groups' lists are written (`entry_depths`), by group key; None until
+    they are chosen.
+    """
 
     def __bool__(self) -> bool:
-        """Return True if there is work to do."""
         return bool(self.rows or self.void)
 
     def pack(self) -> bytes:
-        """Encode the plan for its cell."""
         rows = [(row.key.hex(), [name.hex() for name in row.dead]) for row in self.rows]
         parts: dict[str, object] = {"rows": rows, "void": [key.hex() for key in self.void]}
         if self.depths is not None:
@@ -82,7 +78,6 @@ class CompactionPlan:
 
     @staticmethod
     def unpack(value: bytes) -> CompactionPlan:
-        """Decode the output of `pack`."""
         plan = orjson.loads(value)
         rows = tuple(
             PlannedRow(bytes.fromhex(key), tuple(bytes.fromhex(name) for name in dead))
@@ -95,22 +90,22 @@ class CompactionPlan:
 
 
 class Choice(NamedTuple):
-    """A plan, its lanes, and whether rows were left over."""
+    """A plan and its lanes."""
 
     plan: CompactionPlan
     lanes: frozenset[int]
     """The lanes whose rows the plan takes."""
     left: bool
-    """True if rows were left over because of the limit."""
+    """True if the limit left rows over."""
 
 
 class _Candidate(NamedTuple):
-    """A journal row that may be compacted."""
+    """A row that may be compacted."""
 
     key: bytes
     sources: set[str]
     dead: list[bytes] | None
-    """Names of the row's changes that never took effect; None if some may still take effect."""
+    """Names of changes that never took effect; None if some may still take effect."""
     entries: int = 0
 
 
@@ -123,7 +118,7 @@ class _Taken(NamedTuple):
 
 
 class Planner:
-    """Chooses journal rows. Only a process that has claimed their lanes may use the result."""
+    """Chooses journal rows. Only a process that has claimed the lanes may use the result."""
 
     def __init__(
         self, journal_table: CellTable, outlinks: CellTable, naming: Naming, clock: Clock
@@ -134,7 +129,7 @@ class Planner:
         self._clock = clock
 
     def of_lanes(self, lanes: Sequence[int], limit: int) -> Choice:
-        """Take the oldest rows of these lanes, lane by lane, up to `limit` entries."""
+        """Take the oldest rows of these lanes, lane by lane, about `limit` entries."""
         rows: list[PlannedRow] = []
         void: list[bytes] = []
         used = set[int]()
@@ -162,9 +157,9 @@ class Planner:
 
     def _take(self, ranges: Sequence[Range], limit: int) -> _Taken:
         """
-        Take the oldest rows, and find their entries that never took effect.
+        Take the oldest rows, and find entries that never took effect.
 
-        A row that must wait also delays all later rows with one of its sources.
+        If a row must wait, all later rows with one of its sources must wait too.
         """
         candidates, left = self._oldest_rows(ranges, limit)
         if candidates:
@@ -186,7 +181,7 @@ class Planner:
         return _Taken(CompactionPlan(tuple(rows), tuple(void)), count, left)
 
     def _oldest_rows(self, ranges: Sequence[Range], limit: int) -> tuple[list[_Candidate], bool]:
-        """Return rows of about `limit` entries, oldest first, and True if there are more."""
+        """Return rows with about `limit` entries, oldest first, and True if there are more."""
         result: list[_Candidate] = []
         count = 0
         with ExitStack() as stack:
@@ -208,11 +203,10 @@ class Planner:
         self, ranges: Sequence[Range], last: bytes, read: Container[bytes]
     ) -> Iterator[_Candidate]:
         """
-        Yield rows up to `last` that the first scan missed, because they were written after it had
-        passed their keys.
+        Yield rows up to `last` that were written after the first scan had passed their keys.
 
-        The first scan may have read a later change of the same source, so that change must wait
-        with the missed rows. Costs one more scan of the rows.
+        If the first scan read a later change to the same source, that change must wait with these
+        rows. Costs one more scan of the rows.
         """
         for start, stop in ranges:
             with closing(self._journal.scan(start, min(stop, start + order(last) + b"\0"))) as rows:
@@ -226,7 +220,7 @@ class Planner:
         Return the names of the entries that never took effect, or None if one of them still may.
 
         An entry that is not newer than its source's last change was overtaken: its writer read an
-        earlier cell, so its check-and-put fails.
+        earlier cell, so the writer's check-and-put fails.
         """
         node_id = self._node_id
         cells = self._outlinks.get_many([node_id(e.source) for e in entries], [CELL])

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 
 class Link(NamedTuple):
-    """A link, seen from its source."""
-
     target: str
     """The name of the target node."""
     text: str = ""
@@ -18,8 +16,6 @@ class Link(NamedTuple):
 
 
 class InLink(NamedTuple):
-    """A link, seen from its target."""
-
     source: str
     """The name of the source node."""
     text: str
@@ -30,30 +26,33 @@ class InLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListLimits:
-    """When posting lists are merged and divided. Writers of one table may have different limits."""
+    """
+    When posting lists and groups of lists are merged and divided. Writers may have different
+    limits.
+    """
 
     group_lines: int = 512
-    """A group with more lines is divided, or, if it is already divided, passes its lines on."""
+    """A group with more lines is divided or, once divided, passes its lines on."""
     inline_lines: int = 256
-    """A longer list leaves its group and is stored in segments."""
+    """A list with more lines leaves its group and is stored in segments."""
     chunk_lines: int = 512
     """Number of lines per row of a segment."""
     large_lines: int = 256
-    """After a delta with more lines than this, the size of its group is checked."""
+    """A delta with more lines causes a check of its group's size."""
     delta_lines: int = 32
-    """A compaction skips the first levels of a group while its deltas have this many lines."""
+    """A compaction skips a group's first levels if its deltas have this many lines."""
     many_deltas: int = 8
-    """A group or list is merged when it has this many deltas, and checked after as many writes."""
+    """A group or list with this many deltas is merged. It is checked after as many writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionReport:
-    """The counts of one compaction."""
+    """What one compaction did."""
 
     journal_rows: int = 0
     links: int = 0
     targets: int = 0
     merged: int = 0
-    """Targets whose deltas were merged into their header or a segment."""
+    """Number of targets whose deltas were merged into their header or a segment."""
     left: bool = False
     """True if rows are left to compact."""

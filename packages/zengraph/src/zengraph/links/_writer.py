@@ -1,10 +1,10 @@
 """
-The outlink writer: writes a source's outlinks cell and the journal row with its changes.
+Write sources' outlinks cells, and journal rows with their changes.
 
-First it writes the journal rows, one for each lane (`_journal_keys`), then the cell. The cell is
-written by check-and-put against the cell from which the difference was computed, so any number of
-concurrent writers produce one chain of changes. If the check fails or the writer is killed, the
-entry's name never gets into the cell, and the compaction drops the entry.
+A writer first writes journal rows, one for each lane (`_journal_keys`), then the cells. It replaces
+a cell by check-and-put against the cell from which it computed the difference, so concurrent
+writers produce one chain of changes. If the check fails or the writer is killed, the entry's name
+never gets into the cell, and the compaction drops the entry.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from zengraph.tables import Tables, open_bucket
 CELL = b"l:v"
 _ATTEMPTS = 30
 _PAUSE_S = 0.02
-"""Maximum random wait (s) before a retry, so that two writers do not collide again."""
+"""Maximum random pause (s) before a retry, so that two writers do not collide again."""
 
 Listed = Literal["all", "none"] | Callable[[str], Callable[[bytes], bool]]
 """
-Which links are also listed at their targets: all, none, or those that a function chooses. It takes
-a source and returns a predicate for the source's targets.
+Which links are also listed at their targets: all, none, or those that a function chooses. The
+function takes a source and returns a predicate for the source's targets.
 """
 
 Edit = Callable[[bytes], bytes]
@@ -56,16 +56,16 @@ Edit = Callable[[bytes], bytes]
 
 @dataclass(frozen=True, slots=True)
 class LinksWrite:
-    """A write that sets the links of one source."""
+    """A write of one source's links."""
 
     source: str
     at_ms: int
     links: PackedLinks | Edit
-    """The links, or a function of the old links. It is called again after a conflicting write."""
+    """The links, or a function of the old links, called again after a conflict."""
 
 
 class OutlinkWriter:
-    """Writes the outlinks of sources."""
+    """Writes and reads sources' outlinks."""
 
     def __init__(self, tables: Tables, naming: Naming, listed: Listed, clock: Clock) -> None:
         self._clock = clock
@@ -77,7 +77,7 @@ class OutlinkWriter:
         self._listed = listed
 
     def read(self, sources: Sequence[str]) -> dict[str, Outlinks]:
-        """Return the outlinks of sources; empty for a source that has none."""
+        """Return sources' outlinks; empty for a source without outlinks."""
         node_id = self._node_id
         rows = self._outlinks.get_many([node_id(source) for source in sources], [CELL])
         empty = Outlinks()
@@ -87,16 +87,16 @@ class OutlinkWriter:
         }
 
     def of(self, node_id: bytes) -> Outlinks:
-        """Return the outlinks of a source by its id; empty if it has none."""
+        """Return a source's outlinks by its id; empty if there are none."""
         cell = self._outlinks.get(node_id, [CELL]).get(CELL)
         return unpack(cell.value) if cell else Outlinks()
 
     def write(self, writes: Sequence[LinksWrite], now_ms: int) -> None:
         """
-        Write the links of different sources, in two round trips if no other process writes them.
+        Write different sources' links, in two round trips if no other process writes them.
 
-        Safe to repeat, because a source that already has these links is not written. Older links
-        never replace newer ones.
+        Safe to repeat: a source with the same links is not written. Older links never replace newer
+        ones.
 
         Raises:
             StoreUnavailable: other writers changed the same sources during every attempt.
@@ -110,7 +110,7 @@ class OutlinkWriter:
         raise StoreUnavailable("outlinks", f"{left[0].source} is being written by many at once")
 
     def _attempt(self, writes: Sequence[LinksWrite], now_ms: int) -> list[LinksWrite]:
-        """Write changed links. Returns the writes that a concurrent writer has overtaken."""
+        """Write changed links. Returns writes that a concurrent writer has overtaken."""
         node_id = self._node_id
         rows = self._outlinks.get_many([node_id(w.source) for w in writes], [CELL])
         stored = {key: unpack(row[CELL].value) for key, row in rows.items()}
@@ -125,7 +125,7 @@ class OutlinkWriter:
             links = _apply_edit(write.links, old) if callable(write.links) else write.links
             if links.compressed == old.compressed or (write.at_ms <= old.at_ms and not edits):
                 continue
-            # An edit must be newer than the links that it edits, even if clocks differ.
+            # An edit must be newer than the edited links, even if clocks differ.
             at_ms = max(write.at_ms, old.at_ms + 1)
             change = change_name(row_ms, os.urandom(6))
             if entry := self._entry(write.source, at_ms, change, old, links):
@@ -147,7 +147,7 @@ class OutlinkWriter:
         return overtaken
 
     def _journal_rows(self, entries: Sequence[Entry], row_ms: int) -> dict[bytes, list[Entry]]:
-        """Assign the entries to the keys of new journal rows, one row for each lane."""
+        """Assign entries to new journal rows, one for each lane."""
         nonce = os.urandom(8)
         beside = open_bucket(self._tables, nonce[0], BUCKETS)
         rows: dict[bytes, list[Entry]] = defaultdict(list)
@@ -162,10 +162,10 @@ class OutlinkWriter:
         self, key: bytes, entries: Sequence[Entry], sources: Container[str], row_ms: int
     ) -> None:
         """
-        Remove changes that had no effect from a journal row, so that compactions need not wait for
+        Remove changes without effect from a journal row, so that compactions need not wait for
         them.
 
-        It uses check-and-put, so that a row that was compacted meanwhile is not restored.
+        Check-and-put prevents restoring a row that was compacted in the meantime.
         """
         if left := [entry for entry in entries if entry.source not in sources]:
             old, new = journal.pack(entries), journal.pack(left)
@@ -174,10 +174,7 @@ class OutlinkWriter:
             self._journal.delete(key, at_ms=row_ms)
 
     def _prune_names(self, source: str, links: Outlinks) -> Outlinks:
-        """
-        Drop names that no journal row has anymore. Takes seventeen short scans, but is rarely
-        needed.
-        """
+        """Drop names that are no longer in a journal row. Takes seventeen short scans."""
         if len(links.changes) < MANY_CHANGES:
             return links
         kept = links
@@ -194,11 +191,11 @@ class OutlinkWriter:
     def _entry(
         self, source: str, at_ms: int, change: bytes, old: Outlinks, links: PackedLinks
     ) -> Entry | None:
-        """Return the journal entry of a change, or None if no listed link changed."""
+        """Return a change's journal entry, or None if no listed link changed."""
         if self._listed == "none":
             return None
         if self._listed == "all" and not old.compressed:
-            # Most sources are new: then the entry can reuse the cell's compressed lines.
+            # Most sources are new; the entry reuses their compressed lines.
             return Entry(source, at_ms, change, added=links.compressed)
         differs = difference(old.lines, links.lines)
         if not differs:
@@ -215,10 +212,10 @@ def _apply_edit(edit: Edit, old: Outlinks) -> PackedLinks:
 
 def _after_all_changes(links: Iterable[Outlinks], now_ms: int) -> int:
     """
-    Return a time for a journal row of these sources that is later than all their earlier changes.
+    Return a time for these sources' journal row, later than all of their earlier changes.
 
-    The compaction orders rows by this time. The clock alone is not enough, because an overtaken
-    change is retried after a later one, and the writers' clocks differ.
+    Compactions order rows by this time. The clock is not enough, because an overtaken change is
+    retried after a later one, and writers' clocks differ.
     """
     return max([now_ms, *(change_ms(link.changes[-1]) + 1 for link in links if link.changes)])
 
@@ -242,7 +239,7 @@ def without(targets: Mapping[str, object] | set[str]) -> Edit:
 
 
 def with_links(more: bytes) -> Edit:
-    """Return an edit that adds the lines of `more`, which replace links to the same targets."""
+    """Return an edit that adds the links in `more`, replacing links to the same targets."""
     new_lines = {target_of(line): line for line in more.split(b"\n") if line}
 
     def edit(lines: bytes) -> bytes:

@@ -30,7 +30,7 @@ def compress(data: bytes, level: int) -> bytes:
         compressor = _codecs.compressors[level] = zstandard.ZstdCompressor(
             level=level, write_content_size=True
         )
-    # Copy it, because zstandard's result keeps a buffer as large as the input.
+    # Copy it, because zstandard's result keeps a buffer as large as its input.
     return bytes(memoryview(compressor.compress(data)))
 
 

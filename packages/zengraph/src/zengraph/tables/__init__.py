@@ -7,10 +7,9 @@ timestamp in milliseconds. The put with the larger timestamp is kept, no matter 
 if timestamps are equal, the later put is kept. A delete at a timestamp removes cells up to and
 including it. A row without cells does not exist. No operation is transactional across rows.
 
-A put that is not newer than an earlier delete of its cell may be lost (HBase masks it until a major
-compaction), so when callers write a value again after a delete, they must use a later timestamp.
-`check_and_put` and `incr` use the engine's own clock, so `put` must never write cells that these
-two methods write.
+A put that is not newer than an earlier delete of its cell may be lost, because HBase masks it until
+a major compaction. So to write a value again after a delete, use a later timestamp. `check_and_put`
+and `incr` use the engine's own clock, so `put` must never write their cells.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class RowExtent(NamedTuple):
 
 
 def newest_ms(row: Row) -> int:
-    """Return the time to delete a row at; now may be too early if a fast clock wrote the row."""
+    """Return the time for deleting a row. Now may be too early if a fast clock wrote it."""
     return max(cell.at_ms for cell in row.values())
 
 
@@ -76,7 +75,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
 
 
 TOGETHER = 2
-"""The first format in which ids may keep the nodes of a group together (`links.Naming`)."""
+"""The first format that may store a group's nodes together (`links.Naming`)."""
 FORMAT = 2
 """The format of new data. Existing data keeps its original format; see `Tables.format`."""
 
@@ -88,7 +87,7 @@ Scan = Generator[tuple[bytes, Row], None, None]
 
 
 def sum_sizes(sizes: Mapping[bytes, RowSizes]) -> dict[bytes, RowExtent]:
-    """Return the extents of rows whose cells were measured."""
+    """Return rows' extents, given their cells' sizes."""
     return {
         row: RowExtent(sum(cell.size_bytes for cell in cells.values()), len(cells))
         for row, cells in sizes.items()
@@ -107,14 +106,14 @@ class RowRange(NamedTuple):
 
 class CellTable(Protocol):
     """
-    One table. Engines inherit the concrete methods and implement the abstract ones.
+    One table. Engines implement the abstract methods.
 
     Every method raises `StoreUnavailable` if the engine does not answer.
     """
 
     @abstractmethod
     def get(self, row: bytes, columns: Sequence[bytes] | None = None) -> Row:
-        """Return the row's cells, or those of `columns`; empty if there are none."""
+        """Return the row's cells, or only those of `columns`."""
 
     @abstractmethod
     def get_many(
@@ -126,10 +125,11 @@ class CellTable(Protocol):
         self, rows: Sequence[bytes], guide: bytes, unneeded: Unneeded
     ) -> dict[bytes, Row]:
         """
-        Like `get_many`, for rows in which the cell `guide` shows which other cells a reader needs.
+        Like `get_many`, for rows whose cell `guide` shows which other cells a reader needs.
 
-        `unneeded` gets the key of a row and that cell's value, and returns the columns to leave
-        out. Engines that support it do not read these, and return empty values (time 0) instead.
+        `unneeded` gets a row's key and that cell's value, and returns the columns to leave out.
+        Engines that support this do not read these columns, and return empty values (time 0)
+        instead.
         """
         del guide, unneeded
         return self.get_many(rows)
@@ -138,8 +138,7 @@ class CellTable(Protocol):
         """
         `get` a few rows in the given order; one round trip if the engine supports it.
 
-        A cell that another process moves from an earlier row to a later one is always found,
-        provided that it is written to the new row before it is removed from the old one.
+        Finds a cell that another process moves to a later row, if it writes that row first.
         """
         return [self.get(row, columns) for row in rows]
 
@@ -147,10 +146,9 @@ class CellTable(Protocol):
         self, rows: Sequence[bytes], columns: tuple[bytes, ...]
     ) -> dict[bytes, tuple[bytes | None, ...]]:
         """
-        Return the values of `columns`, in that order (None if absent), for each row that has any.
+        Return the values of `columns` (None if absent) for each row that has any.
 
-        Reads of records use this method, because without timestamps it takes half the time of
-        `get_many` on SQLite.
+        On SQLite, this takes half the time of `get_many`, because it reads no timestamps.
         """
         return {
             row: tuple([cell.value if (cell := cells.get(c)) else None for c in columns])
@@ -169,7 +167,7 @@ class CellTable(Protocol):
 
     def extents_many(self, rows: Sequence[bytes]) -> dict[bytes, RowExtent]:
         """
-        Return upper bounds for the existing rows' sizes; exact for large rows.
+        Return upper bounds for existing rows' sizes; exact for large rows.
 
         On some engines, this takes a tenth of the CPU time of `sizes_many`.
         """
@@ -177,10 +175,10 @@ class CellTable(Protocol):
 
     def get_prefix(self, row: bytes, prefix: bytes, limit: int, start_after: bytes = b"") -> Row:
         """
-        Return up to `limit` cells of a row whose columns begin with `prefix`, ordered by column.
+        Return up to `limit` cells of a row whose columns begin with `prefix`, sorted by column.
 
-        Only columns after `start_after` are returned. `prefix` begins with a family and a colon.
-        Engines that support it do not read other values.
+        Returns only columns after `start_after`. `prefix` begins with a family and a colon. Some
+        engines do not read other values.
         """
         sizes = self.sizes_many([row]).get(row, {})
         columns = sorted(c for c in sizes if c.startswith(prefix) and c > start_after)[:limit]
@@ -197,7 +195,10 @@ class CellTable(Protocol):
 
     @abstractmethod
     def delete(self, row: bytes, columns: Sequence[bytes] | None = None, *, at_ms: int) -> None:
-        """Remove cells not newer than `at_ms`; all of the row's cells if `columns` is None."""
+        """
+        Remove cells that are not newer than `at_ms`. None for `columns` means all of the row's
+        cells.
+        """
 
     @abstractmethod
     def delete_many(self, items: Sequence[Deletion]) -> None:
@@ -211,7 +212,7 @@ class CellTable(Protocol):
         """
         `put_many` and `delete_many` for different rows, in one round trip if possible.
 
-        The order is undefined: a call that fails may have done parts of both. Safe to repeat.
+        The order is undefined: a failed call may have done parts of both. Safe to repeat.
         """
         if puts:
             self.put_many(puts)
@@ -229,7 +230,7 @@ class CellTable(Protocol):
         """
         Yield rows from `start` (inclusive) to `stop` (exclusive; None for the end), in key order.
 
-        `reverse` yields the same range in descending order. The scan is not a snapshot. Close it if
+        `reverse` yields the same range in descending order. Not a snapshot. Close the generator if
         you stop early: `with closing(table.scan(…)) as rows`.
         """
         return self._scan(RowRange(start, stop, columns, limit, reverse))
@@ -245,7 +246,7 @@ class CellTable(Protocol):
         reverse: bool = False,
     ) -> tuple[Row, Scan]:
         """
-        `get` a row and `scan` a range. The scan starts after the row was read. Close the scan.
+        `get` a row, then `scan` a range. Close the scan.
 
         Saves a round trip on engines that support it.
         """
@@ -259,12 +260,12 @@ class CellTable(Protocol):
         self, row: bytes, column: bytes, expected: bytes | None, value: bytes
     ) -> bool:
         """
-        Put `value` if the cell contains `expected` (None: if it is absent); return True if put.
+        Put `value` if the cell contains `expected` (None: is absent); return True if it was put.
 
         Atomic. Raises InvalidArgument if `expected` or `value` is empty, because HBase does not
-        distinguish empty from absent. To delete a cell that this method wrote, pass the cell's own
-        `at_ms`, not the current time: on HBase, a delete at "now" hid the next check_and_put of the
-        same millisecond in 23 of 200 cases, although that call returned True.
+        distinguish empty from absent. Delete such a cell at its own `at_ms`, not the current time:
+        on HBase, a delete at the current time hid the next check_and_put of the same millisecond in
+        23 of 200 cases, although that call returned True.
         """
         return self.check_and_put_many([(row, column, expected, value)])[0]
 
@@ -280,7 +281,7 @@ class CellTable(Protocol):
 
 
 def refuse_empty(column: bytes, expected: bytes | None, value: bytes) -> None:
-    """Raise InvalidArgument for a `check_and_put` with empty values."""
+    """Raise InvalidArgument if a value for `check_and_put` is empty."""
     if expected == b"" or value == b"":
         raise InvalidArgument(f"check_and_put of {column!r}: values must not be empty")
 
@@ -305,17 +306,17 @@ class Salvaged(NamedTuple):
     """The damaged file, which is kept unchanged."""
     new: str
     saved: int
-    """The number of saved rows: nodes, and cells of other tables."""
+    """The number of saved nodes, and of cells of other tables."""
     unreadable: int
     """The number of rows that were found but could not be decoded."""
     gaps: int
-    """The number of key ranges that could not be read. Each lost at least one page of the file."""
+    """The number of unreadable key ranges. Each is at least one page of the file."""
     first_bytes: frozenset[int]
     """The file contains the keys that begin with one of these bytes."""
 
 
 class Tables(Protocol):
-    """All tables of one engine. Adapters inherit the concrete methods."""
+    """All tables of one engine."""
 
     @abstractmethod
     def __getitem__(self, name: str) -> CellTable:
@@ -325,8 +326,8 @@ class Tables(Protocol):
         """
         Put rows of several tables. Safe to repeat. A row is atomic, the batch is not.
 
-        Tables are written in the order of their first row in `puts`, except that an engine with
-        transactions may write rows whose keys begin with the same byte in one transaction.
+        Tables are written in the order of their first rows in `puts`, but an engine may write rows
+        with one first key byte in a transaction.
         """
         by_table: dict[str, list[tuple[bytes, Mapping[bytes, bytes], int]]] = {}
         for name, row, cells, at_ms in puts:
@@ -339,15 +340,14 @@ class Tables(Protocol):
         return
 
     def identity(self) -> str:
-        """Return a random id of this data, created if missing; empty if not supported."""
+        """Return this data's random id, created if missing; empty if not supported."""
         return ""
 
     def format(self) -> int:
         """
         Return the format in which this data was created, 1 to `FORMAT`. It never changes.
 
-        Callers use it to choose how to derive ids. Engines that do not store it have data in the
-        first format.
+        It determines how ids are derived. Engines that do not store it have format 1.
 
         Raises:
             StoreUnavailable: the engine does not answer.
@@ -371,14 +371,14 @@ class Tables(Protocol):
         """
         Replace damaged files with new ones that contain all readable rows, and return the results.
 
-        Rows may be missing from the new files; the caller must restore them. Because the caller may
-        be killed first, every call, in any process, returns the results again until they are passed
-        to `salvage_finished`. `report` is called with a line of text before each long step.
+        The caller must restore rows that the new files lack. Because the caller may be killed
+        first, every call, in any process, returns the results again until they are passed to
+        `salvage_finished`. `report` is called with a line of text before each long step.
         """
         return []
 
     def salvage_finished(self, done: Sequence[Salvaged]) -> None:  # noqa: ARG002
-        """Discard these results of `salvage`, whose lost rows were restored. Safe to repeat."""
+        """Discard results of `salvage` after restoring the lost rows. Safe to repeat."""
         return
 
     def scrub(self) -> None:

@@ -8,7 +8,7 @@ The binary format for a whole row in one value.
     n+1 * 4   where each value begins and the last one ends, relative to the end of this table
     bytes     the values
 
-Most shapes need not be parsed (`_shapes`), so reading 13 of 29 cells takes 5 µs.
+Most shapes need not be parsed (`_shapes`): reading 13 of 29 cells takes 5 µs.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from zengraph.tables import Cell, Row
 from zengraph.tables._shapes import Numbers, make_shape, parse_numbers, read_numbers
 
 RowHead = Struct(">HI")
-"""The header of a row: the number of cells, and the length of the shape."""
+"""A row's header: the number of cells, and the length of the shape."""
 _new = tuple.__new__
 
 CellPut = tuple[Mapping[bytes, bytes], int]
-"""The cells of a put, and its timestamp."""
+"""A put's cells and timestamp."""
 
 
 MAX_CELLS = 65_535
@@ -49,7 +49,7 @@ def pack(row: Row) -> bytes:
 
 def pack_new(puts: Sequence[CellPut]) -> bytes:
     """
-    Pack a new row with these puts, as `merge_row` combines them, without creating its cells.
+    Pack a new row with these puts, combined as in `merge_row`, without creating its cells.
 
     Raises:
         InvalidArgument: the row has more than MAX_CELLS cells.
@@ -99,7 +99,6 @@ def unpack(data: bytes, columns: Sequence[bytes] | None = None) -> Row:
 
 
 def read_count(data: bytes) -> int:
-    """Return the number of cells in a packed row."""
     return int.from_bytes(data[:2])
 
 
@@ -112,9 +111,9 @@ def find_end(data: bytes, start: int = 0) -> int:
 
 def update_packed(data: bytes, puts: Sequence[CellPut]) -> bytes:
     """
-    Return the packed row after the puts, as `merge_row` combines them.
+    Return the packed row after the puts, combined as in `merge_row`.
 
-    If no put adds a column, no cell is unpacked, so it takes a third of the time.
+    If no put adds a column, no cell is unpacked, which takes a third of the time.
     """
     count, length = RowHead.unpack_from(data)
     start = RowHead.size + length
@@ -141,9 +140,9 @@ def values_of_rows(
     rows: Iterable[tuple[bytes, bytes]], columns: tuple[bytes, ...]
 ) -> dict[bytes, Values]:
     """
-    Return the values of `columns` for each packed (key, row), None for an absent cell.
+    Return the values of `columns` (None if absent) for each packed (key, row).
 
-    Rows without any of the columns are omitted. Most rows of a batch have the same shape, so the
+    Rows without any of the columns are omitted. Most rows of a batch have the same shape, so
     positions from the previous row are reused.
     """
     result: dict[bytes, Values] = {}
@@ -170,20 +169,20 @@ Spans = tuple[tuple[int, int | None], ...]
 
 
 class Places(NamedTuple):
-    """Where a row stores the positions of some columns' values."""
+    """Where a row stores positions of values."""
 
     ends_of: Callable[[bytes, int], tuple[int, ...]]
     """Reads only the required offsets."""
     spans: Spans
     """
-    The indexes of the offsets of each column's value, or (0, None) for a column that is not in the
-    row. Empty if the row has none of the columns.
+    For each column, the indexes of its value's offsets, or (0, None) if the row lacks the column.
+    Empty if the row lacks all columns.
     """
 
 
 @lru_cache(maxsize=1024)
 def _places(numbers: Numbers) -> Places:
-    """Return the positions of columns that have these indexes in their row."""
+    """Return the places of columns with these indexes."""
     cells = sorted(number for number in numbers if number is not None)
     needed = sorted({*cells, *(cell + 1 for cell in cells)})
     place = {offset: n for n, offset in enumerate(needed)}
@@ -205,10 +204,7 @@ def _find_existing(columns: tuple[bytes, ...], numbers: Numbers) -> list[tuple[b
 
 
 def merge_row(row: Row, puts: Iterable[CellPut]) -> Row:
-    """
-    Return `row` after the puts. For each cell the larger timestamp wins, or the later put if the
-    timestamps are equal.
-    """
+    """Return `row` after the puts. The larger timestamp wins; if equal, the later put."""
     result = dict(row)
     for cells, at_ms in puts:
         if not result:  # a new row has no older cells to compare with

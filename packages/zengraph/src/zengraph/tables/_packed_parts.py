@@ -1,9 +1,9 @@
 """
 Read and change a packed row without loading all of it into memory.
 
-A row up to `LARGE_BYTES` is read whole. For a larger row, the index is read first, with the
-columns, timestamps and positions of its values. Then only the needed values are read, and a change
-refers to the other values by position.
+A row up to `LARGE_BYTES` is read whole. For a larger row, its columns, timestamps and positions of
+values are read first. Then only the needed values are read, and a change refers to the other values
+by position.
 """
 
 from __future__ import annotations
@@ -23,17 +23,14 @@ ReadPart = Callable[[int, int], bytes]
 
 
 class ValuePlace(NamedTuple):
-    """The position of a value in the stored row."""
+    """A value's position in the stored row."""
 
     begin: int
     end: int
 
 
 def locate_cells(read: ReadPart, size: int) -> dict[bytes, Any]:
-    """
-    Return the cells of a stored row of `size` bytes, with `ValuePlace`s as values, like
-    a `Row`.
-    """
+    """Return the cells of a stored row of `size` bytes, with `ValuePlace`s as values."""
     cells: dict[bytes, Any] = {}
     start = 0
     while start < size:
@@ -65,7 +62,7 @@ def _locate_part(read: ReadPart, start: int) -> tuple[list[tuple[bytes, Any]], i
 
 
 def size_of(value: bytes | ValuePlace) -> int:
-    """Return the size of a value in bytes, whether or not it is loaded."""
+    """Return a value's size in bytes."""
     return value.end - value.begin if isinstance(value, ValuePlace) else len(value)
 
 
@@ -91,7 +88,7 @@ def read_packed(cells: Mapping[bytes, Any], columns: Sequence[bytes], read: Read
 def lay_out(cells: Mapping[bytes, Any]) -> tuple[bytes, list[bytes | ValuePlace]]:
     """Return the header of a packed row with these cells, and its values in order."""
     if len(cells) > MAX_CELLS:
-        pack(dict(cells))  # raises InvalidArgument, because there are too many cells
+        pack(dict(cells))  # raises InvalidArgument: too many cells
     columns = sorted(cells)
     values: list[bytes | ValuePlace] = [cells[column].value for column in columns]
     shape = make_shape(columns)

@@ -1,11 +1,11 @@
 """
-The shapes of packed rows: which columns a row has, and the index of each.
+The shapes of packed rows: the sorted columns of a row.
 
-A shape is a sorted JSON list. Most rows share a few shapes, so the indexes of the columns that
-readers request are cached. If each row has one column of its own, such as one whose name contains a
-position in a file, no shape repeats. So when two shapes differ in only one column, the text before
-and after that column is remembered. Other shapes with the same beginning and end have the same
-indexes. Parsing each of them would take two thirds of a read's time.
+A shape is a JSON list. Most rows share a few shapes, so the indexes of requested columns are
+cached. If each row has one column of its own, such as one whose name contains a position in a file,
+no shape repeats, and parsing would take two thirds of a read's time. So when two shapes differ in
+only one column, the text before and after that column is remembered. Other shapes with the same
+beginning and end have the same indexes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Numbers = tuple[int | None, ...]
 
 
 class _Pattern(NamedTuple):
-    """Shapes that differ in only one column, which nobody requested."""
+    """Shapes that differ in only one column, which is not requested."""
 
     before: bytes
     after: bytes
@@ -32,16 +32,16 @@ class _Pattern(NamedTuple):
 
 
 class _Request:
-    """What has been learned about shapes for one set of requested columns."""
+    """What is known about shapes for one set of requested columns."""
 
     def __init__(self) -> None:
         self.patterns: tuple[_Pattern, ...] = ()
         self.last: list[bytes] = []
-        """The columns of the shape that was parsed last."""
+        """The columns of the last parsed shape."""
 
 
 def make_shape(columns: Sequence[bytes]) -> bytes:
-    """Return the shape of a row with these sorted columns."""
+    """Return the shape with these sorted columns."""
     joined = b'["' + _BETWEEN.join(columns) + b'"]' if columns else b"[]"
     if joined.count(b'"') == 2 * len(columns) and _is_plain(joined):
         return joined
@@ -49,7 +49,6 @@ def make_shape(columns: Sequence[bytes]) -> bytes:
 
 
 def parse_columns(shape: bytes) -> list[bytes]:
-    """Return the sorted columns of a shape."""
     if shape != b"[]" and _is_plain(shape):
         return shape[2:-2].split(_BETWEEN)
     return [name.encode("latin-1") for name in orjson.loads(shape)]
@@ -57,12 +56,11 @@ def parse_columns(shape: bytes) -> list[bytes]:
 
 @lru_cache(maxsize=256)
 def parse_numbers(shape: bytes) -> Mapping[bytes, int]:
-    """Return the index of each column of a shape."""
     return {column: number for number, column in enumerate(parse_columns(shape))}
 
 
 def read_numbers(shape: bytes, columns: tuple[bytes, ...]) -> Numbers:
-    """Return the indexes of `columns`. Readers request the same few sets repeatedly."""
+    """Return the indexes of `columns`. Readers request the same few sets again and again."""
     for before, after, numbers in _request(columns).patterns:
         if shape.startswith(before) and shape.endswith(after):
             own = shape[len(before) : len(shape) - len(after)]
@@ -95,5 +93,5 @@ def _parse(shape: bytes, columns: tuple[bytes, ...]) -> Numbers:
 
 
 def _is_plain(shape: bytes) -> bool:
-    """Return True if nothing in a shape needs escaping in JSON and each character is one byte."""
+    """Return True if a shape has no JSON escapes and only one-byte characters."""
     return b"\\" not in shape and shape.isascii() and shape.decode("ascii").isprintable()

@@ -1,5 +1,5 @@
 """
-In-memory cell tables, for tests and as the reference implementation of an engine.
+In-memory cell tables, for tests and as the reference implementation.
 
 With `masking`, a delete hides later puts that are not newer, as HBase does until it compacts.
 """

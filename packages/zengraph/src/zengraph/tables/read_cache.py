@@ -1,10 +1,10 @@
 """
-Tables with a short-lived cache of nodes in the reading process.
+Tables with a short-lived cache of nodes in this process.
 
-Only the nodes table's `values_many`, which plain reads of records call, uses the cache. The cache
-keeps the values of some columns by row. An entry expires `max_age_s` after its read started. A
-write through the same tables drops the row, so a process reads its own writes at once. Writes by
-other processes are seen when entries expire. Missing rows are not cached.
+Only `values_many` of the nodes table uses the cache. An entry, the values of some columns of a row,
+expires `max_age_s` after its read started. A write through the same tables drops the row's entries,
+so a process reads its own writes at once. It sees other processes' writes when entries expire.
+Missing rows are not cached.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from zengraph.tables import CellTable, Put, Tables
 NODES = "n"
 
 _ENTRY_BYTES = 360
-"""Overhead of an entry: its key, dictionary slot, tuples and numbers."""
+"""An entry's overhead: key, dictionary slot, tuples and numbers."""
 _VALUE_BYTES = 41
-"""Overhead of a value: its object and its slot in the tuple."""
+"""A value's overhead: its object and its slot in the tuple."""
 _MAX_SETS = 64
-"""Maximum number of column sets. Each write looks up its rows in every set."""
+"""Maximum number of column sets, because each write looks up its rows in every set."""
 
 Values = tuple[bytes | None, ...]
 
@@ -43,13 +43,13 @@ class ReadCache:
     Values of nodes by row and columns. Thread-safe.
 
     Args:
-        max_age_s: maximum age of the values that `read` returns.
-        max_bytes: limit for the estimated memory of all entries. The oldest are dropped first.
+        max_age_s: maximum age of returned values.
+        max_bytes: limit for all entries' estimated memory; the oldest are dropped first.
         now_s: a monotonic clock.
-        on_read: called once per read with the numbers of cached and uncached rows.
+        on_read: called for each read with the numbers of cached and uncached rows.
 
     Attributes:
-        size_bytes: estimated memory of the current entries.
+        size_bytes: the entries' estimated memory.
     """
 
     def __init__(
@@ -69,9 +69,9 @@ class ReadCache:
         """Sets of columns, each with a unique key prefix."""
         self._numbers = count()
         self._entries: dict[bytes, _CachedRow] = {}
-        """Entries by prefix and row, in the order in which they were read."""
+        """Entries by prefix and row, oldest first."""
         self._writes = [0] * 256
-        """The number of finished writes, by the first byte of their row."""
+        """The number of finished writes, by their rows' first byte."""
 
     def read(
         self,
@@ -79,10 +79,7 @@ class ReadCache:
         columns: tuple[bytes, ...],
         read: Callable[[Sequence[bytes], tuple[bytes, ...]], dict[bytes, Values]],
     ) -> dict[bytes, Values]:
-        """
-        Return the values of existing rows. The function `read` reads rows that are not
-        cached.
-        """
+        """Return the values of existing rows. Calls `read` for rows that are not cached."""
         now_s = self._now_s()
         prefix, oldest_s = self._prefix(columns), now_s - self._max_age_s
         found: dict[bytes, Values] = {}
@@ -103,10 +100,7 @@ class ReadCache:
         return found | values if found else values
 
     def drop(self, rows: Iterable[bytes]) -> None:
-        """
-        Drop rows that were written. Reads of these rows that are in progress do not cache their
-        results.
-        """
+        """Drop rows that were written. Reads in progress do not cache these rows."""
         with self._lock:
             for row in rows:
                 self._writes[row[0]] += 1
@@ -133,7 +127,7 @@ class ReadCache:
     ) -> None:
         with self._lock:
             for row, writes in rows:
-                # A value read while its row was being written may be outdated, so it is not cached.
+                # Values read during a write to their row may be outdated, so they are not cached.
                 if row in values and self._writes[row[0]] == writes:
                     self._remove(prefix + row)
                     entry = _CachedRow(read_at_s, values[row], _size(values[row]))
@@ -142,7 +136,7 @@ class ReadCache:
             self._shrink()
 
     def _shrink(self) -> None:
-        """Drop the oldest entries while the cache is too large, and a few expired ones."""
+        """Drop the oldest entries while the cache is too large, and a few expired entries."""
         oldest_s = self._now_s() - self._max_age_s
         while self._entries:
             key = next(iter(self._entries))
@@ -162,9 +156,9 @@ def _size(values: Values) -> int:
 
 class CachedTables:
     """
-    An engine's tables with a cache for nodes. Other tables are not cached.
+    An engine's tables with a cache for nodes.
 
-    Implements `Tables`. A failed write also drops its rows, because it may have been executed.
+    A failed write also drops its rows, because it may have been executed.
     """
 
     def __init__(self, tables: Tables, cache: ReadCache) -> None:
@@ -190,7 +184,7 @@ _WRITES_OF_MANY = ("put_many", "delete_many", "check_and_put_many")
 
 
 class _CachedNodes:
-    """The nodes table. A write drops the rows that it changes from the cache."""
+    """The nodes table. A write drops the changed rows from the cache."""
 
     def __init__(self, table: CellTable, cache: ReadCache) -> None:
         self._table = table
@@ -215,7 +209,7 @@ def _rows(items: Iterable[tuple[Any, ...]]) -> list[bytes]:
 def _drop_after_write(
     write: Callable[..., Any], cache: ReadCache, rows_of: Callable[[Any], list[bytes]]
 ) -> Callable[..., Any]:
-    """Wrap a write method, so that the rows in its first argument are dropped afterward."""
+    """Make a write method drop the rows in its first argument."""
 
     @wraps(write)
     def run(what: Any, *args: Any, **kwargs: Any) -> Any:

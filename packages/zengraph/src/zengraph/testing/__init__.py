@@ -21,7 +21,7 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 
 DEFAULT_EXAMPLES = 100
-"""The default number of examples of a test."""
+"""A test's default number of examples."""
 
 
 def examples(count: int, **options: Any) -> settings:

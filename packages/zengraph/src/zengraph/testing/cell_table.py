@@ -43,7 +43,6 @@ class CellTableContract(CheckAndPutContract):
 
     @pytest.fixture
     def tables(self, make_tables: Callable[[], Tables]) -> Tables:
-        """Return empty tables."""
         return make_tables()
 
     @BOTH
@@ -314,8 +313,7 @@ class CellTableContract(CheckAndPutContract):
     def test_any_history_gives_the_same_result_as_in_memory(
         self, make_tables: Callable[[], Tables], name: str, history: list[Any]
     ) -> None:
-        # Times increase with each delete, as `CellTable` requires: later puts are newer than the
-        # delete.
+        # Times increase with each delete, because `CellTable` requires later puts to be newer.
         reference, tables = MemoryTables()[name], make_tables()
         shift = 0
 

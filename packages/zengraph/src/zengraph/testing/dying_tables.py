@@ -1,4 +1,4 @@
-"""Tables for simulating a killed process: after some writes, every call raises `Died`."""
+"""Tables that simulate a killed process: after some writes, every call raises `Died`."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class _DyingTable(CellTable):
 
 
 class DyingTables(Tables):
-    """The tables of an engine, for a process that dies before write number `writes` + 1."""
+    """An engine's tables, for a process that dies before write number `writes` + 1."""
 
     def __init__(self, inner: Tables, writes: int) -> None:
         self._inner = inner

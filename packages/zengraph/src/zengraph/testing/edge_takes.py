@@ -111,7 +111,7 @@ class EdgeTakesContract(GraphContract):
         def receipts() -> int:
             return sum(1 for key, _ in tables["e"].scan(A + b"t", A + b"u")) - 1
 
-        # By the sixteenth take, the first receipt is more than a day old, so that take deletes it.
+        # At the sixteenth take, the first receipt is more than a day old, so it is deleted.
         assert receipts() == 15
         assert graph.take_edges(A, POOL, 1, request_id="old") == []
         assert len(graph.take_edges(A, POOL, 1, request_id="new 2")) == 1
@@ -158,7 +158,7 @@ class EdgeTakesContract(GraphContract):
             repeated = graph.take_edges(A, edge_type, 3, request_id="killed")
 
             # Either the killed take hadn't chosen its edges yet, or the repeated request gets the
-            # edges that it chose.
+            # chosen ones.
             decided = repeated[0].score == 4
             assert between == ([1] if decided else [4])
             assert [edge.score for edge in repeated] == ([4, 3, 2] if decided else [3, 2, 1])
@@ -325,7 +325,7 @@ class EdgeTakesContract(GraphContract):
 
 
 class _either:  # noqa: N801 - used in place of pytest.raises
-    """A context in which the code may either die or finish normally."""
+    """A context in which the code may die or finish."""
 
     def __enter__(self) -> None:
         return None

@@ -17,7 +17,7 @@ DAY_MS = 86_400_000
 
 
 def node(number: int) -> bytes:
-    """Return an id that is in a different file, partition or region from its neighbors."""
+    """Return an id in a different file, partition and region than its neighbors."""
     return bytes([number * 37 % 256]) + number.to_bytes(15)
 
 
@@ -26,17 +26,14 @@ class GraphContract:
 
     @pytest.fixture
     def clock(self) -> ManualClock:
-        """Return the graph's clock."""
         return ManualClock()
 
     @pytest.fixture
     def tables(self, make_tables: Callable[[], Tables]) -> Tables:
-        """Return empty tables."""
         tables = make_tables()
         tables.create()
         return tables
 
     @pytest.fixture
     def graph(self, tables: Tables, clock: ManualClock) -> Graph:
-        """Return a graph in these tables."""
         return Graph(tables, SCHEMA, clock)

@@ -43,19 +43,16 @@ class PackedListsContract:
 
     @pytest.fixture
     def clock(self) -> ManualClock:
-        """Return the graph's clock."""
         return ManualClock()
 
     @pytest.fixture
     def tables(self, make_tables: Callable[[], Tables]) -> Tables:
-        """Return empty tables."""
         tables = make_tables()
         tables.create()
         return tables
 
     @pytest.fixture
     def graph(self, tables: Tables, clock: ManualClock) -> Graph:
-        """Return a graph in these tables."""
         return Graph(tables, SCHEMA, clock)
 
     def fill(self, graph: Graph, count: int, edge_type: int = POOL) -> None:

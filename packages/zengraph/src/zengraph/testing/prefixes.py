@@ -31,19 +31,16 @@ class PrefixContract:
 
     @pytest.fixture
     def clock(self) -> ManualClock:
-        """Return the graph's clock."""
         return ManualClock()
 
     @pytest.fixture
     def tables(self, make_tables: Callable[[], Tables]) -> Tables:
-        """Return empty tables."""
         tables = make_tables()
         tables.create()
         return tables
 
     @pytest.fixture
     def graph(self, tables: Tables, clock: ManualClock) -> Graph:
-        """Return a graph in these tables."""
         return Graph(tables, SCHEMA, clock)
 
     def test_properties_are_found_by_name_prefix(self, graph: Graph) -> None:

@@ -1,19 +1,18 @@
 """
-A filter that tells which lists are in the deltas of a group that collects lines.
+A filter that shows which lists have lines in the deltas of a collecting group.
 
-Such a group has dozens of deltas, and the reader of a list needs one of them or none. Without a
-filter, reading the others took a quarter of the read time. So one cell of the row contains two
-bytes of each list id in each delta:
+Such a group (`levels_below`) has dozens of deltas, of which the reader of a list needs one or none.
+Reading the others took a quarter of the time. So one cell of the row contains two bytes of each
+list id in each delta:
 
     2 bytes    number of deltas
     19 bytes   for each delta: its column, followed by
     4 bytes    the number of its lists
-    rest       the last two bytes of the ids, in the order of the deltas and their lists
+    rest       the last two bytes of the ids, in the order of deltas and lists
 
-The content of a delta never changes, so the cell is always correct, whichever process wrote it. A
-reader reads the deltas that the cell does not name, and those with the last two bytes of its list's
-id. With 8,000 lists, every eighth read includes an unneeded delta. Versions that do not know this
-cell ignore it.
+A delta's content never changes, so the cell is always correct, whichever process wrote it. A reader
+reads the deltas that the cell does not name, and those with the last two bytes of its list's id.
+With 8,000 lists, every eighth read includes an unneeded delta. Earlier versions ignore this cell.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def filter_cells(
     """
     Return new filters, as (key, cells, time), for collecting groups without a recent filter.
 
-    A filter is rewritten when at least `many_deltas` / 2 deltas are missing from it.
+    A filter is recent while fewer than `many_deltas` / 2 deltas are missing from it.
     """
     return [
         (group.key, {FILTER: pack(group)}, now_ms)
@@ -49,7 +48,7 @@ def filter_cells(
 
 
 def pack(group: ListGroup) -> bytes:
-    """Return the filter of all deltas that the header of a group does not include."""
+    """Return the filter of all deltas that a group's header does not include."""
     ids = [list_block.ids(group.row[column].value) for column in group.unmerged]
     deltas = [
         _Delta.pack(column, len(some) // list_block.LOCAL_BYTES)
@@ -59,7 +58,7 @@ def pack(group: ListGroup) -> bytes:
 
 
 def columns_without(value: bytes, local_ids: Iterable[bytes]) -> set[bytes]:
-    """Return the columns that a reader of these lists does not need, including the filter's."""
+    """Return the columns that a reader of these lists does not need, including the filter."""
     deltas, stop = _deltas(value)
     starts = [0, *accumulate(count for _, count in deltas)]
     columns = [column for column, _ in deltas]
@@ -72,22 +71,19 @@ def columns_without(value: bytes, local_ids: Iterable[bytes]) -> set[bytes]:
 
 
 def _named(group: ListGroup) -> set[bytes]:
-    """The columns of the deltas that a group's filter names."""
+    """Return the columns of deltas in a group's filter."""
     cell = group.row.get(FILTER)
     return {column for column, _ in _deltas(cell.value)[0]} if cell else set()
 
 
 def _deltas(value: bytes) -> tuple[Sequence[tuple[bytes, int]], int]:
-    """
-    Return each delta's column and number of lists, and the offset at which the marks (the last
-    bytes of ids) begin.
-    """
+    """Return each delta's column and list count, and the offset of the marks (ends of ids)."""
     stop = _COUNT_BYTES + _Delta.size * int.from_bytes(value[:_COUNT_BYTES])
     return list(_Delta.iter_unpack(value[_COUNT_BYTES:stop])), stop
 
 
 def _marks(ids: bytes) -> bytes:
-    """Return the last two bytes of each id. Slices take a tenth of the time of a loop."""
+    """Return the marks of ids. Slices take a tenth of the time of a loop."""
     size = list_block.LOCAL_BYTES
     marks = bytearray(_MARK_BYTES * (len(ids) // size))
     marks[::2], marks[1::2] = ids[size - 2 :: size], ids[size - 1 :: size]

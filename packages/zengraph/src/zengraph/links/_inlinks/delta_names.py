@@ -1,13 +1,12 @@
 """
 The names of deltas, and the record of which deltas a header includes.
 
-Two kinds of writers add deltas to the rows of posting lists: a compaction adds them to the first
-groups, and a group that passes on its lines adds them to the groups and lists below it. Every
+A delta is a set of changes to lists. Two kinds of writers add deltas: a compaction adds them to the
+first groups, and a group that passes on its lines adds them to the groups and lists below it. Every
 writer has a source (one byte), and numbers its writes 1, 2, 3 and so on. It uses a new number only
-after all deltas of the previous number are written, and a repeated write under the same name always
-has the same content. So a header only needs the last included number of each source to describe
-what it includes. The order in which sources write does not matter, and a delta that arrives late is
-recognized.
+after all deltas of the previous number are written, and a repeated write under the same name has
+the same content. So to describe what it includes, a header only needs the last included number of
+each source. Sources may write in any order, and a late delta is recognized.
 
     0 to 127     a slot of compactions (`_claims`)
     128 to 136   the group above, by its number of divisions, when it passes on lines
@@ -22,13 +21,13 @@ DELTA = b"l:p"
 """The prefix of delta columns."""
 
 PASSED = 128
-"""The source of lines that a first group passes on. Each division below it adds one."""
+"""The source of lines that a first group passes on; one more for each division below it."""
 _NUMBER_BITS = 56
 _NUMBER = (1 << _NUMBER_BITS) - 1
 _SOURCE_STOP = len(DELTA) + 2
 """The column of a delta begins with `DELTA` and two digits of the source."""
 _AFTER = b"~"
-"""Sorts after all digits, so a prefix followed by this sorts after all columns with that prefix."""
+"""Sorts after all digits, so a prefix with it sorts after all columns with that prefix."""
 
 Upto = Mapping[int, int]
 """The last included number, by source."""
@@ -40,7 +39,6 @@ def delta_name(source: int, number: int) -> int:
 
 
 def delta_column(name: int) -> bytes:
-    """Return the column of the delta with that name."""
     return b"%s%016x" % (DELTA, name)
 
 
@@ -49,7 +47,6 @@ def _source_prefix(source: int) -> bytes:
 
 
 def number_of(name: int) -> int:
-    """Return the number of a delta within its source."""
     return name & _NUMBER
 
 
@@ -61,7 +58,7 @@ def deltas(row: Iterable[bytes]) -> list[bytes]:
 
 def not_included(upto: Upto, columns: Sequence[bytes]) -> list[bytes]:
     """
-    Return the deltas of the sorted `columns` that a header with that `upto` does not include.
+    Return the deltas among the sorted `columns` that a header with that `upto` does not include.
 
     Bisects the columns of each source, because a group may have dozens.
     """
@@ -89,8 +86,7 @@ def extended(upto: Upto, columns: Iterable[bytes]) -> dict[int, int]:
 
 def last_of(source: int, upto: Upto, columns: Sequence[bytes]) -> int:
     """
-    Return the last number that a row has received from a source, in its header or as a delta.
-
+    Return the last number that a row has received from a source, in its header or in a delta.
     `columns` are the row's deltas, sorted.
     """
     prefix = _source_prefix(source)
@@ -106,5 +102,4 @@ def to_names(upto: Upto) -> list[int]:
 
 
 def of_names(names: Iterable[int]) -> dict[int, int]:
-    """Read the output of `to_names`."""
     return {name >> _NUMBER_BITS: name & _NUMBER for name in names}

@@ -1,15 +1,15 @@
 """
-The depth at which a compaction writes the links of a large group of lists.
+The depth at which a compaction writes to a large group of lists.
 
-If a compaction always wrote to the first level, each line of a large batch would be written on
-every level of the group's tree, only to be passed on at once. So the lines go directly to the
-deepest level at which each group receives `delta_lines` of them on average.
+If a compaction always wrote to the first level, each level of the group's tree would write the
+lines of a large batch only to pass them on at once. So the lines go directly to the deepest level
+at which each group receives `delta_lines` of them on average.
 
 A line must not overtake an earlier change to its link. So a compaction skips a level only if all
-groups on it and above it are divided and contain no lines. The changes of one source are always
-compacted one after the other (`_journal_keys`), so lines that other processes add to these groups
-in the meantime belong to other links. The depths are stored in the plan, so that whoever executes
-it again writes the same deltas to the same groups.
+groups on it and above it are divided and contain no lines. A source's changes are always compacted
+one after the other (`_journal_keys`), so lines that other processes add to these groups in the
+meantime belong to other links. The depths are stored in the plan, so that whoever executes it again
+writes the same deltas to the same groups.
 """
 
 from __future__ import annotations
@@ -22,18 +22,17 @@ from zengraph.links._inlinks.group_rows import DIGITS, FAN_OUT, MAX_DEPTH, ListG
 from zengraph.tables import CellTable
 
 ByGroup = Mapping[bytes, list_block.Lists]
-"""Lists by the key of their first group, and then by the last 12 bytes of their ids."""
+"""Lists by their first group's key, and then by the last 12 bytes of their ids."""
 
 _LINE_BYTES = 16
-"""All lines are longer than this number of bytes, because they contain 13 digits and four tabs."""
+"""All lines are longer than this, because they contain 13 digits and four tabs."""
 
 
 def large_groups(groups: ByGroup, delta_lines: int) -> dict[bytes, int]:
     """
     Return the largest depth for each group with enough lines, by the group's key. Reads nothing, so
-    every process finds the same groups. Later versions must find the same groups, too. Otherwise,
-    for a plan without depths, they would write lines to different groups than the version that
-    began the plan.
+    every process finds the same groups. Later versions must find the same groups, too, because they
+    may execute a plan without depths that an earlier version began.
     """
     deepest = {}
     for key, lists in groups.items():

@@ -2,12 +2,12 @@
 The rows of groups of posting lists: their keys, headers and deltas.
 
 The key of a group's row is the hash of a group of names (4 bytes) and, for each division, one more
-hexadecimal digit of the list ids that belong to it. A header cell is
+hexadecimal digit of the list ids in the group. A header cell is
 
     8 bytes   the number of the last delta of slot 0 that is included
     1 byte    bit 0: the group was divided; bit 1: there is more
-    more      2 bytes length, then JSON: names of the last deltas of all sources that are included,
-              the number of the last pass, and the pass in progress
+    more      2 bytes length, then JSON: the last included delta of each source, the number
+              of the last pass, and the pass in progress
     rest      a block of lists (`list_block`); empty for none
 """
 
@@ -34,15 +34,15 @@ from zengraph.links._inlinks.postings import HEADER
 from zengraph.tables import Row
 
 FAN_OUT = 16
-"""Number of groups into which a group is divided: one for each value of a hexadecimal digit."""
+"""A group is divided into this many groups, one per hexadecimal digit."""
 DIGITS = [b"%x" % digit for digit in range(FAN_OUT)]
 MAX_DEPTH = 8
-"""Maximum number of divisions. 16^8 groups of a thousand lines are more than enough."""
+"""Maximum number of divisions; 16^8 groups are more than enough."""
 
 COLLECTOR_DEPTH = 1
-"""Groups with at least this many divisions may collect lines (`levels_below`)."""
+"""Groups after at least this many divisions may collect lines (`levels_below`)."""
 _LARGE_DEPTH = 2
-"""A group with this many divisions belongs to a host with at least 8,192 inlinks."""
+"""A group after this many divisions belongs to a host with at least 8,192 inlinks."""
 
 # The limits of groups, relative to `group_lines` and `many_deltas`.
 BUFFER_FACTOR = 2
@@ -50,12 +50,12 @@ _MANY_FACTOR = 4
 _LEAF_FACTORS = [2 ** ((digit - 5) / 4) for digit in range(FAN_OUT)]
 _COLLECTOR_FACTORS = [24 * 2 ** ((digit - 7.5) / 10) for digit in range(FAN_OUT)]
 MIN_FAR_FACTOR = 8
-"""A group with fewer lines does not skip a level, because the deltas would be too small."""
+"""A group with fewer lines skips no level, because the deltas would be too small."""
 MAX_COLLECTED_DELTAS = 64
-"""A group with more deltas has the same limit for lines as other groups, to keep reads fast."""
+"""With more deltas, a collecting group has other groups' limit for lines, to keep reads fast."""
 
 FILTER = b"l:f"
-"""The column with the filter of a group's deltas (`delta_filter`)."""
+"""The filter of a group's deltas (`delta_filter`)."""
 
 _NUMBER_BYTES = 8
 
@@ -72,7 +72,7 @@ def group_keys(list_id: bytes, depths: Iterable[int]) -> list[bytes]:
 
 
 def is_group(key: bytes) -> bool:
-    """Return True for a group's row, False for the rows of a long list."""
+    """Return True for a group's row, False for a long list's rows."""
     return len(key) <= GROUP_BYTES + MAX_DEPTH
 
 
@@ -94,16 +94,15 @@ def lists_below(
 
 def max_lines(key: bytes, group_lines: int, header: GroupHeader) -> float:
     """
-    Return the number of lines at which a group is divided or, if already divided, passes them on.
+    Return the number of lines at which a group is divided, or passes them on if it already is.
 
-    Groups below the first divisions belong to a large host. All of them grow at the same rate, so
-    with the same limit, they would all be divided at about the same time, and that takes as long as
-    adding the lines did. So the limit depends on the last digit: it is between 0.4 and 5.7 times
-    `group_lines`. A smaller limit would only replace the group by a buffer that is as large.
-    Buffers of large hosts are twice as large as others, so that they pass on half as many deltas.
-    Collecting groups have 14 to 40 times `group_lines`, so that each of the 256 groups two levels
-    below gets about 32 lines; these limits differ as well, so that the groups do not all pass on
-    their lines at the same time.
+    Groups below the first divisions belong to a large host and grow at the same rate. With the same
+    limit, all would be divided at about the same time, and that takes as long as adding the lines
+    did. So the limit depends on the last digit: it is between 0.4 and 5.7 times `group_lines`. A
+    smaller limit would only replace the group by a buffer that is as large. Buffers of large hosts
+    are twice as large as others, so they pass on half as many deltas. Collecting groups have 14 to
+    40 times `group_lines`, so each of the 256 groups two levels below gets about 32 lines. These
+    limits differ as well, so that the groups do not all pass on their lines at the same time.
     """
     if header.collects:
         return group_lines * _COLLECTOR_FACTORS[int(key[-1:], FAN_OUT)]
@@ -115,7 +114,7 @@ def max_lines(key: bytes, group_lines: int, header: GroupHeader) -> float:
 
 
 def large_delta(key: bytes, large_lines: int) -> int:
-    """Return the number of lines in a delta above which its group's size is checked."""
+    """Return the delta size, in lines, above which a group's size is checked."""
     return large_lines * (BUFFER_FACTOR if len(key) >= GROUP_BYTES + _LARGE_DEPTH else 1)
 
 
@@ -123,8 +122,8 @@ def many_deltas(key: bytes, many: int) -> int:
     """
     Return the number of deltas at which an undivided group is merged.
 
-    Groups of large hosts get large deltas, so they are merged less often: each merge writes all of
-    the group's lines again.
+    Groups of large hosts get large deltas. Each merge rewrites all of a group's lines, so these
+    groups are merged less often.
     """
     return many * (_MANY_FACTOR if len(key) >= GROUP_BYTES + _LARGE_DEPTH else 1)
 
@@ -134,33 +133,30 @@ _DIVIDED, _MORE, _COLLECTS = 1, 2, 4
 
 
 class Pass(NamedTuple):
-    """A pass in progress, which moves all lines out of a group."""
+    """A pass in progress: it moves all lines out of a group."""
 
     upto: Upto
     """The pass moves the lines of these deltas, of all earlier deltas, and of the block."""
     divided: bool
-    """True if the group is divided after the pass."""
+    """True if the pass divides the group."""
     inline_lines: int
-    """Lists with more lines get their own rows."""
+    """Longer lists (in lines) get their own rows."""
     levels: int = 1
-    """How many levels down the lines move. If it is 2, they skip the level in between."""
+    """How many levels down the lines move; with 2, they skip a level."""
 
 
 class GroupHeader(NamedTuple):
-    """The content of a header cell."""
-
     upto: Upto = _NONE
     divided: bool = False
     block: bytes = b""
     passes: int = 0
     """The number of the last pass."""
     passing: Pass | None = None
-    """The last pass while it is in progress, otherwise None."""
+    """The pass in progress, or None."""
     collects: bool = False
-    """True if all groups directly below this one are divided, so that its lines can skip them."""
+    """True if all groups directly below this one are divided. Then its lines can skip them."""
 
     def pack(self) -> bytes:
-        """Encode the header for its cell."""
         more = b""
         if self.passes or self.upto.keys() - {0}:
             text = orjson.dumps((to_names(self.upto), self.passes, _packed(self.passing)))
@@ -193,7 +189,7 @@ class GroupHeader(NamedTuple):
 
 
 def _packed(now: Pass | None) -> tuple[object, ...] | None:
-    """Encode a pass. `levels` is omitted if it is 1, as in earlier versions, which knew only 1."""
+    """Encode a pass. `levels` is omitted if it is 1, because earlier versions knew only 1."""
     if now is None:
         return None
     parts = to_names(now.upto), now.divided, now.inline_lines
@@ -202,9 +198,8 @@ def _packed(now: Pass | None) -> tuple[object, ...] | None:
 
 class ListGroup:
     """
-    A group as read from its row. Nothing is parsed before it is needed.
-
-    Most of the groups that are read for a list do not contain it.
+    A group as read from its row. Nothing is parsed before it is needed, because most groups that
+    are read for a list do not contain the list.
     """
 
     def __init__(self, key: bytes, row: Row) -> None:
@@ -213,23 +208,21 @@ class ListGroup:
 
     @cached_property
     def header(self) -> GroupHeader:
-        """The group's header."""
         return GroupHeader.of(self.row)
 
     @cached_property
     def deltas(self) -> list[bytes]:
-        """The columns of all deltas, sorted."""
         return deltas(self.row)
 
     @cached_property
     def unmerged(self) -> list[bytes]:
-        """The columns of deltas that the header does not include, sorted."""
+        """The columns of deltas that are not in the header, sorted."""
         upto = self.header.upto
         return not_included(upto, self.deltas) if upto else self.deltas
 
     @property
     def merged(self) -> list[bytes]:
-        """The columns that may be deleted: the deltas that the header includes, and the filter."""
+        """The columns that may be deleted: deltas that are in the header, and the filter."""
         unmerged = set(self.unmerged)
         merged = [column for column in self.deltas if column not in unmerged]
         return [*merged, FILTER] if merged and FILTER in self.row else merged
@@ -241,17 +234,17 @@ class ListGroup:
 
     @property
     def source(self) -> int:
-        """The source number of the deltas that the group passes on."""
+        """The source (see `delta_names`) of the deltas that the group passes on."""
         return PASSED + self.depth
 
     @property
     def blocks(self) -> list[bytes]:
-        """All blocks of lists: the header's and those of unmerged deltas."""
+        """All blocks of lists, from the header and unmerged deltas."""
         return [self.header.block, *(self.row[column].value for column in self.unmerged)]
 
     @property
     def passing_blocks(self) -> list[bytes]:
-        """The blocks whose lines leave the group in the pass in progress."""
+        """The blocks of lines that leave the group in the pass in progress."""
         passing = self.header.passing
         later = {*not_included(passing.upto, self.unmerged)} if passing else self.unmerged
         columns = [column for column in self.unmerged if column not in later]
@@ -259,21 +252,20 @@ class ListGroup:
 
     @property
     def lines(self) -> int:
-        """The total number of lines in all lists."""
         return list_block.lines_in(self.blocks)
 
     @property
     def is_passed_on(self) -> bool:
-        """True if the group is divided and all of its lines are in groups below."""
+        """True if the group is divided and its lines are all in groups below."""
         header = self.header
         return header.divided and not (header.passing or header.block or self.unmerged)
 
     def received(self, source: int) -> int:
-        """Return the number of the last delta that the group has received from a source."""
+        """Return the number of the last delta received from a source."""
         return last_of(source, self.header.upto, self.deltas)
 
     def may_contain(self, list_id: bytes) -> bool:
-        """False if none of the row's values contains the id of the list."""
+        """Return False if none of the row's values contains the list's id."""
         local_id = list_id[GROUP_BYTES:]
         return any(local_id in value for value, _ in self.row.values())
 
@@ -281,19 +273,18 @@ class ListGroup:
         """
         Return the joined lines of a list; empty if the group has none.
 
-        `moved` is the number of the last pass whose lines have already arrived below. Those lines
-        are left out.
+        Leaves out lines that have already arrived below, with passes up to the number `moved`.
         """
         local_id = list_id[GROUP_BYTES:]
         blocks = self._left(moved)
         return b"\n".join([text for b in blocks if (text := list_block.find(b, local_id))])
 
     def _left(self, moved: int) -> list[bytes]:
-        """Return the blocks of lines that have not moved with the pass `moved`."""
+        """Return the blocks of lines that the pass `moved` did not move."""
         header = self.header
         if moved <= header.passes - bool(header.passing):
             return self.blocks
         if moved == header.passes and header.passing:
             later = not_included(header.passing.upto, self.unmerged)
             return [self.row[column].value for column in later]
-        return []  # the row was read before that pass began, and the pass moved everything in it
+        return []  # the row was read before that pass began, and the pass moved all of it

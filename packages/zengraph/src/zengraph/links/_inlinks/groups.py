@@ -2,23 +2,23 @@
 Groups of posting lists: rows that each contain many short lists of one group of names.
 
 Most lists are short, and most links stay within their group of names, such as a site's pages. If
-each list had its own row, nearly every link would write a separate row. A group is one row with all
-lists whose ids begin with its key: at first all lists of a group of names. The row has a delta for
-each compaction and a header with the merged lists.
+each list had its own row, nearly every link would be a separate write. So one row has all lists
+whose ids begin with its key, at first all lists of a group of names. The row has a delta for each
+compaction (its changes to the lists) and a header with the merged lists.
 
 When a group exceeds `group_lines`, it is divided into sixteen groups, by the next hexadecimal digit
-of the list ids. From then on it is a buffer: when it again has that many lines, it passes them on
-to the sixteen groups (a buffer tree, Arge 1995), or directly to the groups below those
+of the list ids. From then on it is a buffer (as in a buffer tree, Arge 1995): when it has that many
+lines again, it passes them on to the sixteen groups, or directly to the groups below those
 (`levels_below`). So a link is written only a few times, always as part of a large value, and all
 groups stay small. A list longer than `inline_lines` leaves its group and gets its own rows
 (`Segments`). A list's oldest lines are therefore in its own rows, newer ones in the deepest group,
 and the newest in the first group.
 
-Any number of processes can write groups at the same time. Deltas are only added (`delta_names`).
-The header is replaced by check-and-put, together with the names of the deltas that it now includes;
-after that, those deltas are deleted. Lines that leave a group must reach other rows exactly once.
-So the group first records the pass in its header: its number, its deltas, and how they are divided.
-Any process that finds such a header writes the same deltas, named by that pass, and completes it.
+Any number of processes can write groups at the same time. Each adds its own deltas (`delta_names`).
+The header is replaced by check-and-put, together with the names of the deltas that it now includes.
+Then those deltas are deleted. Lines that leave a group must reach other rows exactly once. So the
+header first records the pass that moves them: its number, its deltas, and how they are divided. Any
+process that finds such a header writes the same deltas, named by that pass, and completes the pass.
 """
 
 from __future__ import annotations
@@ -60,21 +60,19 @@ class _Merged(NamedTuple):
     """The merged lists of an undivided group."""
 
     texts: dict[bytes, bytes]
-    """The lines of each list that stays in the group, by the last bytes of its id."""
+    """Lines of the lists that stay in the group, by the last bytes of the list id."""
     lines: int
-    """The number of lines in `texts`."""
+    """How many lines `texts` has."""
     long: dict[bytes, postings.Delta]
-    """Lists that have become too long for the group, by list id."""
+    """Lists that are now too long for the group, by list id."""
     removed: list[tuple[bytes, bytes]]
-    """(source, list id) of each removed link that none of the group's lists contains anymore."""
+    """(source, list id) of each removed link that is no longer in a list of the group."""
 
 
 class _Edit(NamedTuple):
-    """A group and its next header."""
-
     group: ListGroup
     header: GroupHeader
-    """Unchanged if the edit only completes a pass or deletes leftover deltas."""
+    """The next header. Unchanged if the edit only completes a pass or deletes leftover deltas."""
     merged: _Merged | None = None
 
 
@@ -84,24 +82,24 @@ class _Route(NamedTuple):
     levels: int = 1
     """1 for the groups directly below, 2 for those below them."""
     collects: bool = False
-    """True if the groups directly below are all divided."""
+    """True if all groups directly below are divided."""
     divided: bool = True
     """False if only long lists leave the group."""
 
 
 class _PassingOn(NamedTuple):
-    """The lines that a pass moves out of a group, and the header after the pass."""
+    """The lines that a pass moves, and the header after the pass."""
 
     group: ListGroup
     header: GroupHeader
     down: Mapping[bytes, list_block.Lists]
-    """The lists for the groups below, by key."""
+    """Lists for the groups below, by group key."""
     long: Mapping[bytes, postings.Delta]
     removed: Sequence[tuple[bytes, bytes]]
 
 
 class Groups:
-    """The groups in table `l`. Any number of processes may write them."""
+    """The groups in table `l`."""
 
     def __init__(self, tables: Tables, naming: Naming, limits: ListLimits) -> None:
         self._table = tables["l"]
@@ -110,12 +108,11 @@ class Groups:
 
     def add(self, links: postings.LinkChanges) -> set[bytes]:
         """
-        Add the links of one compaction. Returns the ids of the lists that got deltas in their own
-        rows.
+        Add one compaction's links. Returns the ids of the lists that got deltas in their own rows.
 
-        Afterward, an undivided group has no lines of sources that removed a link, and
-        `RemovedLinks` has a record of such lines in a divided group. After a crash, a repeated call
-        with the same links completes it.
+        Afterward, an undivided group has no lines for removed links, and `RemovedLinks` records
+        those in a divided group. After a crash, repeating the call with the same links completes
+        it.
         """
         name, now_ms, by_group, removals, depths = links
         deltas = [
@@ -137,7 +134,7 @@ class Groups:
         """
         Merge these lists in their deepest groups, so that no group contains a removed link.
 
-        Returns the same ids as `add`. Repeat it after a crash.
+        Returns the same ids as `add`. Repeat the call after a crash.
         """
         all_long: set[bytes] = set()
         for depth in range(MAX_DEPTH + 1):
@@ -150,8 +147,8 @@ class Groups:
 
     def repair(self, key: bytes) -> bool:
         """
-        Mark a group as divided, because deeper groups exist. Returns False if it already is or has
-        a pass in progress, or if another process changed it.
+        Mark a group as divided, because deeper groups exist. Returns False if it already is divided
+        or has a pass in progress, or if another process changed it.
         """
         group = ListGroup(key, self._table.get(key))
         if group.header.divided or group.header.passing:
@@ -165,10 +162,10 @@ class Groups:
         self, deltas: Iterable[tuple[bytes, list_block.Lists, int]], now_ms: int
     ) -> set[bytes]:
         """
-        Write (group key, lists, name) deltas. Returns the keys of the groups to check for merging.
+        Write (group key, lists, name) deltas. Returns the keys of groups that may need merging.
 
-        Checking a group costs as much as writing it, so a group is checked only after a large
-        delta, and after every eighth small one.
+        A check costs as much as a write, so a group is checked only after a large delta or every
+        eighth small one.
         """
         every = self._limits.many_deltas
         look, puts = set[bytes](), []
@@ -191,11 +188,11 @@ class Groups:
         down: Container[bytes] = (),
     ) -> tuple[set[bytes], set[bytes]]:
         """
-        Merge groups that have many deltas, and pass on the lines of groups that have too many.
+        Merge groups with many deltas, and pass on the lines of groups with too many lines.
 
-        Groups in `now` are always merged; divided groups in `down` pass on any number of lines.
+        Groups in `now` are always merged. Divided groups in `down` always pass on their lines.
         Returns the keys of the groups to check next (those below, and those that another process
-        has changed meanwhile), and the ids of the long lists.
+        has changed), and the ids of the long lists.
         """
         routes, left = self._routes(groups, down)
         edits = [e for g in groups if (e := self._edit(g, routes, now=g.key in now))]
@@ -222,7 +219,7 @@ class Groups:
         self._forget_traces([*removed, *chain.from_iterable(p[1] for p in passed)], now_ms)
         if not left:
             return look | below, long
-        # These groups wait until those below them are empty, and are then checked again.
+        # Check these groups again when those below them are empty.
         keys = {*chain.from_iterable(left.values())}
         more, also_long = self._tidy(self._groups(keys), now_ms, down=keys)
         return look | below | more | left.keys(), long | also_long
@@ -233,7 +230,7 @@ class Groups:
         """
         Choose how divided groups that are full, and those in `down`, pass on their lines.
 
-        Also returns the groups that have to wait, with the groups below them that contain lines.
+        Also returns groups that must wait, with the groups below them that contain lines.
         """
         ready = [g for g in groups if g.header.divided and not g.header.passing]
         forced = [group for group in ready if group.key in down]
@@ -280,7 +277,7 @@ class Groups:
         return _Edit(group, header._replace(upto=upto, block=block), merged)
 
     def _begin(self, group: ListGroup, route: _Route) -> GroupHeader:
-        """Return the header of a group that starts to pass on all of its lines."""
+        """Return the header with which a group starts to pass on all of its lines."""
         upto = extended(group.header.upto, group.unmerged)
         return group.header._replace(
             passes=group.header.passes + 1,
@@ -294,10 +291,10 @@ class Groups:
         """
         Execute passes that have begun.
 
-        A pass writes to the long lists before it writes to the groups below. So if a group has
-        received a pass, its long lists have received it as well; readers rely on that. Returns the
-        keys of the groups below to check, the ids of the long lists, and each group whose pass this
-        process completed, with the links removed in it.
+        A pass writes to the long lists before it writes to the groups below. Readers rely on that:
+        if a group has received a pass, the long lists have received it as well. Returns the keys of
+        the groups below, the ids of the long lists, and each group whose pass this process
+        completed, with the links removed in it.
         """
         names = [delta_name(p.group.source, p.group.header.passes) for p in passing_groups]
         named = list(zip(passing_groups, names, strict=True))
@@ -319,7 +316,7 @@ class Groups:
         return below, {put[0] for put in puts}, passed
 
     def _replace(self, headers: Sequence[tuple[ListGroup, GroupHeader]]) -> list[ListGroup | None]:
-        """Replace headers. Returns each group afterward, or None if another process changed it."""
+        """Replace headers. Returns each new group, or None if another process changed it."""
         cells = [(g.row[HEADER].value if HEADER in g.row else None) for g, _ in headers]
         values = [header.pack() for _, header in headers]
         done = self._table.check_and_put_many(
@@ -346,7 +343,7 @@ class Groups:
     def _note_traces(
         self, groups: Sequence[ListGroup], removals: Mapping[bytes, Sequence[bytes]], now_ms: int
     ) -> None:
-        """Record lists that still contain a removed link because it is in the groups below."""
+        """Record lists that still contain a removed link in the groups below."""
         divided = {group.key for group in groups if group.header.divided}
         self._removed_links.note(
             [
@@ -365,7 +362,7 @@ class Groups:
 
 
 def _merged(key: bytes, blocks: Iterable[bytes], inline_lines: int) -> _Merged:
-    """Merge the lists of the undivided group `key`. Lists over `inline_lines` become long."""
+    """Merge an undivided group's lists. Lists over `inline_lines` become long."""
     result, lines = _Merged({}, 0, {}, []), 0
     texts = result.texts
     for local_id, text in list_block.joined(blocks).items():
@@ -386,7 +383,7 @@ def _merged(key: bytes, blocks: Iterable[bytes], inline_lines: int) -> _Merged:
 
 
 def _passing_on(group: ListGroup, merged: _Merged | None = None) -> _PassingOn:
-    """Return the lines that leave a group in its pass; every process computes the same."""
+    """Return the lines that leave a group in its pass. Every process computes the same lines."""
     header, blocks = group.header, group.passing_blocks
     passing = header.passing or Pass(header.upto, header.divided, 0)
     after = GroupHeader(

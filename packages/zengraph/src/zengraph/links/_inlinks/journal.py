@@ -1,9 +1,9 @@
 """
-Rows of the link journal. A row contains the link changes of one batch of sources.
+Rows of the link journal. A row contains link changes of a batch of sources.
 
 A row begins with a line of JSON: for each source a list [source, at_ms, change, added, changed,
-removed], where the last three are the lengths of compressed blobs. The blobs follow. A new source's
-blob of added lines is identical to the blob in its outlinks cell, so it is compressed only once.
+removed]. The last three are lengths of compressed blobs, which follow. A new source's blob of added
+lines is the same as in its outlinks cell, so it is compressed only once.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ COLUMN = b"l:v"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The link changes of one source."""
+    """A source's link changes."""
 
     source: str
     at_ms: int
     change: bytes
-    """The name that is added to the source's outlinks cell if the change takes effect."""
+    """The change's name. If it takes effect, the source's outlinks cell gets this name."""
     added: bytes = b""
-    """Compressed lines; empty if there are none. The same holds for the blobs below."""
+    """Compressed lines; empty if there are none. So are `changed` and `removed`."""
     changed: bytes = b""
     removed: bytes = b""
-    """The targets of links that were removed."""
+    """The targets of removed links."""
 
 
 def compress_lines(lines: Sequence[bytes]) -> bytes:
@@ -40,12 +40,10 @@ def compress_lines(lines: Sequence[bytes]) -> bytes:
 
 
 def lines_of(blob: bytes) -> list[bytes]:
-    """Return the lines of a blob."""
     return decompress_links(blob).split(b"\n") if blob else []
 
 
 def pack(entries: Sequence[Entry]) -> bytes:
-    """Encode the value of a journal row."""
     head = [
         (e.source, e.at_ms, e.change.hex(), len(e.added), len(e.changed), len(e.removed))
         for e in entries

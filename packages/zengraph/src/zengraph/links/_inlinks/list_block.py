@@ -6,8 +6,8 @@ List blocks: several posting lists in one value.
     12 bytes  of each list's id, without the hash of its group
     rest      the lists in that order, separated by a byte ff; compressed if over 800 bytes
 
-Lists are UTF-8, which never contains a byte ff. Their lines are in any order. One list can be found
-without parsing the others, and the lists of several blocks are joined without parsing their lines.
+Lists are UTF-8, which never contains a byte ff. Their lines are in any order. A list can be found
+without parsing the others, and blocks are joined without parsing lines.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from zengraph.links import _zstd as zstd
 from zengraph.links._outlinks import compress_links, decompress_links
 
 LOCAL_BYTES = 12
-"""The length of a list id without its group's hash. All lists of a block share that hash."""
+"""The length of a list id without its group's hash, which all lists of a block share."""
 _COMPRESSED_PAST_BYTES = 800
 _HEAD_BYTES = 8
 _BETWEEN = b"\xff"
@@ -44,12 +44,12 @@ def lines_in(blocks: Iterable[bytes]) -> int:
 
 
 def ids(block: bytes) -> bytes:
-    """Return the joined last 12 bytes of all list ids in a block."""
+    """Return the last 12 bytes of all list ids in a block, joined."""
     return block[_HEAD_BYTES : _HEAD_BYTES + LOCAL_BYTES * int.from_bytes(block[:4])]
 
 
 def find(block: bytes, local_id: bytes) -> bytes:
-    """Return the joined lines of the list whose id ends with `local_id`, or empty bytes."""
+    """Return the joined lines of the list with that id; empty if it has none."""
     stop = _HEAD_BYTES + LOCAL_BYTES * int.from_bytes(block[:4])
     at = block.find(local_id, _HEAD_BYTES, stop) - _HEAD_BYTES
     while at > 0 and at % LOCAL_BYTES:
@@ -64,7 +64,7 @@ def joined(blocks: Iterable[bytes]) -> dict[bytes, bytes]:
     """
     Return the lists of several blocks.
 
-    The lines of a list are joined in the order of the blocks.
+    A list's lines are in the order of the blocks.
     """
     result: dict[bytes, bytes] = {}
     more: dict[bytes, list[bytes]] = {}

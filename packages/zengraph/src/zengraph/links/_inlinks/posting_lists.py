@@ -1,4 +1,4 @@
-"""Posting lists: the inlinks of nodes. Short lists are in groups, long ones in their own rows."""
+"""Posting lists (inlinks of nodes). Short lists are in groups, long lists in their own rows."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from zengraph.links._values import ListLimits
 from zengraph.tables import Row, Tables
 
 _FIRST_DEPTHS = 3
-"""Number of group levels that are read together with a list's own row; deeper ones come later."""
+"""This many levels of groups are read together with a list's own row, deeper levels afterward."""
 
 
 class PostingLists:
-    """All posting lists, by list id. Any number of processes may write them."""
+    """All posting lists, by list id."""
 
     def __init__(self, tables: Tables, naming: Naming, limits: ListLimits | None = None) -> None:
         self._limits = limits = limits or ListLimits()
@@ -43,7 +43,7 @@ class PostingLists:
         return total
 
     def lines(self, target: bytes, start_after: bytes = b"") -> Iterator[bytes]:
-        """Yield the valid postings of sources after `start_after`, sorted by source."""
+        """Yield valid lines of sources after `start_after`, sorted by source."""
         ((groups, row),) = self._read([target]).values()
         text = _text(groups, target, row)
         yield from self._long.lines(target, row, text.split(b"\n") if text else (), start_after)
@@ -58,22 +58,22 @@ class PostingLists:
 
     def add(self, changes: LinkChanges) -> int:
         """
-        Add the links of one compaction. Returns the number of long lists that were merged.
+        Add one compaction's links. Returns how many long lists were merged.
 
-        After a crash, a repeated call with the same changes completes it without adding a link
+        After a crash, repeating the call with the same changes completes it. No link is added
         twice.
         """
         long = self._groups.add(changes)
         return self._long.tidy(long, changes.at_ms, changes.removals)
 
     def forget_removed(self, targets: Collection[bytes], now_ms: int) -> None:
-        """Rewrite lists so that they contain no removed links. Repeat it after a crash."""
+        """Rewrite lists without removed links. Repeat the call after a crash."""
         long = self._groups.rewrite(targets, now_ms)
         for target in self._table.get_many(sorted({*targets, *long})):
             self._long.rebuild(target, now_ms)
 
     def problems(self, step: Callable[[], None]) -> Iterator[tuple[bytes, str]]:
-        """Yield (key, problem) for lists and groups. Reads all rows, and calls `step` for each."""
+        """Yield (key, problem) for lists and groups. Calls `step` for each row."""
         last = b""
         with closing(self._table.scan(b"", None)) as rows:
             for key, _ in rows:
@@ -101,8 +101,8 @@ class PostingLists:
         """
         Read each list's groups, the shallowest first, and then its own row.
 
-        Lines are moved only toward the end of this order. Engines that keep the order while reading
-        therefore miss no line.
+        Lines move only toward the end of this order, so engines that read in this order miss no
+        line.
         """
         rows = self._rows(targets, range(_FIRST_DEPTHS))
         paths = {target: _path(target, rows) for target in targets}
@@ -128,7 +128,7 @@ class PostingLists:
 
 
 def _text(groups: Sequence[ListGroup], target: bytes, row: Row) -> bytes:
-    """Return a list's joined lines in the groups, except lines that have moved to a later row."""
+    """Return a list's joined lines in the groups, without lines that have moved to a later row."""
     texts = []
     for number, group in enumerate(groups):
         if not group.may_contain(target):
@@ -146,6 +146,5 @@ def _text(groups: Sequence[ListGroup], target: bytes, row: Row) -> bytes:
 
 
 def _path(target: bytes, rows: Mapping[bytes, Row]) -> list[ListGroup]:
-    """Return the groups of a list that have been read."""
     keys = group_keys(target, range(MAX_DEPTH + 1))
     return [ListGroup(key, rows[key]) for key in takewhile(rows.__contains__, keys)]

@@ -1,16 +1,17 @@
 r"""
 Posting lists: the packed inlinks of a target.
 
-A posting is a line `source \t at_ms \t kind \t tag \t text`. Lists are sorted by source; if a
-source has several lines, only the one with the largest at_ms is valid. Kinds: `+` a new link, `~` a
-link whose text changed, `-` a removed link. A delta of a list is
+A posting is a line `source \t at_ms \t kind \t tag \t text`. Lists are sorted by source. Of a
+source's lines, only the one with the largest at_ms is valid. Kinds: `+` a new link, `~` a link
+whose text changed, `-` a removed link. A delta of a list is
 
     4 bytes   its net count: added links minus removed links, signed
     rest      the lines: plain if it begins with a line, else zstd (its first bytes are not UTF-8)
 
 Net counts add up to the exact number of links, because each change is compacted exactly once.
 
-A header contains the names of merged deltas, the segments, and the newest part of the list.
+A list's header contains the names of merged deltas, the segments (sorted parts of the list in their
+own rows), and the newest lines.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from zengraph.links._values import InLink
 from zengraph.tables import Row
 
 _SQUEEZE_PAST_BYTES = 800
-"""Smaller values are not compressed, because zstd's overhead would be larger than the savings."""
+"""Smaller values are not compressed, because zstd's overhead would exceed the savings."""
 
 CAME, STAYED, WENT = b"+", b"~", b"-"
 _STAYED_FIELD, _WENT_FIELD = b"\t%s\t" % STAYED, b"\t%s\t" % WENT
@@ -43,22 +44,22 @@ class Delta(NamedTuple):
 
 
 class LinkChanges(NamedTuple):
-    """The links that one compaction adds to posting lists. Adding them twice is harmless."""
+    """Links that one compaction adds to posting lists. Adding them twice is harmless."""
 
     name: int
-    """The name of the compaction's deltas (`delta_names`), different for each compaction."""
+    """The name of the compaction's deltas (`delta_names`)."""
     at_ms: int
-    """The timestamp of the compaction's writes."""
+    """The compaction's timestamp."""
     lists: Mapping[bytes, Mapping[bytes, bytes]]
     """Joined postings by group, then by the last 12 bytes of the list id (`Naming.by_group`)."""
     removals: Mapping[bytes, Sequence[bytes]]
-    """The sources that removed a link, by the list id of the target."""
+    """Sources that removed a link, by the target's list id."""
     depths: Mapping[bytes, int] = {}
-    """The depth at which a group's lists are written if it is not 0 (`entry_depths`)."""
+    """The depth at which a group's lists are written (`entry_depths`); 0 if missing."""
 
 
 def pack(net: int, lines: list[bytes]) -> bytes:
-    """Encode a delta as one value. The lines need not be sorted."""
+    """Encode a delta. The lines need not be sorted."""
     data = b"\n".join(lines)
     if len(data) > _SQUEEZE_PAST_BYTES:
         data = compress_links(data)
@@ -66,7 +67,6 @@ def pack(net: int, lines: list[bytes]) -> bytes:
 
 
 def net_of(value: bytes) -> int:
-    """Return the net count of a packed delta."""
     return int.from_bytes(value[:4], signed=True)
 
 
@@ -79,7 +79,6 @@ def unpack(value: bytes) -> Delta:
 
 
 def source_of(line: bytes) -> bytes:
-    """Return the source of a line."""
     return line.partition(b"\t")[0]
 
 
@@ -101,41 +100,39 @@ def newest(runs: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
 
 
 def merged_lines(deltas: Iterable[Sequence[bytes]]) -> list[bytes]:
-    """Like `newest`, for a few short lists in memory, which need not be sorted."""
+    """Like `newest`, for a few short, unsorted lists in memory."""
     lines = sorted([line for delta in deltas for line in delta])
     return list({line.partition(b"\t")[0]: line for line in lines}.values())
 
 
 class Settled(NamedTuple):
-    """The lines of a list after a merge."""
-
     text: bytes
-    """The valid line of each source, joined."""
+    """Each source's valid line, joined."""
     present: int
-    """The number of links, correct if all changes to these links are among the merged lines."""
+    """The number of links; correct if the merged lines include all changes to these links."""
     net: int
-    """Added minus removed links. Differs from `present` if earlier changes are stored elsewhere."""
+    """Added minus removed links; differs from `present` if earlier changes are stored elsewhere."""
     removed: list[bytes]
-    """Sources of links that were removed, and possibly added again."""
+    """Sources of links that were removed (and possibly added again)."""
 
 
 NOTHING = Settled(b"", 0, 0, [])
 
 
 def is_settled(text: bytes) -> bool:
-    """True if a list's joined lines are all added links, so that `settled` returns them."""
+    """Return True if all of a list's lines are added links; `settled` returns them unchanged."""
     return _STAYED_FIELD not in text and _WENT_FIELD not in text
 
 
 def settled(text: bytes) -> Settled:
     """
-    Merge the joined lines of a list, which need not be sorted.
+    Merge a list's joined lines, which need not be sorted.
 
     If all earlier changes to a link are among the lines, a link that was added and removed is left
     out, and a changed link becomes a new one.
     """
     # Lines occur twice if an earlier version has completed a compaction that this version began.
-    # Earlier versions do not know depths (`entry_depths`), so they write lines to other groups.
+    # Earlier versions ignore `entry_depths` and write lines to other groups.
     every = sorted({*text.split(b"\n")})
     if is_settled(text):
         return Settled(b"\n".join(every), len(every), len(every), [])
@@ -160,7 +157,6 @@ def is_there(line: bytes) -> bool:
 
 
 def inlink(line: bytes) -> InLink:
-    """Parse a line into an inlink."""
     source, at_ms, _, tag, text = line.decode().split("\t")
     return InLink(source, text, tag, int(at_ms))
 
@@ -169,9 +165,9 @@ def spill(sizes: list[int], incoming: int) -> int:
     """
     Return how many of the newest segments to merge with `incoming` sorted lines.
 
-    `sizes` are the segments' numbers of lines, oldest first. Segments are merged while they are
-    less than twice as large as the lines merged so far. So a list of n lines has at most
-    log2(n / 256) segments, and each line is rewritten about as many times.
+    `sizes` are the segments' line counts, oldest first. A segment is merged if it is less than
+    twice as large as the lines merged so far. So a list of n lines has at most log2(n / 256)
+    segments, and each line is rewritten about as many times.
     """
     count = 0
     for size in reversed(sizes):
@@ -195,25 +191,22 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ListHeader:
-    """The content of a header row."""
-
     upto: Upto = field(default_factory=dict)
-    """The deltas that the header includes."""
+    """The last included deltas, by source."""
     segments: tuple[Segment, ...] = ()
-    """The segments of the list, oldest first."""
+    """The list's segments, oldest first."""
     inline: bytes = b""
-    """The newest part of the list, as a packed delta; may be empty."""
+    """The newest lines, as a packed delta; may be empty."""
     writing: bytes = b""
-    """The segment being written. If its name never gets into `segments`, its rows are garbage."""
+    """The segment being written. Its rows are garbage unless its name gets into `segments`."""
 
     @property
     def net(self) -> int:
-        """Number of links in the segments and the inline part."""
+        """Number of links in the segments and in `inline`."""
         own = net_of(self.inline) if self.inline else 0
         return own + sum(segment.net for segment in self.segments)
 
     def pack(self) -> bytes:
-        """Encode the header for its cell."""
         segments = [(s.name.hex(), s.lines, s.net) for s in self.segments]
         head = {"upto": to_names(self.upto), "segments": segments, "writing": self.writing.hex()}
         return orjson.dumps(head) + b"\n" + self.inline
@@ -227,6 +220,6 @@ class ListHeader:
         line, _, inline = cell.value.partition(b"\n")
         head = orjson.loads(line)
         segments = tuple(Segment(bytes.fromhex(n), s, net) for n, s, net in head["segments"])
-        upto = head["upto"]  # before slots existed, this was a single number: that of slot 0
+        upto = head["upto"]  # before slots existed, this was one number: that of slot 0
         names = of_names(upto if isinstance(upto, list) else [upto])
         return ListHeader(names, segments, inline, bytes.fromhex(head["writing"]))

@@ -2,22 +2,21 @@
 A long posting list in its own rows: its header, the deltas from compactions, and its segments.
 
 `groups` has the short lists. When a list has many deltas, or a delta with a removed link, its
-deltas are merged into the header. When the header grows past 256 lines, it becomes a segment:
+deltas are merged into the header. When the header's lines exceed 256, they become a segment:
 sorted, in chunks of 512 lines per row, and merged with earlier segments that aren't much larger. So
 even a node with a million inlinks has at most a dozen segments, and is read, counted and merged in
-constant memory. Such a list keeps removed links until all segments are merged; `RemovedLinks`
-records them.
+constant memory.
 
 Any number of processes can write to a list at once. Its header is replaced by check-and-put and
-names the deltas that it includes (`delta_names`); such deltas are leftovers and are ignored. A
-segment has a random name, which is added to the header once all of its rows are written. Until
-then, the header says which segment is being written, and for a few minutes other processes leave
-the list to the process that writes the segment.
+names the deltas that it includes (`delta_names`); such deltas are ignored until they are deleted. A
+segment has a random name, which is added to the header's segments once all of the segment's rows
+are written. Until then, the header names the segment as being written, and for a few minutes other
+processes do not change the list.
 
-`RemovedLinks` names the long lists that still contain a link that its source has removed. For a
-short list, the compaction that removes a link also merges the list. A list with segments keeps the
-removed link until all of its segments are merged, which may take months. Until then, a cell in the
-source's row in `o`, `l:g<list id in hex>`, names the list, so that a takedown can find it.
+When a link is removed, a compaction also merges the list if it is short. A list with segments keeps
+the removed link until all of its segments are merged, which may take months. Until then, a cell in
+the source's row in `o`, `l:g<list id in hex>`, names the list, so that a takedown can find it
+(`RemovedLinks`).
 """
 
 from __future__ import annotations
@@ -53,20 +52,20 @@ _BATCH_SIZE = 1000
 
 
 class RemovedLinks:
-    """Records, by source, of removed links that long lists still contain."""
+    """Records, by source, which long lists still contain links that the source has removed."""
 
     def __init__(self, tables: Tables, naming: Naming) -> None:
         self._table = tables["o"]
         self._id_of = naming.id_of
 
     def note(self, removals: Iterable[tuple[bytes, bytes]], now_ms: int) -> None:
-        """Record removals, each one as (source name, list id of the target)."""
+        """Record removals, each as (source name, list id of the target)."""
         self._table.put_many(
             [(self._id_of(source), {_column(target): b""}, now_ms) for source, target in removals]
         )
 
     def targets(self, sources: Sequence[bytes]) -> set[bytes]:
-        """Return the ids of lists that may still contain a removed link of these source ids."""
+        """Return the ids of lists that may still contain links removed by these source ids."""
         rows = self._table.get_many(sources)
         return {
             bytes.fromhex(column[len(_TRACE) :].decode())
@@ -76,7 +75,7 @@ class RemovedLinks:
         }
 
     def drop(self, sources: Sequence[bytes], targets: Collection[bytes]) -> None:
-        """Delete the records of these targets from the rows of these source ids."""
+        """Delete records of these targets from these sources' rows."""
         columns = [_column(target) for target in targets]
         drops = []
         for source, row in self._table.get_many(sources).items():
@@ -85,7 +84,7 @@ class RemovedLinks:
         self._table.delete_many(drops)
 
     def forget(self, removals: Iterable[tuple[bytes, bytes]], now_ms: int) -> None:
-        """Delete the records of removals, each one as (source name, list id of the target)."""
+        """Delete records of removals, each as (source name, list id of the target)."""
         left = iter(removals)
         while batch := list(islice(left, _BATCH_SIZE)):
             self._table.delete_many(
@@ -102,7 +101,7 @@ _MANY_BYTES = 16_384
 _CHUNK = b"l:v"
 _SEGMENT = b"\x01"
 WRITING_MS = 300_000
-"""How long other processes leave a list alone while one process writes a segment of it."""
+"""How long other processes leave a list alone while one process writes its segment."""
 
 
 class Segments:
@@ -117,10 +116,9 @@ class Segments:
         self, target: bytes, row: Row, newer: Sequence[bytes] = (), start_after: bytes = b""
     ) -> Iterator[bytes]:
         """
-        Yield the valid postings of sources after `start_after`, sorted by source, in constant
-        memory.
+        Yield valid lines of sources after `start_after`, sorted by source, in constant memory.
 
-        `row` is the list's row; `newer` has lines of the list that are stored elsewhere.
+        `row` is the list's row; `newer` has lines that are stored elsewhere.
         """
         head = ListHeader.of(row)
         recent = merged_lines([_recent(row, head).lines, newer])
@@ -138,9 +136,9 @@ class Segments:
         """
         Merge the deltas of targets that have many of them; return the number of merged lists.
 
-        `removals` holds, by target, the sources that removed a link; the short lists among these
-        targets are merged as well. Afterward, `RemovedLinks` has a record for each list that still
-        contains such a link. A list that another process is changing is left to that process.
+        `removals` has the sources that removed a link, by target. These targets' lists are merged
+        as well if they are short; `RemovedLinks` records the others. A list that another process is
+        changing is left to that process.
         """
         removals = removals or {}
         merged: list[tuple[bytes, Row]] = []
@@ -172,7 +170,7 @@ class Segments:
         return None
 
     def rebuild(self, target: bytes, now_ms: int) -> None:
-        """Rewrite a list as one segment with the right count, and delete its orphaned rows."""
+        """Rewrite a list as one segment with the right count, and delete orphaned rows."""
         name, old = os.urandom(8), None
         while old is None:
             row = self._table.get(target)
@@ -194,7 +192,7 @@ class Segments:
         return self._removed_links.forget(removed, now_ms)
 
     def _merge(self, lists: Sequence[tuple[bytes, Row]], now_ms: int) -> None:
-        """Merge these lists' deltas. The lists that stay short take two round trips in total."""
+        """Merge these lists' deltas. Lists that stay short take two round trips in total."""
         inline, removed = [], {}
         for target, row in lists:
             head = ListHeader.of(row)
@@ -220,7 +218,7 @@ class Segments:
         )
 
     def _replace(self, target: bytes, row: Row, head: ListHeader) -> Row | None:
-        """Replace the header and return the new row; None if another process changed it first."""
+        """Replace the header and return the new row; None if another process changed the header."""
         value = head.pack()
         if not self._table.check_and_put(target, HEADER, _cell(row), value):
             return None
@@ -239,7 +237,7 @@ class Segments:
         old = head.segments[len(head.segments) - count :]
         lines = newest([*(self._segment(target, s) for s in old), delta.lines])
         if not kept:
-            # This includes the oldest segment, so no older line needs the removals: drop them.
+            # The oldest segment is included, so no older line needs the removals.
             lines = filter(is_there, lines)
         written = self._write(target, name, lines, now_ms)
         net = delta.net + sum(s.net for s in old) if kept else written
@@ -260,7 +258,7 @@ class Segments:
         """
         Return the removed links as (source, target).
 
-        Delete their records only after the lines that contain them.
+        Delete their records only after their lines are deleted.
         """
         lines = chain(more, *(self._segment(target, segment) for segment in segments))
         return [(source_of(line), target) for line in lines if not is_there(line)]
@@ -286,7 +284,6 @@ class Segments:
     def _segment(
         self, target: bytes, segment: Segment, start_after: bytes = b""
     ) -> Iterator[bytes]:
-        """Yield a segment's lines, starting with the chunk that contains `start_after`."""
         start, stop = _chunk_key(target, segment.name), after(_chunk_key(target, segment.name))
         if start_after:
             seek = _chunk_key(target, segment.name, start_after) + b"\0"
@@ -297,7 +294,7 @@ class Segments:
                 yield from unpack(row[_CHUNK].value).lines
 
     def _drop_pieces(self, lists: Sequence[tuple[bytes, Row]]) -> None:
-        """Delete the deltas in these rows, now that the headers include them."""
+        """Delete deltas that the headers include."""
         drops = []
         for target, row in lists:
             if pieces := deltas(row):
@@ -312,13 +309,11 @@ class Segments:
 
 
 def links_in(row: Row) -> int:
-    """Return the number of links in a list's row."""
     head = ListHeader.of(row)
     return head.net + sum(map(net_of, _pieces(row, head)))
 
 
 def received(row: Row, source: int) -> int:
-    """Return the number of the last delta that a list's row has received from a source."""
     return last_of(source, ListHeader.of(row).upto, deltas(row))
 
 

@@ -1,5 +1,5 @@
 """
-A gateway's circuit breaker. It takes the gateway out of rotation after errors, and probes it later.
+A circuit breaker for a gateway.
 
 The caller passes the time, in seconds of a monotonic clock.
 """
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 @dataclass(slots=True)
 class Breaker:
     """
-    Takes one server out of rotation after errors, and puts it back after a successful call.
+    Takes a gateway out of rotation after errors, until a call succeeds.
 
     Args:
-        max_errors: how many consecutive errors take the server out of rotation.
+        max_errors: how many consecutive errors take it out.
         first_wait_s: the wait before the first probe; doubles with each further error.
         max_wait_s: the maximum wait between probes.
     """
@@ -26,14 +26,14 @@ class Breaker:
     max_wait_s: float
     in_a_row: int = 0
     probe_at_s: float = 0.0
-    """When the server may be probed; 0 while it is in rotation."""
+    """When the gateway may be probed; 0 while it is in rotation."""
 
     @property
     def is_healthy(self) -> bool:
         return self.in_a_row < self.max_errors
 
     def may_call(self, now_s: float) -> bool:
-        """Return True if the server may be called: it is in rotation, or a probe is due."""
+        """Return True if the gateway is in rotation or a probe is due."""
         return now_s >= self.probe_at_s
 
     def record_answer(self) -> None:

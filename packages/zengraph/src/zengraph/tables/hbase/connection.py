@@ -3,14 +3,14 @@ One connection to an HBase Thrift 1 gateway: happybase's connection, made safe.
 
 Differences and their reasons (each observed with HBase 2.6, happybase 1.3 and thriftpy2 0.7):
 
-- After a timeout, the next call on the same connection would read the late response, and return
+- After a timeout, the next call on the same connection would read the late response and return
   another row's data. thriftpy2 gives every call the number 0 and does not check the number of a
   response. `NumberedProtocol` numbers the calls and rejects a response with a different number.
   (The pool also closes such a connection.)
-- thriftpy2's timeout applies to each read, so a gateway that sends a few bytes from time to time
-  never causes a timeout. `DeadlineSocket` has one deadline for a whole call.
-- `happybase.Connection` shuts its socket down on garbage collection; in a forked child that would
-  end the parent's connection. `disown` closes only the child's file descriptor.
+- thriftpy2's timeout applies to each read, so a gateway that keeps sending a few bytes never causes
+  a timeout. `DeadlineSocket` has one deadline for a whole call.
+- `happybase.Connection` shuts its socket down on garbage collection, which would end the parent's
+  connection if a forked child did it. `disown` closes only the child's file descriptor.
 """
 
 from __future__ import annotations
@@ -81,8 +81,7 @@ class NumberedProtocol(TCyBinaryProtocol):  # type: ignore[misc]
     def write_message_begin(self, name: str, kind: int, _: int) -> None:
         self.number = self.number % MAX_NUMBER + 1
         if not self.several:
-            # Calls still listed here failed before their response was read, so only the new call's
-            # response is expected.
+            # Calls still listed here failed before their response was read, so forget them.
             self.unanswered.clear()
         self.unanswered.append(self.number)
         self.socket.start_call()
@@ -100,7 +99,7 @@ class NumberedProtocol(TCyBinaryProtocol):  # type: ignore[misc]
 
 
 def call_many(client: Any, method: str, calls: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Send all calls of a method that has no batch form, then read all responses."""
+    """Send all calls of one method, then read all responses."""
     return call_each(client, [(method, arguments) for arguments in calls])
 
 
@@ -108,8 +107,8 @@ def call_each(client: Any, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> li
     """
     Send calls of any methods, then read all responses: one round trip.
 
-    The gateway executes the calls in order. After an error, close the connection, because the
-    responses to the calls after the failed one are still unread.
+    The gateway executes the calls in order. After an error, close the connection, because later
+    responses are still unread.
     """
     protocol = client._iprot  # noqa: SLF001 - it has no public name, nor do send and receive
     protocol.several = True
@@ -125,8 +124,8 @@ class GatewayConnection(happybase.Connection):  # type: ignore[misc]
     """
     A connection to `gateway` (`host:port`), opened by the constructor.
 
-    Runs one call at a time, for the thread that took it from the pool. Uses buffered transport and
-    the binary protocol, which are the gateway's defaults; thriftpy2 has compiled code for both.
+    Runs one call at a time, for one thread. Uses the gateway's defaults: buffered transport and the
+    binary protocol. thriftpy2 has compiled code for both.
     """
 
     def __init__(self, gateway: str, *, timeout_s: float) -> None:
@@ -139,7 +138,7 @@ class GatewayConnection(happybase.Connection):  # type: ignore[misc]
         self._watch.register(self.socket.sock, select.POLLIN)
 
     def _refresh_thrift_client(self) -> None:
-        """Build socket, transport, protocol and client. Happybase calls this hook."""
+        """A hook of happybase: build socket, transport, protocol and client."""
         self.socket = DeadlineSocket(self.host, self.port, self._timeout_s)
         self.transport = TCyBufferedTransport(self.socket, BUFFER_BYTES)
         self.client = TClient(thrift_api.Hbase, NumberedProtocol(self.transport, self.socket))
@@ -148,14 +147,14 @@ class GatewayConnection(happybase.Connection):  # type: ignore[misc]
         """
         Return True if there is nothing to read, the normal state between two calls.
 
-        Readable data means that the gateway closed the connection (it stopped, or the connection
-        was idle too long), or that the response to an abandoned call arrived. Takes about 1 µs and
-        sends nothing.
+        Readable data means that the gateway closed the connection (because it stopped, or the
+        connection was idle too long), or that an abandoned call's response arrived. Takes about 1
+        µs and sends nothing.
         """
         return not self._watch.poll(0)
 
     def disown(self) -> None:
-        """Close this process's copy of the socket; in a fork the parent's connection stays open."""
+        """Close this process's copy of the socket; after a fork, the parent's stays open."""
         if self.socket.sock is not None:
             self.socket.sock.close()
             self.socket.sock = None

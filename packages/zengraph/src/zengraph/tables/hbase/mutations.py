@@ -1,7 +1,7 @@
 """
 Group puts and deletes into batches for HBase's Thrift gateway.
 
-A batch has one timestamp, and contains only puts or only deletes (see `table`).
+A batch has one timestamp and contains only puts or only deletes (see `table`).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def group_puts(items: Iterable[tuple[bytes, Cells, int]]) -> Iterator[Group]:
     """
     Group puts by timestamp.
 
-    If a cell is put twice with the same timestamp, the later put wins. A dict for each row keeps
-    that order; HBase would not keep it within a batch.
+    If a cell is put twice with the same timestamp, the later put wins. HBase does not guarantee
+    that within a batch, so each row's dict does.
     """
     by_time: dict[int, dict[bytes, dict[bytes, bytes]]] = {}
     for row, cells, at_ms in items:
@@ -46,7 +46,7 @@ def group_puts(items: Iterable[tuple[bytes, Cells, int]]) -> Iterator[Group]:
 def group_deletions(
     items: Iterable[Deletion], delete_mutations: Callable[[Sequence[bytes] | None], Mutations]
 ) -> Iterator[Group]:
-    """Group deletions by timestamp; `delete_mutations` returns those for a row's columns."""
+    """Group deletions by timestamp. `delete_mutations` returns a row's mutations."""
     by_time: dict[int, dict[bytes, Mutations]] = {}
     for row, columns, at_ms in items:
         mutations = delete_mutations(columns)
@@ -58,7 +58,7 @@ def group_deletions(
 def split_batches(
     rows: Mapping[bytes, Mutations],
 ) -> Iterator[tuple[list[thrift_api.BatchMutation], int]]:
-    """Split rows into batches of bounded size; yields each batch and its size in bytes."""
+    """Split rows into batches of bounded size. Yields each batch and its size in bytes."""
     batch: list[thrift_api.BatchMutation] = []
     batch_bytes = 0
     for row, mutations in rows.items():

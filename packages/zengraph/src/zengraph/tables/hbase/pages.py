@@ -1,7 +1,7 @@
 """
-How many rows a page of a scan has, given what the pages before it contained.
+How many rows a scan's next page has, given what earlier pages contained.
 
-A caller that counts bytes may stop its read (`_read_bytes`), so it gets small pages first.
+A caller that counts bytes may stop its read early (`_read_bytes`), so it gets small pages first.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ MAX_PAGE_BYTES = 1 << 20
 
 
 def first_page_rows(rows: RowRange) -> int:
-    """Return the number of rows of a scan's first page."""
+    """Return the first page's number of rows."""
     size = FIRST_PAGE_ROWS if counted_rows() is None else FIRST_COUNTED_ROWS
     return size if rows.limit is None else min(size, rows.limit)
 
 
 def next_page_rows(size: int, page: Sequence[Any]) -> int:
-    """Return four times the rows of the last page, or fewer if those rows were large."""
+    """Return four times as many rows as the last page had, or fewer if its rows were large."""
     page_bytes = sum(map(value_bytes, page))
     if page_bytes > MAX_PAGE_BYTES:
         return max(1, size // 2)

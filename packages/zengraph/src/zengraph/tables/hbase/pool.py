@@ -4,14 +4,14 @@ A connection pool for one or several HBase Thrift gateways.
 The rules (each has a test):
 
 - A connection serves one call at a time. If a call ends without a normal response (an error, a
-  timeout, a signal while it runs), its connection is closed.
+  timeout, a signal), its connection is closed.
 - An idle connection is not used if it has been idle for 45 s (the gateway drops it after 60) or if
   there is something to read on it.
-- Gateways are used in round-robin order. A gateway that cannot be reached or does not respond is
-  skipped for half a second, then twice as long each time up to 30 s. If all are skipped, the pool
-  tries the one whose wait ends first.
-- A repeatable call is repeated once, on a newly opened connection, and on another gateway if there
-  is one. Other calls (check-and-put, increment) are repeated only if nothing has been sent.
+- Gateways are used in round-robin order. A gateway that does not respond is skipped for half a
+  second, then for twice as long each time, up to 30 s. If all are skipped, the pool tries the one
+  whose wait ends first.
+- A repeatable call is repeated once, on a new connection, to another gateway if there is one. Other
+  calls (check-and-put, increment) are repeated only if nothing has been sent.
 - A forked process opens its own connections.
 
 Times are seconds of a monotonic clock.
@@ -42,10 +42,10 @@ MAX_IDLE_S = 45.0
 FIRST_WAIT_S = 0.5
 MAX_WAIT_S = 30.0
 
-# These are responses from HBase itself, not transport errors, so retrying at once does not help.
+# HBase's own error responses: retrying at once does not help.
 _HBASE_ERRORS = (thrift_api.IOError, thrift_api.IllegalArgument, thrift_api.AlreadyExists)
-# TException is the base of Thrift's own errors, except for one in the compiled protocol. Bytes that
-# are not Thrift make that protocol allocate a negative size (SystemError) or an enormous one.
+# Thrift's own errors are TExceptions, with one exception: bytes that are not Thrift make the
+# compiled protocol allocate a negative size (SystemError) or an enormous one.
 TRANSPORT_ERRORS = (
     TException,
     ProtocolError,
@@ -89,7 +89,7 @@ def translate_errors(where: str, words: Remedies = DEFAULT) -> Iterator[None]:
 
 
 def _first_line(error: BaseException) -> str:
-    """Return the message of an error, without the Java stack trace that HBase appends."""
+    """Return an error's message without HBase's Java stack trace."""
     text = getattr(error, "message", None) or str(error) or type(error).__name__
     if isinstance(text, bytes):
         text = text.decode(errors="replace")
@@ -152,7 +152,7 @@ class HBasePool:
         return self.run(lambda client: getattr(client, method)(*arguments), repeatable=repeatable)
 
     def run(self, use: Callable[[Any], T], *, repeatable: bool = True) -> T:
-        """Call `use` with a Thrift client reserved for it; raises the errors of `call`."""
+        """Call `use` with a reserved Thrift client; raises the errors of `call`."""
         with translate_errors(self._where, self._words):
             try:
                 return self._run_once(use, fresh=False)
@@ -174,7 +174,7 @@ class HBasePool:
         try:
             result = use(connection.client)
         except BaseException as error:
-            # Even after KeyboardInterrupt or a soft time limit the response may still arrive, so
+            # The response may still arrive, even after KeyboardInterrupt or a soft time limit, so
             # the connection cannot be used again.
             failed = isinstance(error, TRANSPORT_ERRORS) and not isinstance(error, _HBASE_ERRORS)
             self._discard(gateway, connection, failed=failed)
@@ -183,7 +183,7 @@ class HBasePool:
         return result
 
     def _acquire(self, *, fresh: bool) -> tuple[Gateway, GatewayConnection]:
-        """Return an idle connection, or a new one; fails only after trying every gateway."""
+        """Return an idle or a new connection. Fails only after trying every gateway."""
         if os.getpid() != self._pid:
             self._reset_after_fork()
         tried: set[str] = set()
@@ -199,10 +199,7 @@ class HBasePool:
                     raise
 
     def _reserve(self, tried: set[str], *, fresh: bool) -> tuple[Gateway, GatewayConnection | None]:
-        """
-        Return a gateway and an idle connection to it, or None if the caller may open a new
-        connection.
-        """
+        """Return a gateway and an idle connection, or None if the caller may open one."""
         until_s = self._now_s() + self.timeout_s
         with self._changed:
             while True:
@@ -245,7 +242,7 @@ class HBasePool:
         return None
 
     def _drop_one_idle(self) -> None:
-        """Close the connection that has been idle longest, on any gateway, to make room."""
+        """Close the connection that has been idle longest."""
         with_idle = [gateway for gateway in self._gateways if gateway.idle]
         if with_idle:
             oldest = min(with_idle, key=lambda gateway: gateway.idle[0].used_at_s)
@@ -295,7 +292,7 @@ class HBasePool:
             connection.close()
 
     def _reset_after_fork(self) -> None:
-        """Forget the parent's connections after a fork, without closing them in the parent."""
+        """Forget the parent's connections without closing them in the parent."""
         inherited = self._all
         self._start()
         for gateway in self._gateways:

@@ -3,17 +3,17 @@ One cell table on HBase, through its Thrift 1 gateways.
 
 Behavior of HBase and its gateway, and how this adapter handles it (observed on HBase 2.6):
 
-- A batch executes its puts first, then its deletes, whatever their order, so here a batch contains
-  only puts or only deletes. A batch has one timestamp, so rows are grouped by timestamp.
+- A batch executes its puts before its deletes, so here a batch contains only one kind. A batch has
+  one timestamp, so rows are grouped by timestamp.
 - Writes carry the caller's timestamps, so the newest write wins, no matter which arrives first. The
-  region server assigns the timestamps of check-and-put and increment. They are never earlier than
-  the timestamps of the replaced cells.
+  region server assigns the timestamps of check-and-put and increment, never earlier than that of
+  the replaced cell.
 - `rows` omits rows that have none of the columns, as `CellTable` requires.
 - A scan is read in pages. Each page has its own scanner, which is closed before its rows are
-  returned. So the caller does not occupy a connection or a scanner while it works, and a page that
-  failed can be read again.
+  returned. So the caller does not occupy a connection while it works, and a failed page can be read
+  again.
 - Check-and-put treats an empty cell as absent, so empty values are rejected here.
-- HBase acknowledges but loses a put whose column has no colon, so such a put is rejected here.
+- HBase acknowledges but loses a put whose column has no colon, so it is rejected here.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ from zengraph.tables.hbase.pages import (
 )
 from zengraph.tables.hbase.pool import HBasePool
 
-# Maximum number of calls that are sent before their responses are read. Their responses are small
-# and fit in the socket buffers, so gateway and client never block each other with unread data.
+# This many calls may be sent before their responses are read. The responses are small and fit in
+# the socket buffers, so gateway and client never block each other.
 MAX_UNANSWERED_CALLS = 100
 
 _SIZES_FILTER = b"KeyOnlyFilter(true)"
@@ -66,7 +66,7 @@ Call = Callable[[Any, Sequence[tuple[str, Mapping[str, Any]]]], list[Any]]
 
 
 class HBaseTable(CellTable):
-    """One table. A call takes about 1 ms on one machine, of which this adapter takes 0.1 ms."""
+    """One table. A call takes about 1 ms on one machine, including 0.1 ms in this adapter."""
 
     def __init__(self, pool: HBasePool, name: str, full_name: bytes) -> None:
         self._pool = pool
@@ -100,7 +100,7 @@ class HBaseTable(CellTable):
         self, rows: Sequence[bytes], columns: tuple[bytes, ...]
     ) -> dict[bytes, tuple[bytes | None, ...]]:
         values: dict[bytes, tuple[bytes | None, ...]] = {}
-        for result in self._results(rows, columns):  # avoids creating a Cell for each value
+        for result in self._results(rows, columns):  # creates no Cell objects
             find = (result.columns or {}).get
             values[result.row] = tuple(
                 [None if (cell := find(column)) is None else cell.value for column in columns]
@@ -110,7 +110,6 @@ class HBaseTable(CellTable):
     def _results(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None
     ) -> Iterator[thrift_api.TRowResult]:
-        """Yield the existing rows, as the gateway sends them."""
         if columns is not None and not columns:
             return
         call = "getRows" if columns is None else "getRowsWithColumns"
@@ -157,7 +156,7 @@ class HBaseTable(CellTable):
         return sizes
 
     def _sizes(self, rows: Sequence[bytes], client: Any) -> dict[bytes, RowSizes]:
-        """Scan each row with a filter that replaces each value with its length."""
+        """Scan rows with a filter that replaces each value with its length."""
         table = {"tableName": self._name, "attributes": {}}
         scans = [
             thrift_api.TScan(startRow=row, stopRow=row + b"\0", filterString=_SIZES_FILTER)
@@ -217,7 +216,7 @@ class HBaseTable(CellTable):
     def _get_and_open_page(
         self, ahead: Sequence[tuple[str, Mapping[str, Any]]], rows: RowRange, client: Any
     ) -> tuple[list[Any], tuple[list[Any], bool]]:
-        """Send `ahead` while opening a scan. Returns its first result and the first page."""
+        """Send `ahead` while opening a scan. Returns its first result and the scan's first page."""
         results: list[list[Any]] = []
         page = self._page(
             rows, first_page_rows(rows), client, partial(_call_after_others, ahead, results)
@@ -228,7 +227,7 @@ class HBaseTable(CellTable):
         return self._pages(rows, None)
 
     def _pages(self, rows: RowRange, page: tuple[list[Any], bool] | None) -> Scan:
-        """Yield the rows of a range; `page` is the first page if it has been read already."""
+        """Yield a range's rows; `page` is the first page if already read."""
         start, stop, columns, limit, reverse = rows
         if columns is not None and not columns:
             return
@@ -327,16 +326,13 @@ class HBaseTable(CellTable):
     def _page(
         self, rows: RowRange, max_rows: int, client: Any, call: Call = call_each
     ) -> tuple[list[Any], bool]:
-        """
-        Return up to `max_rows` rows of a range, and True if there may be more; `call` opens the
-        scanner.
-        """
+        """Return up to `max_rows` rows, and True if there may be more. `call` opens the scanner."""
         start, stop, columns, _, reverse = rows
         if not reverse:
             page = self._read(client, max_rows, call, startRow=start, stopRow=stop, columns=columns)
             return page, len(page) == max_rows
         # HBase's reverse scan includes its first row and excludes its last, unlike
-        # `CellTable.scan`. So one more row is read at each end and dropped here.
+        # `CellTable.scan`. So read one more row at each end and drop it here.
         page = self._read(
             client, max_rows + 1, call,
             startRow=stop, stopRow=_key_before(start), columns=columns, reversed=True,
@@ -354,8 +350,8 @@ class HBaseTable(CellTable):
         )
         arguments = {"tableName": self._name, "scan": scan_request, "attributes": {}}
         (scanner,) = call(client, [("scannerOpenWithScan", arguments)])
-        # Read the rows and close the scanner in one round trip. After an error the connection is
-        # closed, and the gateway closes the scanner after a minute.
+        # Read rows and close the scanner in one round trip. After an error, the connection is
+        # closed, and the gateway closes the scanner a minute later.
         calls = [
             ("scannerGetList", {"id": scanner, "nbRows": rows}),
             ("scannerClose", {"id": scanner}),
@@ -387,7 +383,7 @@ def _cells(row: Any) -> Row:
 
 
 def _key_before(key: bytes) -> bytes | None:
-    """Return a key just below `key`, with almost no keys in between, or None if there is none."""
+    """Return a key just below `key`, or None if there is none. Almost no keys are in between."""
     if not key:
         return None
     if key[-1] == 0:

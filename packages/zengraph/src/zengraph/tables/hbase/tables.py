@@ -1,11 +1,9 @@
 """
-All cell tables on one HBase cluster: define, create, check and close them.
+All cell tables on one HBase cluster.
 
-`table` reads and writes one of them; `pool` keeps the connections to the gateways.
-
-HBase's own defaults for Thrift are poor for point reads: no bloom filter, no block cache, three
+HBase's defaults for Thrift are poor for point reads: no bloom filter, no block cache, three
 versions, no compression. Thrift 1 cannot pre-split a table, choose a block encoding or change a
-family, so for a large store the tables are created in the hbase shell (`shell_commands`).
+family, so create a large store's tables in the hbase shell (`shell_commands`).
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from zengraph.tables.hbase.pool import HBasePool
 from zengraph.tables.hbase.table import HBaseTable
 
 # Tables whose keys begin with a hash, and those whose keys begin with a bucket (0 to 15). Keys of
-# `u` begin with a property name, whose distribution is unknown, so HBase splits `u` as it grows.
+# `u` begin with property names of unknown distribution, so HBase splits `u` as it grows.
 HASHED = ("n", "e", "o", "l")
 BUCKETED = ("j", "i", "d", "h", "f")
 
@@ -40,7 +38,7 @@ def table_name(prefix: str, name: str) -> bytes:
 
 
 def families(name: str, compression: str) -> list[thrift_api.ColumnDescriptor]:
-    """Return the families of table `name`, as Thrift creates them."""
+    """Return Thrift's descriptors of a table's families."""
     return [
         thrift_api.ColumnDescriptor(
             name=f"{family}:".encode(),
@@ -54,7 +52,7 @@ def families(name: str, compression: str) -> list[thrift_api.ColumnDescriptor]:
 
 
 def problems(table: str, name: str, result: Mapping[bytes, Any], compression: str) -> Iterator[str]:
-    """Yield problems with a table's column descriptors, one line each with the remedy."""
+    """Yield problems with a table's families, one line each with the remedy."""
     by_name = {key.rstrip(b":").decode(): value for key, value in result.items()}
     for family in TABLES[name]:
         actual = by_name.get(family)
@@ -82,11 +80,11 @@ def _text(value: bytes | str) -> str:
 
 def shell_commands(prefix: str, compression: str, regions: int = 16) -> str:
     """
-    Return hbase shell commands that create all tables, split into `regions` from the start.
+    Return hbase shell commands that create all tables, split into `regions`.
 
     Tables keyed by hashes are split evenly; tables keyed by buckets get a region per bucket. All
-    families are enabled for replication, which costs nothing without a peer. Whoever enables it
-    later easily forgets one table, and that table stays empty at the peer.
+    families are enabled for replication, which costs nothing without a peer. If someone enables it
+    later and forgets a table, that table stays empty at the peer.
     """
     lines = []
     for name in TABLES:
@@ -103,7 +101,7 @@ def shell_commands(prefix: str, compression: str, regions: int = 16) -> str:
     return "\n".join(lines) + "\n"
 
 
-# Creating a table takes HBase 0.6 s when idle, and much longer on a busy cluster.
+# HBase takes 0.6 s to create a table, and much longer on a busy cluster.
 CREATE_TIMEOUT_S = 120.0
 
 
@@ -147,7 +145,7 @@ class HBaseTables(Tables):
 
     def create(self) -> None:
         """
-        Create missing tables, one region each (see `shell_commands`), and leave the others alone.
+        Create missing tables, one region each (see `shell_commands`).
 
         A store without nodes gets the format `FORMAT`. Safe to repeat.
 
@@ -166,7 +164,7 @@ class HBaseTables(Tables):
             pool.close()
 
     def _store_format(self) -> None:
-        """Store a format unless one is stored: `FORMAT` if there are no nodes, otherwise 1."""
+        """Store the format if missing: `FORMAT` if there are no nodes, otherwise 1."""
         with closing(self["n"].scan(b"", None, limit=1)) as rows:
             form = FORMAT if next(rows, None) is None else 1
         self["u"].check_and_put(_FORM, _VALUE, None, b"%d" % form)
@@ -231,7 +229,7 @@ class HBaseTables(Tables):
             raise
 
     def _wait_until_enabled(self, pool: HBasePool, full_name: bytes) -> None:
-        """Wait while another process creates the table, which takes about a second."""
+        """Wait for another process to create the table, which takes about a second."""
         deadline_s = time.monotonic() + CREATE_TIMEOUT_S
         while not pool.call("isTableEnabled", full_name):
             if time.monotonic() > deadline_s:

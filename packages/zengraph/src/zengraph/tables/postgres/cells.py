@@ -1,8 +1,8 @@
 """
 A PostgreSQL table that stores each cell as one row. Every call takes one round trip.
 
-PostgreSQL compares the timestamps itself, so an older put never overwrites a newer one. Batches are
-sorted by key, so two batches lock their common rows in the same order and cannot deadlock.
+PostgreSQL compares timestamps itself, so an older put never overwrites a newer one. Batches are
+sorted by key, so two batches lock rows in the same order and cannot deadlock.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ RowItem = tuple[bytes, Mapping[bytes, bytes], int]
 
 
 class CellRows(CellTable):
-    """One table. The module docstring describes how it is stored."""
+    """One table, stored as the module docstring describes."""
 
     def __init__(self, pool: PostgresPool, partitions: Partitions, clock: Clock | None) -> None:
         self._pool = pool
@@ -75,8 +75,8 @@ class CellRows(CellTable):
             (BYTEA_ARRAY, BYTEA_ARRAY, INT8_ARRAY),
         )
         now = b"coalesce($5, " + _NOW.encode() + b")"
-        # $5 is a test clock's time, or null for the server's time. `greatest` keeps a cell's time
-        # from going backward.
+        # $5 is a test clock's time, or null for the server's time. With `greatest`, a cell's time
+        # never goes backward.
         self._replace = Statement(
             name + b"_replace",
             b"UPDATE " + full + b" SET value = $4, at = greatest(at, " + now + b") "
@@ -133,8 +133,8 @@ class CellRows(CellTable):
 
     def puts(self, items: Sequence[RowItem]) -> list[Call]:
         """
-        Return the calls for these puts. A statement can change a cell only once, so only each
-        cell's newest value is sent.
+        Return the calls for these puts. A statement can change a cell only once, so send only each
+        cell's newest value.
         """
         newest: dict[tuple[bytes, bytes], tuple[int, bytes]] = {}
         for row, cells, at_ms in items:
@@ -201,7 +201,7 @@ class CellRows(CellTable):
                 continue
             if not ended:
                 last = next(reversed(page))
-                del page[last]  # some of its cells may be on the next page, which reads it again
+                del page[last]  # the next page reads it again, perhaps with more cells
                 start, stop = (start, last + b"\0") if reverse else (last, stop)
             for row, cells in page.items():
                 yield row, cells
@@ -248,7 +248,6 @@ class CellRows(CellTable):
         self, start: bytes, stop: bytes | None, columns: Sequence[bytes] | None, size: int, *,
         reverse: bool,
     ) -> Rows:  # fmt: skip
-        """Return the first `size` cells of a range, or the last ones if `reverse`."""
         ends = b" AND row < $3" if stop is not None else b""
         some = b" AND col = ANY ($%d)" % (3 + bool(ends)) if columns is not None else b""
         down = b" DESC" if reverse else b""

@@ -1,10 +1,9 @@
 """
-One connection to PostgreSQL. It sends several statements in one round trip, with a timeout.
+A connection to PostgreSQL that sends several statements in one round trip, with a timeout.
 
-It uses libpq directly, because psycopg's cursors take 40 µs of CPU per statement; parameters and
-results are bytes. Several statements are sent together in libpq's pipeline mode, as one
-transaction. Each statement is prepared when a connection first uses it, except with a pooler that
-may run each transaction on a different server process.
+It uses libpq directly, because psycopg's cursors take 40 µs of CPU per statement. Statements are
+sent together in libpq's pipeline mode, as one transaction. A connection prepares each statement at
+its first use, except with a pooler, which may run each transaction on another server process.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from zengraph.errors import InvalidArgument, StoreUnavailable
 from zengraph.tables.postgres.dsn import without_login
 
 MAX_IDLE_S = 240.0
-"""Connections idle for longer than this (s) are not used, because firewalls drop them silently."""
+"""Connections that were idle longer (s) are not used, because firewalls drop them silently."""
 
 _OK = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 _BINARY = pq.Format.BINARY
 
 
 class Statement(NamedTuple):
-    """A statement and the types (object ids) of its parameters `$1`, `$2` and so on."""
+    """A statement and the types (object ids) of its parameters."""
 
     name: bytes
     text: bytes
@@ -39,9 +38,9 @@ class Statement(NamedTuple):
 
 
 Call = tuple[Statement, Sequence[bytes | None]]
-"""A statement and its parameters, in PostgreSQL's binary formats."""
+"""A statement and its parameters in PostgreSQL's binary formats."""
 Rows = list[tuple[Any, ...]]
-"""The result of a statement: bytes in PostgreSQL's binary formats, None for null."""
+"""A statement's result: bytes in PostgreSQL's binary formats, None for null."""
 
 
 class ServerError(Exception):
@@ -92,11 +91,11 @@ _REFUSED_CONNECTIONS = (
     ("does not exist", "3D000"),
 )
 CONFLICT_STATES = ("40", "55P03")
-"""Conflicts with other transactions: the same statements may succeed when repeated at once."""
+"""Conflicts with other transactions: repeating the statements at once may succeed."""
 CLOSING_STATES = ("57P01", "57P02", "57P03", "57P05", "08")
-"""The server or the connection is closing: the call may succeed on another connection."""
+"""The server or connection is closing: the call may succeed on another connection."""
 _INVALID_ARGUMENT_STATES = ("22", "54")
-"""The server rejects the arguments, so repeating the call does not help."""
+"""The server rejects the arguments; repeating the call does not help."""
 
 
 def translate_error(
@@ -116,8 +115,8 @@ class PostgresConnection:
     Args:
         dsn: a libpq connection string, either a URL or `key=value` pairs.
         timeout_s: limit for connecting, and for the response to one call.
-        pooler: True behind a pooler in transaction mode. Then there are no prepared statements and
-            no session settings, because they would affect other clients.
+        pooler: True behind a pooler in transaction mode. Then statements are not prepared and
+            session settings not changed, because both would affect other clients.
         words: names of commands and settings for error messages.
 
     Raises:
@@ -132,8 +131,8 @@ class PostgresConnection:
         self._timeout_s = timeout_s
         self._prepared: set[bytes] | None = None if pooler else set()
         options = (
-            # A prepared statement keeps its plan, which may have been made while tables were
-            # empty. These settings prevent a plan that reads whole tables once they have grown.
+            # A prepared statement keeps its plan. These settings prevent a plan, made while tables
+            # were empty, that reads whole tables after they have grown.
             "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off "
             f"-c enable_mergejoin=off -c jit=off -c statement_timeout={int(timeout_s * 1000)}"
         )
@@ -168,8 +167,8 @@ class PostgresConnection:
 
     def is_quiet(self) -> bool:
         """
-        Return False if the connection was idle too long, or has unread data, for example because
-        the server closed it.
+        Return False if the connection was idle too long or has unread data, for example because the
+        server closed it.
         """
         return time.monotonic() - self.used_at_s < MAX_IDLE_S and not self._poll.poll(0)
 
@@ -215,7 +214,6 @@ class PostgresConnection:
                 self._all_results(math.inf)
 
     def _all_results(self, until_s: float) -> list[pq.abc.PGresult]:
-        """Return the results of all statements; raises ServerError if one was rejected."""
         results = [self._result(until_s)]
         while True:
             while self._pg.is_busy():
@@ -231,8 +229,8 @@ class PostgresConnection:
 
     def close(self) -> None:
         """
-        Close the connection. A forked child only forgets it, because closing it would end the
-        parent's connection.
+        Close the connection. A forked child only forgets it, because closing it would close the
+        parent's.
         """
         if os.getpid() == self._pid:
             self._connection.close()
@@ -279,7 +277,7 @@ class PostgresConnection:
         return refused or results
 
     def _result(self, until_s: float) -> pq.abc.PGresult:
-        """Return the next result. While waiting, send the data that is still in libpq's buffer."""
+        """Return the next result. While waiting, send what is left in libpq's buffer."""
         while self._pg.flush():
             self._wait(select.POLLIN | select.POLLOUT, until_s)
         while self._pg.is_busy():

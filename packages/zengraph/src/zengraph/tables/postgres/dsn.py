@@ -14,12 +14,12 @@ MASK = "***"
 
 def without_password(url: str) -> str:
     """
-    Return `url` with masked credentials: a URL, PostgreSQL's `key=value` pairs, or a malformed
-    string.
+    Return `url` with masked credentials. It may be a URL, PostgreSQL's `key=value` pairs, or
+    malformed.
 
-    Only parts that cannot contain credentials stay: the scheme, hosts, ports and path of a
-    well-formed URL, and the values of options known to be harmless. Everything before the last `@`
-    is masked, because a password may contain `/`, `#` and `@` unescaped.
+    Only harmless parts stay: scheme, hosts, ports and path of a well-formed URL, and values of
+    harmless options. Everything before the last `@` is masked, because a password may contain
+    unescaped `/`, `#` and `@`.
     """
     text = str.__str__(url)
     if (found := _URL.fullmatch(text)) is not None:
@@ -39,10 +39,10 @@ def without_password(url: str) -> str:
 
 def without_login(text: str, url: str) -> str:
     """
-    Return a library's message about connecting to `url`, without credentials that it may quote.
+    Return a library's message about connecting to `url`, without credentials.
 
-    If the URL is malformed, the whole message is dropped, because the credentials cannot be located
-    reliably.
+    If the URL is malformed, the whole message is dropped, because its credentials cannot be
+    located.
     """
     plain = str.__str__(url)
     found = _URL.fullmatch(plain)

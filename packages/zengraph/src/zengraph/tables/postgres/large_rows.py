@@ -1,9 +1,9 @@
 """
 Rows of the nodes table that are too large to be read whole.
 
-The server reads parts of a value, because values are stored uncompressed. It also builds a changed
-value from parts of the old one, so those parts are not transferred. If a row changes between two
-reads (its version, PostgreSQL's `xmin`, differs), it is read again.
+Values are stored uncompressed, so the server can read parts of a value. It also builds a changed
+value from parts of the old one, which are not transferred. If a row changes between two reads (its
+version, PostgreSQL's `xmin`, differs), it is read again.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Changed(Exception):
 
 
 class LargeNodeRows:
-    """The large rows of one table, whose full name is `full`."""
+    """The large rows of one table. `full` is its full name."""
 
     def __init__(self, pool: PostgresPool, full: bytes) -> None:
         self._pool = pool
@@ -75,7 +75,7 @@ class LargeNodeRows:
         )
 
     def read(self, row: bytes, columns: Sequence[bytes] | None) -> bytes:
-        """Return the packed row, with `columns` only; its bytes are counted before it is read."""
+        """Return the packed row with `columns` only. Its bytes are counted before it is read."""
 
         def act(stored: _StoredRow) -> bytes:
             if columns is None:
@@ -95,9 +95,9 @@ class LargeNodeRows:
     ) -> bool:
         """
         Write the cells that `change` returns. Returns False, without writing, if another writer
-        changed the row after it was read.
+        changed the row.
 
-        `change` gets the values of the `needed` columns, and only the positions of other values.
+        `change` gets the values of `needed` columns, and only the positions of others.
         """
 
         def act(stored: _StoredRow) -> bool:
@@ -130,7 +130,7 @@ class LargeNodeRows:
 
 
 class _StoredRow:
-    """Reads a row in parts, all from one version. `size` is 0 if the row does not exist."""
+    """Reads parts of a row, all from one version. `size` is 0 if the row does not exist."""
 
     def __init__(self, pool: PostgresPool, part: Statement, row: bytes) -> None:
         self._pool = pool
@@ -140,7 +140,7 @@ class _StoredRow:
         self._ahead_at = 0
 
     def read(self, offset: int, size: int) -> bytes:
-        """Return a part of the row; raises _Changed if the row has changed."""
+        """Return a part; raises _Changed if the row has changed."""
         at = offset - self._ahead_at
         if not 0 <= at <= at + size <= len(self._ahead):
             _, version, self._ahead = self._get(offset, max(size, _AHEAD_BYTES))
@@ -158,7 +158,7 @@ class _StoredRow:
 
 
 def _pieces(values: Sequence[bytes | ValuePlace]) -> list[bytes]:
-    """Return the arrays of `_rewrite`: for a piece, new bytes or its position in the old row."""
+    """Return the arrays for `_rewrite`: each piece's new bytes, or its position in the old row."""
     placed = [value if isinstance(value, ValuePlace) else None for value in values]
     return [
         bytea_array([b"" if isinstance(value, ValuePlace) else value for value in values]),

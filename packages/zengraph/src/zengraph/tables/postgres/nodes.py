@@ -1,9 +1,9 @@
 """
 The nodes table in PostgreSQL: all cells of a node are packed in one value, as on SQLite.
 
-A put appends its cells to the value as one more part, without reading it. This takes one round
-trip, and concurrent writers of a node need not read and retry. A reader merges the parts by their
-timestamps. The writer that adds the fourth part merges them, as does each call that reads before it
+A put appends its cells to the value as one more part, without reading the value. This takes one
+round trip, and concurrent writers need not retry. A reader merges the parts by timestamp. The
+writer that adds the fourth part stores them merged, and so does each call that reads before it
 writes (delete, check-and-put, increment). Such a call writes only if the row still has the version
 that was read (PostgreSQL's `xmin`), and otherwise reads it again, so no lock is held between two
 round trips.
@@ -64,23 +64,21 @@ _COUNTER_BYTES = 8
 _DATA = b"CASE WHEN octet_length(t.data) <= %d THEN t.data END" % LARGE_BYTES
 _GET = b"SELECT " + _DATA + b" FROM %s t WHERE row = $1"
 ATTEMPTS = 1000
-"""Maximum number of attempts. An attempt fails only when another writer succeeds."""
+"""An attempt fails only when another writer succeeds."""
 
 RowItem = tuple[bytes, Mapping[bytes, bytes], int]
 Change = Callable[[Row, int], Row]
-"""Returns a row's new cells, given its old cells and the server's time in ms."""
+"""Takes a row's old cells and the server's time in ms; returns its new cells."""
 
 
 class _StoredVersion(NamedTuple):
-    """The contents of a row when it was read."""
-
     data: bytes | None
     """The packed row, or None if it is large."""
     version: bytes
 
 
 class NodeRows(CellTable):
-    """The nodes table. The module docstring describes how it is stored."""
+    """The nodes table, stored as the module docstring describes."""
 
     def __init__(self, pool: PostgresPool, partitions: Partitions, clock: Clock | None) -> None:
         self._pool = pool
@@ -179,7 +177,7 @@ class NodeRows(CellTable):
             self.merge_parts([row for (row,) in full])
 
     def puts(self, items: Sequence[RowItem]) -> list[Call]:
-        """Return the calls for these puts. Their results are the rows to pass to `merge_parts`."""
+        """Return the calls for these puts. Pass their results to `merge_parts`."""
         puts: dict[bytes, list[CellPut]] = {}
         for row, cells, at_ms in items:
             if cells:
@@ -191,7 +189,7 @@ class NodeRows(CellTable):
         ]
 
     def merge_parts(self, rows: Sequence[bytes]) -> None:
-        """Merge the parts of these rows, except rows that another writer changes meanwhile."""
+        """Merge the parts of these rows, except rows that another writer has changed."""
         if rows:
             self._try_change(rows, lambda _, cells, __: cells, {})
 
@@ -214,8 +212,7 @@ class NodeRows(CellTable):
         start, stop, columns, limit, reverse = rows
         count, page = 0, _FIRST_ROWS
         while limit is None or count < limit:
-            # The page may have fewer rows than were read, because rows without the columns are
-            # omitted.
+            # Rows without the columns are omitted, so the page may have fewer rows than were read.
             want = page if limit is None else min(page, limit - count)
             found = self._page(start, stop, want, reverse=reverse)
             page = _next_page(page, sum(len(data or b"") for _, data in found))
@@ -270,9 +267,9 @@ class NodeRows(CellTable):
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None
     ) -> list[tuple[bytes, bytes]]:
         """
-        Return the stored data of the rows that exist.
+        Return the existing rows' stored data.
 
-        Large rows are repacked with `columns` only.
+        Large rows have `columns` only.
         """
         return [
             (row, self._large.read(row, columns) if data is None else data)
@@ -280,7 +277,7 @@ class NodeRows(CellTable):
         ]
 
     def _measure(self, rows: Sequence[bytes]) -> list[tuple[bytes, bytes | None]]:
-        """Return the stored data of the rows that exist; None for a large row."""
+        """Return the existing rows' stored data; None for a large row."""
         result: list[tuple[bytes, bytes | None]] = []
         for some in in_batches(list(dict.fromkeys(rows)), len):
             (found,) = self._pool.run([(self._get_many, (bytea_array(some),))])
@@ -293,10 +290,9 @@ class NodeRows(CellTable):
         needed: Mapping[bytes, Sequence[bytes]], *, repeatable: bool = True,
     ) -> None:  # fmt: skip
         """
-        Read these rows and write the result of `change`; retry rows that other writers have
-        changed.
+        Write the results of `change` for these rows; retry rows that other writers have changed.
 
-        For a large row, `change` gets only the values of the `needed` columns.
+        For a large row, `change` gets only values of `needed` columns.
         """
         left = rows
         for _ in range(ATTEMPTS):
@@ -345,7 +341,6 @@ class NodeRows(CellTable):
     def _arrays(
         self, statement: Statement, items: Sequence[tuple[bytes, bytes, bytes]]
     ) -> list[bytes]:
-        """Return the parameters of a statement for each (row, data, version)."""
         arrays = [bytea_array([row for row, _, _ in items])]
         if statement is not self._remove:
             arrays.append(bytea_array([data for _, data, _ in items]))
@@ -384,7 +379,7 @@ class NodeRows(CellTable):
 
 
 def _next_page(rows: int, size: int) -> int:
-    """Return the number of rows of the scan's next page, based on the last page's size."""
+    """Return the number of rows in the scan's next page, based on the last page's size."""
     if size > _PAGE_BYTES:
         return max(1, rows // 2)
     return rows if 4 * size > _PAGE_BYTES else min(4 * rows, _SCAN_ROWS)
@@ -395,7 +390,7 @@ def _is_one_part(data: bytes | None) -> bool:
 
 
 def cells_of(data: bytes, columns: Sequence[bytes] | None) -> Row:
-    """Return the cells of a stored row, or only `columns`, merged from all of its parts."""
+    """Return a stored row's cells, or only `columns`, merged from all parts."""
     end = find_end(data)
     cells = unpack(data, columns)
     while end < len(data):

@@ -1,4 +1,4 @@
-"""The names of a table and its partitions, and batches small enough for one statement."""
+"""Names of a table's partitions, and batches small enough for one statement."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ T = TypeVar("T")
 
 class Partitions:
     """
-    One table: its name, and the partition that contains a row.
+    One table's name, and the partition for each row.
 
-    A read of one row names its partition, because a statement on the parent table makes PostgreSQL
-    lock all partitions.
+    A read of one row names its partition, because a statement on the whole table locks all
+    partitions.
 
     Args:
         schema: the schema's name.
         name: one of `TABLES`.
-        count: returns the number of partitions. None if the table is not partitioned.
+        count: returns the number of partitions; None if the table is not partitioned.
     """
 
     def __init__(self, schema: str, name: str, count: Callable[[], int] | None) -> None:
@@ -39,7 +39,7 @@ class Partitions:
         return self._count() if self._count else 0
 
     def statement(self, row: bytes, kind: bytes, text: bytes, types: tuple[int, ...]) -> Statement:
-        """Return a statement on the partition of `row`; `%s` in `text` stands for the table."""
+        """Return a statement on the partition of `row`. In `text`, `%s` stands for the table."""
         number = (row[0] * self.count >> 8) if self.count else -1
         found = self._statements.get((number, kind))
         if found is None:
@@ -50,7 +50,7 @@ class Partitions:
 
 
 def in_batches(items: Sequence[T], size_of: Callable[[T], int]) -> Iterator[Sequence[T]]:
-    """Divide the items, in order, into batches small enough for one statement."""
+    """Split the items into batches small enough for one statement."""
     first, size = 0, 0
     for at, item in enumerate(items):
         weight = size_of(item)

@@ -3,10 +3,10 @@ A pool of connections to one PostgreSQL server, for all threads of a process.
 
 - A connection serves one call at a time. If a call ends without a response, its connection is
   closed.
-- If the server rejects a call because of other transactions (deadlock, serialization), it has
-  changed nothing, and the call is repeated. It gets up to `ATTEMPTS` attempts.
-- When a connection is lost, the idle ones are closed too, because usually the server has restarted.
-  A repeatable call is repeated once on a new connection. Other calls (check-and-put, increment) are
+- A call that the server rejects because of other transactions (deadlock, serialization) has changed
+  nothing. It gets up to `ATTEMPTS` attempts.
+- When a connection is lost, idle ones are closed too, because the server has probably restarted. A
+  repeatable call is repeated once on a new connection. Other calls (check-and-put, increment) are
   repeated only if nothing has been sent.
 - A forked process opens its own connections.
 """
@@ -38,9 +38,9 @@ T = TypeVar("T")
 
 ATTEMPTS = 10
 LAG_EVERY_S = 1.0
-"""Seconds between two measurements of a replica's lag."""
-# A replica that is connected and has replayed everything it received has no lag, even if its last
-# transaction is old: an idle primary sends nothing.
+"""Seconds between measurements of a replica's lag."""
+# A connected replica that has replayed everything has no lag, even if its last transaction is old:
+# an idle primary sends nothing.
 _LAG = """
 SELECT (CASE WHEN NOT pg_is_in_recovery() THEN 0
   WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn()
@@ -52,7 +52,7 @@ END)::bigint
 
 class PostgresPool:
     """
-    At most `size` connections, opened when they are needed. Thread-safe; may be used across a fork.
+    At most `size` connections, opened when needed. Thread-safe; may be used across a fork.
 
     Args:
         dsn: a libpq connection string. If it names several hosts, they are tried in order.
@@ -100,7 +100,7 @@ class PostgresPool:
         return self.use(lambda connection: connection.run(calls), repeatable=repeatable)
 
     def use(self, act: Callable[[PostgresConnection], T], *, repeatable: bool = True) -> T:
-        """Call `act` with a connection reserved for it; raises the errors of `run`."""
+        """Call `act` with a reserved connection; raises the errors of `run`."""
         fresh = False
         for attempt in range(1, ATTEMPTS + 1):
             try:
@@ -131,7 +131,7 @@ class PostgresPool:
             self._give_back(connection, keep=not error.state.startswith(CLOSING_STATES))
             raise
         except BaseException as error:
-            # Even after KeyboardInterrupt or a soft time limit the response may still arrive, so
+            # The response may still arrive, even after KeyboardInterrupt or a soft time limit, so
             # the connection cannot be used again.
             self._give_back(connection, keep=False, others=not isinstance(error, ConnectionLost))
             raise
@@ -197,7 +197,7 @@ class PostgresPool:
 
 class ReplicaPool(PostgresPool):
     """
-    Connections to a replica. Calls fail while its lag is too large.
+    Connections to a replica. Calls fail while the replica's lag is too large.
 
     Args:
         dsn: the replica's connection string.

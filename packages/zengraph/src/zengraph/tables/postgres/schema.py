@@ -1,10 +1,10 @@
 """
-The schema of the cell tables in PostgreSQL, its version, and checks of the server.
+The cell tables' schema in PostgreSQL, its version, and checks of the server.
 
 Rows of `n` are packed, as on SQLite: one value contains all cells of a node. The other tables store
 each cell as one row. Tables whose keys begin with a hash are partitioned by the key's first byte.
-That spreads rows as evenly as PostgreSQL's own hash would, and a scan still reads its partitions in
-key order. Each partition is vacuumed separately.
+That spreads rows as evenly as PostgreSQL's own hash, and scans still read partitions in key order.
+Each partition is vacuumed separately.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from zengraph.tables.postgres.connection import PostgresConnection, Rows, Server
 from zengraph.tables.postgres.pool import PostgresPool
 
 VERSION = 2
-"""The version of new schemas. Programs that do not know the data format `FORMAT` reject this
-version."""
+"""New schemas have this version. Programs that do not know the data format `FORMAT` reject it."""
 _USABLE = frozenset({1})
-"""Earlier versions that need no upgrade: the tables are the same."""
+"""Earlier versions with the same tables, which need no upgrade."""
 OLDEST_SERVER = 15
 HASHED = ("n", "e", "o", "l")
 """Tables whose keys begin with a hash."""
 PACKED = "n"
 _FORM = "format"
-"""The entry in `meta` that contains the data's format. If it is missing, the format is 1."""
+"""The key of the data's format in `meta`. If missing, the format is 1."""
 
 UPGRADES: Mapping[int, Callable[[str], str]] = {1: "SELECT 1 FROM {}.meta".format}
-"""Upgrades from version k to k + 1: each takes the schema's name and returns statements. They run
-while processes of the old version use the tables, and must not break them."""
+"""
+Upgrades from version k to k + 1. Each takes the schema's name and returns statements. These run
+while processes of the old version use the tables, and must not break those processes.
+"""
 
-# An update can put a row's new version into free space of the same page, without changing an index
+# An update can put a row's new version into free space of the same page without changing an index
 # (a HOT update); the page's next reader prunes old versions. By default, autovacuum starts when a
-# fifth of a table is dead, which would be millions of rows here.
+# fifth of a table is dead, here millions of rows.
 _STORAGE = {
-    # Nodes are rewritten often. Rows of up to half a page stay in the page instead of a TOAST
-    # table.
+    # Nodes are rewritten often. Rows up to half a page stay in the page, outside TOAST tables.
     "n": "fillfactor=70, toast_tuple_target=4080",
     "o": "fillfactor=80",
     "l": "fillfactor=80",
@@ -50,8 +50,8 @@ _UPDATED = (
     "autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_threshold=2000, "
     "autovacuum_analyze_scale_factor=0.1, autovacuum_vacuum_cost_delay=1"
 )
-# A queue: rows are added at one end and deleted at the other. It needs frequent vacuums, because a
-# reader passes all dead rows at the start.
+# A queue: rows are added at one end and deleted at the other. It needs frequent vacuums, because
+# readers must pass all dead rows at the start.
 _QUEUED = (
     "autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, "
     "autovacuum_analyze_scale_factor=0.1, autovacuum_vacuum_cost_delay=0"
@@ -60,10 +60,7 @@ _QUEUES = ("j", "d", "f")
 
 
 def statements(schema: str, partitions: int) -> str:
-    """
-    Return statements that create the schema and its missing tables; existing ones are not
-    changed.
-    """
+    """Return statements that create the schema and missing tables, and change no existing ones."""
     lines = [
         f"CREATE SCHEMA IF NOT EXISTS {schema}",
         f"CREATE TABLE IF NOT EXISTS {schema}.meta (name text PRIMARY KEY, value text NOT NULL)",
@@ -97,7 +94,7 @@ def _table(schema: str, name: str, partitions: int) -> Iterator[str]:
         yield f"ALTER TABLE {full} ALTER COLUMN {value} SET STORAGE EXTERNAL"
         return
     yield f"CREATE TABLE IF NOT EXISTS {full} ({columns}) PARTITION BY RANGE (row)"
-    # Values are stored uncompressed (EXTERNAL): large ones are already compressed.
+    # Values are stored uncompressed (EXTERNAL), because large ones are already compressed.
     yield f"ALTER TABLE {full} ALTER COLUMN {value} SET STORAGE EXTERNAL"
     for number in range(partitions):
         low, high = bounds(number, partitions)
@@ -122,7 +119,7 @@ class TableSchema:
     Args:
         pool: connections to the database.
         name: the schema's name, of letters, digits and underscores.
-        partitions: number of partitions of new tables. Existing tables keep theirs.
+        partitions: number of partitions for new tables.
         upgrades: see `UPGRADES`.
     """
 
@@ -143,7 +140,7 @@ class TableSchema:
 
     def create(self) -> None:
         """
-        Create missing tables. A lock admits one process at a time.
+        Create missing tables, in one process at a time.
 
         Raises:
             InvalidConfig: the schema has another version.
@@ -213,7 +210,7 @@ class TableSchema:
         return facts
 
     def upgrade(self, report: Callable[[str], None] = lambda _: None) -> int:
-        """Upgrade the schema, one transaction per version; returns the new version."""
+        """Upgrade the schema, one transaction per version. Returns the new version."""
         while True:
             facts = self._facts()
             version = int(facts["version"]) if facts else self._newest
@@ -261,8 +258,8 @@ class TableSchema:
 
     def _all_rights(self, table: str) -> bool:
         """
-        Return True if the user has all rights. Given a list, `has_table_privilege` checks for any
-        of them.
+        Return True if the user has all rights. With a list, `has_table_privilege` checks for any of
+        them.
         """
         each = " AND ".join(
             f"has_table_privilege('{table}', '{right}')"
@@ -274,7 +271,6 @@ class TableSchema:
         self._pool.close()
 
     def _facts(self) -> dict[str, str]:
-        """Return the contents of `meta`; empty if the table does not exist."""
         try:
             return _texts(self._read(self._meta))
         except StoreUnavailable as error:
@@ -287,7 +283,7 @@ class TableSchema:
         return self._pool.use(lambda connection: connection.read(text))
 
     def _execute(self, text: str) -> None:
-        """Execute statements in a transaction, under a lock that admits one process at a time."""
+        """Execute statements in a transaction, one process at a time."""
         script = (
             "SET LOCAL statement_timeout = 0;\n"
             f"SELECT pg_advisory_xact_lock(hashtext('{self._words.program} {self.name}'));\n{text}"
@@ -296,10 +292,10 @@ class TableSchema:
 
 
 class ServerFacts(NamedTuple):
-    """The result of `_FACTS`: settings and states of a server and its database, as strings."""
+    """A server's and its database's settings and states, as strings (`_FACTS`)."""
 
     version: str
-    """`server_version_num`: the major version times 10,000, plus the minor version."""
+    """The major version times 10,000, plus the minor version."""
     encoding: str
     is_replica: str
     is_read_only: str

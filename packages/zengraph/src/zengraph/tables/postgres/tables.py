@@ -1,8 +1,8 @@
 """
 All cell tables in one schema of a PostgreSQL database.
 
-Any number of machines may write. Acknowledged writes are committed; how many of them a power cut or
-a failover can lose depends on the server's `synchronous_commit`.
+Any number of machines may write. Acknowledged writes are committed. The server's
+`synchronous_commit` determines how many of them a power cut or failover can lose.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class PostgresTables(Tables):
     Args:
         dsn: a libpq connection string, either a URL or `key=value` pairs.
         schema: the schema's name, of letters, digits and underscores.
-        partitions: number of partitions of the large tables; fixed once they exist.
+        partitions: number of partitions of large tables; fixed once they exist.
         pool_size: maximum number of connections of this process.
         timeout_s: limit for one call.
         pooler: True behind a pooler in transaction mode.
-        max_lag_s: for a replica, its maximum lag in seconds: calls fail while its lag is larger.
-            None for a primary.
+        max_lag_s: for a replica, the maximum lag in seconds, above which calls fail. None for a
+            primary.
         clock: the clock of `check_and_put` and `incr`. None for the server's clock.
         upgrades: see `UPGRADES`.
         remedies: names of commands and settings for error messages.
@@ -53,12 +53,12 @@ class PostgresTables(Tables):
         remedies: Remedies = DEFAULT,
     ) -> None:
         kind = PostgresPool if max_lag_s is None else partial(ReplicaPool, max_lag_s=max_lag_s)
-        # The dsn may be a string that hides its text when printed; `str.__str__` returns the text.
+        # The dsn may hide its text when printed; `str.__str__` returns the text.
         new_pool = partial(
             kind, str.__str__(dsn), timeout_s=timeout_s, pooler=pooler, words=remedies
         )
-        # The schema needs its own pool: the other pool rejects schemas of other versions, which
-        # `upgrade` must read.
+        # The schema needs its own pool, because the other one rejects old versions, which `upgrade`
+        # must read.
         self.schema = TableSchema(new_pool(size=1), schema, partitions, upgrades)
         self._pool = new_pool(size=pool_size, opened=self.schema.check_version)
         partitions_of = {
@@ -74,7 +74,7 @@ class PostgresTables(Tables):
         return self._nodes if name == PACKED else self._others[name]
 
     def write(self, puts: Sequence[Put]) -> None:
-        """See `Tables.write`. All rows take one round trip and one transaction."""
+        """See `Tables.write`. Takes one round trip and one transaction."""
         by_table: dict[str, list[tuple[bytes, Mapping[bytes, bytes], int]]] = {}
         for name, row, cells, at_ms in puts:
             by_table.setdefault(name, []).append((row, cells, at_ms))
@@ -88,7 +88,7 @@ class PostgresTables(Tables):
 
     def create(self) -> None:
         """
-        Create missing tables, and leave the others alone.
+        Create missing tables.
 
         Raises:
             InvalidConfig: the schema has another version.

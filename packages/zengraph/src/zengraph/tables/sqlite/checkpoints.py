@@ -1,12 +1,12 @@
 """
 Move finished transactions from the write-ahead logs into the SQLite files.
 
-One thread per process moves them, so that writers do not wait. If a log still grows past 256 MB,
-writers wait until all of it has been moved. That slows them to the speed of the disk.
+One thread per process moves them, so that writers need not wait. If a log still grows past 256 MB,
+writers wait until all of it has been moved. That slows them to the disk's speed.
 
-When all of a log has been moved, SQLite overwrites it from its start but never shrinks the file. So
-the file's size shows only how large the log once was. Its frames (each has one written page) show
-how much is in use now.
+SQLite overwrites a fully moved log from its start but never shrinks the file. So the file's size
+shows only how large the log once was. Its frames (one for each written page) show how much is in
+use.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _FRAME_HEADER_BYTES = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointTimes:
-    """When the transactions of a log are moved into its file."""
+    """When a log's transactions are moved into its file."""
 
     every_s: float = 1.0
     past_bytes: int = 4 * 1024 * 1024
-    """The background thread moves transactions if more than this many bytes are left to move."""
+    """The background thread moves them when more than this many bytes are left."""
     restart_past_bytes: int = 256 * 1024 * 1024
-    """A writer waits until all are moved if more than this many bytes of a log are in use."""
+    """A writer waits until all are moved when more than this many bytes of a log are in use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class LogUse:
     """The frames written since SQLite last started to overwrite the log."""
 
     salts: bytes = b""
-    """A random number that changes whenever the log restarts, and is copied into each frame."""
+    """A random number that changes when the log restarts; every frame contains it."""
     frames: int = 0
     frame_bytes: int = 0
 
@@ -48,10 +48,9 @@ def log_use(path: Path) -> LogUse:
     """
     Find how much of a write-ahead log is in use, by reading about 16 of its frames.
 
-    The format is described in section 4.1 of sqlite.org/fileformat2.html. The `-shm` file next to
-    the log contains the number of frames, but SQLite locks that file, and a process that closes any
-    handle of a file loses all of its locks on the file. SQLite never locks the log, so reading it
-    is safe.
+    Section 4.1 of sqlite.org/fileformat2.html describes the format. The `-shm` file next to the log
+    contains the number of frames, but SQLite locks that file, and a process that closes any handle
+    of a file loses all of its locks on it. SQLite never locks the log, so reading the log is safe.
 
     Raises:
         OSError: the log does not exist, or cannot be read.
@@ -73,14 +72,14 @@ def log_use(path: Path) -> LogUse:
 
 
 class Checkpoints:
-    """One background thread that moves finished transactions from the logs into the files."""
+    """One background thread that moves finished transactions from logs into files."""
 
     def __init__(self, health: Health, count: int, times: CheckpointTimes) -> None:
         self._times = times
         self._moved: dict[int, tuple[bytes, int]] = {}
         """
-        For each file, the salts of its log at this thread's last checkpoint, and the number of
-        frames moved.
+        For each file, its log's salts at this thread's last checkpoint, and the number of moved
+        frames.
         """
         self.pid = os.getpid()
         self.written = [False] * count
@@ -112,8 +111,8 @@ class Checkpoints:
                 db = sqlite3.connect(path, isolation_level=None)
                 ((_, _, moved),) = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
                 db.close()
-                self._moved[number] = use.salts, max(0, moved)  # -1: another process runs one
+                self._moved[number] = use.salts, max(0, moved)  # -1: another process is running one
         except (sqlite3.Error, OSError):
-            # Another process runs a checkpoint, or the disk is full. Try again later; writers
+            # Another process is running a checkpoint, or the disk is full. Try again later; writers
             # report a full disk.
             self.written[number] = True

@@ -1,8 +1,8 @@
 """
-File locks with a timeout. The error after a timeout names the process that has the lock.
+File locks with a timeout, whose error names the process that holds the lock.
 
-A suspended process (SIGSTOP, a debugger, a frozen container) keeps its locks. A process that waits
-for such a lock must time out and report which process to resume or end.
+A suspended process (SIGSTOP, a debugger, a frozen container) keeps its locks. Processes that wait
+for them must time out and report which process to resume or kill.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _STOPPED = {"T": "is stopped", "t": "was stopped by a debugger"}
 @contextmanager
 def lock_file(path: Path, *, wait_s: float) -> Iterator[None]:
     """
-    Hold the lock of a file; create the file if missing. Takes about 20 µs if the lock is free.
+    Lock a file, creating it if missing. Takes about 20 µs if the lock is free.
 
     Two threads of a process exclude each other as well.
 
     Raises:
-        sqlite3.OperationalError: the file cannot be opened, or other processes or threads held the
-            lock for all of `wait_s`; the message names the process.
+        sqlite3.OperationalError: the file cannot be opened, or others held the lock for all of
+            `wait_s`. The message names the process.
     """
     try:
         number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -48,8 +48,7 @@ def lock_file(path: Path, *, wait_s: float) -> Iterator[None]:
         try:
             yield
         finally:
-            # Closing the file might not unlock it, because a process forked meanwhile shares the
-            # lock.
+            # Closing the file might not unlock it, because a forked process may share the lock.
             fcntl.flock(file, fcntl.LOCK_UN)
 
 
@@ -67,7 +66,7 @@ def _take(file: IO[bytes], wait_s: float) -> bool:
 
 def find_holder(*paths: Path) -> str:
     """
-    Describe the processes that hold a write lock of one of these files, for a message.
+    Describe the processes that hold write locks of these files, for a message.
 
     Reads Linux's `/proc/locks`. Returns "another process" if the system or a container does not
     show the owner.
@@ -77,7 +76,8 @@ def find_holder(*paths: Path) -> str:
         lines = [line.split() for line in _LOCKS.read_text("ascii").splitlines()]
     except OSError:
         lines = []
-    # 1: FLOCK  ADVISORY  WRITE 4711 fd:01:1573 0 EOF; a waiting process has "->" as second word.
+    # 1: FLOCK  ADVISORY  WRITE 4711 fd:01:1573 0 EOF; for a waiting process, the second word is
+    # "->".
     pids = {
         int(words[4])
         for words in lines

@@ -1,8 +1,8 @@
 """
-The SQLite files behind the cell tables: creating and opening them, transactions, and errors.
+The SQLite files behind the cell tables.
 
-A connection belongs to one thread of one process. It is opened on first use and never used after a
-fork, because that would break SQLite's locks.
+A connection belongs to one thread. It is opened on first use and never used after a fork, because
+that would break SQLite's locks.
 """
 
 from __future__ import annotations
@@ -26,33 +26,29 @@ from zengraph.tables.sqlite.layouts import page_bytes, schemas
 BUSY_TIMEOUT_S = 30.0
 LOCK_WAIT_S = 10.0
 """
-How long (s) to wait for another process to create a folder's files. That takes well under a second,
-so a process that takes longer is stuck.
+How long (s) to wait for another process to create a folder's files. That normally takes well under
+a second.
 """
 _CACHE_KIB = 1024
 """
-The page cache of a connection. The eight threads of a worker keep 128 connections, so 8 MiB each
-would add up to a gigabyte.
+A connection's page cache. A worker's eight threads keep 128 connections, so 8 MiB each would add up
+to a gigabyte.
 """
 
 
 class Connections(threading.local):
-    """The connections of one thread, by file."""
+    """One thread's connections, by file."""
 
     def __init__(self) -> None:
         self.pid = 0
         self.open: dict[int, tuple[sqlite3.Connection, int]] = {}
-        """
-        Open connections by file number, each with the result of `_opening_number` when it was
-        opened.
-        """
+        """Connections by file number, each with the `_opening_number` at which it was opened."""
         self.abandoned: list[dict[int, tuple[sqlite3.Connection, int]]] = []
 
     def of_this_process(self) -> dict[int, tuple[sqlite3.Connection, int]]:
         pid = os.getpid()
         if self.pid != pid:
-            # Keep them, because closing a connection inherited by a fork would drop the parent's
-            # locks.
+            # Keep them, because closing an inherited connection would drop the parent's locks.
             self.abandoned.append(self.open)
             self.pid, self.open = pid, {}
         return self.open
@@ -67,8 +63,8 @@ def share_mode(path: Path) -> None:
     """
     Give the log and its index the mode of their file.
 
-    SQLite creates them with the mode that the file has at that time. If it was read-only, they
-    would stay read-only, and the database could never be written.
+    SQLite creates them with the file's mode. If the file was read-only at that time, they would
+    stay read-only, and the database would never be writable.
     """
     for side in (Path(f"{path}-wal"), Path(f"{path}-shm")):
         with suppress(OSError):
@@ -80,13 +76,13 @@ def open_file(
     path: Path, form: int, busy_s: float = BUSY_TIMEOUT_S, new_page_bytes: int | None = None
 ) -> sqlite3.Connection:
     """
-    Open a file, and create it with the tables of this format if it is missing.
+    Open a file; create it with this format's tables if missing.
 
     An existing file keeps its page size. A new one gets `new_page_bytes`, or its format's default.
 
     Two processes must not create one file at the same time: see `StoreFiles.connection`.
     """
-    with suppress(OSError):  # SQLite reports errors below; its other files get this file's mode
+    with suppress(OSError):  # SQLite reports errors below
         os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
     db = sqlite3.connect(
         path,
@@ -99,7 +95,7 @@ def open_file(
         db.execute(f"PRAGMA page_size={new_page_bytes or page_bytes(form)}")
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=NORMAL")
-        # Deleted content must not remain in free pages. This has no measurable cost.
+        # Deleted content must not remain in free pages. This costs nothing measurable.
         db.execute("PRAGMA secure_delete=ON")
         db.execute("PRAGMA wal_autocheckpoint=0")
         db.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
@@ -112,7 +108,7 @@ def open_file(
 
 
 def _exists(path: Path) -> bool:
-    """Return True if the file uses a write-ahead log: then bytes 18 and 19 are 2."""
+    """Return True if the file uses a write-ahead log (bytes 18 and 19 are 2)."""
     try:
         with path.open("rb", buffering=0) as file:
             return file.read(20)[18:] == b"\x02\x02"
@@ -124,11 +120,11 @@ _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _GENERATIONS = 256
 _REOPEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 _MARKER = "shards"
-"""The file that contains the number of files. It is also the lock for creating them."""
+"""This file contains the number of files, and is the lock for creating them."""
 _FORMAT = "format"
 """
-The file that contains the format of the data (`Tables.format`). Earlier versions reject formats
-that they do not know.
+This file contains the data's format (`Tables.format`). Programs reject formats that they do not
+know.
 """
 
 
@@ -139,8 +135,8 @@ class StoreFiles:
     Args:
         folder: created if missing.
         count: the number of files.
-        checkpoints: when logs are moved into the files.
-        waits_s: how long to wait for another writer of a file, and for another process that creates
+        checkpoints: when logs are moved into files.
+        waits_s: how long to wait for another writer of a file, and for another process to create
             the files.
         remedies: names of commands and settings for error messages.
     """
@@ -155,7 +151,7 @@ class StoreFiles:
     ) -> None:
         self.count = count
         self.form = FORMAT
-        """The format of the data in the folder."""
+        """The data's format."""
         self._words = remedies
         self._busy_s, self._lock_s = waits_s
         self._checkpoint_times = checkpoints
@@ -164,7 +160,7 @@ class StoreFiles:
         self._checkpoints: Checkpoints | None = None
         self._starting = threading.Lock()
         self._round = 0
-        """Counts the errors that require connections to be reopened."""
+        """Counts errors that require connections to be reopened."""
         self._check_folder()
         try:
             with nullcontext() if has_state(folder) else self._lock_exclusively():
@@ -173,12 +169,12 @@ class StoreFiles:
             raise StoreUnavailable(f"sqlite ({folder})", str(error)) from error
 
     def number(self, first_byte: int) -> int:
-        """Return the number of the file for rows whose keys begin with `first_byte`."""
+        """Return the number of the file for keys that begin with `first_byte`."""
         return first_byte % self.count
 
     @contextmanager
     def reading(self, first_byte: int) -> Iterator[sqlite3.Connection]:
-        """Yield a connection to the file of `first_byte`; each statement sees committed data."""
+        """Yield a connection to the file of `first_byte`. Each statement sees committed data."""
         try:
             yield self.connection(first_byte)
         except sqlite3.Error as error:
@@ -186,17 +182,17 @@ class StoreFiles:
 
     @contextmanager
     def writing(self, first_byte: int) -> Iterator[sqlite3.Connection]:
-        """Like `reading`, in one transaction: committed at the end, rolled back on an exception."""
+        """Like `reading`, in a transaction, which an exception rolls back."""
         number = first_byte % self.count
         self._refuse_damaged(number)
         try:
             db = self.connection(number)
-            # IMMEDIATE, because after a plain BEGIN the first write fails if another connection has
+            # IMMEDIATE, because after BEGIN the first write fails if another connection has
             # committed since the transaction's first read.
             db.execute("BEGIN IMMEDIATE")
             try:
-                # Check again under the lock: a repair that is copying the file would miss this
-                # write.
+                # Check again under the lock, because a repair that is copying the file would miss
+                # this write.
                 self._refuse_damaged(number)
                 yield db
                 db.execute("COMMIT")
@@ -218,13 +214,13 @@ class StoreFiles:
         )
 
     def create(self) -> None:
-        """Create every file. A damaged file is set aside, and the others stay in use."""
+        """Create every file. A damaged file is set aside (`health`); the others stay in use."""
         for number in range(self.count):
             with suppress(StoreDamaged), self.reading(number):
                 pass
 
     def identity(self) -> str:
-        """Return the store's random id, from the file `identity`, which is created if missing."""
+        """Return the store's random id, from the file `identity`, created if missing."""
         path = self.folder / "identity"
         try:
             if not path.exists():
@@ -239,10 +235,10 @@ class StoreFiles:
 
     def scrub(self) -> None:
         """
-        Truncate the logs, because they contain old versions of rows.
+        Truncate the logs, which contain old versions of rows.
 
         Raises:
-            StoreUnavailable: a reader kept one open for `BUSY_TIMEOUT_S`.
+            StoreUnavailable: a reader kept a log open for `BUSY_TIMEOUT_S`.
         """
         for number in range(self.count):
             if self.health.generation(number) & 1:
@@ -256,7 +252,7 @@ class StoreFiles:
                 )
 
     def close(self) -> None:
-        """Close this thread's connections and end the checkpoint thread of this process."""
+        """Close this thread's connections and stop this process's checkpoint thread."""
         if self._checkpoints is not None:
             self._checkpoints.stop()
             self._checkpoints = None
@@ -264,7 +260,7 @@ class StoreFiles:
 
     def connection(self, first_byte: int) -> sqlite3.Connection:
         """
-        Return the thread's connection to the file of `first_byte`.
+        Return this thread's connection to the file of `first_byte`.
 
         Raises sqlite3's own errors.
         """
@@ -280,11 +276,11 @@ class StoreFiles:
         """
         Open a connection to a file. Returns it with the current value of `_opening_number`.
 
-        An existing file is opened without the lock, so a process that is suspended while it holds
-        the lock does not block the others. Only creating a file and switching it to a write-ahead
-        log need the lock: if two processes do that together, both fail with "database is locked",
-        whatever the busy timeout is. Opening can fail the same way while the last other connection
-        is closing; then it is tried again under the lock.
+        An existing file is opened without the lock, so a suspended process that holds the lock does
+        not block the others. Creating a file and switching it to a write-ahead log need the lock:
+        if two processes do that at once, both fail with "database is locked", despite the busy
+        timeout. Opening can fail the same way while the last other connection is closing; then it
+        is tried again under the lock.
         """
         opening = self._opening_number(number)
         path = self.health.path(number, opening % _GENERATIONS)
@@ -322,17 +318,17 @@ class StoreFiles:
                     )
         checkpoints.written[number] = True
         if checkpoints.log_is_long[number]:
-            with suppress(sqlite3.Error):  # the write is committed; the next writer tries again
+            with suppress(sqlite3.Error):  # the write is committed; the next writer retries this
                 self.connection(number).execute("PRAGMA wal_checkpoint(RESTART)")
                 checkpoints.log_is_long[number] = False
 
     def translate(self, error: sqlite3.Error, first_byte: int) -> StoreUnavailable:
         """
-        Translate an SQLite error into one that names the remedy.
+        Return an error that names the remedy for an SQLite error.
 
-        A damaged file is set aside. After a write to a read-only file, or a disk error, all
-        connections of this process are reopened at their next use, because a connection that was
-        opened read-only stays read-only.
+        A damaged file is set aside. After a disk error or a write to a read-only file, this process
+        reopens all connections at their next use, because a connection opened read-only stays
+        read-only.
         """
         number = first_byte % self.count
         code = getattr(error, "sqlite_errorcode", 0)
@@ -347,7 +343,7 @@ class StoreFiles:
         path = self.health.path(number)
         where = f"sqlite ({path})"
         if code & 0xFF == sqlite3.SQLITE_BUSY:
-            # SQLite writers hold their lock on the -shm file.
+            # Writers hold their lock on the -shm file.
             who = find_holder(Path(f"{path}-shm"), path)
             return StoreUnavailable(where, f"{error} by {who}")
         if code & 0xFF == sqlite3.SQLITE_FULL:
@@ -377,10 +373,10 @@ class StoreFiles:
 
     def _read_form(self, *, is_new: bool) -> int:
         """
-        Return the format of the data. Raises InvalidConfig if a newer release wrote it.
+        Return the data's format. Raises InvalidConfig if a newer release wrote it.
 
-        A folder that has data but no format file has format 1. In a new folder the format file is
-        written before the marker, so that no process mistakes it for an old folder.
+        A folder with data but no format file has format 1. In a new folder, the format file is
+        written before the marker, so that no process takes it for an old folder.
         """
         path = self.folder / _FORMAT
         if not path.exists():

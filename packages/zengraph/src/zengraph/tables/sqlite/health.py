@@ -1,10 +1,10 @@
 """
-The state of a folder's SQLite files (in use or damaged), shared by all processes in memory.
+Records which SQLite files are damaged, in memory shared by all processes.
 
 Each file has a generation, one byte of the memory-mapped file `generations`. If it is even, the
-file is in use. If it is odd, the file is damaged and set aside: nothing is written to it, and only
-rows that SQLite can still read are read. A repair writes the readable rows into a new file and
-makes the generation even again, so every process opens that file at its next call. File names
+file is in use. If it is odd, the file is damaged and set aside: nothing is written to it, and reads
+return the rows that SQLite can still read. A repair writes the readable rows into a new file and
+makes the generation even again, so every process opens the new file at its next call. File names
 contain the generation (`05.db`, then `05.2.db`), so no two databases ever share a write-ahead log.
 """
 
@@ -43,11 +43,11 @@ class Health:
         self._state = _map_state(folder)
 
     def generation(self, number: int) -> int:
-        """Return the generation of a file. If it is odd, the file is set aside."""
+        """Return a file's generation; odd if the file is set aside."""
         return self._state[number]
 
     def path(self, number: int, generation: int | None = None) -> Path:
-        """Return the path of a file in that generation, or in the current one if None."""
+        """Return a file's path in a generation; None means the current one."""
         file_generation = (self._state[number] if generation is None else generation) & ~1
         return self._folder / (
             f"{number:02x}.{file_generation}.db" if file_generation else f"{number:02x}.db"
@@ -58,7 +58,7 @@ class Health:
 
     def set_aside(self, number: int, generation: int, reason: str) -> None:
         """
-        Stop writing to a file, in every process. Only the first process that finds the damage logs
+        Stop writing to a file, in every process. Only the process that finds the damage first logs
         it.
 
         Does nothing if a repair has replaced that generation in the meantime.
@@ -87,7 +87,7 @@ class Health:
 
 
 def _map_state(folder: Path) -> mmap.mmap | bytearray:
-    """Return the shared state, or a private copy if the folder is read-only."""
+    """Return the shared state, or a private copy of it if the folder is read-only."""
     path = folder / _STATE
     try:
         if not path.exists():
@@ -118,7 +118,7 @@ def _initial_state(folder: Path) -> bytes:
 
 
 def first_files(folder: Path) -> int:
-    """Return the number of files that the folder was created with, not counting replacements."""
+    """Return the number of files, not counting replacements."""
     return len(set(_file_numbers(folder)))
 
 
@@ -128,10 +128,8 @@ def _file_numbers(folder: Path) -> list[int]:
 
 def files_in_use(folder: Path) -> list[Path]:
     """
-    Return the current generation of each file. Some of them may not have been created yet.
-
-    The generations come from the stored state, because file names do not always show them: a repair
-    may have deleted the file that it replaced.
+    Return the path of each file's current generation, which may not exist yet. The generation comes
+    from the stored state, because a repair may have deleted the replaced file.
     """
     if not folder.is_dir():
         return []
@@ -140,7 +138,7 @@ def files_in_use(folder: Path) -> list[Path]:
 
 
 def old_files(folder: Path) -> list[Path]:
-    """Damaged files that a repair has replaced but not deleted, and their logs."""
+    """Damaged files (and their logs) that a repair has replaced but not deleted."""
     state = _map_state(folder)
     paths = []
     for path in sorted(folder.glob("*.db*")):

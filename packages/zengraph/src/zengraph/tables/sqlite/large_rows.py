@@ -39,7 +39,7 @@ class LargePackedRows:
         self._insert = f"INSERT INTO {name} (row, data) VALUES (?, zeroblob(?))"  # noqa: S608
 
     def read(self, db: sqlite3.Connection, row: bytes, columns: Sequence[bytes] | None) -> bytes:
-        """Return the packed row, with `columns` only; its bytes are counted before it is read."""
+        """Return the packed row with `columns` only. Its bytes are counted before it is read."""
         with self._open_row(db, row) as (blob, size):
             if blob is None:
                 return pack({})
@@ -59,7 +59,7 @@ class LargePackedRows:
         """
         Write the cells that `change` returns for a row. Unchanged values are copied.
 
-        The caller's transaction must have found the row, so that it still exists.
+        The caller's transaction must have found the row, so that the row still exists.
         """
         with self._open_row(db, row) as (blob, size):
             assert blob is not None  # noqa: S101 - nobody else writes meanwhile
@@ -84,10 +84,8 @@ class LargePackedRows:
     def _open_row(
         self, db: sqlite3.Connection, row: bytes
     ) -> Iterator[tuple[sqlite3.Blob | None, int]]:
-        """Yield the current row and its size, or None if it was removed meanwhile."""
-        db.execute(
-            "SAVEPOINT large_row"
-        )  # so that both reads below see the same version of the row
+        """Yield the row and its size, or None if it was removed."""
+        db.execute("SAVEPOINT large_row")  # so that both reads below see the same version
         try:
             found = db.execute(self._number, (row,)).fetchone()
             if found is None:
@@ -109,7 +107,7 @@ def _reader(blob: sqlite3.Blob) -> ReadPart:
 
 
 def _copy(read: ReadPart, values: Sequence[bytes | ValuePlace]) -> IO[bytes]:
-    """Write the values one after the other into memory, or into an unnamed temporary file."""
+    """Write the values into memory or an unnamed temporary file."""
     copied: Any = SpooledTemporaryFile(_MAX_IN_MEMORY)  # noqa: SIM115 - the caller closes it
     for value in values:
         if isinstance(value, bytes):

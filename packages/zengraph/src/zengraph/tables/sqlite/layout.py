@@ -1,4 +1,4 @@
-"""The interface of row layouts in SQLite files, and statements that the layouts share."""
+"""The interface of row layouts in SQLite files, and shared statements."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from zengraph.tables import Row, RowExtent, RowSizes, Unneeded, sum_sizes
 
 COUNTED_BYTES = 65_536
 """
-The number of bytes that are counted at once. A call for each row would cost 5% of a read's time.
+Bytes are counted in steps of this size, because a call for each row would cost 5% of a read's time.
 """
 ROWS_A_STATEMENT = 32
 """
-A read of up to this many rows uses a statement for exactly that number, which SQLite keeps
-prepared.
+Reads of up to this many rows use a statement for exactly that number, which SQLite keeps prepared.
 """
 
 PAGE_BYTES = 4_194_304
-"""A page of a scan ends with the row that makes it exceed this size."""
+"""A scan's page ends with the row that makes it exceed this size."""
 
 RowItem = tuple[bytes, Mapping[bytes, bytes], int]
 DeleteItem = tuple[bytes, Sequence[bytes] | None, int]
@@ -28,24 +27,24 @@ CheckItem = tuple[bytes, bytes, bytes | None, bytes]
 
 
 class Layout(Protocol):
-    """Statements for one table. The caller has begun a transaction on the connection."""
+    """Statements for one table. The caller begins the transactions."""
 
     schema: str
-    """The statement that creates the table, without its storage options (see `schemas`)."""
+    """The statement that creates the table, without storage options (see `schemas`)."""
 
     def get(self, db: sqlite3.Connection, row: bytes, columns: Sequence[bytes] | None) -> Row:
-        """Return the row's cells, or those of `columns`."""
+        """Return the row's cells, or only those of `columns`."""
 
     def fetch(
         self, db: sqlite3.Connection, rows: Sequence[bytes], columns: Sequence[bytes] | None
     ) -> Iterable[tuple[bytes, Any]]:
-        """Return the rows that exist, in a stored form that `values` accepts for `columns`."""
+        """Return existing rows in a stored form that `values` accepts for `columns`."""
         return [(row, cells) for row in rows if (cells := self.get(db, row, columns))]
 
     def get_many(
         self, db: sqlite3.Connection, rows: Sequence[bytes], columns: Sequence[bytes] | None
     ) -> dict[bytes, Row]:
-        """Return the rows that exist and have at least one of `columns`."""
+        """Return existing rows that have any of `columns`."""
         return {row: cells for row in rows if (cells := self.get(db, row, columns))}
 
     def get_many_needed(
@@ -58,7 +57,7 @@ class Layout(Protocol):
     def values(
         self, fetched: Iterable[tuple[bytes, Any]], columns: tuple[bytes, ...]
     ) -> dict[bytes, tuple[bytes | None, ...]]:
-        """Return the values of `columns` for each fetched row that has at least one of them."""
+        """Return the values of `columns` for each fetched row that has any."""
         return {
             row: tuple([x.value if (x := cells.get(c)) else None for c in columns])
             for row, cells in fetched
@@ -79,11 +78,11 @@ class Layout(Protocol):
         self, db: sqlite3.Connection, items: Sequence[CheckItem], at_ms: int
     ) -> list[bool]:
         """
-        Put each (row, column, expected, value) whose cell has the expected value. Returns a flag
-        for each item, True if it was put.
+        Put each (row, column, expected, value) whose cell has the expected value. Returns, for each
+        item, True if it was put.
 
-        A later item sees the puts of earlier ones. A cell gets the time `at_ms`, or that of the
-        replaced cell if it is later, so that a clock set back does not lose a write.
+        A later item sees the puts of earlier ones. A cell gets the time `at_ms` or, if later, the
+        replaced cell's time, so that a clock that was set back loses no write.
         """
         done = []
         for row, column, expected, value in items:
@@ -115,7 +114,7 @@ class Layout(Protocol):
 
 
 def all_rows(cursor: sqlite3.Cursor) -> list[tuple[bytes, Any]]:
-    """Fetch all rows. If a counter is active, large rows are counted before the next is read."""
+    """Fetch all rows. If a counter is active, each large row is counted before the next is read."""
     counted = counted_rows()
     if counted is None:
         return cursor.fetchall()
@@ -129,21 +128,21 @@ def all_rows(cursor: sqlite3.Cursor) -> list[tuple[bytes, Any]]:
                 counted.add(size)
                 size = 0
     except BaseException:
-        cursor.close()  # otherwise the traceback would keep it open, with its snapshot of the file
+        cursor.close()  # otherwise the traceback would keep it open with its snapshot of the file
         raise
     counted.add(size)
     return rows
 
 
 def kept_bytes(data: bytes, cells: Row, columns: Sequence[bytes] | None) -> int:
-    """Return how many bytes of a row its reader keeps; for a small row, its whole size."""
+    """Return how many bytes of a row its reader keeps; all of a small row."""
     if columns is None or len(data) <= COUNTED_BYTES:
         return len(data)
     return sum([len(cell.value) for cell in cells.values()])
 
 
 def count_read(size: int) -> None:
-    """Add to the number of bytes read, if a counter is active."""
+    """Count bytes if a counter is active."""
     if size and (counted := counted_rows()) is not None:
         counted.add(size)
 
@@ -152,8 +151,7 @@ def statements_for(name: str, columns: str) -> list[str]:
     """
     Return the statements that read 1, 2, … rows by their keys.
 
-    They do not use `row IN (?, …)`, because SQLite first sorts the keys of such a list into a
-    temporary table.
+    They avoid `row IN (?, …)`, because SQLite sorts such a list into a temporary table.
     """
     return [
         f"SELECT {columns} FROM (VALUES {', '.join(['(?)'] * count)}) "  # noqa: S608

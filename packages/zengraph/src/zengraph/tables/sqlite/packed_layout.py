@@ -1,8 +1,8 @@
 """
 A layout that packs all cells of a row into one value.
 
-Used for nodes, whose cells (more than twenty) are read and written together. Measured with 25
-cells, a read takes 6 µs instead of 15, and a write 20 µs instead of 60.
+Used for nodes, whose cells (more than twenty) are read and written together. With 25 cells, a read
+takes 6 µs instead of 15, and a write 20 µs instead of 60.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from zengraph.tables.sqlite.layout import (
 
 
 class Packed(Layout):
-    """Stores each row of the table as one row of the file."""
+    """Stores each row as one row of the file."""
 
     def __init__(self, name: str) -> None:
-        # Not WITHOUT ROWID: such a table stores values over 1 KB on separate pages, so that each
-        # read would need another page.
+        # Not WITHOUT ROWID: such a table stores values over 1 KB on separate pages, so each read
+        # would need another page.
         self.schema = f"CREATE TABLE IF NOT EXISTS {name} (row BLOB PRIMARY KEY, data BLOB)"
-        # For a row that is too large to be read whole, `data` is only its size.
+        # For a large row, `data` is only its size.
         some = f"CASE WHEN length(data)<={LARGE_BYTES} THEN data ELSE length(data) END"
         self._get = f"SELECT {some} FROM {name} WHERE row=?"  # noqa: S608
         self._get_some = statements_for(name, f"row, {some}")
@@ -88,7 +88,7 @@ class Packed(Layout):
         return self._read_large_rows(db, self._measure(db, rows), columns)
 
     def _measure(self, db: sqlite3.Connection, rows: Sequence[bytes]) -> list[tuple[bytes, Any]]:
-        """Return the rows that exist, packed; for a large row, its size."""
+        """Return existing rows, packed; for a large row, its size."""
         if len(rows) <= ROWS_A_STATEMENT:
             return all_rows(db.execute(self._get_some[len(rows) - 1], rows))
         parts = [rows[at : at + ROWS_A_STATEMENT] for at in range(0, len(rows), ROWS_A_STATEMENT)]

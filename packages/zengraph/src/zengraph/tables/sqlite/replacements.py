@@ -2,9 +2,8 @@
 Records of replaced damaged files, kept until their lost rows are restored.
 
 A new file may lack rows of the damaged one. After the replacement, the caller walks through the
-keys of that file and restores missing rows. Because a repair may be killed before that, a small
-note is written next to the new SQLite file before that file is used, and deleted after the walk is
-complete.
+file's keys and restores missing rows. Because a repair may be killed before that, a small note is
+written next to the new file before the file is used, and deleted after the walk.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ _ENDING = ".salvaged"
 
 def note(done: Salvaged) -> None:
     """
-    Store a replacement durably, in place of an earlier note about the same file.
+    Store a replacement durably, replacing an earlier note about the same file.
 
     Raises:
-        OSError: the note cannot be written.
+        OSError: writing the note failed.
     """
     path = _path(done)
     fresh = path.with_name(f"{path.name}.new")
@@ -49,7 +48,7 @@ def forget(done: Iterable[Salvaged]) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush the entries of a folder to the disk."""
+    """Flush a folder's entries to the disk."""
     number = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(number)
@@ -66,14 +65,14 @@ def _read(path: Path) -> Salvaged:
         values = json.loads(path.read_text("utf-8"))
         return _parse_result(values, path)
     except (ValueError, TypeError, KeyError, AttributeError):
-        # The note is damaged as well, so all keys count as lost. That is safe: the walk does not
-        # change pages whose nodes exist.
+        # The note is damaged as well, so all keys count as lost. That is safe, because the walk
+        # does not change existing nodes.
         new = path.with_suffix(".db")
         return Salvaged(str(new), str(new), 0, 0, 0, frozenset(range(256)))
 
 
 def _parse_result(values: dict[str, Any], path: Path) -> Salvaged:
     known = {name: values[name] for name in Salvaged._fields}
-    # The folder may have been moved since then, so only the file names are read from the note.
+    # The folder may have moved since then, so use only the note's file names.
     places = {name: str(path.parent / Path(known[name]).name) for name in ("old", "new")}
     return Salvaged(**{**known, **places, "first_bytes": frozenset(known["first_bytes"])})

@@ -1,11 +1,11 @@
 """
-Salvage: copy the readable rows of damaged SQLite files into new ones.
+Salvage: copy readable rows from damaged SQLite files into new ones.
 
-The damaged file is copied with its write-ahead log. The copy is read row by row from both ends of
-each table, and rows between two unreadable places are found by bisecting the keys. If the first
-page is lost, it is replaced with the first page of an empty file. This works because all files of a
-format are created with the same tables in the same order, so their root pages have the same
-numbers. The damaged file is kept.
+A damaged file is copied with its write-ahead log. The copy is read row by row from both ends of
+each table, and rows between two unreadable locations are found by bisecting the keys. If the first
+page is lost, it is replaced with that of an empty file. This works because a format's files are
+created with the same tables in the same order, so their root pages have the same numbers. The
+damaged file is kept.
 """
 
 from __future__ import annotations
@@ -44,24 +44,23 @@ _ROWS = 1000
 _WAIT_S = 30.0
 _OTHER_REPAIR_S = 1.0
 LOCK = "repairing"
-"""A process locks this file while it replaces damaged files, so that only one does so at a time."""
+"""A process locks this file while it replaces damaged files."""
 _KEY_BYTES = 64
 _ROOTS = 13
-"""The number of B-trees in a new file. Their root pages follow the first page."""
+"""A new file's number of B-trees. Their root pages follow the first page."""
 _TREE_KINDS = (2, 5, 10, 13)
-"""The first bytes of B-tree pages; see section 1.6 of sqlite.org/fileformat2.html."""
+"""First bytes of B-tree pages; see section 1.6 of sqlite.org/fileformat2.html."""
 
 SqlRow = tuple[object, ...]
 
 
 def salvage_damaged(shards: StoreFiles, report: Callable[[str], None]) -> list[Salvaged]:
     """
-    Check every file and replace the damaged ones. Each damaged file needs disk space for two
-    copies.
+    Check every file and replace damaged ones. Each damaged file needs disk space for two copies.
 
     Returns these replacements, and earlier ones that were not passed to `replacements.forget` yet.
-    `report` gets a line before each step that may take long. Safe to kill and to repeat, because a
-    new file is used only once it is complete and its replacement is recorded.
+    `report` gets a line before each long step. Safe to kill and to repeat, because a new file is
+    used only after it is complete and its replacement is recorded.
 
     Raises:
         StoreUnavailable: the disk is full or not writable, or another process is salvaging.
@@ -85,13 +84,11 @@ def _salvage_all(shards: StoreFiles, report: Callable[[str], None]) -> None:
 
 
 def _check(shards: StoreFiles, number: int) -> None:
-    """Set the file aside if SQLite's own check finds damage in it."""
+    """Set the file aside if SQLite's own check finds damage."""
     try:
         ((first, *_),) = shards.connection(number).execute("PRAGMA integrity_check(1)").fetchall()
     except sqlite3.Error as error:
-        translated = shards.translate(
-            error, number
-        )  # this also sets the file aside if it is damaged
+        translated = shards.translate(error, number)  # this also sets a damaged file aside
         if number not in shards.health.damaged():
             raise translated from error
         return
@@ -107,7 +104,7 @@ def _salvage_file(shards: StoreFiles, number: int) -> None:
         _remove(copy)
         _remove(new)
         with _exclude_writers(old):
-            # Copy the log first. If a checkpoint runs meanwhile, its frames are in both copies.
+            # Copy the log first, so that frames that a checkpoint moves now are in both copies.
             for suffix in ("-wal", ""):
                 with suppress(FileNotFoundError):
                     shutil.copyfile(f"{old}{suffix}", f"{copy}{suffix}")
@@ -125,13 +122,13 @@ def _salvage_file(shards: StoreFiles, number: int) -> None:
 
 
 class _exclude_writers:  # noqa: N801 - used as a function
-    """Hold the write lock of a damaged file, so that the copy includes earlier writes."""
+    """Hold a damaged file's write lock, so that the copy includes earlier writes."""
 
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)
 
     def __enter__(self) -> None:
-        # A file that is no longer a database cannot be locked, but nobody can write to it either.
+        # A file that is no longer a database can be neither locked nor written.
         with suppress(sqlite3.DatabaseError):
             self._db.execute("BEGIN IMMEDIATE")
 
@@ -179,15 +176,15 @@ def _open_copy(copy: Path, form: int) -> sqlite3.Connection:
         db.close()
         if not attempt:
             _replace_first_page(copy, form)
-    return sqlite3.connect(":memory:")  # the copy is unreadable: use an empty database instead
+    return sqlite3.connect(":memory:")  # the copy is unreadable: use an empty database
 
 
 def _replace_first_page(copy: Path, form: int) -> None:
-    """Overwrite the copy's first page with that of an empty file, with the copy's page count."""
+    """Overwrite the copy's first page with that of an empty file and the copy's page count."""
     empty = copy.with_name(f"{copy.name}.empty")
     size = _page_bytes(copy)
     try:
-        # Closing the last connection moves the log into the file; then the page can be read there.
+        # Closing the last connection moves the log into the file, where the page can be read.
         open_file(empty, form, new_page_bytes=size).close()
         with empty.open("rb") as file:
             first = bytearray(file.read(size))
@@ -200,11 +197,11 @@ def _replace_first_page(copy: Path, form: int) -> None:
 
 def _page_bytes(copy: Path) -> int:
     """
-    Guess the page size of a file whose first page is lost.
+    Guess a file's page size if its first page is lost.
 
-    Files of one format may have either size (see `page_bytes`). The pages after the first one are
-    the root pages of the tables, and a B-tree page begins with its type. With pages of 2 KB, most
-    odd multiples of 2 KB therefore have such a byte; with pages of 4 KB, few do.
+    A format's files may have either size (see `page_bytes`). The pages after the first are the
+    tables' root pages, and a B-tree page begins with its type. So with pages of 2 KB, most odd
+    multiples of 2 KB have such a byte; with pages of 4 KB, few do.
     """
     with copy.open("rb") as file:
         start = file.read(SMALL_PAGE_BYTES * _ROOTS)
@@ -214,7 +211,6 @@ def _page_bytes(copy: Path) -> int:
 
 
 def _is_good(name: str, row: SqlRow, *, packed: bool) -> bool:
-    """Return True if a row can be decoded and its columns belong to the table."""
     families = tuple(f"{family}:".encode() for family in TABLES[name])
     try:
         if packed:
@@ -234,11 +230,11 @@ def _is_good(name: str, row: SqlRow, *, packed: bool) -> bool:
 
 
 class _Walk:
-    """Reads all readable rows of a table. Some rows are returned twice."""
+    """Reads all readable rows of a table, some of them twice."""
 
     def __init__(self, db: sqlite3.Connection, name: str, form: int) -> None:
         self.packed = isinstance(LAYOUTS[name], Packed)
-        # If the table has row numbers, read by them, because the key index may be damaged too.
+        # Read by row number if the table has them, because the key index may be damaged too.
         self._by_number = is_by_number(name, form)
         key = "rowid" if self._by_number else "row"
         what = f"{key}, row, data" if self.packed else f"{key}, row, col, at, value"
@@ -283,7 +279,7 @@ class _Walk:
             left.append((middle + 1, down, barren))
 
     def _read(self, low: int, high: int, order: str) -> Generator[SqlRow, None, int | None]:
-        """Yield rows from one end. Returns None after the last row, or where reading failed."""
+        """Yield rows from one end. Returns where reading failed, or None after the last row."""
         last = high if order else low
         try:
             for row in self._db.execute(self._sql + order, (self._key(low), self._key(high))):

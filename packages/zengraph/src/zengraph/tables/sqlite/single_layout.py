@@ -1,8 +1,8 @@
 """
 A layout that stores each cell of the table as one row of the file.
 
-Used for tables whose rows have one to three cells and are written without being read. SQLite
-compares the timestamps.
+Used for tables whose rows have one to three cells and are written without reading. SQLite compares
+timestamps.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Single(Layout):
             f"UPDATE {name} SET at=max(at, ?), value=? WHERE row=? AND col=? AND value=?"  # noqa: S608
         )
         self._delete = f"DELETE FROM {name} WHERE row=? AND at<=?"  # noqa: S608
-        # A page's limit counts rows, not cells, so a subquery first selects the keys of the rows.
+        # A page's limit counts rows, not cells, so a subquery first selects the rows' keys.
         keys = scans(f"SELECT DISTINCT row FROM {name}")  # noqa: S608
         self._scan = {
             shape: f"SELECT row, col, value, at FROM {name} WHERE row IN ({sql}) ORDER BY row"  # noqa: S608
@@ -98,7 +98,7 @@ class Single(Layout):
             return self.get_many(db, rows, None)
         result: dict[bytes, Row] = {}
         # SQLite finds cells in the order of their columns, so few are read before the guide. While
-        # this cursor is open, the statements below see the same state of the file.
+        # this cursor is open, the statements below see the same snapshot.
         with closing(db.execute(self._get_some[len(rows) - 1], rows)) as cursor:
             for row, column, value, at_ms in cursor:
                 if column == guide:
@@ -110,7 +110,6 @@ class Single(Layout):
         return result
 
     def _needed(self, db: sqlite3.Connection, row: bytes, unneeded: Container[bytes]) -> Row:
-        """Return a row with empty values for the cells that are not needed."""
         columns = [column for (column,) in db.execute(self._columns, (row,))]
         cells = dict.fromkeys(columns, Cell(b"", 0))
         needed = [column for column in columns if column not in unneeded]
@@ -133,7 +132,7 @@ class Single(Layout):
     def check_and_put(
         self, db: sqlite3.Connection, items: Sequence[CheckItem], at_ms: int
     ) -> list[bool]:
-        """Let SQLite compare the values: one statement per item, without reading a value."""
+        """Let SQLite compare the values, with one statement per item."""
         done = []
         for row, column, expected, value in items:
             if expected is None:

@@ -1,13 +1,12 @@
 """
-Cell tables on SQLite, the default engine, which requires no server.
+Cell tables on SQLite, the default engine. It requires no server.
 
-A power loss can lose only the most recent writes (WAL, synchronous=NORMAL). Any number of
-processes on one machine may write. The folder must be on a local file system.
+A power loss can lose only the latest writes (WAL, synchronous=NORMAL). Any number of processes on
+one machine may write. The folder must be on a local file system.
 
-Rows are spread over files by their first key byte, so that writers of different rows rarely wait
-for each other: with one file, writers stalled up to 1.2 s; with sixteen, up to 0.14 s. A file
-contains its rows of all tables, so a node's rows that are written together are written in one
-transaction.
+Rows are spread over files by first key byte, so that writers rarely wait for each other: with one
+file, writers stalled up to 1.2 s; with sixteen, up to 0.14 s. A file contains its rows of all
+tables, so a node's rows can be written in one transaction.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ from zengraph.tables.sqlite.salvage import salvage_damaged
 _COUNTER_BYTES = 8
 _FIRST_ROWS = 8
 _SCAN_ROWS = 256
-"""Rows per page of a scan: few at first, because some readers need only a few; then more."""
+"""Rows per page of a scan: few at first, because some readers need only a few."""
 
 T = TypeVar("T")
 RowItem = tuple[bytes, Mapping[bytes, bytes], int]
@@ -62,7 +61,7 @@ class SqliteTable(CellTable):
         self._clock = clock
 
     def get(self, row: bytes, columns: Sequence[bytes] | None = None) -> Row:
-        # This is called most often, so it avoids a context manager, which would double its time.
+        # Avoids a context manager, which would double the time of this frequent call.
         try:
             return self._layout.get(self._shards.connection(row[0]), row, columns)
         except sqlite3.Error as error:
@@ -142,7 +141,7 @@ class SqliteTable(CellTable):
         count, page = 0, _FIRST_ROWS
         for first, low, high in _split_by_first_byte(start, stop, reverse=reverse):
             while limit is None or count < limit:
-                # The page may be short, because rows without the requested columns are omitted.
+                # Rows without the requested columns are omitted, so the page may be short.
                 want = page if limit is None else min(page, limit - count)
                 page = min(4 * page, _SCAN_ROWS)
                 with self._shards.reading(first) as db:
@@ -193,7 +192,7 @@ class SqliteTable(CellTable):
     def _group_by_file(
         self, items: Sequence[T], first_byte: Callable[[T], int]
     ) -> Iterator[tuple[int, list[T]]]:
-        """Group `items` by file. Yields, for each file, (a first byte of its keys, its items)."""
+        """Group `items` by file. Yields (a first byte of the file's keys, its items)."""
         firsts = [first_byte(item) for item in items]
         if firsts and firsts.count(firsts[0]) == len(
             firsts
@@ -215,8 +214,8 @@ class SqliteTables(Tables):
         folder: on a local file system.
         shards: number of files; a power of two, at most 256, fixed once there is data.
         clock: the clock of `check_and_put` and `incr`.
-        checkpoints: when logs are moved into the files.
-        waits_s: how long to wait for another writer of a file, and for another process that creates
+        checkpoints: when logs are moved into files.
+        waits_s: how long to wait for another writer of a file, and for another process to create
             the files.
         remedies: names of commands and settings for error messages.
 
@@ -247,7 +246,7 @@ class SqliteTables(Tables):
         return self._tables[name]
 
     def write(self, puts: Sequence[Put]) -> None:
-        """See `Tables.write`. One transaction per file, so writes to one node are atomic."""
+        """See `Tables.write`. One transaction per file, so a node's writes are atomic."""
         shard_of = lambda put: self._shards.number(put[1][0])  # noqa: E731
         for _, group in groupby(sorted(puts, key=shard_of), key=shard_of):
             some = list(group)
@@ -295,7 +294,7 @@ def _by_table(puts: Iterable[Put]) -> Iterator[tuple[str, list[RowItem]]]:
 def _split_by_first_byte(
     start: bytes, stop: bytes | None, *, reverse: bool
 ) -> Iterator[tuple[int, bytes, bytes | None]]:
-    """Split the range where the first byte changes, so that each part is in one file."""
+    """Split the range where the first byte changes; each part is in one file."""
     first = start[0] if start else 0
     last = 255 if stop is None else stop[0] if stop else -1
     for byte in range(last, first - 1, -1) if reverse else range(first, last + 1):
@@ -310,5 +309,4 @@ def _split_by_first_byte(
 def _get_rest(
     row: bytes, low: bytes, high: bytes | None, *, reverse: bool
 ) -> tuple[bytes, bytes | None]:
-    """Return the part of a range that is left after `row` was read."""
     return (low, row) if reverse else (row + b"\0", high)
