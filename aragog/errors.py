@@ -4,8 +4,8 @@ aragog's exceptions, grouped by who must act and whether a retry can help.
 Failures of origins are outcomes (`aragog.fetch_record.outcome`), not exceptions.
 
 Each library has its own exceptions. `TRANSIENT`, `BAD_INPUT`, `CONFIG` and `PERMANENT` each contain
-all libraries' classes with the same remedy, and `ALL` contains the base classes. So code that
-handles temporary failures writes `except TRANSIENT`, not `except TransientError`.
+all libraries' classes with the same remedy, and `ALL` contains the base classes. To handle
+temporary failures, write `except TRANSIENT`, not `except TransientError`.
 
     AragogError
     ├── ConfigError                 fix the settings; the process must not start
@@ -30,15 +30,14 @@ handles temporary failures writes `except TRANSIENT`, not `except TransientError
         └── CorruptContent
 
 urlspelling raises `InvalidUrl`. pinlater raises `BrokerUnavailable` (for the job layer's servers,
-or any Celery broker), `BrokerFull` and `InvalidMessage` (no version can read the task message). A
-newer version of aragog can read a `NewerMessage`.
+or any Celery broker), `BrokerFull` and `InvalidMessage` (no version can read the task message).
 
 zengraph raises `StoreUnavailable` (the tables on SQLite, PostgreSQL or HBase), `StoreDamaged` (one
 SQLite file; the others work), `Unfinished`, `NotUnique` (another node has this value),
 `SizeExceeded` (written or requested data exceeds a limit) and `CorruptRow`.
 
-An error's fields are dataclass fields and are also its `args`, so that Celery can pickle it. Its
-text is `MESSAGE` with the fields filled in.
+An error's fields are also its `args`, so that Celery can pickle it. Its text is `MESSAGE` with the
+fields filled in.
 """
 
 from __future__ import annotations
@@ -114,7 +113,7 @@ __all__ = [
 
 
 class AragogError(Exception):
-    """The base class of all exceptions that aragog raises."""
+    """The base class of aragog's exceptions."""
 
     MESSAGE: ClassVar[str] = ""
 

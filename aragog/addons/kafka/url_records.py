@@ -31,10 +31,10 @@ def read_record(value: bytes | None, defaults: EnqueueArguments) -> TopicUrl:
     """
     Parse a record: a URL as text, or `{"url": ..., "priority": 0}` with options named as in HTTP.
 
-    Options that are missing from the record default to `defaults`.
+    Missing options are taken from `defaults`.
 
     Raises:
-        BadInput: the record is neither a URL nor such an object, or an option is invalid.
+        BadInput: the record is neither, or an option is invalid.
     """
     if not value:
         raise BadInput("is empty")

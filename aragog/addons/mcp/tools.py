@@ -64,7 +64,8 @@ def mcp_server(
     Return the server; `run` it over standard input and output, or serve its `streamable_http_app`.
 
     Args:
-        client_for: returns a context manager with a request's client, entered in the call's thread.
+        client_for: returns a context manager with a request's client; it is entered in the call's
+            thread.
         formats: the formats of fields.
         scopes: selects which tools are offered. A request's token determines what they may do.
     """
@@ -125,7 +126,7 @@ def _call_tool(
     arguments: Mapping[str, Any],
     formats: FieldFormats,
 ) -> types.CallToolResult:
-    """Run the operation and return its result. Errors are returned as results too."""
+    """Run the operation. Errors are returned as results too."""
     names = [field.name for field in operation.fields]
     try:
         if unknown := sorted(arguments.keys() - set(names)):

@@ -32,7 +32,7 @@ MAX_VALUES = 100
 """Maximum number of lines kept per entry; Nutch writes eleven."""
 
 Entry = tuple[int, str, Mapping[str, str]]
-"""The number of an entry's first line, the entry's URL, and the entry's values or a `problem`."""
+"""An entry's first line number, its URL, and its values or a `problem`."""
 
 
 def is_csv(first_line: str) -> bool:
@@ -98,7 +98,6 @@ def _text_entries(lines: Iterable[TextLine]) -> Iterator[Entry]:
 
 
 def _record(url: str, values: Mapping[str, str]) -> UrlRecord | BadRecord | None:
-    """Return the record, or None for a URL that is skipped."""
     if problem := values.get("problem"):
         return BadRecord(problem)
     status_text = values.get("status", "")

@@ -11,7 +11,7 @@ from aragog.crawl.fetcher import dns
 from aragog.settings import FetchSettings
 
 MEASURED_BYTES = 62_000
-"""Size of the pages that the costs were measured with."""
+"""Size of the pages used to measure the costs."""
 MEASURED_LINKS = 185
 """Number of links on those pages."""
 # Limits of a fetch process: idle connections (aragog/crawl/fetcher/http1/pool.py) and TLS sessions
@@ -55,20 +55,19 @@ class CrawlLoad:
 
     @property
     def fetches_s(self) -> float:
-        """Page fetches per second, including refreshes."""
+        """Page fetches per second, with refreshes."""
         return self.pages_s + self.refreshes_s
 
     @property
     def analyzed_s(self) -> float:
         """
-        Bodies per second that the canonicalize stage parses: those of all fetches except 304
-        responses.
+        Bodies that the canonicalize stage parses per second: one per fetch, except 304 responses.
         """
         return self.pages_s + self.refreshes_s * (1 - self.demand.not_modified)
 
     @property
     def changed_s(self) -> float:
-        """New bodies per second. They are written to S3, and their links to the journal."""
+        """New bodies per second. The bodies are written to S3, and their links to the journal."""
         demand = self.demand
         return self.pages_s * demand.changed + self.refreshes_s * demand.refresh_changed
 
@@ -76,7 +75,7 @@ class CrawlLoad:
     def written_pages_s(self) -> float:
         """
         Page writes per second, as an equivalent number of new pages. Writing an unchanged page
-        costs a fraction of that.
+        costs a fraction of one.
         """
         unchanged_s = self.fetches_s - self.changed_s
         return self.changed_s + unchanged_s * self.cost("store_unchanged")
@@ -130,7 +129,7 @@ class CrawlLoad:
 
     @property
     def fetch_processes(self) -> int:
-        """Number of fetch processes needed for the concurrent requests and their CPU time."""
+        """Number of fetch processes that the concurrent requests and their CPU time require."""
         return self._processes(self.connections())
 
     @property
@@ -147,8 +146,8 @@ class CrawlLoad:
 
     def connections(self) -> ConnectionShares:
         """
-        Connections per fetch. With fewer processes, it is more likely that a connection is still
-        open when a host is visited again.
+        Connections per fetch. The fewer processes there are, the likelier one still has a
+        connection to the host.
         """
         # More processes open more connections, which need more processes; this converges quickly.
         shares = ConnectionShares(1.0, 1.0, 1.0)

@@ -40,7 +40,8 @@ class SpiderCrawl:
         name = crawler.settings.get(CRAWL)
         self.is_named = bool(name)
         """
-        True if the crawl's state is kept when it ends, so that a later process does not restart it.
+        True if the crawl has a name. Its state is then kept when it ends, and later processes do
+        not restart it.
         """
         self.name = str(name or crawler.spidercls.name)
         self.slots: MutableMapping[Request, Slot] = WeakKeyDictionary()

@@ -47,7 +47,7 @@ PREFIX = "ARAGOG_ITEM_PREFIX"
 
 class StoreItems:
     """
-    Stores each item that has a URL. Items are passed on unchanged.
+    Stores items with a URL, and passes all items on unchanged.
 
     Args:
         crawler: Scrapy's crawler.
@@ -113,7 +113,6 @@ class StoreItems:
         self._store.close()
 
     def _rerun_page(self, problem: str) -> None:
-        """Run the item's page again so that the item is not lost."""
         scheduler = engine.current_scheduler(self._crawler)
         if isinstance(scheduler, SpiderScheduler):
             scheduler.rerun_in_progress(f"an item was not stored: {problem}")
@@ -142,8 +141,7 @@ def value_json(value: Any) -> bytes:
     """
     Return a value as JSON: items and dicts as objects, sequences and sets as arrays.
 
-    Values fully described by their text (`TEXT_TYPES`, dates) are written as text. Equal sets have
-    equal JSON. NumPy scalars and arrays are written like the corresponding Python values.
+    `TEXT_TYPES` and dates are written as text. Equal sets have equal JSON.
 
     Raises:
         ValueError: JSON cannot represent the value: bytes, NaN and infinity, numbers above 64
@@ -186,7 +184,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return _plain_table(value)
     if isinstance(value, AbstractSet):
-        # A set's order differs between processes, and another order would look like a change.
+        # A set's order differs between processes, which would look like a change.
         return sorted((_plain(each) for each in value), key=_dumps)
     if isinstance(value, Sequence | ValuesView) and not isinstance(value, str | UserString):
         return [_plain(each) for each in value]

@@ -22,18 +22,12 @@ _BATCH_SIZE = 2500
 
 
 def is_shown(record: UrlRecord) -> bool:
-    """
-    True unless the page's site withholds it (401, 402, 403, 451).
-
-    The table omits such a page.
-    """
+    """True unless the page's site withholds it (401, 402, 403, 451)."""
     return record.canonical_url is None and absent_as(record.facts) not in WITHHELD
 
 
 @dataclass(slots=True)
 class _Records:
-    """A sink that collects the records for the table."""
-
     kept: list[UrlRecord] = field(default_factory=list)
 
     def write(self, records: Sequence[UrlRecord]) -> None:

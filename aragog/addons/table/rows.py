@@ -30,7 +30,7 @@ class TableRows(Protocol):
     key: str
     """The column that identifies a row."""
     noun: str
-    """What messages call the rows."""
+    """What messages call the rows, such as "pages"."""
     max_pages: int
     """Number of changed pages merged in one commit."""
     schema: Any
@@ -55,13 +55,13 @@ def bucket_number(key: str, buckets: int) -> int:
 
 
 def schema_digest(schema: Any) -> str:
-    """Return a string that identifies a schema's columns."""
+    """Return a hash of a schema's columns."""
     text = "\n".join(f"{column.name} {column.type}" for column in schema)
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def takedown_check(store: UrlStore) -> Callable[[str | None], bool]:
-    """Return a function that checks if a URL or its site was taken down. Results are cached."""
+    """Return a cached check of whether a URL or its site was taken down."""
     takedowns = store.takedowns
     urls = {name for kind, name in takedowns.listed() if kind == "url"}
     return lambda url: url is not None and (url in urls or takedowns.site_refused(url))
