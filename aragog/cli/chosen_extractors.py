@@ -28,7 +28,7 @@ extractor_option = click.option(
 
 def use_extractors(names: Sequence[str]) -> None:
     """
-    Add extractors to the settings of this process and of the crawler that it starts.
+    Add extractors to the settings, also for the crawler that this process starts.
 
     Raises:
         ConfigError: an extractor cannot be loaded, or aragog is running with other extractors.
@@ -46,7 +46,6 @@ def use_extractors(names: Sequence[str]) -> None:
 
 
 def _absolute(name: str) -> str:
-    """Make the file's path absolute, since workers run in other folders."""
     if not is_file_name(name):
         raise ConfigError(f"--extractor: {name!r} must be file.py:function")
     path, _, function = name.rpartition(":")

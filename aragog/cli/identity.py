@@ -146,7 +146,7 @@ def _path(file: Path | None, settings: IdentitySettings) -> Path:
     Return the key file to use.
 
     Raises:
-        ConfigError: neither the command nor the settings specify a key file.
+        ConfigError: the file is neither an argument nor in the settings.
     """
     path = file or settings.key
     if path is None:

@@ -1,4 +1,4 @@
-"""`aragog limiter`: the nodes of the rate limiter, and how they join and leave."""
+"""`aragog limiter`: show the rate limiter's nodes; add and remove them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """
 Fetches single pages for `aragog try` and `aragog new`, even if no crawler is running.
 
-As in every fetch, robots.txt is obeyed, the SSRF filter applies, and requests to the same host are
-spaced out. If a crawler is running, these requests take none of the slots that it reserves for a
-host.
+As in every fetch, robots.txt and the SSRF filter apply, and requests to a host are spaced out.
+These requests do not count toward a running crawler's rate limits.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from urlspelling.domain import host, origin
 
 
 class NotAllowed(click.ClickException):
-    """robots.txt forbids fetching a page."""
+    """robots.txt forbids a fetch."""
 
     exit_code = ABSENT
 
@@ -42,7 +41,7 @@ def fetch_all(urls: Iterable[str], settings: Settings) -> Iterator[Outcome]:
 
     Raises:
         NotAllowed: robots.txt forbids fetching one of the URLs.
-        ConfigError: the User-Agent has no contact information.
+        ConfigError: the User-Agent has no contact.
     """
     signer = request_signer(settings.identity)
     egress = Egress(settings.egress, settings.fetch, SystemClock())

@@ -61,7 +61,8 @@ class CrawlLoad:
     @property
     def analyzed_s(self) -> float:
         """
-        Bodies that the canonicalize stage parses per second: one per fetch, except 304 responses.
+        Bodies that the canonicalize stage parses per second: one per fetch without a 304
+        response.
         """
         return self.pages_s + self.refreshes_s * (1 - self.demand.not_modified)
 

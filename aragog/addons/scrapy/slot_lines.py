@@ -172,7 +172,8 @@ class SlotLines:
     @property
     def next_retry_s(self) -> float:
         """
-        When to look for a slot again, in monotonic seconds; infinity if no request is waiting.
+        Return when to look for a slot again, in monotonic seconds; infinity if no request
+        waits.
         """
         if self._without_domain:
             return 0.0

@@ -302,7 +302,8 @@ def _file_properties() -> WriterProperties:
 
 def _configuration(keep_h: int) -> Mapping[str, str]:
     """
-    Return the table's configuration. It has no statistics, so that the log contains no page data.
+    Return the table's configuration, without statistics, which would put page data in the
+    log.
     """
     interval = f"interval {max(keep_h, 1)} hours"
     return {

@@ -228,7 +228,8 @@ def _id(item: StoredItem) -> str:
 
 def _cell(value: Any, field_type: FieldType | None) -> Any:
     """
-    Convert a value for its column. Without a column type, it becomes JSON; with another type, None.
+    Convert a value for its column. Without a column type, it becomes JSON; if types differ,
+    None.
     """
     if value is None:
         return None
