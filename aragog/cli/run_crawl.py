@@ -268,7 +268,8 @@ def _wait_for_capacity(tick: Callable[[], bool], console: Console, refusal: Slow
 
 def program() -> str:
     """
-    Return the command for this program: its name if it is on the PATH, else its relative path.
+    Return the command for this program: its name if it is on the PATH, else its relative
+    path.
     """
     if shutil.which("aragog"):
         return "aragog"
