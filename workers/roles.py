@@ -154,7 +154,7 @@ def share_upkeep(concurrency: int, workers: WorkerSettings, queues: Collection[s
     Limit the webhook, watch and upkeep jobs in a process that consumes several of these queues.
 
     A slow webhook receiver then does not delay compaction, and a million watches do not delay
-    refreshes, nor do slow robots.txt files delay either.
+    refreshes. If such a process fetches robots.txt files, slow ones delay neither.
 
     Args:
         concurrency: the worker's concurrency. Webhooks and upkeep share it in proportion to their

@@ -217,8 +217,8 @@ class Crawl:
 
     def _causes(self, tracker: RunTracker) -> Callable[[], Counter[str]]:
         """
-        Return a function that counts URLs by what they are waiting for; without pinlater,
-        none.
+        Return a function that counts URLs by what they are waiting for. Without pinlater, it counts
+        nothing.
         """
         broker = self.settings.resolved().broker
         if kind_of(broker.url) != "pinlater":

@@ -43,7 +43,7 @@ Every URL in flight is checked within this many calls, up to MAX_CALLS_PER_ROUND
 """
 MIN_DONE_SHARE = 0.1
 """
-If a smaller fraction of a slice is done, `update` may stop, since the next slices have few too.
+If a smaller fraction of a slice is done, `update` may stop, because later slices rarely have more.
 """
 MAX_PROBLEMS = 1000
 ENQUEUE_SIZE = 1000

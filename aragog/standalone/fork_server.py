@@ -9,7 +9,7 @@ copies nothing that is in use.
 
 The fork server forks a process that forks again and exits, and the kernel makes the orphan a child
 of the supervisor (`adopt_orphans`). The supervisor therefore gets exit codes as from its own
-processes, which keep running if the fork server dies.
+processes, and the processes keep running if the fork server dies.
 """
 
 from __future__ import annotations

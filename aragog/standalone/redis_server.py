@@ -118,7 +118,7 @@ class RedisServer(PrivateServer):
 
     @property
     def url(self) -> str:
-        """A value for `redis.url`."""
+        """The server's URL, as a value for `redis.url`."""
         return f"redis://127.0.0.1:{self.port}/0" if self.port else f"unix://{self.socket}?db=0"
 
     def command(self) -> list[str]:

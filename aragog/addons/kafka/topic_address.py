@@ -63,8 +63,8 @@ class TopicAddress:
 
     def settings(self, required: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
         """
-        Return a client's settings: `defaults`, overridden by the file, plus `required`. The file
-        must not set those.
+        Return a client's settings: `defaults`, overridden by the file, plus `required`, whose keys
+        the file must not set.
 
         Raises:
             ConfigError: the file cannot be read, a line is not `key=value`, or it sets one of

@@ -31,7 +31,8 @@ class Cost(NamedTuple):
     """
     needs: str = ""
     """
-    What `check` needs in addition to the project. A check with needs only runs if it is selected.
+    What `check` needs in addition to the project. If this is not empty, the check only runs if it
+    is selected.
     """
     scale: str = ""
     """

@@ -39,10 +39,7 @@ class SpiderCrawl:
         self.settings = process_settings()
         name = crawler.settings.get(CRAWL)
         self.is_named = bool(name)
-        """
-        True if the crawl has a name. Its state is then kept when it ends, and later processes do
-        not restart it.
-        """
+        """True if the crawl has a name. Its state is then kept when it ends."""
         self.name = str(name or crawler.spidercls.name)
         self.slots: MutableMapping[Request, Slot] = WeakKeyDictionary()
         """

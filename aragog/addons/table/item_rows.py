@@ -228,8 +228,8 @@ def _id(item: StoredItem) -> str:
 
 def _cell(value: Any, field_type: FieldType | None) -> Any:
     """
-    Convert a value for its column. Without a column type, it becomes JSON; if types differ,
-    None.
+    Convert a value for its column. Return None if the type does not match, and JSON if the column
+    has no type.
     """
     if value is None:
         return None

@@ -65,7 +65,10 @@ def check_redis(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _files(files: AppendOnlyFiles) -> Iterator[Finding]:
-    """Yield problems with a stopped private Redis's files that lose data or prevent its start."""
+    """
+    Yield problems with a stopped private Redis's files that would lose data or prevent a
+    start.
+    """
     problems = files.problems()
     total_bytes = files.total_bytes()
     if total_bytes <= MAX_READ_BYTES and (damage := files.damage()):

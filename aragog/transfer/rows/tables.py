@@ -73,8 +73,8 @@ def _columns(rows: Iterable[Row], names: Sequence[str]) -> dict[str, Kinds]:
 
 def _covering_name(column: str, positions: Mapping[str, int]) -> str:
     """
-    Return the requested name, the column's or its record's, that covers a column; else the column's
-    name.
+    Return the requested name that covers this column: its own name or its record's. If neither was
+    requested, return the column's name.
     """
     name = column
     while name not in positions and "." in name:
