@@ -25,7 +25,7 @@ _broker_settings = celery_settings(
 
 broker_url = _broker_settings["broker_url"]
 broker_transport_options = _broker_settings["broker_transport_options"]
-# Without a backend, waiting callers get an error that names the missing setting.
+# Without a backend, waiting callers get an error that names the setting.
 result_backend = reveal(_broker.result_backend) or "aragog.workers.no_results:NoResultBackend"
 if kind_of(broker_url) == "pinlater":
     # After `celery purge`, the URLs of deleted jobs can be enqueued again at once. It is given by

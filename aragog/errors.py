@@ -1,7 +1,7 @@
 """
 aragog's exceptions, grouped by who must act and whether a retry can help.
 
-Failures of origins are outcomes (`aragog.fetch_record.outcome`), not exceptions.
+An origin's failures are outcomes (`aragog.fetch_record.outcome`), not exceptions.
 
 Each library has its own exceptions. `TRANSIENT`, `BAD_INPUT`, `CONFIG` and `PERMANENT` each contain
 all libraries' classes with the same remedy, and `ALL` contains the base classes. To handle
@@ -168,8 +168,7 @@ class ValueTaken(BadInput):
     MESSAGE = "property {name!r}: its value belongs to {url}"
     name: str
     url: str
-    """The URL of the record that has the value, or the hexadecimal ID of a node that is not a
-    page."""
+    """The URL of the record with the value, or the hexadecimal ID of a node other than a page."""
 
 
 class Unsupported(BadInput):
@@ -191,7 +190,7 @@ class VersionConflict(AragogError):
 
 
 class AccessDenied(AragogError):
-    """The token is missing or unknown, or lacks the scope that the call requires."""
+    """The token is missing, unknown, or lacks the required scope."""
 
 
 @dataclass(eq=False, repr=False)
@@ -212,15 +211,15 @@ class ContentReplaced(ContentUnavailable):
 
 
 class LimiterUnavailable(TransientError):
-    """The Redis of the rate limiter is unavailable; no slot was reserved."""
+    """The rate limiter's Redis is unavailable; no slot was reserved."""
 
 
 class RobotsUnavailable(TransientError):
-    """The Redis of the robots cache is unavailable; no rules are known."""
+    """The robots cache's Redis is unavailable; no rules are known."""
 
 
 class SpoolUnavailable(TransientError):
-    """The Redis of the spool is unavailable or full."""
+    """The spool's Redis is unavailable or full."""
 
 
 class BrowserUnavailable(TransientError):

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_QUEUE = "celery"
-"""Celery's default queue, which receives the crawler's tasks that have no route."""
+"""Celery's default queue, for the crawler's tasks without a route."""
 
 
 def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
@@ -103,8 +103,8 @@ def explainer(settings: Settings, store: UrlStore) -> Explain:
 
 def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
     """
-    Return a reader that also asks the standby (`serving.standby_…`) if `store` is slow, or None if
-    there is no standby.
+    Return a reader that also asks the standby (`serving.standby_…`) if `store` is slow, or None
+    without one.
 
     Raises:
         ConfigError: the store's engine does not support such a standby.
@@ -184,9 +184,7 @@ class ThriftServices:
 
 def listen(settings: ServingSettings, processes: int) -> list[socket.socket]:
     """
-    Return a listening socket for each process.
-
-    The list is empty if Thrift is off or its extra is not installed.
+    Return a listening socket for each process, or none if Thrift is off or its extra is missing.
 
     Raises:
         ConfigError: the port is in use or not permitted.

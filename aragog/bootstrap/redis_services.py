@@ -109,7 +109,7 @@ def limiter_ring(settings: Settings, note: Callable[[str], None] = lambda _: Non
 
 
 def lines_of(settings: Settings) -> Lines:
-    """Return the queues in which URLs wait for a slot, the time when each may be fetched."""
+    """Return the queues of URLs that wait for a slot (their turn to be fetched)."""
     return Lines(SharedState.from_settings(settings).nodes, prefix=settings.redis.prefix)
 
 

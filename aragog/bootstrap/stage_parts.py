@@ -1,4 +1,4 @@
-"""Create the services that a process's pipeline stages share, such as the store and limiter."""
+"""Create the services that a process's pipeline stages share."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _discovery(
     checks: CrawlChecks,
     clock: Clock,
 ) -> Discovery:
-    """Return the service that follows links, except those that may lead into a trap."""
+    """Return the service that follows links. It holds back links that may lead into a trap."""
     recognizes_traps = settings.pipeline.recognize_traps
     budgets = LinkBudgets(shared.traps, shared.held_links, shared.counters)
     return Discovery(

@@ -26,7 +26,7 @@ def store_identity(settings: Settings, engine: Tables) -> StoreIdentity:
 
 def store_conflict(settings: Settings, *, claim: bool = True) -> str | None:
     """
-    Return why `redis.url` cannot be used with the configured store, or None if it can.
+    Return why `redis.url` must not be used with the configured store, or None.
 
     With `claim`, a Redis that belongs to no store is assigned to this one.
 

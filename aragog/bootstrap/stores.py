@@ -56,7 +56,7 @@ def sqlite_tables(folder: Path, shards: int) -> Tables:
 
 
 def hbase_tables(store: StoreSettings) -> HBaseTables:
-    """Return the cell tables on HBase. It connects on first use."""
+    """Return the cell tables on HBase, which connect on first use."""
     from zengraph.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
 
     return HBaseTables(

@@ -14,9 +14,9 @@ UNUSABLE = 2
 WAITING = 3
 """URLs are still waiting, so there is no result yet."""
 BAD_LINES = 4
-"""Some of the input could not be used; the rest was processed."""
+"""Some of the input was unusable; the rest was processed."""
 ABSENT = 5
-"""The result is negative: there is no such page, or the URL may not be fetched."""
+"""There is no such page, or the URL may not be fetched."""
 INTERRUPTED = 130
 SIGNALED = 128
 """Added to the number of the signal that stopped the command."""

@@ -7,8 +7,7 @@ change as JSON, with an `id`.
 The position in the feed is stored in Kafka, as the metadata of a committed offset. It is written
 after the brokers have acknowledged all earlier records. If a process is killed in between, the next
 process sends these records again with the same ids. Two processes with the same name send
-everything twice but lose nothing, because each writes a position only after all of its own earlier
-records were acknowledged.
+everything twice but lose nothing.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ _POLL_TIMEOUT_S = 0.5
 
 def open_topic(address: str) -> ChangeTopic:
     """
-    Open the topic at an address that was passed to `--to`.
+    Open the topic at an address passed to `--to`.
 
     Raises:
         BadInput: the text is not the address of a topic.
@@ -72,18 +71,15 @@ def change_id(change: dict[str, Any]) -> str:
     """
     Return the id of a change: 32 hex digits, the same in every record of the change.
 
-    A store task that was killed reports its changes twice, with different cursors. The URL, fetch
-    time and kind are the same in both.
+    A killed store task reports its changes twice, with different cursors but the same URL, fetch
+    time and kind.
     """
     parts = [change["url"], change["at_ms"], change["kind"]]
     return hashlib.sha256(orjson.dumps(parts)).hexdigest()[:32]
 
 
 def record_json(change: dict[str, Any], *, shortened: bool = False) -> bytes:
-    """
-    Return the value of a change's record as JSON. With `shortened`, the fields' values are left
-    out.
-    """
+    """Return a change's record as JSON. With `shortened`, it omits the fields' values."""
     fields = change["fields"]
     if shortened:
         fields = {name: dict.fromkeys(values) for name, values in fields.items()}

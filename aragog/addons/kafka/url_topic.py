@@ -6,9 +6,9 @@ records are read again but none are skipped. A URL that is still queued is not e
 its page has been stored since, it is not fetched again, unless `refresh` was requested.
 
 While URLs are not accepted (memory is nearly full, a server is unreachable, `max_in_flight` is
-reached), the partitions are paused and the batch is kept. The consumer stays in its group, no
-matter how long that takes. If a partition is assigned to another member in the meantime, this
-process drops its records and the other member reads them.
+reached), the partitions are paused and the batch is kept. The consumer stays in its group. If a
+partition is assigned to another member in the meantime, this process drops its records and the
+other member reads them.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ class UrlTopic:
         self._pending = messages
 
     def _wait_for_capacity(self) -> None:
-        """Remain an active member of the group, and retry the kept records after a while."""
+        """Stay in the group, and retry the kept records after a while."""
         records = self._records(self._consumer.consume(1, _POLL_TIMEOUT_S))
         self._pending.extend(records)  # fetched before the partitions were paused
         if not self._pending:  # the partitions were assigned to another member

@@ -1,6 +1,6 @@
 """
-Estimate the resources that a crawl of a given size needs: machines, processes, Redis, HBase or
-PostgreSQL, and S3. The estimates come from measured costs and list prices (`costs.toml`).
+Estimate the machines and services that a crawl needs, from measured costs and list prices
+(`costs.toml`).
 
 Expect the right order of magnitude.
 """

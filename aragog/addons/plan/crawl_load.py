@@ -75,8 +75,8 @@ class CrawlLoad:
     @property
     def written_pages_s(self) -> float:
         """
-        Page writes per second, as an equivalent number of new pages. Writing an unchanged page
-        costs a fraction of one.
+        Page writes per second, as an equivalent number of new pages. An unchanged page counts as a
+        fraction of one.
         """
         unchanged_s = self.fetches_s - self.changed_s
         return self.changed_s + unchanged_s * self.cost("store_unchanged")
@@ -147,8 +147,8 @@ class CrawlLoad:
 
     def connections(self) -> ConnectionShares:
         """
-        Connections per fetch. The fewer processes there are, the likelier one still has a
-        connection to the host.
+        Connections per fetch. With fewer processes, a connection to the host is more often still
+        open.
         """
         # More processes open more connections, which need more processes; this converges quickly.
         shares = ConnectionShares(1.0, 1.0, 1.0)

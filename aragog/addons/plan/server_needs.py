@@ -16,8 +16,8 @@ class RedisNeeds:
     def __init__(self, load: CrawlLoad) -> None:
         demand, cost = load.demand, load.cost
         self._load, self._demand = load, demand
-        # If more of the memory than this is used, URLs from producers are refused. The spool takes
-        # at most 128 MiB of it.
+        # Above this share of memory, producers' URLs are refused. The spool takes at most 128 MiB
+        # of it.
         self._usable_bytes = demand.redis_memory * 1e9 * REFUSE_ABOVE_SHARE
         self._limiter_cores = (load.fetches_s + load.robots_s) * cost("redis_limiter") / 1000
         self._shared_cores = load.fetches_s * cost("redis_shared") / 1000
@@ -145,10 +145,7 @@ def up_to(amount: float, load: float, max_load: float = 1.0) -> str:
 
 
 def compaction_limit(load: CrawlLoad) -> Limit:
-    """
-    Return the load on link compaction. The costs contain the number of compactors that run at the
-    same time, as `compactors`.
-    """
+    """Return the load on link compaction. The cost `compactors` is how many run at once."""
     demand, concurrent = load.demand, load.cost("compactors")
     cores = load.compaction_cores
     share = cores / concurrent if concurrent else math.inf

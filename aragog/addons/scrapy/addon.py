@@ -94,8 +94,8 @@ def _report_unhandled(error: Exception) -> None:
     """
     Log the error in one line if Scrapy starts the crawl in an asyncio task.
 
-    Nothing awaits that task, so asyncio would print a traceback. Scrapy exits with 1 either way. If
-    a program awaits the crawl in its own task and catches the error, nothing is logged.
+    Nothing awaits that task, so asyncio would print a traceback. If a program awaits the crawl in
+    its own task and catches the error, nothing is logged.
     """
     try:
         task = asyncio.current_task()
@@ -119,8 +119,8 @@ def is_one_off(crawler: Crawler) -> bool:
     """
     True if the crawler belongs to a command that runs no crawl.
 
-    Such commands need the responses to their own requests in their own process, and must not take
-    requests from a queued or running crawl.
+    Such commands need their own responses in their own process, and must not take a crawl's
+    requests.
     """
     # The shell creates its spider later, with its first request. The other commands replace the
     # spider class's `start`.

@@ -2,8 +2,7 @@
 `DOWNLOAD_HANDLERS`: aragog's fetcher for `http` and `https`.
 
 Every request, with any scheduler, obeys robots.txt and waits for a slot, which is its domain's turn
-for a request. It acquires a permit right before it is sent. The SSRF filter and the limits in
-`fetch` apply. Redirects are left to Scrapy, so each redirect is a separate request.
+for a request. The SSRF filter and the limits in `fetch` apply. Each redirect is a separate request.
 """
 
 from __future__ import annotations
@@ -190,7 +189,7 @@ def log_refusal(request: Request, outcome: Outcome, settings: FetchSettings) -> 
 
 
 def _remedy(outcome: Blocked, settings: FetchSettings) -> str:
-    """Return the network setting that would help. Other messages already name their setting."""
+    """Return the network setting that would help; other messages name theirs."""
     if outcome.cause not in (RefusalCause.URL, RefusalCause.ADDRESS):
         return ""
     port = urlsplit(outcome.url).port

@@ -1,4 +1,4 @@
-"""A filter of duplicate requests that all processes of a crawl share."""
+"""A filter of duplicate requests for all processes of a crawl."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """
-A thread in a spider process that claims requests and reserves slots for them. A slot is a domain's
-turn for a request.
+A thread in a spider process that claims requests and reserves slots (their domain's turns) for
+them.
 
 So Scrapy's event loop never waits for Redis when it needs the next request.
 """

@@ -4,7 +4,7 @@
     {"url": "https://shop.example/lamp", "price": 89.9}   from a spider called shop is stored as the
                                                           field shop.price of that page
 
-Running it twice is safe: the same item sets the same fields.
+It is idempotent: the same item sets the same fields.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from aragog.urlstore.store import UrlStore
 
 log = logging.getLogger(__name__)
 URL_FIELD = "ARAGOG_ITEM_URL"
-"""The Scrapy setting that names the item field with the URL; default `url`."""
+"""The Scrapy setting for the item field with the URL; default `url`."""
 PREFIX = "ARAGOG_ITEM_PREFIX"
 """The Scrapy setting with the prefix of field names; default: the spider's name."""
 
@@ -134,7 +134,7 @@ def _value(name: str, value: Any) -> bytes:
 
 
 TEXT_TYPES = (Decimal, Fraction, timedelta, PurePath, IPv4Address, IPv6Address, UserString)
-"""Types that JSON does not have. Their values are stored as text."""
+"""Types that JSON lacks; their values are stored as text."""
 
 
 def value_json(value: Any) -> bytes:

@@ -164,7 +164,7 @@ def _pack(value: Any) -> Any:
     if kind is tuple:
         return {"!tuple": [_pack(each) for each in value]}
     if kind in _SETS:
-        # Sort the elements, because equal sets may be iterated in different orders.
+        # Sort, because equal sets may have different orders.
         return {_SETS[kind]: sorted((_pack(each) for each in value), key=orjson.dumps)}
     if not isinstance(value, dict) and ItemAdapter.is_item(value):
         return _pack_item(value)

@@ -109,8 +109,7 @@ class RequestQueue:
         """
         Delete queued and running requests, 200 per round trip; returns how many there were.
 
-        Call this only if no other process is in the crawl: remaining claims then belong to killed
-        processes.
+        Call this only if no other process is in the crawl.
 
         Raises:
             BrokerUnavailable: a server does not respond; some requests may be left.
@@ -156,7 +155,7 @@ class RequestQueue:
             os.eventfd_write(self._wake_fd, 1)
 
     def done(self, tag: str) -> None:
-        """Mark the request's job as SUCCEEDED, because its output was processed."""
+        """Mark a job whose output was processed as SUCCEEDED."""
         self._claims.ack(tag)
 
     def put_back(self, tag: str, delay_ms: int) -> None:
@@ -169,14 +168,14 @@ class RequestQueue:
 
     def decline(self, tag: str, problem: str) -> None:
         """
-        Leave a request that this process cannot run to other processes, after `decline_delay_ms`.
+        Leave a request to other processes, after `decline_delay_ms`.
 
         The attempt counts, so a request that no process can run is FAILED after ten attempts.
         """
         self._end(tag, Disposition("again", self.decline_delay_ms, problem))
 
     def fail(self, tag: str, problem: str) -> None:
-        """Mark a job as FAILED because no process can run it; it is kept for a week."""
+        """Mark a job that no process can run as FAILED; it is kept for a week."""
         self._claims.fail(tag, problem)
 
     def flush(self) -> None:

@@ -41,9 +41,9 @@ from pinlater.models import NewJob
 
 log = logging.getLogger(__name__)
 START = "is_start_request"
-"""Scrapy's mark on requests from `Spider.start`, also present on copies of them."""
+"""Scrapy's mark on requests from `Spider.start` and their copies."""
 SCHEDULED = "aragog_scheduled"
-"""This scheduler's mark on requests handed to an engine, also present on copies of them."""
+"""This scheduler's mark on requests handed to an engine, and their copies."""
 UNLIMITED = 64
 """Maximum number of concurrent requests if `CONCURRENT_REQUESTS` is 0."""
 MAX_KEY_CHARS = 200
@@ -192,7 +192,7 @@ class SpiderScheduler(BaseScheduler):
         return held.request
 
     def rerun_in_progress(self, problem: str) -> None:
-        """Rerun every request that this process is currently processing."""
+        """Rerun every request in progress here."""
         self._to_rerun |= dict.fromkeys(self._handed_out, problem)
 
     def run_again(self, request: Request, problem: str | None) -> bool:

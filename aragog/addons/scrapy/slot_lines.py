@@ -26,7 +26,7 @@ from urlspelling import normalize
 
 log = logging.getLogger(__name__)
 MIN_PER_DOMAIN, MAX_PER_DOMAIN = 16, 48
-"""How many of a domain's requests a process holds: enough for `MAX_HELD_S`, within these bounds."""
+"""How many requests of a domain a process holds: enough for `MAX_HELD_S`, within these bounds."""
 MAX_HELD_S = 2.0
 MAX_WAIT_S = 10.0
 """No request is held longer than this for a domain without a slot (such as a paused or stopped
@@ -111,8 +111,7 @@ class SlotLines:
 
     def take_ready(self, limit: int) -> list[Ready]:
         """
-        Remove and return up to `limit` requests with a slot within a second, or without need for
-        one.
+        Remove and return up to `limit` requests that have a slot within a second or need none.
 
         Raises:
             LimiterUnavailable, RobotsUnavailable: nothing was removed.

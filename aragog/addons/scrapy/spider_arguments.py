@@ -22,10 +22,9 @@ _arguments: MutableMapping[Crawler, Mapping[str, Any]] = WeakKeyDictionary()
 
 def record_arguments() -> None:
     """
-    Make all crawlers of this process remember the arguments of their spiders.
+    Make all of this process's crawlers remember their spiders' arguments.
 
-    This patches a private method of Scrapy's `Crawler`, once. If that method does not exist,
-    nothing is recorded.
+    This patches a private method of Scrapy's `Crawler`, if it exists.
     """
     create = getattr(Crawler, "_create_spider", None)
     if create is None or getattr(create, "records_arguments", False):

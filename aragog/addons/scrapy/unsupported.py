@@ -37,7 +37,7 @@ def unsupported_reason(request: Request, routes: NamedRoutes) -> str | None:
     proxy = request.meta.get("proxy")
     if not proxy:
         return None
-    # Another address than the chosen one could reveal this machine's.
+    # Any address but the chosen one could reveal this machine's.
     if request.meta.get(FROM_ENVIRONMENT):
         return None if routes.has_default_proxy else _ENVIRONMENT
     return None if routes.route(proxy) is not None else _META

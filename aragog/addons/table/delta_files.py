@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from aragog.settings import ContentSettings
 
 _STATE = "aragog"
-"""The key of the state in a commit, and the application id of its transactions."""
+"""The state's key in a commit, and its transactions' application id."""
 _MAX_COMMITS = 100
 _FORMAT = 1
 TARGET_BYTES = 128 << 20
@@ -57,7 +57,7 @@ class TableState:
 
     @classmethod
     def parse(cls, text: str) -> TableState | None:
-        """Return the state in a commit, or None if a later version wrote it in another format."""
+        """Return the state in a commit, or None if a later version wrote it."""
         wire = orjson.loads(text)
         if wire.get("format") != _FORMAT:
             return None
@@ -166,7 +166,7 @@ class DeltaFiles:
         names = [name for name in rows.schema.names if name != DELETED]
         cells = {f'"{name}"': f's."{name}"' for name in names}
         buckets = ", ".join(map(str, sorted(set(rows["bucket"].to_pylist()))))
-        # Filter partitions explicitly and stream the source, so that the log contains no keys.
+        # Filter partitions and stream the source, so that the log contains no keys.
         condition = f"t.bucket = s.bucket AND t.{key} = s.{key} AND t.bucket IN ({buckets})"
         with self._errors():
             (

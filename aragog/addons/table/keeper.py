@@ -2,9 +2,9 @@
 Keep a table in sync with the store by reading the change feed and merging the changed pages.
 
 A merge writes the current state of changed URLs, so reading a change twice has no effect, and a
-killed merge is repeated. A page that an export would not include is deleted from the table.
-Takedowns are not in the feed: if their counter differs from the table's, all URLs in the table are
-checked. A row is a page (`page_rows`) or an item (`item_rows`).
+killed merge is repeated. Pages that an export would omit are deleted from the table. Takedowns are
+not in the feed: if their counter differs from the table's, all its URLs are checked. A row is a
+page (`page_rows`) or an item (`item_rows`).
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class TableKeeper:
         """
         Bring the table closer to the store's state, with at most one commit.
 
-        The process may be killed at any point; then call this again.
+        If the process is killed, call this again.
 
         Raises:
             BadInput: the settings have no such items or fields.

@@ -103,8 +103,8 @@ class PageTableRows:
 
     def _taken_down_urls(self) -> set[str]:
         """
-        Return the URLs in the table that were taken down, and those whose page was fetched from
-        such a URL.
+        Return the table's URLs that were taken down, or whose page was fetched from such a
+        URL.
         """
         is_refused = takedown_check(self._store)
         rows = self._files.read(["url", "final_url"])

@@ -1,4 +1,4 @@
-"""The interface to a table's rows, and code that tables of pages and of items share."""
+"""The interface to a table's rows, and code that all tables share."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TableRows(Protocol):
         Return the current rows for these pages, or None if there is nothing to do.
 
         Args:
-            urls: canonical URLs of changed pages, and URLs that used to be canonical.
+            urls: current and former canonical URLs of changed pages.
             taken_down: also look for rows of pages that were taken down.
         """
 

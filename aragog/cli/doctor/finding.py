@@ -1,7 +1,4 @@
-"""
-The input and the results of `aragog doctor`'s checks, and a function that runs them with a time
-limit.
-"""
+"""The input and results of `aragog doctor`'s checks, and a function that runs them."""
 
 from __future__ import annotations
 
@@ -89,7 +86,7 @@ Check = Callable[[CheckedSystem], Iterator[Finding]]
 
 
 CHECK_TIMEOUT_S = 2 * START_TIMEOUT_S
-"""Time limit for a check: enough for all processes to start, and for the servers' timeouts."""
+"""Time limit for a check: enough for processes to start, and for servers' timeouts."""
 
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 """Errno values of writes that fail because the disk is full."""
