@@ -14,7 +14,7 @@ class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
     """
     Sends tasks at their intervals, even if the clock was wrong when they were previously sent.
 
-    Celery's scheduler sends a task when its interval has passed since the previous time. If the
+    Celery's scheduler sends a task when its interval has passed since it last sent the task. If the
     clock was a day ahead, it would send nothing for a day.
     """
 

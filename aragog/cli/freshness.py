@@ -143,8 +143,8 @@ def _send_changes(
     """
     Send changes. The receiver stores the last change's cursor.
 
-    After a kill and restart, it sends some changes again and skips none. If the receiver does not
-    respond, it retries with `follow`, and fails without.
+    If the command is killed and restarted, it sends some changes again and skips none. If the
+    receiver does not respond, it retries with `follow` and fails otherwise.
     """
     count = 0
     for page in _change_pages(opened, receiver.position() or cursor, selection, follow=follow):

@@ -1,9 +1,9 @@
 """
 Reports the pages that `aragog run --refresh` found to be new, changed or gone.
 
-It first enqueues stored pages without links to them, because only a fetch can show that they are
-gone. Then it reports all pages that changed after the crawl's `told_ms`, the time of the last
-report.
+It first enqueues stored pages that no page links to any more, because only a fetch can show that
+they are gone. Then it reports all pages that changed after the crawl's `told_ms`, the time of the
+last report.
 
 A run advances that time after its report. If it is killed before, the next run reports both runs'
 changes.

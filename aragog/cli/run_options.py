@@ -78,7 +78,7 @@ def open_output(
 
 
 def crawl_name(file: str | None, depth: int, include: Sequence[str], exclude: Sequence[str]) -> str:
-    """Return the crawl name for a run with these arguments, which is always the same."""
+    """Return the crawl name for a run. Equal arguments give the same name."""
     if file is None:
         return "demo"
     file_path = str(Path(file).absolute()) if file != "-" else file

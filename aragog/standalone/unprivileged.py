@@ -4,8 +4,8 @@ Run a program that refuses to run as root: `python unprivileged.py FOLDER PROGRA
 PostgreSQL is such a program. For an ordinary user, this process is simply replaced by the program.
 As root, it first enters a user namespace in which root has another id: the program runs without
 privileges, but its files still belong to root. If the kernel refuses that (in most containers), it
-switches to FOLDER's owner, or to `nobody`, who then owns the folder and whose group may pass
-through the parent folder. This module imports nothing from aragog, so it takes 20 ms.
+switches to FOLDER's owner, or to `nobody`. That user then owns the folder, and the user's group may
+pass through the parent folder. This module imports nothing from aragog, so it takes 20 ms.
 """
 
 from __future__ import annotations

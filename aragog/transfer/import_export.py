@@ -204,8 +204,8 @@ def export_urls(
 
     `fields` lists the fields to export; None exports all. Outlinks are read from `link_store`, at
     most 6,000 per page. `find_texts` adds the main text. Pages whose `unavailable_after` has passed
-    are always skipped, and so are pages whose sites refuse `purpose`, and pages whose last
-    successful fetch was not within `fetched`.
+    are always skipped, and so are pages whose sites refuse `purpose`. With `fetched`, only pages
+    last successfully fetched in that time span are included.
 
     Raises:
         StoreUnavailable: the sink contains complete batches only.

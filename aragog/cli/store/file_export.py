@@ -58,7 +58,7 @@ def export_files(
 def _files(
     store: UrlStore, sites: Sequence[tuple[str, str]], host: str | None, purpose: str | None
 ) -> Iterator[tuple[str, str | None, str | None]]:
-    """Yield the URL, hash and type of each of the items' files; one per hash."""
+    """Yield the URL, hash and type of the items' files, one for each hash."""
     seen: set[bytes] = set()
     for kind, site in sites:
         for item in store.items.all(kind, site, below=host or "", purpose=purpose):
