@@ -98,7 +98,6 @@ def _then(message: Finished) -> dict[str, Any]:
 
 
 def _send(app: Any, then: Mapping[str, Any], result: Mapping[str, Any]) -> None:
-    """Send the linked tasks and the chain's next task, as Celery would."""
     ids = {"parent_id": then["id"], "root_id": then.get("root_id") or then["id"]}
     is_batch = then["urls"] > 1
     callbacks = then.get("callbacks") or ()

@@ -157,7 +157,6 @@ def callable_module(task: Any) -> Callable[[str], Any]:
 
 
 def _run(task: Any, name: str, seconds: Observations, call: Callable[[], Any]) -> Any:
-    """Return the result of `call`, or retry or fail the task."""
     try:
         with timed(seconds):
             result = call()

@@ -171,7 +171,6 @@ follow(app)
 
 
 def _add_commands(**_: Any) -> None:
-    """Make the worker respond to `celery -A aragog.workers inspect waiting`."""
     from aragog.workers import waiting_command  # noqa: F401, PLC0415 - the import registers the command
 
 

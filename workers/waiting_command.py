@@ -73,7 +73,6 @@ def _next_slot(report: DomainReport) -> str:
 
 
 def _limiter() -> Limiter:
-    """Return the limiter of all calls. It is created on first use."""
     with _lock:
         if not _connected:
             settings = process_settings().resolved()

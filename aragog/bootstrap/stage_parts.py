@@ -147,7 +147,6 @@ def _discovery(
 
 
 def _access(settings: Settings, store: UrlStore, clock: Clock) -> Access:
-    """Return the checks that every request must pass before it is sent."""
     overrides = overrides_of(settings)
     return Access(
         rules=AccessRules(

@@ -206,8 +206,6 @@ _CONTENT_METHODS = ("put", "put_many", "get", "delete")
 
 
 class _TimedAdapter:
-    """Wraps an adapter and times some of its methods."""
-
     def __init__(
         self, adapter: Any, names: tuple[str, ...], histogram: Histogram, prefix: str = ""
     ) -> None:

@@ -154,7 +154,6 @@ def _changed_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _enqueue(name: str, seeds: tuple[str, ...], *, depth: int, refresh: bool) -> int:
-    """Enqueue the seeds; returns the number of invalid URLs."""
     counts: Counter[EnqueueStatus] = Counter()
     settings = command_settings()
     with Aragog(settings) as client:

@@ -89,7 +89,6 @@ def summary(counts: Mapping[EnqueueStatus, int]) -> str:
 
 
 def _wait_reporter() -> Callable[[SlowDown], None]:
-    """Return a callback that reports once that new URLs have to wait."""
     reported = False
 
     def on_wait(refusal: SlowDown) -> None:

@@ -93,7 +93,6 @@ def new(urls: tuple[str, ...], agent: str | None, into: Path) -> None:
 
 
 def _check_site(urls: Sequence[str]) -> None:
-    """Raise UsageError if the URLs are on several hosts."""
     hosts = sorted(set(map(host, urls)))
     if len(hosts) > 1:
         raise click.UsageError(f"the pages are on {', '.join(hosts)}; pass URLs on a single host")
@@ -125,7 +124,6 @@ def _write(into: Path, guess: Guess, pages: Sequence[Document], settings: Settin
 
 
 def _show(guess: Guess, pages: Sequence[Document]) -> None:
-    """Print the values found with and without rules."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")

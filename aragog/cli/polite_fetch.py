@@ -60,8 +60,6 @@ def fetch_all(urls: Iterable[str], settings: Settings) -> Iterator[Outcome]:
 
 
 class _IntervalGate(OpenGate):
-    """A gate that enforces the default interval between requests to a host."""
-
     def __init__(self, interval_s: float) -> None:
         self._interval_s = interval_s
         self._sent_at_s: dict[str, float] = {}
@@ -74,8 +72,6 @@ class _IntervalGate(OpenGate):
 
 
 class _RobotsGate(_IntervalGate):
-    """A gate that also refuses URLs that robots.txt forbids."""
-
     def __init__(self, robots: Fetcher, settings: Settings) -> None:
         super().__init__(1 / settings.politeness.qps)
         self._robots = robots

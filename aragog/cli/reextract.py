@@ -93,7 +93,6 @@ def _labeled(counts: Counter[str]) -> dict[str, int]:
 def _batch_runner(
     *, tasks: bool
 ) -> Iterator[Callable[[list[tuple[str, ...]]], Iterator[Counter[str]]]]:
-    """Yield a function that processes batches in workers or local processes."""
     if tasks:
         with Aragog() as client:
             yield partial(_send, client)
@@ -129,7 +128,6 @@ _process_store: list[tuple[UrlStore, Settings]] = []
 
 
 def _process_here(urls: tuple[str, ...]) -> Counter[str]:
-    """Process a batch in a pool process. The store stays open."""
     if not _process_store:
         settings = command_settings()
         _process_store.append((url_store(settings), settings))

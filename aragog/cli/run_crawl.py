@@ -179,7 +179,6 @@ class Crawl:
     def _results(
         self, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
     ) -> Iterable[EnqueueResult]:
-        """Yield the result of each URL as soon as it is known."""
         return client.enqueue_all(
             require_contact(self.urls, self.settings),
             **self._options(tracker),

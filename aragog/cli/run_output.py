@@ -291,7 +291,6 @@ class RunOutput:
         return row
 
     def _extracted_texts(self, store: UrlStore, record: Record) -> Mapping[str, bytes]:
-        """Return the requested forms of a page's main text."""
         missing = tuple(name for name in self._text_names if name not in record.fields)
         if not missing or record.content_key is None:
             return {}
@@ -349,7 +348,6 @@ def _s3_file(name: str, settings: Settings) -> S3File:
 
 
 def _records(store: UrlStore, urls: Iterable[str]) -> Iterator[Record]:
-    """Yield the records of those URLs that have one."""
     remaining = iter(urls)
     while batch := list(islice(remaining, BATCH_SIZE)):
         yield from (record for record in store.get_many(batch) if record is not None)

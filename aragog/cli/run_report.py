@@ -163,7 +163,6 @@ def _blocking_settings(problem: NotStored, settings: Settings) -> list[str]:
 
 
 def _operator_setting(url: str, settings: Settings) -> list[str]:
-    """Return the setting that blocks a URL's host, if any."""
     if _is_overridden(url, settings.politeness.overrides_file):
         return ["politeness.overrides_file"]
     blocked = BlockedHosts(settings.politeness.blocked_hosts)
@@ -171,7 +170,6 @@ def _operator_setting(url: str, settings: Settings) -> list[str]:
 
 
 def _ssrf_settings(url: str, settings: Settings) -> list[str]:
-    """Return the settings to change so that the SSRF filter permits a URL."""
     parts = urlsplit(url)
     port = parts.port or _PORTS.get(parts.scheme, 0)
     is_other_port = port not in settings.fetch.allowed_ports

@@ -42,7 +42,6 @@ def store() -> Iterator[UrlStore]:
 
 
 def _check_purpose(opened: UrlStore, url: str, purpose: str | None) -> None:
-    """Exit with the reason if a page's site refuses this purpose."""
     record = opened.get(url, []) if purpose else None
     if purpose and record and (reason := refused_use(record.facts, purpose)):
         echo(one_line(f"aragog: {url} is not for {purpose}: {reason}"), err=True)

@@ -58,8 +58,6 @@ def new_name(name: str) -> str | None:
 
 
 class _MovedNames(MetaPathFinder, Loader):
-    """An import hook that returns renamed modules for old names."""
-
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:

@@ -104,7 +104,6 @@ def plain(value: Any) -> Any:
 
 
 def _suggestion(key: str, names: set[str], prefix: str) -> str:
-    """Return a hint at the most similar setting, or ""."""
     matches = difflib.get_close_matches(key, names, n=1)
     return f"; did you mean {prefix}{matches[0]}?" if matches else ""
 

@@ -288,7 +288,6 @@ def _command(file: BinaryIO, line: bytes) -> tuple[bytes | None, bool]:
 
 
 def _is_truncated(line: bytes) -> bool:
-    """True if the file ends in this line."""
     return len(line) < _MAX_LINE_BYTES and not line.endswith(b"\n")
 
 

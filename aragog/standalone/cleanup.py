@@ -22,8 +22,6 @@ TIMEOUT_S = 30.0
 
 @dataclass
 class _Command:
-    """A command, and its process while it runs."""
-
     argv: Sequence[str]
     log: Path
     due_s: float

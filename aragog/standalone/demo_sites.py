@@ -215,7 +215,6 @@ def _news() -> dict[str, DemoPage]:
 
 
 def _mobile_news() -> dict[str, DemoPage]:
-    """The mobile site declares the main site as canonical."""
     return {path: page for path, page in _news().items() if path != "/"}
 
 

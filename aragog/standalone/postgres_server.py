@@ -304,7 +304,6 @@ class PostgresServer(PrivateServer):
         self.run(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
     def _unprivileged_command(self, program: str, *arguments: str) -> list[str]:
-        """Return a command line for a program without root's privileges."""
         launcher = [sys.executable, "-I", "-S", str(unprivileged.__file__), str(self.folder)]
         return [*launcher, str(self.programs.folder / program), *arguments]
 

@@ -108,7 +108,6 @@ def free_ports(settings: Settings) -> dict[str, str]:
 
 
 def _in_use(settings: Settings) -> Iterator[tuple[ListenAddress, str]]:
-    """Yield each address that cannot be bound, with the reason."""
     for address in _addresses(settings):
         with socket.socket(_family(address.host)) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -239,7 +238,6 @@ def start_frontends(
 
 
 def _start_postgres(supervisor: Supervisor, settings: Settings) -> None:
-    """Start the private PostgreSQL and create the store's tables in it."""
     require("postgres", 'store.engine = "postgres"')
     from aragog.bootstrap.stores import tables  # noqa: PLC0415 - it imports the engines
     from aragog.standalone.postgres_server import PostgresServer  # noqa: PLC0415 - an extra

@@ -238,7 +238,6 @@ class BulkWriter:
 
 
 def _source_url(record: UrlRecord) -> str | None:
-    """Return the URL from which the record's page was fetched, if known."""
     source = record.facts.get("final_url")
     try:
         return normalize(source) if isinstance(source, str) else None

@@ -117,7 +117,6 @@ def _columns(kinds: SiteKinds, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _newest_pages(items: Iterable[StoredItem]) -> dict[bytes, tuple[int, str]]:
-    """Return the fetch time and URL of each keyed item's newest page."""
     newest_pages: dict[bytes, tuple[int, str]] = {}
     for item in items:
         if item.key:

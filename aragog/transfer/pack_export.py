@@ -83,8 +83,6 @@ def export_packs(
 
 
 class _PackExport:
-    """One run of an export."""
-
     def __init__(
         self,
         store: UrlStore,

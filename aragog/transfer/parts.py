@@ -106,7 +106,6 @@ def _with_swapped_nibbles(key: bytes) -> bytes:
 
 
 def _after_prefix(prefix: bytes) -> bytes | None:
-    """Return the first key after those with this prefix, or None."""
     return None if prefix == b"\xff" else bytes([prefix[0] + 1])
 
 
@@ -170,7 +169,6 @@ def prepare_folder(folder: Path, count: int, kind: str, purpose: str | None = No
 
 
 def _check_purpose(folder: Path, purpose: str | None) -> None:
-    """Record an export's purpose in its folder; raises BadInput if it has another."""
     file = folder / PURPOSE_FILE
     has_parts = any(
         match and not match.group(1)

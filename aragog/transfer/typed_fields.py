@@ -230,7 +230,6 @@ def _parse_cell(text: str, field_type: FieldType) -> Any:
 
 
 def _cell_bytes(value: Any, field_type: FieldType | None) -> bytes:
-    """Return the bytes of a field that is not typed JSON."""
     if isinstance(value, str):
         return value.encode()
     if field_type in (INTEGER, DECIMAL):

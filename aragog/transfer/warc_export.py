@@ -65,8 +65,6 @@ class _FirstRecord(NamedTuple):
 
 
 class _Page(NamedTuple):
-    """The common values of a page's records."""
-
     target: str
     date: str
     digest: str
@@ -287,7 +285,6 @@ def _page(url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) ->
 
 
 def _network(meta: dict[str, str]) -> list[tuple[str, str]]:
-    """Return record headers for known facts about the connection."""
     if "address" not in meta:
         return []
     return network_fields(meta["address"], meta.get("tls"), meta.get("http_version"))
@@ -336,7 +333,6 @@ def _revisit_record(writer: Any, page: _Page, first: _FirstRecord, head: StatusA
 
 
 def _head(meta: dict[str, str]) -> StatusAndHeaders | None:
-    """Return the stored status line and headers, or None."""
     status = _number(meta.get("status"))
     try:
         raw_headers = json.loads(meta.get("headers") or "")

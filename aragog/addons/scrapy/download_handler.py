@@ -139,7 +139,6 @@ class PoliteDownloadHandler:
                 self._clock.sleep_s(RETRY_DELAY_S)
 
     def _postponed_error(self, request: Request, problem: str) -> Exception:
-        """Return the exception for a request that was not sent because of Redis."""
         if self._runs_again(request, problem):
             log.warning("%s will run again: %s", request, problem)
             return IgnoreRequest(f"the request will run again: {problem}")

@@ -202,7 +202,6 @@ def _key(key: Any) -> Any:
 
 
 def _from_numpy(value: Any) -> Any:
-    """Convert a NumPy scalar or array, without importing NumPy."""
     if getattr(value, "ndim", 0):
         return [_plain(each) for each in value]
     # a date or duration, possibly with a finer resolution than Python's

@@ -296,6 +296,5 @@ def job_priority(request: Request) -> int:
 
 
 def _call_in_loop(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    """Run the call in the event loop's thread, unless the loop is closed."""
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(call)

@@ -91,7 +91,7 @@ def _response(request: Request, content: Content) -> Response:
 
 
 def _headers(content: Content) -> Headers:
-    """Return the response's headers. Content that was not fetched only has a type."""
+    """Content that was not fetched only has a type."""
     headers, meta = Headers(), content.meta
     pairs: Any = orjson.loads(meta.get("headers") or "[]")
     if not pairs and (content_type := meta.get("content_type")):

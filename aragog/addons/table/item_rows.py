@@ -32,8 +32,6 @@ _READ_BATCH_SIZE = 500
 
 
 class _KnownRow(NamedTuple):
-    """The state of an item according to its row in the table."""
-
     item_id: str
     site: str
     item_key: str | None
@@ -133,7 +131,6 @@ class ItemTableRows:
     def _known_rows(
         self, changed: Collection[str], is_refused: Callable[[str | None], bool] | None
     ) -> list[_KnownRow]:
-        """Return the rows with values from these pages or from refused pages."""
         import pyarrow.compute as pc  # noqa: PLC0415 - an extra, and 0.2 s
 
         row_filter = None
@@ -152,7 +149,6 @@ class ItemTableRows:
     def _current_items(
         self, changed: Collection[str], known: Collection[_KnownRow]
     ) -> dict[str, StoredItem]:
-        """Return the current items of changed pages and known rows, by id."""
         keys = defaultdict[str, set[str]](set)
         for row in known:
             if row.item_key:
@@ -220,7 +216,6 @@ def _fields(kinds: SiteKinds, kind: str, requested: Sequence[str]) -> list[str]:
 
 
 def _id(item: StoredItem) -> str:
-    """Return an item's id as 32 hex digits."""
     page_position = (item.page_url, str(item.position))
     parts = [item.site, item.kind, item.key, *(() if item.key else page_position)]
     return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()

@@ -152,7 +152,6 @@ class TableKeeper:
         return ""
 
     def _rebuild(self, before: TableState | None, reason: str) -> Round:
-        """Rebuild the table from an export."""
         # Both are read before the export, so the next round merges changes made in the meantime.
         cursor, takedowns = self._store.feed.end(), self._store.takedowns.count()
         state = replace(self._options.apply_to(before), cursor=cursor, takedowns=takedowns)

@@ -69,7 +69,6 @@ def import_(file: Path, kind: str | None, after: int, *, due: bool) -> None:
 def _records(
     file: Path, store: UrlStore, settings: Settings, *, kind: str, after: int, due: bool
 ) -> int:
-    """Import records; returns the number of bad ones."""
     with counting_display("lines") as count_lines:
         source = _source(file, kind, store, settings, after)
         report = import_export.import_urls(
@@ -86,7 +85,6 @@ def _records(
 
 
 def _archive(file: Path, store: UrlStore, settings: Settings, *, after: int) -> int:
-    """Import a WARC file's pages; returns the number of bad ones."""
     with file.open("rb") as stream, counting_display("records") as count_records:
         fetch = settings.fetch
         limits = RecordedLimits(fetch.max_header_bytes, fetch.max_wire_bytes, fetch.max_body_bytes)

@@ -213,7 +213,6 @@ def pack() -> None:
 
 
 def _store_location(settings: Settings) -> tuple[object, ...]:
-    """Return values that identify the configured store."""
     store = settings.store
     if store.engine == "hbase":
         return store.engine, *sorted(store.hbase_gateways), store.hbase_prefix

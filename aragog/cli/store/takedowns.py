@@ -30,7 +30,6 @@ def _url(_context: click.Context, _option: click.Parameter, url: str | None) -> 
 
 
 def _only_target(**options: str | None) -> str:
-    """Return the value of the only given option."""
     values = [value for value in options.values() if value is not None]
     if len(values) != 1:
         raise click.UsageError(f"pass exactly one of {', '.join(options)}")
@@ -41,7 +40,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _target_options(command: F) -> F:
-    """Add the argument and options that select a takedown's target."""
     for option in (
         click.option("--domain", type=Host(), help="A domain and its subdomains."),
         click.option("--host", type=Host(), help="A host, on any port."),

@@ -227,8 +227,6 @@ def _page_fields(names: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 class _FieldRecorder:
-    """A sink that collects the names of its records' fields."""
-
     def __init__(self, sink: import_export.Sink) -> None:
         self._sink = sink
         self.fields: set[str] = set()

@@ -35,7 +35,6 @@ def write_sqlite(rows: Rows, file: Path, names: Sequence[str]) -> int:
 
 
 def _sqlite_columns(database: sqlite3.Connection, columns: Mapping[str, Kinds]) -> dict[str, str]:
-    """Create the table and missing columns, and map names to columns."""
     existing_columns = {row[1] for row in database.execute(f"PRAGMA table_info({TABLE})")}
     columns_by_name: dict[str, str] = {}
     database.execute("BEGIN IMMEDIATE")

@@ -403,7 +403,6 @@ def _compare_with_chosen(
 
 
 def _check_declared(evidence: Evidence, target: str, findings: _Findings) -> tuple[str, str | None]:
-    """Return where `target` leads, and the reason to reject it, if any."""
     if target == evidence.final_url:
         return target, None
     chain, rejection = canonical_chain(evidence, target)
