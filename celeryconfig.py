@@ -87,7 +87,7 @@ task_ignore_result = True
 worker_prefetch_multiplier = 1
 # Let running tasks finish and acknowledge over the new connection.
 worker_cancel_long_running_tasks_on_connection_loss = False
-# A page may kill a child process. How many seconds to wait for that child's result.
+# How many seconds to wait for a child's result. A page may have killed the child.
 worker_lost_wait = 2.0
 broker_connection_retry_on_startup = True
 

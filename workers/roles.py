@@ -40,7 +40,6 @@ class Role:
     queues: tuple[str, ...]
     pool: Literal["threads", "prefork", "solo"]
     concurrency: int
-    """How many batches a worker processes at once."""
     niceness: int = 0
     """See `aragog.workers.niceness`."""
 
@@ -57,8 +56,8 @@ class Role:
 
 CORES = os.cpu_count() or 1
 DEFAULTS = WorkerSettings()
-# On one machine, canonicalize and store have priority over the roles that give them more work. On
-# two cores, this yields 20% more pages per second.
+# canonicalize and store have priority over the roles that give them work. On two cores, this yields
+# 20% more pages per second.
 LOW_PRIORITY = 10
 
 ROLES = {

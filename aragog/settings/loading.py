@@ -22,7 +22,6 @@ SETTINGS_FILE = "aragog.toml"
 # mcp`'s token.
 NON_SETTING_VARIABLES = ("ARAGOG_SETTINGS", "ARAGOG_TEST_", "ARAGOG_CACHE", "ARAGOG_TOKEN")
 TABLES = ("extract",)
-"""Settings that are tables themselves rather than sections."""
 
 
 def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:

@@ -20,7 +20,7 @@ from aragog.standalone.processes import die_with_parent
 
 HOSTS = "*.test"
 UNKNOWN_HOSTS, CLOSED_PORT = "*.test.invalid", "127.0.0.1:1"
-"""Hosts in the demo's links that do not exist, and the addresses they resolve to."""
+"""Nonexistent hosts in the demo's links, and their addresses."""
 USER_AGENT = "aragog-demo/1.0"
 """Names no contact, so only loopback servers are fetched."""
 BACKLOG = 128

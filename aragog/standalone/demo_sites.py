@@ -34,7 +34,6 @@ class DemoPage:
     declared_length: int | None = None
     """A wrong Content-Length, which makes the body incomplete."""
     busy_times: int = 0
-    """How many requests get a 429 before this response."""
 
 
 NOT_PAGES = frozenset({"/robots.txt", "/sitemap.xml", "/sitemaps/places.xml"})

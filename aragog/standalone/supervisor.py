@@ -77,7 +77,7 @@ class Child:
     log: Path = field(default_factory=Path)
     stop_signal: signal.Signals = signal.SIGTERM
     after_kill: Callable[[int], Sequence[str]] | None = None
-    """Returns the command to run after a signal has killed this process id."""
+    """Returns the command to run after a signal has killed the process with this id."""
 
 
 class Supervisor:

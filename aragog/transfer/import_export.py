@@ -108,7 +108,6 @@ def read_nodes(
 
 BATCH = 500
 BATCH_BYTES = 4 << 20
-"""Maximum total size of a batch's field values."""
 MAX_LINKS = 6000
 
 SpanMs = tuple[int, int]

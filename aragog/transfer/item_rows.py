@@ -24,7 +24,6 @@ from aragog.urlstore.stored_items import StoredItem
 from richpins.field_types import FieldType
 
 COMMON_COLUMNS = ("kind", "page_url", "fetched_at_ms")
-"""Columns that every item has in addition to its fields."""
 PAGE_COLUMN = "page_url"
 
 Items = Callable[[str], Iterable[StoredItem]]

@@ -37,7 +37,7 @@ from aragog.urlstore.store import UrlStore
 from zengraph.records import Row
 
 OBJECTS = "objects"
-"""The folder for files with pages that are stored as objects."""
+"""The folder for pages stored as objects."""
 
 
 @dataclass(slots=True)

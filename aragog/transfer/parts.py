@@ -120,7 +120,6 @@ class PartOptions:
     types: TypedFields = field(default_factory=TypedFields)
     """The types of fields."""
     find_texts: FindTexts | None = None
-    """Returns a page's main text in the requested forms."""
     fetched: SpanMs | None = None
     """Only pages last successfully fetched in this span; not for `warc`."""
     purpose: str | None = None

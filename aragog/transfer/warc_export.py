@@ -70,7 +70,6 @@ class _Page(NamedTuple):
     digest: str
     head: StatusAndHeaders | None
     network: Sequence[tuple[str, str]]
-    """The record headers with the IP address and the protocols."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,6 @@ class WarcReport:
 
     records: int
     files: tuple[Path, ...]
-    """The WARC files; see `index_of` for their indexes."""
     problems: int
     cursor: str | None
     """Where to resume, or None if the export is complete."""

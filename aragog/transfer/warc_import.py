@@ -128,7 +128,6 @@ def _instant_ms(date: str) -> int:
 
 
 MAX_HEADER_BYTES = 65_536
-"""Maximum total size of a record's named fields."""
 _SKIPPED_BYTES = 65_536
 _VERSION = re.compile(rb"WARC/\d\.\d+\s*$")
 _GZIP = b"\x1f\x8b"

@@ -12,7 +12,6 @@ from aragog.client import Client
 
 MAX_CLIENTS = 16
 POOL_SIZE = 4
-"""Number of connections that each client keeps open."""
 
 
 @dataclass(slots=True)

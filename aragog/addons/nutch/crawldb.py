@@ -22,7 +22,6 @@ from aragog.transfer.json_lines import BadRecord, Read, UrlRecord
 from aragog.transfer.lines import TextLine, text_lines
 
 STATUSES = frozenset({"db_unfetched", "db_fetched", "db_notmodified"})
-"""The status values of URLs that are imported."""
 _CSV_HEADER = "Url,Status code,Status name,Fetch Time"
 _ENTRY = re.compile(r"(\S+)\tVersion: \d+\s*$")
 _STATUS = re.compile(r"\d+ \((\w+)\)")

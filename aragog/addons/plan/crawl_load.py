@@ -29,7 +29,6 @@ class ConnectionShares:
     full: float
     """Fraction of HTTPS connections with a full TLS handshake; the others resume a session."""
     looked_up: float
-    """Fraction of fetches that look up a host name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ class CrawlLoad:
         return cores
 
     def _robots_ms(self) -> float:
-        # This is the first request to the host that day, so it always opens a connection.
+        # The day's first request to the host always opens a connection.
         https_ms = self.demand.https_share * self.cost("tls_full")
         return self.cost("robots") + self.cost("dns") + https_ms
 

@@ -66,7 +66,7 @@ class SpiderScheduler(BaseScheduler):
         self._dupefilter = dupefilter
         self._concurrency = crawler.settings.getint("CONCURRENT_REQUESTS") or UNLIMITED
         self._handed_out: dict[Request, str | None] = {}
-        """The engine's requests, each with the tag of its claim."""
+        """The engine's requests, each with its claim's tag."""
         self._to_rerun: dict[Request, str | None] = {}
         """
         Requests in `_handed_out` that must run again, with the reason, or None if the request was

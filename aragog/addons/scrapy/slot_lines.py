@@ -71,7 +71,6 @@ class _Line:
     turn_s: float = 0.0
     """The expected turn of the request that was last returned to the queue."""
     wait_logged: bool = False
-    """True if the current wait has been logged."""
 
 
 class SlotLines:

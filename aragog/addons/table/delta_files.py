@@ -39,7 +39,7 @@ class TableState:
     """aragog's metadata in a commit; unknown members are ignored."""
 
     cursor: str
-    """The table includes every change of the feed up to this cursor."""
+    """The table includes all changes up to this cursor."""
     takedowns: int
     """The takedown counter when the table was last checked."""
     buckets: int

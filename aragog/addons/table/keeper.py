@@ -60,13 +60,12 @@ class Round:
 
     written: int = 0
     deleted: int = 0
-    """Number of rows that are no longer in the table."""
     noun: str = "pages"
     """What messages call the written rows, such as "pages"."""
     rebuilt: str = ""
     """Why the table was rebuilt from an export; empty if it was not."""
     is_last: bool = True
-    """False if the feed has more changes already."""
+    """False if the feed already has more changes."""
 
 
 class TableKeeper:
@@ -152,7 +151,7 @@ class TableKeeper:
         return ""
 
     def _rebuild(self, before: TableState | None, reason: str) -> Round:
-        # Both are read before the export, so the next round merges changes made in the meantime.
+        # Read before the export, so the next round merges changes made in the meantime.
         cursor, takedowns = self._store.feed.end(), self._store.takedowns.count()
         state = replace(self._options.apply_to(before), cursor=cursor, takedowns=takedowns)
         rows = self._rows(state)

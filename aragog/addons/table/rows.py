@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from aragog.urlstore.store import UrlStore
 
 DELETED = "leaves"
-"""The boolean column that marks the rows that a merge deletes."""
+"""The boolean column that marks rows to delete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,6 @@ class TableRows(Protocol):
     noun: str
     """What messages call the rows, such as "pages"."""
     max_pages: int
-    """Number of changed pages merged in one commit."""
     schema: Any
     """The Arrow schema."""
 

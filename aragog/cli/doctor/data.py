@@ -26,7 +26,7 @@ from aragog.urlstore.content_port import ContentStore
 READ_FILES_TIMEOUT_S = 5.0
 """Time limit for reading SQLite files. The finding lists unread files."""
 _PROGRESS_STEPS = 10_000
-"""How many SQLite instructions run between two checks of the time limit."""
+"""SQLite instructions between two checks of the time limit."""
 _REPAIR = "run `aragog store repair` to copy its readable rows to a new file"
 MIN_FREE_BYTES = 1_000_000_000
 PROBE_BYTES = 1024

@@ -32,7 +32,7 @@ class Finding(NamedTuple):
     ok: bool
     text: str
     warning: bool = False
-    """True if something works now but should be changed before it fails."""
+    """True if something works, but should be changed before it fails."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,6 @@ CHECK_TIMEOUT_S = 2 * START_TIMEOUT_S
 """Time limit for a check: enough for processes to start, and for servers' timeouts."""
 
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
-"""Errno values of writes that fail because the disk is full."""
 
 
 def run_checks(

@@ -65,7 +65,7 @@ class Evidence:
     amp_url: str | None = None
     """The AMP version of the page, from `<link rel=amphtml>`."""
     hreflang: tuple[tuple[str, str], ...] = ()
-    """(language, URL) of translations. They are other pages and never merged."""
+    """(language, URL) of translations. They are never merged."""
     unparsable: tuple[tuple[str, str], ...] = ()
     """(source, original text) of each URL that cannot be parsed."""
     placeholders: tuple[tuple[str, str, str], ...] = ()
@@ -91,7 +91,6 @@ class Decision:
 
 
 MAX_STEPS = 10
-"""Maximum length of a chain of canonical URLs and redirects."""
 
 _TEMPORARY_STATUSES, _WITHHELD_STATUSES = (408, 421, 425, 429), (401, 402, 403, 451)
 _HOMEPAGE_PATH = re.compile(
