@@ -1,4 +1,4 @@
-"""The command line, `aragog …`: one module for each group of commands."""
+"""The command line, `aragog …`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""
-The option `--extractor`: adds functions from Python files to the crawler that a command
-starts.
-"""
+"""The option `--extractor`, which adds functions from Python files to the crawler."""
 
 from __future__ import annotations
 

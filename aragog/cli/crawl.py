@@ -1,4 +1,4 @@
-"""`aragog crawl`: start, watch and stop crawls. `aragog cancel`: cancel queued URLs."""
+"""The commands `aragog crawl …` and `aragog cancel`."""
 
 from __future__ import annotations
 

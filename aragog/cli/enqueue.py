@@ -1,4 +1,4 @@
-"""`aragog enqueue`: enqueue URLs from arguments, files or standard input in constant memory."""
+"""The command `aragog enqueue`, which takes constant memory."""
 
 from __future__ import annotations
 
@@ -245,8 +245,8 @@ def _decode_line(line: bytes) -> tuple[str, str | None]:
     """
     Return the line as a string, and why it cannot be a URL, or None.
 
-    An impossible line becomes an invalid URL. Only UTF-8 is decoded, because guessing another
-    encoding could result in a different URL.
+    If there is a reason, the string is an invalid URL. Only UTF-8 is decoded, because guessing
+    another encoding could result in a different URL.
     """
     if len(line) >= MAX_LINE_BYTES - 2:
         return INVALID_PREFIX + line[:MAX_SHOWN_CHARS].decode("latin-1"), "longer than 64 KiB"

@@ -1,4 +1,4 @@
-"""`aragog explain` and `aragog status`: show the state of a URL and of all of aragog."""
+"""The commands `aragog explain` and `aragog status`."""
 
 from __future__ import annotations
 

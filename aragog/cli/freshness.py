@@ -1,4 +1,4 @@
-"""`aragog watch`, `unwatch`, `changes`, `webhooks`, `due`: keep pages fresh."""
+"""The commands `aragog watch`, `unwatch`, `changes`, `webhooks` and `due`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aragog identity`: create, rotate and show the keys that sign the crawl's requests."""
+"""The commands `aragog identity …`, for the keys that sign requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aragog limiter`: show the rate limiter's nodes; add and remove them."""
+"""The commands `aragog limiter …`, for the rate limiter's nodes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """
-`aragog new URL …`: write a settings file with rules guessed from example pages of one site.
+The command `aragog new`.
 
-It fetches the pages like `aragog try`, and writes `aragog.toml` and `urls.txt`.
+It fetches pages like `aragog try`, and writes `aragog.toml` and `urls.txt`.
 """
 
 from __future__ import annotations

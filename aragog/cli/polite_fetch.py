@@ -1,5 +1,5 @@
 """
-Fetches single pages for `aragog try` and `aragog new`, even if no crawler is running.
+Fetch single pages for `aragog try` and `aragog new`, even without a running crawler.
 
 As in every fetch, robots.txt and the SSRF filter apply, and requests to a host are spaced out.
 These requests do not count toward a running crawler's rate limits.

@@ -1,4 +1,4 @@
-"""`aragog reextract`: extract the fields of stored pages again."""
+"""The command `aragog reextract`."""
 
 from __future__ import annotations
 

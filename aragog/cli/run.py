@@ -1,4 +1,4 @@
-"""`aragog run`: start aragog on this machine if needed, crawl a list of URLs, show the progress."""
+"""The command `aragog run`."""
 
 from __future__ import annotations
 

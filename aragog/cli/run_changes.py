@@ -1,5 +1,5 @@
 """
-Reports the pages that `aragog run --refresh` found to be new, changed or gone.
+Report the pages that `aragog run --refresh` found to be new, changed or gone.
 
 It first enqueues stored pages that no page links to any more, because only a fetch can show that
 they are gone. Then it reports all pages that changed after the crawl's `told_ms`, the time of the

@@ -1,4 +1,4 @@
-"""Run a crawl on a running aragog: enqueue the URLs, wait for them, and report."""
+"""Crawl on a running aragog: enqueue the URLs, wait for them, and report."""
 
 from __future__ import annotations
 

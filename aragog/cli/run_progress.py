@@ -48,7 +48,7 @@ class Snapshot:
     """Number of URLs that are done but not stored, by outcome."""
     elapsed_s: float
     causes: Counter[str] = field(default_factory=Counter)
-    """How many URLs in flight are waiting, by cause. The others are being processed."""
+    """How many URLs in flight are waiting, by cause."""
     held: int = 0
     """Number of links held back until more pages of their kind have been fetched."""
 

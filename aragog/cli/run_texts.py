@@ -21,17 +21,14 @@ from aragog.urlstore.store import UrlStore
 
 MAX_BYTES = 64 << 20
 MAX_RUNNING = 2 * MAX_PROCESSES
-"""
-Number of texts whose extraction may be started ahead, so that each process always has another
-text waiting.
-"""
+"""Number of extractions started ahead, so that each process always has a next text."""
 
 Fields = Mapping[str, bytes]
 
 
 class RunTexts:
     """
-    Extracts the text of a run's pages. Not thread-safe. It also stops with the process.
+    Extracts the text of a run's pages. Not thread-safe.
 
     Args:
         settings: contain the limits per page.

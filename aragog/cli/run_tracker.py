@@ -171,7 +171,7 @@ class RunTracker:
         """
         Add a normalized URL that was enqueued with the run's request id, or was already in flight.
 
-        A URL counts once. If it is added again to be followed deeper, the run waits for it again.
+        A URL counts once. If it is added again with a higher depth, the run waits for it again.
         """
         key = hash(url)
         known_depth = self._depths.get(key)
@@ -293,7 +293,7 @@ class RunTracker:
         return FinalState.NOT_MODIFIED if outcome == OutcomeKind.NOT_MODIFIED else FinalState.STORED
 
     def close(self) -> None:
-        """End the run. It does not wait for links that workers follow from now on."""
+        """End the run. Links followed from now on do not belong to it."""
         with suppress(*TRANSIENT):
             self._followed.end(self.request_id)
         self._nodes.close()

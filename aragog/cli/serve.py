@@ -1,4 +1,4 @@
-"""`aragog serve` and `aragog token`: the HTTP API, Thrift, and bearer tokens for both."""
+"""The commands `aragog serve` and `aragog token`."""
 
 from __future__ import annotations
 

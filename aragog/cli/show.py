@@ -1,4 +1,4 @@
-"""`aragog show`, `links`, `content`: read stored data by any form or alias of a URL."""
+"""The commands `aragog show`, `links` and `content`."""
 
 from __future__ import annotations
 

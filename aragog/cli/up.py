@@ -1,4 +1,4 @@
-"""`aragog up`, `down`: start and stop all of aragog on this machine."""
+"""The commands `aragog up` and `aragog down`."""
 
 from __future__ import annotations
 

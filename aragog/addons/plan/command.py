@@ -1,4 +1,4 @@
-"""`aragog plan`: estimate the machines and storage that a crawl needs."""
+"""The command `aragog plan`."""
 
 from __future__ import annotations
 

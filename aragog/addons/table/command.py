@@ -1,4 +1,4 @@
-"""`aragog table`: keep a Delta Lake table of pages or items current."""
+"""The command `aragog table`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aragog store export-files`: write the files of items to a folder, named by their hashes."""
+"""The command `aragog store export-files`."""
 
 from __future__ import annotations
 

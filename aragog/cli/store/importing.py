@@ -1,4 +1,4 @@
-"""`aragog store import`: import URLs and pages from files written by aragog and other programs."""
+"""The command `aragog store import`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aragog store list`: list the stored URLs of a host, or those with an outcome."""
+"""The command `aragog store list`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aragog store export`, `export-parts`: write URLs to files."""
+"""The commands `aragog store export` and `export-parts`."""
 
 from __future__ import annotations
 
