@@ -65,7 +65,7 @@ class AppendOnlyFiles:
         self._marker = folder / MARKER
 
     def mark(self) -> None:
-        """Record that a server writes the files, and must not start without them any more."""
+        """Record that a server writes the files; from then on, it must not start without them."""
         if not self._marker.exists():
             self._marker.write_text("The folder next to this file contains the jobs of a server.\n")
 

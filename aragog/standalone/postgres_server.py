@@ -226,7 +226,7 @@ class PostgresServer(PrivateServer):
 
     def start(self, *, timeout_s: float = 60.0) -> Self:
         """
-        Start the server, and return once it responds, after a crash when its log is replayed.
+        Start the server, and return once it responds. After a crash, it replays its log first.
 
         Raises:
             ConfigError: it did not start; the message ends with its log.

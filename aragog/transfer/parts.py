@@ -1,5 +1,5 @@
 """
-Export a UrlStore in parts, which many processes can write, and programs such as Spark can read.
+Export a UrlStore in parts that many processes can write and programs such as Spark can read.
 
 Node keys are hashes, so equal key ranges contain about equally many URLs, and a key's position in
 its range shows the progress. If a store groups pages by host, a host's keys form sixteen groups,

@@ -125,7 +125,7 @@ def is_confirmed(url: str, page: KnownPage | None) -> bool:
 
 
 def is_respelled(url: str, target: str) -> bool:
-    """Return True if `target` only differs from `url` by `www.` or by https instead of http."""
+    """Return True if `target` differs from `url` only by `www.` or by https instead of http."""
     if url.startswith("https://") and not target.startswith("https://"):
         return False
     return _SCHEME_AND_WWW.sub("", url, 1) == _SCHEME_AND_WWW.sub("", target, 1)
