@@ -1,8 +1,8 @@
 """
 Celery's own settings. aragog's settings are in aragog.toml.
 
-The broker settings are derived from `broker.url` (docs/deployment.md). The values shown here are
-Celery's defaults, which apply to brokers that do not need another value.
+The broker settings are derived from `broker.url` (docs/deployment.md). The values here are Celery's
+defaults.
 
 `celeryconfig` in a source checkout is `aragog.celeryconfig` (aragog/runtime/short_names.py).
 """
@@ -25,12 +25,11 @@ _broker_settings = celery_settings(
 
 broker_url = _broker_settings["broker_url"]
 broker_transport_options = _broker_settings["broker_transport_options"]
-# Without a backend, callers who wait for a result get an error that names the missing setting.
+# Without a backend, waiting callers get an error that names the setting.
 result_backend = reveal(_broker.result_backend) or "aragog.workers.no_results:NoResultBackend"
 if kind_of(broker_url) == "pinlater":
-    # After `celery purge`, the URLs of deleted jobs can be enqueued again at once. The function is
-    # given by name, because workers report their transport options as JSON to `celery inspect` and
-    # Flower.
+    # After `celery purge`, the URLs of deleted jobs can be enqueued again at once. It is given by
+    # name, because workers report their transport options as JSON to `celery inspect` and Flower.
     broker_transport_options |= {
         "before_delete": "aragog.crawl.pipeline.deleted_jobs:clear_in_flight"
     }
@@ -42,7 +41,7 @@ broker_native_delayed_delivery_queue_type = _broker_settings.get(
 )
 worker_detect_quorum_queues = _broker_settings.get("worker_detect_quorum_queues", True)
 
-# During a rolling upgrade, an old worker leaves the jobs of new tasks to new workers.
+# During a rolling upgrade, an old worker leaves jobs with new tasks to new workers.
 pinlater_unknown_task_delay_s = 20.0
 
 beat_scheduler = "aragog.workers.steady_scheduler:SteadyScheduler"
@@ -76,7 +75,8 @@ task_serializer = "json"
 accept_content = ["json"]
 result_serializer = "json"
 
-# At least once: a message is acknowledged after its task, and is redelivered if its worker is lost.
+# Delivery is at least once: a message is acknowledged after its task has run, and is redelivered if
+# the worker is lost.
 task_acks_late = True
 task_reject_on_worker_lost = True
 task_acks_on_failure = False
@@ -87,12 +87,12 @@ task_ignore_result = True
 worker_prefetch_multiplier = 1
 # Let running tasks finish and acknowledge over the new connection.
 worker_cancel_long_running_tasks_on_connection_loss = False
-# How many seconds to wait for the result of a child process that a page has killed.
+# How many seconds to wait for a child's result. A page may have killed the child.
 worker_lost_wait = 2.0
 broker_connection_retry_on_startup = True
 
-# Flower enables events while it runs. Without a receiver, they would waste a tenth of the time of a
-# worker's main thread.
+# Flower enables events while it runs. If nothing receives them, they waste a tenth of the main
+# thread's time.
 worker_send_task_events = False
 task_send_sent_event = False
 worker_hijack_root_logger = True

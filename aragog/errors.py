@@ -1,11 +1,11 @@
 """
 aragog's exceptions, grouped by who must act and whether a retry can help.
 
-Failures of origins are outcomes (`aragog.fetch_record.outcome`), not exceptions.
+An origin's failures are outcomes (`aragog.fetch_record.outcome`), not exceptions.
 
 Each library has its own exceptions. `TRANSIENT`, `BAD_INPUT`, `CONFIG` and `PERMANENT` each contain
-all libraries' classes with the same remedy, and `ALL` contains the base classes. So code that
-handles temporary failures writes `except TRANSIENT`, not `except TransientError`.
+all libraries' classes with the same remedy, and `ALL` contains the base classes. To handle
+temporary failures, write `except TRANSIENT`, not `except TransientError`.
 
     AragogError
     ├── ConfigError                 fix the settings; the process must not start
@@ -30,15 +30,14 @@ handles temporary failures writes `except TRANSIENT`, not `except TransientError
         └── CorruptContent
 
 urlspelling raises `InvalidUrl`. pinlater raises `BrokerUnavailable` (for the job layer's servers,
-or any Celery broker), `BrokerFull` and `InvalidMessage` (no version can read the task message). A
-newer version of aragog can read a `NewerMessage`.
+or any Celery broker), `BrokerFull` and `InvalidMessage` (no version can read the task message).
 
 zengraph raises `StoreUnavailable` (the tables on SQLite, PostgreSQL or HBase), `StoreDamaged` (one
 SQLite file; the others work), `Unfinished`, `NotUnique` (another node has this value),
 `SizeExceeded` (written or requested data exceeds a limit) and `CorruptRow`.
 
-An error's fields are dataclass fields and are also its `args`, so that Celery can pickle it. Its
-text is `MESSAGE` with the fields filled in.
+An error's fields are also its `args`, so that Celery can pickle it. Its text is `MESSAGE` with the
+fields filled in.
 """
 
 from __future__ import annotations
@@ -114,7 +113,7 @@ __all__ = [
 
 
 class AragogError(Exception):
-    """The base class of all exceptions that aragog raises."""
+    """The base class of aragog's exceptions."""
 
     MESSAGE: ClassVar[str] = ""
 
@@ -169,8 +168,7 @@ class ValueTaken(BadInput):
     MESSAGE = "property {name!r}: its value belongs to {url}"
     name: str
     url: str
-    """The URL of the record that has the value, or the hexadecimal ID of a node that is not a
-    page."""
+    """The URL of the record with the value, or the hexadecimal ID of a node other than a page."""
 
 
 class Unsupported(BadInput):
@@ -192,7 +190,7 @@ class VersionConflict(AragogError):
 
 
 class AccessDenied(AragogError):
-    """The token is missing or unknown, or lacks the scope that the call requires."""
+    """The token is missing, unknown, or lacks the required scope."""
 
 
 @dataclass(eq=False, repr=False)
@@ -213,15 +211,15 @@ class ContentReplaced(ContentUnavailable):
 
 
 class LimiterUnavailable(TransientError):
-    """The Redis of the rate limiter is unavailable; no slot was reserved."""
+    """The rate limiter's Redis is unavailable; no slot was reserved."""
 
 
 class RobotsUnavailable(TransientError):
-    """The Redis of the robots cache is unavailable; no rules are known."""
+    """The robots cache's Redis is unavailable; no rules are known."""
 
 
 class SpoolUnavailable(TransientError):
-    """The Redis of the spool is unavailable or full."""
+    """The spool's Redis is unavailable or full."""
 
 
 class BrowserUnavailable(TransientError):

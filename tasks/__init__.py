@@ -13,8 +13,8 @@ share(__name__)
 
 def __getattr__(name: str) -> Any:
     """
-    Return the app under the name `celery`, for `celery -A tasks`. The app is imported on first use,
-    because some processes only need the names of the tasks.
+    Return the app as `celery`, for `celery -A tasks`. It is imported on first use, because some
+    processes only need the tasks' names.
     """
     if name == "celery":
         from aragog.workers.app import app  # noqa: PLC0415

@@ -20,8 +20,8 @@ def canonicalize(message: dict[str, Any] | list[str] | str) -> None:
     """
     Extract the canonical URL, links and Rich Pin of each page in the batch.
 
-    If the argument is a URL (`canonicalize.delay("https://…")`) or a list of URLs, their stored
-    pages are read and written again.
+    For a URL (`canonicalize.delay("https://…")`) or a list of URLs, the stored pages are processed
+    again.
     """
     if isinstance(message, str | list):
         write_again(CANONICALIZE, message)

@@ -1,10 +1,9 @@
 """
-Defer the tasks that a Celery caller linked to a `fetch` task until the task's URLs are done.
+Run the tasks linked to a `fetch` task once its URLs are done.
 
-A Celery task is finished when it returns, and then Celery runs the tasks linked to it. But `fetch`
-returns before its URLs are done, because they wait for slots, robots.txt, and two more stages.
-`fetch` therefore moves the linked tasks from its own message into the jobs of its URLs, and the
-task `aragog.finished` runs them for each URL when it is done.
+Celery runs linked tasks when a task returns. But `fetch` returns before its URLs are done, because
+they wait for slots (their domain's turn), robots.txt, and two more stages. `fetch` therefore moves
+the linked tasks into its URLs' jobs, and the task `aragog.finished` runs them when a URL is done.
 
 - `chain(fetch.s(url), mine.s())`: `mine` gets `{"url": …, "canonical_url": …, "outcome": …}`. After
   a fetch of several URLs it runs once for each.
@@ -30,7 +29,7 @@ from aragog.crawl.pipeline.messages import FetchBatch
 from aragog.errors import InvalidMessage
 
 MAX_BYTES = 16_384
-"""Maximum size of the linked tasks as JSON. It is limited because each URL carries a copy."""
+"""Maximum size of the linked tasks as JSON, because each URL carries a copy."""
 _REQUEST_FIELDS = ("id", "root_id", "group", "group_index", "chord", "callbacks", "chain")
 
 
@@ -66,7 +65,7 @@ def waits_for_result(request: Any, backend: Any) -> bool:
 
 
 def unlink_tasks(request: Any) -> None:
-    """Keep Celery from running the linked tasks, because the jobs now carry them."""
+    """Prevent Celery from running the linked tasks, which the jobs now carry."""
     request.callbacks = request.chain = request.chord = None
 
 
@@ -74,8 +73,8 @@ def run_linked_tasks(app: Any, message: Finished, finished_urls: FinishedUrls) -
     """
     Run the tasks linked to a fetch for one URL, and store the URL's result.
 
-    A result is delivered once. The linked tasks run again, under the same IDs, only if this process
-    is killed before it has recorded the delivery.
+    The linked tasks only run again, under the same IDs, if this process is killed before it has
+    recorded the delivery.
 
     Raises:
         InvalidMessage: `then` was not created by `add_continuation`.
@@ -99,7 +98,6 @@ def _then(message: Finished) -> dict[str, Any]:
 
 
 def _send(app: Any, then: Mapping[str, Any], result: Mapping[str, Any]) -> None:
-    """Send the linked tasks, and the next task of the chain, as Celery would."""
     ids = {"parent_id": then["id"], "root_id": then.get("root_id") or then["id"]}
     is_batch = then["urls"] > 1
     callbacks = then.get("callbacks") or ()
@@ -113,7 +111,7 @@ def _send(app: Any, then: Mapping[str, Any], result: Mapping[str, Any]) -> None:
 def _signature(
     app: Any, serialized: Any, then: Mapping[str, Any], result: Mapping[str, Any], is_batch: bool
 ) -> Any:
-    """Return the caller's signature, with a separate ID for each URL if there are several."""
+    """Return the caller's signature; each of several URLs has its own ID."""
     signature = Signature.from_dict(serialized, app=app)
     task_id = signature.options.get("task_id")
     if is_batch or task_id is None:

@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 
 def _fetch(message: dict[str, Any] | list[str] | str) -> None:
     """
-    Fetch the URLs that are due. The message is a URL (`fetch.delay("https://…")`), a list of URLs,
-    or a batch.
+    Fetch the URLs that are due. The message is a URL (`fetch.delay("https://…")`), a list, or a
+    batch.
     """
     batch, problems = read_fetch(message)
     for problem in problems:
@@ -38,7 +38,7 @@ def _fetch(message: dict[str, Any] | list[str] | str) -> None:
         )
     request, backend = current_task.request, current_task.app.backend
     send_all(stage.run(continuation.add_continuation(batch, request, backend)))
-    # Do this last, so that a run that fails earlier still has its linked tasks when it is retried.
+    # Do this last, so that a failed run still has its linked tasks when it is retried.
     waited_for = continuation.waits_for_result(request, backend)
     continuation.unlink_tasks(request)
     if waited_for:

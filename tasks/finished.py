@@ -1,8 +1,7 @@
 """
 The task that runs the tasks linked to a fetch when a URL is done.
 
-It is safe to run twice, because Redis records which results were passed on, so none is passed on
-again.
+It is safe to run twice, because Redis records which results were passed on.
 """
 
 from __future__ import annotations
@@ -20,6 +19,6 @@ from aragog.workers.services import pipeline
 
 @stage(FINISHED)
 def finished(message: dict[str, Any]) -> None:
-    """Pass the result of a URL on to the tasks linked to its fetch."""
+    """Pass a URL's result on to the tasks linked to its fetch."""
     with broker_errors():
         continuation.run_linked_tasks(app, Finished.read(message), pipeline().finished_urls)

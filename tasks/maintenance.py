@@ -14,19 +14,16 @@ from aragog.workers.services import pipeline
 from pinlater import gates
 
 OTHER_KINDS = 7
-"""How many periodic tasks other than compaction use the queue `upkeep`. Each uses one thread."""
+"""How many periodic tasks other than compaction use the queue `upkeep`, one thread each."""
 
 
 def compactions(threads: int) -> int:
-    """
-    Return how many compactions run at the same time: the queue's threads, minus those that other
-    tasks use.
-    """
+    """Return how many compactions run at once: the queue's threads, minus those for other tasks."""
     return max(1, threads - OTHER_KINDS)
 
 
 def _threads() -> int:
-    """Return how many threads this worker has for the queue. They may be fewer than configured."""
+    """Return this worker's threads for the queue, possibly fewer than configured."""
     return gates.get_limit(Queue.UPKEEP) or process_settings().workers.upkeep
 
 

@@ -24,20 +24,20 @@ from pinlater.retry_policy import RetryPolicy
 from pinlater.worker import RunLater
 
 # While the infrastructure does not respond, a task is retried after 1, 2, 4 … 60 s, for hours. Its
-# message stays in the broker in the meantime, so nothing is lost.
+# message stays in the broker.
 MAX_BACKOFF_S = 60
 MAX_RETRIES = 200
-# How long a message that this version cannot read is delayed. Each attempt takes a worker 1 ms.
+# Delay for messages that this version cannot read. An attempt takes 1 ms.
 RETURN_DELAY_S = 20.0
-# When the limit is reached, a message blocks its thread for LIMIT_WAIT_S, so only so many messages
-# are resent per second. It is then resent with the delay FULL_DELAY_S.
+# When the limit is reached, a message blocks its thread for LIMIT_WAIT_S, which limits how many are
+# resent per second. It is then resent with the delay FULL_DELAY_S.
 LIMIT_WAIT_S = 0.25
 FULL_DELAY_S = 2.0
 
 
 class TaskLimit:
     """
-    Limits how many tasks of one kind run concurrently in this process. Thread-safe.
+    Limits how many tasks of one kind run at once in this process. Thread-safe.
 
     Args:
         count: returns the limit, at least 1; called for each task.
@@ -67,9 +67,8 @@ def periodic(name: str, max_running: Callable[[], int] = lambda: 1) -> Callable[
     """
     Make a function a task that beat sends periodically, with the policy of all tasks.
 
-    At most `max_running` of these tasks run in a process, so a server that hangs only blocks the
-    threads of one kind of work. A further task returns at once, because beat sends the next one
-    within seconds.
+    At most `max_running` of them run in a process, so a hanging server only blocks one kind of
+    work. A further task returns at once, because beat sends the next one within seconds.
     """
     return stage(name, TaskLimit(max_running))
 
@@ -78,8 +77,8 @@ def limited(name: str, queue: str) -> Callable[[Any], Any]:
     """
     Make a function a task whose queue limits the number of jobs per process (`gates.limit`).
 
-    With pinlater, the other jobs stay on the server. With other brokers, the worker has already
-    received them, so it sends them again with a delay, which keeps threads free for other work.
+    With pinlater, the other jobs stay on the server. With other brokers, the worker sends them
+    again with a delay, which keeps threads free for other work.
     """
     return stage(name, TaskLimit(lambda: gates.get_limit(queue) or sys.maxsize), resend=True)
 
@@ -94,19 +93,19 @@ def stage(
     """
     Make a function a Celery task called `name`, with the policy of all tasks.
 
-    The task's message is acknowledged after the task has run, requeued if its worker is lost, and
-    retried while our own infrastructure does not respond.
+    A message is acknowledged after its task has run, requeued if its worker is lost, and retried
+    while our own infrastructure does not respond.
 
-    Any other exception is a defect in aragog. On pinlater, the job runs again according to its
-    queue's retry policy and finally becomes a FAILED job with the reason. On other brokers, the
-    default policy limits the attempts, and the message ends in the dead-letter queue. An unreadable
-    message (`InvalidMessage`) fails permanently at its first attempt. A message that only a newer
-    version can read (`NewerMessage`) waits for a newer worker, which does not count as an attempt.
+    Any other exception is a defect in aragog. On pinlater, the queue's retry policy applies, and
+    the job is finally marked FAILED with the reason. On other brokers, the default policy applies,
+    and the message ends in the dead-letter queue. An unreadable message (`InvalidMessage`) fails at
+    its first attempt. A message for a newer version (`NewerMessage`) waits for a newer worker,
+    which does not count as an attempt.
 
     Args:
         name: the name of the task.
         limit: how many of the tasks run concurrently; None for no limit.
-        resend: if the limit is reached, True sends the task again to run later, and False drops it.
+        resend: what happens at the limit: True sends the task again to run later, False drops it.
         has_result: True if a caller may wait for its result, given a result backend.
     """
 
@@ -143,7 +142,7 @@ TASK_CALLS = frozenset({"apply", "apply_async", "delay", "s", "si", "signature",
 
 def callable_module(task: Any) -> Callable[[str], Any]:
     """
-    Return the `__getattr__` of a task's module, which makes the module callable like its task.
+    Return a module's `__getattr__`, with which one can call the module like its task.
 
     `from aragog.tasks import fetch` imports the module, so `fetch.delay(url)` looks up the
     attribute there.
@@ -158,7 +157,6 @@ def callable_module(task: Any) -> Callable[[str], Any]:
 
 
 def _run(task: Any, name: str, seconds: Observations, call: Callable[[], Any]) -> Any:
-    """Return the result of `call`, or handle its exception by retrying or failing the task."""
     try:
         with timed(seconds):
             result = call()
@@ -178,7 +176,6 @@ def _run(task: Any, name: str, seconds: Observations, call: Callable[[], Any]) -
 
 
 def _register(name: str, run: Callable[..., Any], *, has_result: bool) -> Any:
-    """Register the function as a task of every app, with the policy's options for Celery."""
     return shared_task(
         name=name,
         bind=True,
@@ -192,11 +189,10 @@ def _register(name: str, run: Callable[..., Any], *, has_result: bool) -> Any:
 
 def return_message(task: Any, reason: str, mean_delay_s: float) -> NoReturn:
     """
-    Give a message that cannot be processed now back to the broker, so that another worker may get
-    it.
+    Return a message to the broker, so that another worker may get it.
 
-    Brokers other than pinlater would deliver a requeued message at once. On those, this sends the
-    same message again with a delay.
+    Brokers other than pinlater would deliver it at once, so this sends the message again with a
+    delay there.
     """
     wait_s = random.uniform(0.5, 1.5) * mean_delay_s
     if is_job(task.request):
@@ -207,14 +203,14 @@ def return_message(task: Any, reason: str, mean_delay_s: float) -> NoReturn:
     )
     try:
         copy.apply_async()
-    # Requeue the message on any transport error, because it must not be lost.
+    # Requeue on any transport error, because the message must not be lost.
     except Exception as problem:
         raise RunLater(f"{reason}; resending failed: {problem}", counts=False) from problem
     raise Ignore(reason)
 
 
 def is_job(request: Any) -> bool:
-    """Return True if the message is a pinlater job. pinlater counts the attempts of its jobs."""
+    """Return True for pinlater jobs, whose attempts pinlater counts."""
     return ATTEMPT_PROPERTY in (request.properties or {})
 
 
@@ -231,10 +227,9 @@ def retry_after_outage(task: Any, error: Exception) -> NoReturn:
     """
     Retry the task later, even if the broker does not accept the retry.
 
-    Celery retries by sending a new message. If that failed, Celery would permanently reject the
-    current message and lose its batch. The current message is therefore requeued, and is delayed by
-    its queue's retry policy. The attempt does not count, because a full broker is not the job's
-    fault.
+    Celery retries by sending a new message. If that fails, Celery would reject the current message
+    and lose its batch, so this requeues it, delayed by the queue's retry policy. The attempt does
+    not count.
     """
     wait_s = get_exponential_backoff_interval(
         factor=1, retries=task.request.retries, maximum=MAX_BACKOFF_S, full_jitter=True

@@ -16,7 +16,7 @@ from aragog.workers.services import pipeline, send_all
 
 @stage(RENDER)
 def render(message: dict[str, Any]) -> None:
-    """Render the batch's page in a browser, and send it to the next stage."""
+    """Render the batch's page, and send it to the next stage."""
     batch = ResultBatch.read(message)
     outgoing = pipeline().render.run(batch)
     send_all(outgoing)

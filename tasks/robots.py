@@ -20,7 +20,7 @@ def robots(message: dict[str, Any] | list[str] | str) -> None:
     """
     Fetch each origin's robots.txt, then pass on the URLs that waited for it.
 
-    `robots.delay("https://host/")`, with one URL or a list, fetches robots.txt even if the cached
+    `robots.delay("https://host/")`, with a URL or a list, also fetches robots.txt if the cached
     copy is fresh.
     """
     send_all(pipeline().robots.run(read_robots(message)))

@@ -3,9 +3,8 @@ The task that writes pages and fetch outcomes.
 
 It is safe to run twice; see aragog.crawl.stages.store.
 
-A batch spends most of its time waiting until the pack with its content is stored. A process
-therefore runs many batches, each in its own thread, but only `workers.store` threads read the spool
-and write to the store.
+A batch mostly waits until the pack with its content is stored. A process therefore runs many
+batches, each in a thread, but only `workers.store` threads read the spool and write to the store.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ def store(message: dict[str, Any] | list[str] | str) -> None:
     """
     Write the batch's content, then its nodes, links and due rows.
 
-    If the argument is a URL (`store.delay("https://…")`) or a list of URLs, their stored pages are
-    read and written again.
+    For a URL (`store.delay("https://…")`) or a list of URLs, the stored pages are written again.
     """
     if isinstance(message, str | list):
         write_again(STORE, message)

@@ -1,5 +1,5 @@
 """
-Handles URLs that callers pass to the tasks `canonicalize` and `store`; see
+Handle URLs that callers pass to the tasks `canonicalize` and `store`; see
 aragog.crawl.stages.stored_again.
 """
 
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 def write_again(task: str, message: str | list[str]) -> None:
     """
-    Read the stored pages of one or more URLs, and write them again.
+    Process the stored pages of one or more URLs again.
 
     Raises:
         InvalidMessage: none of the URLs has a page.

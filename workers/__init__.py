@@ -12,10 +12,7 @@ share(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    """
-    Return the app under the name `celery`, for `celery -A workers`. The app is imported on first
-    use, because not all callers need it.
-    """
+    """Return the app as `celery`, for `celery -A workers`. It is imported on first use."""
     if name == "celery":
         from aragog.workers.app import app  # noqa: PLC0415
 

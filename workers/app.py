@@ -47,7 +47,7 @@ def _exit_with(problems: tuple[str, ...]) -> NoReturn:
     sys.exit("\n".join(f"aragog: {line}" for line in problems))
 
 
-# A process with invalid settings must stop before it takes a job, and print the reason.
+# A process with invalid settings must stop, with the reason, before it takes a job.
 try:
     process_settings()
 except CONFIG as error:
@@ -81,12 +81,12 @@ def _allow_open_files(**_: Any) -> None:
 
 worker_init.connect(_allow_open_files, weak=False)
 worker_init.connect(_check_files, weak=False)
-# This runs in each child of a prefork pool. If a page kills the child, the pool replaces it.
+# Runs in each child of a prefork pool. If a page kills the child, the pool replaces it.
 worker_process_init.connect(make_expendable, weak=False)
 
 
 def _export_spans(**_: Any) -> None:
-    """Export a child's remaining spans, because a child exits without running exit handlers."""
+    """Export a child's remaining spans, because children run no exit handlers."""
     flush_spans()
 
 
@@ -114,7 +114,7 @@ worker_init.connect(_gate_fetches, weak=False)
 
 
 def _release_urls(**_: Any) -> None:
-    """Release URLs that wait for a slot of their domain, in workers of the `fetch` queue."""
+    """Release URLs that wait for their domain's turn, in workers of the `fetch` queue."""
     from aragog.bootstrap.stages import connect_release  # noqa: PLC0415 - not for producers
     from aragog.crawl.stages.release import ReleaseThread  # noqa: PLC0415 - see above
 
@@ -126,7 +126,7 @@ worker_ready.connect(_release_urls, weak=False)
 
 
 def _connect_content(**_: Any) -> None:
-    """Connect a `store` worker to S3 now. Otherwise the first page would wait for a second."""
+    """Connect a `store` worker to S3 now, or the first page would wait for a second."""
 
     def connect() -> None:
         from aragog.workers.services import pipeline  # noqa: PLC0415 - not for producers
@@ -165,21 +165,17 @@ app.conf.task_queues = (
     *_declared.values(),
     *(_declared.new_missing(queue.value) for queue in Queue),
 )
-# With pinlater, this passes the task's outcome to its job. Otherwise the job of a failed task would
-# be SUCCEEDED.
+# With pinlater, this passes a task's outcome to its job. Otherwise a failed task's job would be
+# SUCCEEDED.
 follow(app)
 
 
 def _add_commands(**_: Any) -> None:
-    """
-    Make the worker respond to `celery -A aragog.workers inspect waiting`, however
-    it was started.
-    """
     from aragog.workers import waiting_command  # noqa: F401, PLC0415 - the import registers the command
 
 
 worker_init.connect(_add_commands, weak=False)
-if "inspect" in sys.argv:  # `celery inspect` lists the commands registered in its own process
+if "inspect" in sys.argv:  # `celery inspect` lists the commands in its own process
     _add_commands()
 
 # For `celery -A aragog.workers flower`, which imports the app before Flower builds its pages.

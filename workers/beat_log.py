@@ -1,9 +1,8 @@
 """
-Keeps the log of beat, the scheduler, short while the broker does not accept messages.
+Keep the log of beat, the scheduler, short while the broker does not accept messages.
 
-Beat logs a traceback of about 2.5 KB for each task that it cannot send, several per second. While a
-broker was full for an hour, this took 40 MB. The filter keeps one line per minute and adds how many
-lines it dropped.
+Beat logs a traceback of about 2.5 KB for each unsent task: 40 MB in an hour with a full broker. The
+filter keeps one line per minute and adds how many it dropped.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _MESSAGE_PREFIX = "Message Error: "
 
 
 class BeatErrors(logging.Filter):
-    """A filter for the logger `celery.beat`. Keeps one line per minute about unsent messages."""
+    """A filter for the logger `celery.beat`."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         super().__init__()
@@ -26,7 +25,7 @@ class BeatErrors(logging.Filter):
         self._dropped = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return True if the record should be logged, after shortening it to one line."""
+        """Return True to log the record, shortened to one line."""
         if not str(record.msg).startswith(_MESSAGE_PREFIX):
             return True
         now_s = self._clock.monotonic_s()

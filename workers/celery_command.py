@@ -1,9 +1,8 @@
 """
 `celery aragog`: lists the roles of aragog's workers, each with its queues.
 
-Celery loads the entry points in `celery.commands` before it looks for the app given by `-A`.
-Loading this entry point provides the module `workers`, so `celery -A workers worker` works in any
-folder (docs/adr/0109).
+Celery loads this entry point before it looks for the app given by `-A`. Loading it provides the
+module `workers`, so `celery -A workers worker` works in any folder (docs/adr/0109).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """
 Limit a process's concurrent jobs: few while its threads compete for the CPU, more otherwise.
 
-Threads of one process share one core. When pages arrive quickly, more threads only add context
-switches: in a crawl of pages from the same machine, 40 threads took 1.4 times the CPU time per page
-of 12 threads, and 75 MB more memory (`python -m bench.crawl`). When responses are slow, too few
-threads leave the core idle (docs/adr/0081).
+A process's threads share one core. When pages arrive quickly, more threads only add context
+switches: in a local crawl, 40 threads took 1.4 times the CPU time per page of 12 threads, and 75 MB
+more memory (`python -m bench.crawl`). When responses are slow, too few threads leave the core idle
+(docs/adr/0081).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 CHECK_INTERVAL_S = 0.5
-# The CPU demand as a fraction of the time since the previous check. Above the first value, the
-# limit falls; below the second, it rises. `aragog plan` assumes half a core.
+# The CPU demand as a fraction of time. Above the first value, the limit falls; below the second, it
+# rises. `aragog plan` assumes half a core.
 BUSY_SHARE, FREE_SHARE = 0.8, 0.5
 STEP = 4
 THREADS = Path("/proc/self/task")
@@ -23,19 +23,17 @@ THREADS = Path("/proc/self/task")
 
 class LimitByDemand:
     """
-    A limit for `gates.limit` on a queue's jobs. It moves between two numbers, depending on CPU
-    demand.
+    A limit for `gates.limit` on a queue's jobs, which depends on CPU demand.
 
-    It starts low and rises only while the process holds that many jobs, so that jobs that arrive
-    after an idle time do not use all threads at once.
+    It starts low and only rises while the process holds that many jobs, so that jobs after an idle
+    time do not use all threads at once.
 
     Args:
         min_jobs: the minimum limit.
         max_jobs: the maximum limit.
-        reserved: how many of the `max_jobs` jobs are reserved for urgent jobs
-            (`gates.reserve_room`).
+        reserved: how many of the `max_jobs` are reserved for urgent jobs (`gates.reserve_room`).
         now_s: a monotonic clock.
-        read_cpu_s: returns the CPU seconds that this process has needed so far.
+        read_cpu_s: returns this process's CPU demand in seconds.
     """
 
     def __init__(
@@ -54,8 +52,8 @@ class LimitByDemand:
 
     def __call__(self, running: int) -> int:
         """
-        Return the process's job limit, given how many jobs it holds now. A check takes 1 to 2 ms of
-        CPU time.
+        Return the limit, given how many jobs the process holds. A check takes 1 to 2 ms of CPU
+        time.
         """
         now_s = self._now_s()
         if now_s - self._checked_s >= CHECK_INTERVAL_S:
@@ -78,8 +76,7 @@ def needed_cpu_s() -> float:
     """
     Return the CPU seconds that this process's threads used and, on Linux, waited for.
 
-    Waiting counts too: a process that competes with others may get little CPU time but still needs
-    its core.
+    A process that competes with others may get little CPU time but still needs its core.
     """
     needed_ns = 0
     try:
@@ -91,10 +88,7 @@ def needed_cpu_s() -> float:
 
 
 def _needed_ns(schedstat: Path) -> int:
-    """
-    Return the nanoseconds that a thread used and waited for; 0 if it has ended or the kernel does
-    not count them.
-    """
+    """Return the nanoseconds that a thread used and waited for; 0 if unknown."""
     try:
         used, waited, *_ = schedstat.read_text().split()
     except (OSError, ValueError):

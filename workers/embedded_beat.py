@@ -1,4 +1,4 @@
-"""Runs beat as a thread of a worker. If a machine runs both, this saves a process of 25 MB."""
+"""Run beat as a thread of a worker, which saves a process of 25 MB."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from celery.signals import worker_ready, worker_shutting_down
 MAX_SLEEP_S = 1
 """Maximum time until beat notices that it should stop."""
 FIRST_DELAY_S, MAX_DELAY_S = 1.0, 60.0
-"""Seconds between two attempts while the disk is full. Meanwhile, the worker keeps running."""
+"""Seconds between attempts while the disk is full."""
 
 log = logging.getLogger(__name__)
 
@@ -28,8 +28,8 @@ class EmbeddedBeat:
     """
     Runs beat while its worker runs.
 
-    An error that Celery's beat does not handle would end only this thread, and no more tasks would
-    be sent. This class then stops the worker, and the worker's supervisor restarts both.
+    An unhandled error would only end this thread, and no more tasks would be sent. So the worker
+    stops too, and its supervisor restarts both.
     """
 
     def __init__(self, app: Celery, *, first_delay_s: float = FIRST_DELAY_S) -> None:
@@ -39,7 +39,7 @@ class EmbeddedBeat:
         self._stopped = threading.Event()
 
     def start(self, sender: Any, **_: Any) -> None:
-        """Start beat. `sender` is the worker's consumer; its options also apply to beat."""
+        """Start beat with the options of `sender`, the worker's consumer."""
         with (
             self._stopping_worker_on_error()
         ):  # Celery would only log an exception of this receiver
@@ -49,18 +49,21 @@ class EmbeddedBeat:
                 max_interval=MAX_SLEEP_S,
                 schedule_filename=sender.controller.schedule_filename,
                 scheduler_cls=sender.controller.scheduler,
-                remote_control=False,  # the worker already responds for this process
+                remote_control=False,  # the worker responds for this process
             )
             threading.Thread(target=self._run, args=(make,), name="beat", daemon=True).start()
 
     def stop(self, **_: Any) -> None:
-        """Stop sending tasks. Tasks sent too early after a restart do no harm (`beat_schedule`)."""
+        """
+        Stop sending tasks. After a restart, some may be sent early, which does no harm
+        (`beat_schedule`).
+        """
         self._stopped.set()
         if self._service is not None:
             self._service.stop()
 
     def _run(self, make: Callable[[], Service]) -> None:
-        """Send tasks. If the schedule file cannot be written, restart after a pause."""
+        """Send tasks. If the schedule file is not writable, restart after a pause."""
         delay_s = self._first_delay_s
         with self._stopping_worker_on_error():
             while not self._stopped.is_set():
@@ -84,7 +87,7 @@ class EmbeddedBeat:
 
 
 def embed_beat(app: Celery) -> None:
-    """Run beat in this process's worker while the worker is ready, until it shuts down."""
+    """Run beat in this process's worker, until it shuts down."""
     beat = EmbeddedBeat(app)
     worker_ready.connect(beat.start, weak=False)
     worker_shutting_down.connect(beat.stop, weak=False)

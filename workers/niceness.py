@@ -1,4 +1,4 @@
-"""Lowers this process's priority, so that other processes on the machine run first."""
+"""Lower this process's priority, so that other processes run first."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ def be_nice(niceness: int) -> None:
     """
     Raise the niceness of this process, and of its scheduling group if it leads a session.
 
-    Linux with CONFIG_SCHED_AUTOGROUP shares the CPU among sessions and compares the niceness of
-    processes only within a session (sched(7)). Only the first process of a session sets the group's
-    niceness, as each process that `aragog up` starts does. Any other process might change the
-    niceness of a whole terminal.
+    Linux with CONFIG_SCHED_AUTOGROUP only compares niceness within a session (sched(7)). Only a
+    session's first process sets the group's niceness, as each process of `aragog up` does; others
+    might change a whole terminal's.
     """
     os.nice(niceness)
     if niceness and os.getsid(0) == os.getpid():
@@ -27,8 +26,8 @@ def be_nice(niceness: int) -> None:
 
 def _set_group(niceness: int) -> None:
     """
-    Set the group's niceness. Retries, because Linux allows this once every 0.1 s for all
-    unprivileged users together.
+    Set the group's niceness. Retries, because Linux allows this once per 0.1 s for all unprivileged
+    users.
     """
     for _ in range(MAX_TRIES):
         try:
@@ -36,6 +35,6 @@ def _set_group(niceness: int) -> None:
         except BlockingIOError:
             time.sleep(random.uniform(0.05, 0.25))
         except OSError:
-            return  # this kernel has no groups, or does not permit the change
+            return  # the kernel has no groups, or refuses the change
         else:
             return

@@ -1,4 +1,4 @@
-"""The default result backend. Its error states which setting callers need to get results."""
+"""The default result backend. Its error names the setting for results."""
 
 from __future__ import annotations
 

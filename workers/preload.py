@@ -1,4 +1,4 @@
-"""Do work once before a worker forks or takes a message, so that no page waits for it."""
+"""Do work before a worker forks or takes a message, so that no page waits for it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from aragog.workers.app import app
 from richpins.page_types import page_types
 from urlspelling.domain import registered_domain
 
-# A page creates several thousand objects without cycles. With the default threshold, the garbage
-# collector would look for cycles after every 700 objects.
+# A page creates several thousand objects without cycles. By default, the garbage collector would
+# run after every 700 objects.
 GC_THRESHOLD = 20_000
-# After this time (5 ms by default), a thread that waits for the GIL makes the running thread
-# release it. If many threads mostly wait for the network, a short time only causes more switches.
+# After this time (5 ms by default), a thread that waits for the GIL makes another release it. If
+# threads mostly wait for the network, a short time only causes more switches.
 SWITCH_INTERVAL_S = 0.03
 # Modules that Celery imports when a worker or beat starts.
 CELERY_MODULES = (
@@ -44,12 +44,11 @@ CELERY_MODULES = (
 
 def preload() -> None:
     """
-    Import the modules that tasks need, create the tasks, read the public suffix list, exclude all
-    of them from garbage collection, and increase the GIL's switch interval.
+    Import modules, create the tasks, read the public suffix list, exclude all of that from garbage
+    collection, and increase the GIL's switch interval.
 
-    Forked children share this memory. Otherwise each child would read the list (50 ms) and import
-    the page types (30 ms) when its first page arrives. Each child would also copy the parent's
-    memory when it creates the tasks and collects garbage.
+    Forked children share this memory. Otherwise each would read the list (50 ms) and import the
+    page types (30 ms) for its first page, and copy the parent's memory when it collects garbage.
     """
     app.loader.import_default_modules()  # the tasks and everything they import
     app.finalize()

@@ -2,18 +2,15 @@
 Worker roles: the queues, pool and size of each role.
 
 `fetch` and `webhooks` wait for the network, so they use threads. A `fetch` process also fetches
-robots.txt, so that both share the connections to a host; `share_threads` keeps each kind of work
-from using up the other's threads. `canonicalize` needs CPU time, so it uses processes. `store`
-waits for disks and gateways and needs little CPU time, so it uses threads: a few that write, and
-many that wait until the pack with their pages' content is stored. `upkeep` runs the maintenance
-tasks that beat, the scheduler, starts. It also writes watches, which have their own queue and
-thread. `render` is only needed if `rendering.hosts` lists hosts; its threads wait for browsers, and
-the browser processes use the CPU. A role is just a set of command-line options: any Celery worker
-that you start by hand with the same queues does the same work.
+robots.txt, so that both share a host's connections; `share_threads` divides the threads.
+`canonicalize` needs CPU time, so it uses processes. `store` waits for disks and gateways, so it
+uses threads: a few that write, and many that wait until the pack with their pages' content is
+stored. `upkeep` runs the maintenance tasks that beat, the scheduler, starts, and writes watches.
+`render` is only needed if `rendering.hosts` lists hosts; its threads wait for browsers. A role is
+just a set of command-line options: any Celery worker with the same queues does the same work.
 
-With brokers other than pinlater, the number of jobs that a process takes from one queue cannot be
-limited. Slow robots.txt files would then use up all `fetch` threads, so `upkeep` consumes their
-queue.
+Brokers other than pinlater cannot limit a process's jobs from one queue. Slow robots.txt files
+would use up all `fetch` threads there, so `upkeep` consumes their queue.
 
 An idle process takes 25 MB, so a process can have several roles (`combined_role`): on one
 machine, the `upkeep` process also delivers webhooks.
@@ -43,9 +40,8 @@ class Role:
     queues: tuple[str, ...]
     pool: Literal["threads", "prefork", "solo"]
     concurrency: int
-    """How many batches a worker processes concurrently."""
     niceness: int = 0
-    """The niceness of the worker's process; see `aragog.workers.niceness`."""
+    """See `aragog.workers.niceness`."""
 
     def options(self) -> list[str]:
         """Return the command-line options for `celery -A aragog.workers worker`."""
@@ -53,15 +49,15 @@ class Role:
             "--queues", ",".join(self.queues),
             "--pool", self.pool,
             "--concurrency", str(self.concurrency),
-            # With gossip, each worker would read all other workers' events, which no role uses.
+            # With gossip, each worker would read all others' events for nothing.
             "--without-gossip", "--without-mingle",
         ]  # fmt: skip
 
 
 CORES = os.cpu_count() or 1
 DEFAULTS = WorkerSettings()
-# On a machine that runs all roles, canonicalize and store have priority over the roles that give
-# them more work. On two cores, this yields 20% more pages per second than equal niceness.
+# canonicalize and store have priority over the roles that give them work. On two cores, this yields
+# 20% more pages per second.
 LOW_PRIORITY = 10
 
 ROLES = {
@@ -80,30 +76,26 @@ RESERVED_SHARE = 8
 MAX_RESERVED_STORE_THREADS = 4
 # At most one in this many threads fetches robots.txt files.
 ROBOTS_SHARE = 4
-# A process may always work on this many batches of pages concurrently, however busy its CPU is.
+# A process may always work on this many batches of pages, however busy its CPU is.
 MIN_FETCHES = 8
-# How many of upkeep's threads write watches. One is enough: a message has at most 500 URLs, and
-# messages may be processed in any order.
+# How many of upkeep's threads write watches. One is enough: a message has at most 500 URLs.
 WATCHES_THREADS = 1
 
 
-# How many descriptors a thread needs for each SQLite file that it reads: the file and its log.
+# Descriptors that a thread needs per SQLite file: the file and its log.
 FILES_PER_SHARD = 2
-# How many sockets a thread needs: to Redis, and to the store if the store is a server.
+# Sockets that a thread needs: to Redis, and to a store's server.
 SOCKETS_PER_THREAD = 4
 
 
 def files_per_thread(store: StoreSettings) -> int:
-    """Return how many descriptors a worker thread needs at most, not counting its requests."""
+    """Return how many descriptors a worker thread needs at most, without its requests."""
     shards = store.sqlite_shards if store.engine == "sqlite" else 0
     return SOCKETS_PER_THREAD + FILES_PER_SHARD * shards
 
 
 def configured_role(role: str, settings: Settings) -> Role:
-    """
-    Return the role for the configured broker, with as many threads as the limit on open files
-    allows.
-    """
+    """Return the configured role, with as many threads as the limit on open files allows."""
     default, workers = ROLES[role], settings.workers
     concurrency, queues = getattr(workers, role) or default.concurrency, default.queues
     robots_role = "fetch"
@@ -130,17 +122,16 @@ JOINED = ("upkeep", "webhooks")
 
 def combined_role(roles: Sequence[str], settings: Settings) -> Role:
     """
-    Combine several roles into one role for a process, with the queues and threads of all of them.
+    Combine several roles into one, with the queues and threads of all of them.
 
-    The niceness is that of the first role.
+    It has the first role's niceness.
 
     Args:
-        roles: one role, or several of those in `JOINED`. In both cases, beat can be added as a
-            thread.
+        roles: one role, or several of `JOINED`; in addition, beat can be a thread.
         settings: the broker and the thread counts.
 
     Raises:
-        ConfigError: such a process could not do the work of one of the roles.
+        ConfigError: these roles cannot be combined.
     """
     name, worker_roles = ",".join(roles), [role for role in roles if role != BEAT]
     if len(worker_roles) > 1 and (
@@ -162,12 +153,11 @@ def share_upkeep(concurrency: int, workers: WorkerSettings, queues: Collection[s
     Limit the webhook, watch and upkeep jobs in a process that consumes several of these queues.
 
     A slow webhook receiver then does not delay compaction, and a million watches do not delay
-    refreshes. On brokers where such a process fetches robots.txt files, slow robots.txt files delay
-    neither.
+    refreshes. If such a process fetches robots.txt files, slow ones delay neither.
 
     Args:
-        concurrency: the worker's concurrency. Webhooks and upkeep each get a share in proportion to
-            their settings; watches get one thread of upkeep's share.
+        concurrency: the worker's concurrency. Webhooks and upkeep share it in proportion to their
+            settings; watches get one thread of upkeep's.
         workers: the settings.
         queues: the queues that the worker consumes.
     """
@@ -193,8 +183,8 @@ def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> Non
     """
     Limit the fetch and robots batches in this process, and reserve threads for urgent fetches.
 
-    Slow pages then do not delay robots.txt files, and slow robots.txt files do not delay pages. A
-    process whose core is busy fetches fewer batches of pages concurrently.
+    Slow pages and slow robots.txt files then do not delay each other. A process whose core is busy
+    fetches fewer batches at once.
 
     Args:
         concurrency: the worker's concurrency.
@@ -205,7 +195,7 @@ def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> Non
     if {Queue.FETCH, Queue.ROBOTS} <= set(queues) and robots:
         fetches -= robots
         gates.limit(Queue.ROBOTS, robots)
-    # Reserve threads for urgent fetches, since a slow site can occupy all threads for a minute.
+    # A slow site can occupy all other threads for a minute.
     reserved = fetches // RESERVED_SHARE
     gates.reserve_room(Queue.FETCH, gates.ReservedRoom(reserved, URGENT))
     gates.limit(Queue.FETCH, LimitByDemand(MIN_FETCHES + reserved, fetches, reserved))
@@ -213,8 +203,8 @@ def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> Non
 
 def reserve_store_threads(concurrency: int, queues: Collection[str]) -> None:
     """
-    Keep threads free for urgent batches in a `store` process, because all other threads may be
-    waiting for a pack.
+    Keep threads free for urgent batches in a `store` process, because all others may be waiting for
+    a pack.
 
     Args:
         concurrency: the worker's concurrency.

@@ -1,8 +1,8 @@
 """
 The pipeline of this process. It connects on first use, so a forked child connects after the fork.
 
-Sockets and SQLite connections do not survive a fork, so each prefork child opens its own. Every
-call checks the process id, which takes 0.1 µs.
+Sockets and SQLite connections do not survive a fork. Every call checks the process id, which takes
+0.1 µs.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def run_in_store_thread(work: Callable[[], T], *, urgent: bool = False) -> T:
     """
     Run a function in one of the process's `workers.store` threads, and return its result.
 
-    Only these threads have connections to every SQLite file. Threads that just wait for a pack need
-    none. When a pack has been stored, up to a thousand pages must be written at once. Urgent work
-    does not wait for them: it has the same number of threads of its own.
+    Only these threads have connections to every SQLite file. When a pack has been stored, up to a
+    thousand pages must be written at once. Urgent work has equally many threads of its own, so it
+    does not wait for them.
     """
     context = contextvars.copy_context()
     return _store_threads(os.getpid(), urgent).submit(context.run, work).result()
@@ -67,17 +67,15 @@ def run_in_store_thread(work: Callable[[], T], *, urgent: bool = False) -> T:
 
 @lru_cache(maxsize=2)
 def _store_threads(_pid: int, urgent: bool) -> ThreadPoolExecutor:
-    """Return the threads of this process. A forked child has its own."""
     name = "store-urgent" if urgent else "store"
     return ThreadPoolExecutor(process_settings().workers.store, name)
 
 
 def send_all(messages: list[OutgoingMessage]) -> None:
     """
-    Send the messages that a stage returned. On BrokerUnavailable, the task runs again and sends all
-    of them.
+    Send a stage's messages. On BrokerUnavailable, the task runs again and sends all of them.
 
-    A full server accepts these messages, because they replace the current message or help to free
-    memory. If it rejected some messages, the task would run again and repeat all the work.
+    Even a full server accepts them, because they replace the current message or help to free
+    memory.
     """
     pipeline().sender.send_all([replace(message, even_when_full=True) for message in messages])

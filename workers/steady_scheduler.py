@@ -14,8 +14,8 @@ class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
     """
     Sends tasks at their intervals, even if the clock was wrong when they were previously sent.
 
-    Celery's scheduler stores when it previously sent each task, and sends the task again when its
-    interval has passed since then. If the clock was a day ahead, it would send nothing for a day.
+    Celery's scheduler sends a task when its interval has passed since it last sent the task. If the
+    clock was a day ahead, it would send nothing for a day.
     """
 
     def tick(self, *args: Any, **kwargs: Any) -> float:

@@ -1,9 +1,9 @@
 """
-Reports only failures of upkeep tasks (periodic maintenance) to Flower.
+Report only failures of upkeep tasks (periodic maintenance) to Flower.
 
-Beat starts six kinds of upkeep tasks, about 50 per minute, even when nothing is crawled. Flower
-remembers a limited number of tasks, so these would push a crawl's tasks out of its list. The page
-of the queue `upkeep` shows all of them. `celeryconfig.task_annotations` refers to this class.
+Beat starts about 50 upkeep tasks per minute, which would push a crawl's tasks out of Flower's
+limited list. The queue page of `upkeep` shows all of them. `celeryconfig.task_annotations` refers
+to this class.
 """
 
 from __future__ import annotations
@@ -19,6 +19,6 @@ class UpkeepJobRequest(JobRequest):
     """A request for an upkeep task; reports only failures to Flower. Its `send_events` is off."""
 
     def send_event(self, type: str, **fields: Any) -> None:  # noqa: A002 - as Celery names it
-        """Send the event if it reports a failure. Adds the task's name, which Flower lacks."""
+        """Send the event if it reports a failure, with the task's name."""
         if type in REPORTED_EVENTS and self._eventer and self._eventer.enabled:
             self._eventer.send(type, uuid=self.id, name=self.name, **fields)

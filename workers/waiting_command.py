@@ -2,9 +2,8 @@
 `celery -A aragog.workers inspect waiting`: show the URLs that wait for a slot of their domain.
 
 `celery inspect scheduled` shows jobs that a worker has claimed and holds until they are due. URLs
-that wait for a slot (their turn to be requested) are on the server instead, and no worker holds
-them. For this command, a worker reads from Redis how many URLs are waiting, for which domains, and
-when each domain is requested next.
+that wait for a slot (their domain's turn) are on the server instead, so for this command, a worker
+reads them from Redis.
 """
 
 from __future__ import annotations
@@ -74,7 +73,6 @@ def _next_slot(report: DomainReport) -> str:
 
 
 def _limiter() -> Limiter:
-    """Return the limiter that all calls share. It is created on first use in this process."""
     with _lock:
         if not _connected:
             settings = process_settings().resolved()

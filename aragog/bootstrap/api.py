@@ -1,9 +1,4 @@
-"""
-Connect the services that the API needs in addition to the store.
-
-These are fetches for waiting callers, batches, job queues, reads from a standby, the Thrift
-services, and the client that works without a server.
-"""
+"""Connect the services that the API needs in addition to the store."""
 
 from __future__ import annotations
 
@@ -55,7 +50,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_QUEUE = "celery"
-"""Celery's default queue, which receives the crawler's tasks that have no route."""
+"""Celery's default queue, for the crawler's tasks without a route."""
 
 
 def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
@@ -90,10 +85,7 @@ def job_queues(settings: Settings) -> Jobs | None:
 
 
 def explainer(settings: Settings, store: UrlStore) -> Explain:
-    """
-    Return a function that explains URLs. Except for the store, it connects to everything on first
-    use.
-    """
+    """Return a function that explains URLs. It connects on first use."""
 
     @cache
     def parts() -> Components:
@@ -111,8 +103,8 @@ def explainer(settings: Settings, store: UrlStore) -> Explain:
 
 def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
     """
-    Return a reader that also asks the standby (`serving.standby_…`) if `store` is slow, or None if
-    there is no standby.
+    Return a reader that also asks the standby (`serving.standby_…`) if `store` is slow, or None
+    without one.
 
     Raises:
         ConfigError: the store's engine does not support such a standby.
@@ -147,7 +139,7 @@ class ThriftServices:
     The Thrift services on their listening socket. They run on the HTTP server's event loop.
 
     Args:
-        settings: limits and the certificate.
+        settings: contain the limits and the certificate.
         parts: what operations use.
         sock: a socket from `listen`.
         tokens: the tokens, shared with the HTTP API.
@@ -174,27 +166,25 @@ class ThriftServices:
             services(parts), settings.serving, embedded=embedded, tokens=tokens, replies=unread
         )
         self.metrics: Collector = ThriftMetrics(self._server)
-        """The Prometheus collector, which is not registered yet."""
+        """The Prometheus collector, not yet registered."""
 
     async def start(self) -> None:
         """Start serving."""
         await self._server.start(self._sock, tls=self._tls)
 
     async def drain(self) -> None:
-        """Reply to running calls, then close all connections."""
+        """Finish running calls, then close all connections."""
         await self._server.drain()
 
     @property
     def running_calls(self) -> int:
-        """The number of calls that are still running. After a drain, these were abandoned."""
+        """The number of running calls. After a drain, these were abandoned."""
         return self._server.running_calls
 
 
 def listen(settings: ServingSettings, processes: int) -> list[socket.socket]:
     """
-    Return a listening socket for each process.
-
-    The list is empty if Thrift is off or its extra is not installed.
+    Return a listening socket for each process, or none if Thrift is off or its extra is missing.
 
     Raises:
         ConfigError: the port is in use or not permitted.
@@ -208,7 +198,7 @@ def listen(settings: ServingSettings, processes: int) -> list[socket.socket]:
 def other_parts(
     settings: Settings, store: UrlStore, producer: Aragog, read: ReadStore | None = None
 ) -> Iterator[OtherParts]:
-    """Yield the services that operations use in addition to a store, and close them on exit."""
+    """Yield the services besides the store that operations use, and close them on exit."""
     deadline_s = settings.serving.content_deadline_ms / 1000
     with (
         closing(fetching(settings, store, producer.enqueue)) as fetches,
@@ -240,12 +230,12 @@ def open_client(settings: Settings | None = None) -> Iterator[Client]:
     """
     Yield a client that needs no server. It opens the store and the broker itself.
 
-    After its deadline, a call is not retried. If it has already reached the store, it continues
-    (see `Client`).
+    After its deadline, a call is not retried, but it continues if it has reached the store (see
+    `Client`).
 
     Args:
-        settings: None means the settings of the aragog processes that use the data folder. If none
-            are running, the file and the environment apply (`process_settings`).
+        settings: None means the settings of the processes running in the data folder or, if there
+            are none, the file and the environment (`process_settings`).
     """
     settings = settings or process_settings()
     with (

@@ -90,7 +90,6 @@ def components(
 
 
 def _cache_success(make: Callable[[], T]) -> Callable[[], T]:
-    """Call `make` until it succeeds once, then always return that result."""
     lock, cached = threading.Lock(), cache(make)
 
     def get() -> T:
@@ -102,7 +101,7 @@ def _cache_success(make: Callable[[], T]) -> Callable[[], T]:
 
 class RedisServers:
     """
-    The Redis servers in the settings, and the nodes that later joined the rate limiter's ring.
+    The Redis servers in the settings, and nodes that joined the rate limiter's ring later.
 
     Args:
         settings: settings with their effective values (`Settings.resolved`).
@@ -124,8 +123,7 @@ class RedisServers:
         """
         Return a client for each server, keyed by the server's name without the password.
 
-        This takes one round trip. While `redis.url` is not responding, nodes that joined later are
-        left out.
+        Takes one round trip. If `redis.url` does not respond, nodes that joined later are missing.
         """
         urls = {server_name(url): url for url in (*self._joined(), *self._fixed)}
         for name in urls.keys() - self._clients.keys():
@@ -133,7 +131,6 @@ class RedisServers:
         return {name: self._clients[name] for name in urls}
 
     def _joined(self) -> tuple[str, ...]:
-        """Return the URLs of the limiter's nodes."""
         try:
             return self._ring.urls()
         except LimiterUnavailable:

@@ -10,16 +10,12 @@ from aragog.settings import FetchSettings, Settings
 # RFC 9309 asks crawlers to follow five redirects (2.3.1.2) and to parse at least 500 KiB (2.5).
 ROBOTS_REDIRECTS = 5
 ROBOTS_BYTES = 512_000
-# This includes framing. The body itself is truncated at `ROBOTS_BYTES`, whatever its announced
-# length.
+# Includes framing. The body itself is truncated at `ROBOTS_BYTES`.
 ROBOTS_WIRE_BYTES = 1 << 30
 
 
 def for_robots(fetch: FetchSettings) -> FetchSettings:
-    """
-    Return settings for fetching robots.txt: any content type, the first 500 KiB, and at most five
-    redirects.
-    """
+    """Return settings for robots.txt: any content type, the first 500 KiB, and five redirects."""
     return dataclasses.replace(
         fetch,
         content_types=("*/*",),
@@ -30,10 +26,7 @@ def for_robots(fetch: FetchSettings) -> FetchSettings:
 
 
 def for_sitemaps(fetch: FetchSettings) -> FetchSettings:
-    """
-    Return settings for fetching sitemaps: any content type, and up to the 50 MB that sitemaps.org
-    allows.
-    """
+    """Return settings for sitemaps: any content type, and the 50 MB that sitemaps.org allows."""
     return dataclasses.replace(
         fetch,
         content_types=("*/*",),
@@ -43,18 +36,12 @@ def for_sitemaps(fetch: FetchSettings) -> FetchSettings:
 
 
 def for_files(fetch: FetchSettings) -> FetchSettings:
-    """
-    Return settings for fetching item files: the content types in `fetch.file_types`, and the same
-    limits as for pages.
-    """
+    """Return settings for item files: the types in `fetch.file_types`, and the limits for pages."""
     return dataclasses.replace(fetch, content_types=fetch.file_types)
 
 
 def for_resources(settings: Settings) -> FetchSettings:
-    """
-    Return settings for resources that pages request: any content type, the rendering limits, and no
-    credentials.
-    """
+    """Return settings for page resources: any type, the rendering limits, and no credentials."""
     rendering = settings.rendering
     return dataclasses.replace(
         settings.fetch,

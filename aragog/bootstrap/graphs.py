@@ -33,8 +33,8 @@ def graph_tables(settings: Settings, name: str) -> Tables:
     """
     Return a graph's tables on the store's engine.
 
-    On SQLite they are in the folder `graphs/<name>` next to the store's, on PostgreSQL in the
-    schema `<postgres_schema>_g_<name>`. On HBase, they have the prefix `<hbase_prefix>g_<name>_`.
+    They are in the folder `graphs/<name>` on SQLite, in the schema `<postgres_schema>_g_<name>` on
+    PostgreSQL, and have the prefix `<hbase_prefix>g_<name>_` on HBase.
     """
     store = settings.store
     if store.engine == "sqlite":
@@ -43,7 +43,7 @@ def graph_tables(settings: Settings, name: str) -> Tables:
 
 
 def settings_of(settings: Settings, name: str) -> Settings:
-    """Return a copy of the settings with a graph's table names for PostgreSQL and HBase."""
+    """Return the settings with a graph's table names for PostgreSQL and HBase."""
     store = settings.store
     renamed = replace(
         store,

@@ -44,8 +44,8 @@ def redis_client(settings: Settings) -> redis.Redis:
 
 def quick_client(url: str) -> redis.Redis:
     """
-    Return a client for read-only checks. Its timeouts are short, because the callers would
-    rather fail than wait.
+    Return a client for read-only checks. Its timeouts are short, so callers fail instead of
+    waiting.
     """
     return connect(url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)
 
@@ -96,7 +96,7 @@ def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None
 
 
 def limiter_ring(settings: Settings, note: Callable[[str], None] = lambda _: None) -> LimiterRing:
-    """Return the limiter's ring of servers, so that it can be displayed or changed."""
+    """Return the limiter's ring of servers, to display or change it."""
     settings = settings.resolved()
     return LimiterRing(
         settings.politeness.limiter_urls,
@@ -109,10 +109,7 @@ def limiter_ring(settings: Settings, note: Callable[[str], None] = lambda _: Non
 
 
 def lines_of(settings: Settings) -> Lines:
-    """
-    Return the queues in which URLs wait for a slot, the time at which they may be fetched. The
-    queues connect to Redis on first use.
-    """
+    """Return the queues of URLs that wait for a slot (their turn to be fetched)."""
     return Lines(SharedState.from_settings(settings).nodes, prefix=settings.redis.prefix)
 
 
@@ -139,8 +136,9 @@ def waiting_jobs(settings: Settings) -> WaitingJobs | None:
 
 def fetch_gate(settings: Settings) -> Callable[[], Allowance] | None:
     """
-    Return the gate, a check that workers run before they claim fetch jobs. Returns None if the
-    broker has no gates.
+    Return the fetch gate, or None if the broker has no gates.
+
+    Workers check the gate before they claim fetch jobs.
     """
     settings = settings.resolved()
     if kind_of(settings.broker.url) != "pinlater":
@@ -153,8 +151,8 @@ def release_gate(settings: Settings) -> Callable[[], bool]:
     """
     Return a function that returns True if URLs may leave their waiting queues now.
 
-    URLs must wait while the spool, which holds fetched pages, is closed. In a worker that claims
-    fetch jobs, the gate has already checked this.
+    They must wait while the spool for fetched pages is closed. In workers that claim fetch jobs,
+    the gate has already checked this.
     """
     if gates.has_gate(Queue.FETCH):
         return lambda: gates.allowance(Queue.FETCH).lowest > URGENT
@@ -165,13 +163,13 @@ def release_gate(settings: Settings) -> Callable[[], bool]:
 
 
 def metric_totals(settings: Settings) -> MetricTotals:
-    """Return the measurements of all processes. The Redis client has a short timeout."""
+    """Return all processes' measurements, read with a short timeout."""
     settings = settings.resolved()
     return MetricTotals(quick_client(settings.redis.url), prefix=settings.redis.prefix)
 
 
 def outage_board(settings: Settings) -> OutageBoard:
-    """Return the outages recorded by all processes. The Redis client has a short timeout."""
+    """Return the outages that all processes recorded, read with a short timeout."""
     settings = settings.resolved()
     return OutageBoard(quick_client(settings.redis.url), prefix=settings.redis.prefix)
 
@@ -201,7 +199,7 @@ class TakedownSharing:
     Notifies the other aragog processes that a store's takedowns have changed.
 
     Args:
-        settings: the settings for Redis and the broker.
+        settings: contain the addresses of Redis and the broker.
         store: the store with the takedowns.
     """
 
@@ -213,8 +211,8 @@ class TakedownSharing:
         """
         Copy the takedowns to Redis for producers.
 
-        With `purge`, also delete the data of taken-down URLs from Redis and the broker, and return
-        what was deleted.
+        With `purge`, also delete taken-down URLs from Redis and the broker, and return what was
+        deleted.
 
         Raises:
             BrokerUnavailable, RobotsUnavailable, SpoolUnavailable: call it again. In the meantime,

@@ -1,4 +1,4 @@
-"""Import and start the browser that renders pages, but only when a page needs it."""
+"""Import and start the browser when the first page needs rendering."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REQUIRED_BY = "rendering.hosts"
 
 
 class RendererOnDemand:
-    """Imports Playwright when a page is rendered, so other workers do not need it. Thread-safe."""
+    """Imports Playwright only to render a page, so other workers do not need it. Thread-safe."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

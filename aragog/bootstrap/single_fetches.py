@@ -1,4 +1,4 @@
-"""Fetch individual URLs politely, for programs that are not workers."""
+"""Fetch single URLs politely, in programs that are not workers."""
 
 from __future__ import annotations
 

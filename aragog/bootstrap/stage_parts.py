@@ -1,4 +1,4 @@
-"""Create the services that a process's pipeline stages share, such as the store and limiter."""
+"""Create the services that a process's pipeline stages share."""
 
 from __future__ import annotations
 
@@ -80,8 +80,7 @@ def shared_parts(settings: Settings, sender: Sender, test_clock: Clock | None) -
     Args:
         settings: settings with their effective values (`Settings.resolved`).
         sender: sends messages to the queues.
-        test_clock: a clock for tests; if None, the clock that all workers share (the Redis
-            server's).
+        test_clock: a clock for tests; if None, the Redis server's clock.
 
     Raises:
         ConfigError: a setting is invalid, such as the overrides file.
@@ -89,7 +88,7 @@ def shared_parts(settings: Settings, sender: Sender, test_clock: Clock | None) -
     """
     shared = SharedState.from_settings(settings)
     # All workers timestamp fetches and writes with one clock, so that no value replaces a newer
-    # one. This machine's wall clock is not used, because it may be changed at any moment.
+    # one. A machine's wall clock may be changed at any moment.
     clock = test_clock or ServerTime(GreenClock(), partial(server_ms, shared.client))
     store = url_store(settings, clock)
     waiting, prefix = waiting_jobs(settings), settings.redis.prefix
@@ -148,7 +147,6 @@ def _discovery(
 
 
 def _access(settings: Settings, store: UrlStore, clock: Clock) -> Access:
-    """Return the checks that every request of this process must pass before it is sent."""
     overrides = overrides_of(settings)
     return Access(
         rules=AccessRules(
@@ -169,7 +167,7 @@ class Fetchers:
 
     pool: GreenPool
     robots_pool: GreenPool
-    """A separate pool, so that robots.txt files and pages do not wait for each other."""
+    """Separate, so that robots.txt files and pages do not wait for each other."""
     pages: Fetcher
     sitemaps: Fetcher
     files: Fetcher

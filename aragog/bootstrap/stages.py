@@ -68,11 +68,11 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         BrokerUnavailable: Redis does not respond.
     """
     if problem := store_conflict(settings):
-        # This is not a ConfigError, because messages must stay in the queue until an operator has
-        # checked which store this Redis belongs to.
+        # Not a ConfigError: messages must stay queued until an operator has checked which store
+        # this Redis belongs to.
         raise StoreUnavailable("store", problem)
     settings = settings.resolved()
-    # Load these now, so that a wrong name or rule fails here and not while a page is processed.
+    # Load these now, so that wrong names and rules fail early.
     extractors.load_all(settings.pipeline.extractors, settings.extract)
     text_fields(settings.pipeline)
     return _pipeline(shared_parts(settings, sender, clock))
@@ -162,7 +162,7 @@ def _fetch_stage(parts: StageParts, fetchers: Fetchers) -> FetchStage:
 
 
 def _sign_ins(parts: StageParts, fetchers: Fetchers) -> SignIns | None:
-    """Return the service that signs in to sites, or None if no site needs it."""
+    """Return the service that signs in to sites, or None if no site requires it."""
     if not parts.settings.fetch.sign_in:
         return None
     sign_ins = SignIns(
@@ -178,7 +178,7 @@ def _sign_ins(parts: StageParts, fetchers: Fetchers) -> SignIns | None:
 
 
 def connect_release(settings: Settings, sender: Sender) -> ReleaseStage:
-    """Connect only the stage that releases URLs from the waiting queues. See `connect`."""
+    """Connect only the stage that releases waiting URLs. See `connect`."""
     settings = settings.resolved()
     overrides = overrides_of(settings)
     clock = GreenClock()
@@ -326,7 +326,7 @@ def _maintenance_stage(parts: StageParts) -> MaintenanceStage:
 
 
 def page_ready_task(settings: Settings) -> OwnTask | None:
-    """Return the user's own task that receives stored pages, if there is one."""
+    """Return the user's task for stored pages, if there is one."""
     pipeline = settings.pipeline
     if not pipeline.page_ready_task:
         return None

@@ -26,7 +26,7 @@ def store_identity(settings: Settings, engine: Tables) -> StoreIdentity:
 
 def store_conflict(settings: Settings, *, claim: bool = True) -> str | None:
     """
-    Return why `redis.url` cannot be used with the configured store, or None if it can.
+    Return why `redis.url` must not be used with the configured store, or None.
 
     With `claim`, a Redis that belongs to no store is assigned to this one.
 
@@ -41,7 +41,7 @@ def store_conflict(settings: Settings, *, claim: bool = True) -> str | None:
     with quick_client(resolved.redis.url) as client:
         claimed = StoreClaim(client, prefix=resolved.redis.prefix)
         if str(settings.redis_socket) in resolved.redis.url:
-            # This Redis is in the same data folder, so any earlier store in that folder is gone.
+            # This Redis is in the data folder, so an earlier store in that folder is gone.
             if claim:
                 claimed.take(identity)
             return None

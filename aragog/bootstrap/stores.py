@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # imports of optional dependencies
 
 
 def tables(settings: Settings) -> Tables:
-    """Return the cell tables, whose rows consist of named cells, on the configured engine."""
+    """Return the cell tables (tables with rows of named cells) on the configured engine."""
     store = settings.store
     if store.engine == "memory":
         return MemoryTables()
@@ -56,7 +56,7 @@ def sqlite_tables(folder: Path, shards: int) -> Tables:
 
 
 def hbase_tables(store: StoreSettings) -> HBaseTables:
-    """Return the cell tables on HBase. The connection is opened on first use."""
+    """Return the cell tables on HBase, which connect on first use."""
     from zengraph.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
 
     return HBaseTables(
@@ -71,8 +71,8 @@ def hbase_tables(store: StoreSettings) -> HBaseTables:
 
 def postgres_tables(store: StoreSettings, **options: Any) -> PostgresTables:
     """
-    Return the cell tables on PostgreSQL, with `options` that only this engine has. The connection
-    is opened on first use.
+    Return the cell tables on PostgreSQL, which connect on first use. `options` are this engine's
+    own.
     """
     from zengraph.tables.postgres import PostgresTables  # noqa: PLC0415 - an extra
 
@@ -90,7 +90,7 @@ def postgres_tables(store: StoreSettings, **options: Any) -> PostgresTables:
 
 def schema_commands(settings: Settings, *, regions: int) -> str:
     """
-    Return HBase shell commands that create the tables, each split into regions.
+    Return HBase shell commands that create the tables with split regions.
 
     Raises:
         ConfigError: the extra `hbase` is not installed.
@@ -104,12 +104,11 @@ def schema_commands(settings: Settings, *, regions: int) -> str:
 
 def upgrade_store(settings: Settings, report: Callable[[str], None]) -> str:
     """
-    Upgrade the store's schema to the version that this program needs, and return a description of
-    what was done.
+    Upgrade the store's schema to this program's version, and return a description of what was done.
 
     Args:
-        settings: the settings of the store.
-        report: called with a line of text before each step that may take a long time.
+        settings: contain the store's settings.
+        report: called with a line of text before each slow step.
 
     Raises:
         ConfigError: a newer version of the program has already upgraded the schema.
@@ -132,7 +131,7 @@ def current_files(settings: Settings) -> list[Path]:
 
 
 def replaced_files(settings: Settings) -> list[Path]:
-    """Return the damaged files of the embedded store that a repair replaced and kept."""
+    """Return the embedded store's damaged files, which a repair has kept."""
     if settings.store.engine != "sqlite":
         return []
     from zengraph.tables.sqlite import old_files  # noqa: PLC0415 - only where used
@@ -149,7 +148,7 @@ def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
 
 
 def serving_store(settings: Settings) -> UrlStore:
-    """Open the UrlStore for an API process. Plain reads are cached for `serving.read_cache_s`."""
+    """Open the UrlStore for an API process. It caches plain reads for `serving.read_cache_s`."""
     serving, engine = settings.serving, timed_tables(tables(settings))
     if settings.store.is_embedded:
         engine.create()
@@ -160,12 +159,12 @@ def serving_store(settings: Settings) -> UrlStore:
 
 
 def replica_store(settings: Settings) -> UrlStore:
-    """Open the UrlStore for reads on the PostgreSQL replica in `serving.standby_dsn`."""
+    """Open the UrlStore for reads on the replica (`serving.standby_dsn`)."""
     return _store_on(timed_tables(replica_tables(settings)), settings, None)
 
 
 def replica_tables(settings: Settings) -> Tables:
-    """Return the cell tables on the replica in `serving.standby_dsn`."""
+    """Return the cell tables on the replica (`serving.standby_dsn`)."""
     require("postgres", "serving.standby_dsn")
     store = replace(settings.store, dsn=settings.serving.standby_dsn)
     return postgres_tables(store, max_lag_s=settings.serving.standby_max_lag_s)
@@ -207,8 +206,6 @@ _CONTENT_METHODS = ("put", "put_many", "get", "delete")
 
 
 class _TimedAdapter:
-    """Wraps an adapter and times the calls to some of its methods."""
-
     def __init__(
         self, adapter: Any, names: tuple[str, ...], histogram: Histogram, prefix: str = ""
     ) -> None:
@@ -234,24 +231,18 @@ class _TimedTables(_TimedAdapter):
 
 
 def timed_tables(tables: Tables) -> Tables:
-    """
-    Wrap the tables, so that each operation except scans is measured in
-    `aragog_store_seconds`.
-    """
+    """Measure each operation of the tables, except scans, in `aragog_store_seconds`."""
     return cast("Tables", _TimedTables(tables))
 
 
 def timed_packs(packs: PackFiles) -> PackFiles:
     """
-    Wrap the pack files, so that their operations are measured in `aragog_content_seconds`, as
-    `pack_put`, `pack_read` and `pack_delete`.
+    Measure the operations of pack files in `aragog_content_seconds`, as `pack_put`, `pack_read` and
+    `pack_delete`.
     """
     return cast("PackFiles", _TimedAdapter(packs, _PACK_METHODS, CONTENT_SECONDS, "pack_"))
 
 
 def timed_content(content: ContentStore) -> ContentStore:
-    """
-    Wrap the content store, so that each operation except listing is measured in
-    `aragog_content_seconds`.
-    """
+    """Measure each operation of the content store, except listing, in `aragog_content_seconds`."""
     return cast("ContentStore", _TimedAdapter(content, _CONTENT_METHODS, CONTENT_SECONDS))

@@ -1,4 +1,4 @@
-"""The command line, `aragog …`: one module for each group of commands."""
+"""The command line, `aragog …`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from aragog.cli import addons
 from aragog.cli.lazy_commands import LazyCommand
 from aragog.cli.one_line_errors import OneLineErrors
 
-# The summaries repeat the first lines of the commands' docstrings, so that `--help` needs to import
-# no command.
+# The summaries repeat the first lines of the commands' docstrings, so that `--help` imports no
+# command.
 COMMANDS = {
     "up": LazyCommand(
         "aragog.cli.up",

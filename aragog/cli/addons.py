@@ -10,8 +10,6 @@ provides:
                     `module:function`, like `export_warc`
     SENDS_CHANGES   the URL scheme of `aragog changes --to` → `module:function`, which
                     opens a `ChangeReceiver`
-
-To remove an add-on, just delete its folder.
 """
 
 from __future__ import annotations
@@ -29,20 +27,17 @@ PACKAGE = "aragog.addons"
 
 
 class ChangeReceiver(Protocol):
-    """
-    Another system, such as Kafka, that receives changes. It stores the cursor of the latest change
-    that it has received.
-    """
+    """A system such as Kafka that receives changes, and stores the cursor of the latest one."""
 
     def position(self) -> str | None:
-        """Return the cursor after the latest change that was received, or None if there is none."""
+        """Return the cursor of the latest change received, or None before the first."""
 
     def send(self, changes: Sequence[dict[str, Any]], cursor: str) -> None:
         """
         Send changes in the HTTP API's format, and store `cursor` once all are acknowledged.
 
         Raises:
-            TransientError: some changes may be missing; call it again with the same changes.
+            TransientError: some changes may be missing; call again with the same changes.
         """
 
     def close(self) -> None:
@@ -64,20 +59,17 @@ def commands() -> dict[str, LazyCommand]:
 
 
 def reads_formats() -> Mapping[str, str]:
-    """Return the formats that add-ons read, each with its reader as `module:function`."""
+    """Return the formats that add-ons read, each with its reader."""
     return _declared("READS_FORMATS")
 
 
 def writes_formats() -> Mapping[str, str]:
-    """Return the formats that add-ons write, each with its writer as `module:function`."""
+    """Return the formats that add-ons write, each with its writer."""
     return _declared("WRITES_FORMATS")
 
 
 def sends_changes() -> Mapping[str, str]:
-    """
-    Return the schemes of `ChangeReceiver` addresses, each with the function that
-    opens a receiver.
-    """
+    """Return `ChangeReceiver` schemes, each with the function that opens a receiver."""
     return _declared("SENDS_CHANGES")
 
 

@@ -1,6 +1,6 @@
 """
-Option types that validate values before a command opens anything. After a typo, the command prints
-a hint and exits with status 2.
+Option types that validate values before a command opens anything. After a typo, it prints a hint
+and exits with status 2.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class FiniteRange(click.FloatRange):
 
 class Instant(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
     """
-    A time, given as ms since the epoch, `in 2h`, `2026-12-31` or `2026-12-31T08:00Z`.
+    A time, such as ms since the epoch, `in 2h`, `2026-12-31` or `2026-12-31T08:00Z`.
 
     It is converted to ms since the epoch.
     """
@@ -122,7 +122,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg] # generic since click
 
 
 class Host(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
-    """A host or domain, converted to its form in normalized URLs."""
+    """A host or domain, converted to its form in URLs."""
 
     name = "host"
 
@@ -197,9 +197,8 @@ class FieldNames(click.ParamType):  # type: ignore[type-arg] # generic since cli
     Names of fields, separated by commas.
 
     Args:
-        known: reject a name that looks like an extracted field if no extractor produces it and
-            `store.field_formats` does not declare it. Used by commands that read more than one
-            page.
+        known: reject a name that looks like an extracted field but that neither an extractor nor
+            `store.field_formats` declares. For commands that read several pages.
     """
 
     name = "names"
@@ -291,8 +290,8 @@ def did_you_mean(name: str, names: Collection[str]) -> str:
 
 def absent_fields(names: Iterable[str] | None, present: Collection[str]) -> str:
     """
-    Return `; no page has …` if no page has some of these fields, since their names may be
-    misspelled. Otherwise return an empty string.
+    Return `; no page has …` if no page has some of these fields, which may be misspelled, or
+    "".
     """
     absent = [repr(name) for name in names or () if name not in present]
     return f"; no page has {' or '.join(absent)}" if absent else ""
@@ -309,7 +308,7 @@ def pin_fields() -> frozenset[str]:
 
 def check_fields(names: Iterable[str], stored: Collection[str]) -> None:
     """
-    Reject a field that no extractor produces and that is not in `stored`.
+    Reject a field that is neither extracted nor in `stored`.
 
     Raises:
         click.BadParameter: the message contains the first such field and a similar known name.

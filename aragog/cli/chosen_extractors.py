@@ -1,7 +1,4 @@
-"""
-The option `--extractor`: adds functions from Python files to the crawler that a command
-starts.
-"""
+"""The option `--extractor`, which adds functions from Python files to the crawler."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ extractor_option = click.option(
 
 def use_extractors(names: Sequence[str]) -> None:
     """
-    Add extractors to the settings of this process and of the crawler that it starts.
+    Add extractors to the settings, also for the crawler that this process starts.
 
     Raises:
         ConfigError: an extractor cannot be loaded, or aragog is running with other extractors.
@@ -46,7 +43,6 @@ def use_extractors(names: Sequence[str]) -> None:
 
 
 def _absolute(name: str) -> str:
-    """Make the file's path absolute, since workers run in other folders."""
     if not is_file_name(name):
         raise ConfigError(f"--extractor: {name!r} must be file.py:function")
     path, _, function = name.rpartition(":")

@@ -1,4 +1,4 @@
-"""`aragog crawl`: start, watch and stop crawls. `aragog cancel`: cancel queued URLs."""
+"""The commands `aragog crawl …` and `aragog cancel`."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ def start(name: str, seeds: tuple[str, ...], *, refresh: bool, **options: Any) -
 
 def _secret(control: CrawlControl, name: str) -> dict[str, str]:
     """
-    Return a new secret for signing a crawl's notifications, and print it. Returns "" if the crawl
-    already has a secret.
+    Create and print the secret that signs a crawl's notifications. Returns "" if the crawl has
+    one.
     """
     record = control.registry.read().records.get(name)
     if record is not None and record.notify_secret:
@@ -143,7 +143,6 @@ def _secret(control: CrawlControl, name: str) -> dict[str, str]:
 
 
 def _changed_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that were given, by the names that crawl records use for them."""
     changed = {name: value for name, value in options.items() if value not in (None, ())}
     if "until" in changed:
         changed["until_ms"] = changed.pop("until")
@@ -155,7 +154,6 @@ def _changed_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _enqueue(name: str, seeds: tuple[str, ...], *, depth: int, refresh: bool) -> int:
-    """Enqueue the seeds and report rejected ones; returns the number of invalid URLs."""
     counts: Counter[EnqueueStatus] = Counter()
     settings = command_settings()
     with Aragog(settings) as client:

@@ -1,7 +1,4 @@
-"""
-Finds the settings for a command: those of the aragog that runs in the data folder, or its
-own.
-"""
+"""Choose a command's settings: those of the aragog running in the data folder, or its own."""
 
 from __future__ import annotations
 
@@ -16,9 +13,9 @@ _REPORTED = "aragog.differing_settings_reported"
 
 def command_settings() -> Settings:
     """
-    Return the settings of the aragog that runs in the data folder, or else this process's settings.
+    Return the settings of the aragog running in the data folder, or else this process's.
 
-    Once, prints to standard error which settings of this command differ from those in use.
+    Prints once to standard error which settings differ from those in use.
 
     Raises:
         ConfigError: a setting is invalid.

@@ -1,4 +1,4 @@
-"""`aragog domain`: show why domains wait, and their rates, stops and quiet hours; change them."""
+"""The commands `aragog domain …`."""
 
 from __future__ import annotations
 

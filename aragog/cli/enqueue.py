@@ -1,4 +1,4 @@
-"""`aragog enqueue`: enqueue URLs from arguments, files or standard input in constant memory."""
+"""The command `aragog enqueue`, which takes constant memory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from urlspelling import normalize
 # Browsers limit URLs to 2 MB, and servers to 8 to 64 KB.
 MAX_LINE_BYTES = 65_536
 MAX_SHOWN_CHARS = 200
-# Prepended to a string so that it is certainly an invalid URL.
+# Prepended to make a string an invalid URL.
 INVALID_PREFIX = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -82,17 +82,13 @@ def enqueue(source: tuple[str, ...], *, as_json: bool, **arguments: Any) -> None
 
 
 def summary(counts: Mapping[EnqueueStatus, int]) -> str:
-    """
-    Return, as text, the number of URLs with each status. A rare status is left out if no URL has
-    it.
-    """
+    """Format the number of URLs with each status. Rare statuses are omitted if their count is 0."""
     always_shown = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING, EnqueueStatus.INVALID)
     statuses = [status for status in EnqueueStatus if status in always_shown or counts.get(status)]
     return ", ".join(f"{counts.get(status, 0)} {status.value}" for status in statuses)
 
 
 def _wait_reporter() -> Callable[[SlowDown], None]:
-    """Return a callback that reports, only once, that new URLs have to wait."""
     reported = False
 
     def on_wait(refusal: SlowDown) -> None:
@@ -106,11 +102,10 @@ def _wait_reporter() -> Callable[[SlowDown], None]:
 
 def require_contact(urls: Iterable[str], settings: Settings) -> Iterator[str]:
     """
-    Yield the lines unchanged. Invalid URLs are yielded too; they are reported with their result.
+    Yield the lines unchanged, even invalid URLs, which are reported later.
 
     Raises:
-        ConfigError: a URL must not be fetched without a contact in the settings. The demo needs
-            none.
+        ConfigError: the settings lack a contact, and the URL is not the demo's.
     """
     if has_contact(settings.fetch):
         yield from urls
@@ -138,9 +133,9 @@ class LineSource(NamedTuple):
 
     source: str
     number: int
-    """The line's number, from 1, or 0 for a URL given as an argument."""
+    """The line's number, from 1; 0 for an argument."""
     reason: str | None = None
-    """Why the line cannot be a URL, or None if it may be one."""
+    """Why the line cannot be a URL, or None."""
 
     def __str__(self) -> str:
         return f"{self.source}:{self.number}: " if self.number else ""
@@ -165,12 +160,11 @@ class LineReader:
     Yields the lines of all sources. `line_sources` yields the source of each line, in the same
     order.
 
-    Blank lines and lines that start with `#` are skipped. A line longer than 64 KiB is truncated,
-    which makes it invalid, so that endless input cannot fill the memory.
+    Blank lines and lines that start with `#` are skipped. Lines longer than 64 KiB are truncated
+    and invalid, so endless input cannot fill the memory.
 
     Raises:
-        BadInput: a source is neither a URL nor a readable file. Nothing has been read at that
-            point.
+        BadInput: a source is neither a URL nor a readable file. Nothing was read.
     """
 
     def __init__(self, sources: Sequence[str], progress: Progress) -> None:
@@ -189,7 +183,7 @@ class LineReader:
                 return
             yield self._line_sources[index]
             index += 1
-            if index >= 5000:  # forget the sources of reported lines, which would fill the memory
+            if index >= 5000:  # or the sources of reported lines would fill the memory
                 del self._line_sources[:index]
                 index = 0
 
@@ -228,7 +222,6 @@ class LineReader:
 
 
 def _unreadable(source: str) -> str | None:
-    """Return why a source cannot be used, or None."""
     path = Path(source)
     if not source.strip():
         return "a SOURCE is empty; pass a URL, a file, or - for standard input"
@@ -242,7 +235,6 @@ def _unreadable(source: str) -> str | None:
 
 
 def _raw_lines(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the lines, each truncated to `MAX_LINE_BYTES`."""
     while line := file.readline(MAX_LINE_BYTES):
         yield line
         while len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
@@ -251,10 +243,10 @@ def _raw_lines(file: IO[bytes]) -> Iterator[bytes]:
 
 def _decode_line(line: bytes) -> tuple[str, str | None]:
     """
-    Return the line as a string, and the reason why it cannot be a URL, or None. If there is a
-    reason, the string is not a URL either.
+    Return the line as a string, and why it cannot be a URL, or None.
 
-    Only UTF-8 is decoded, because guessing another encoding could result in a different URL.
+    If there is a reason, the string is an invalid URL. Only UTF-8 is decoded, because guessing
+    another encoding could result in a different URL.
     """
     if len(line) >= MAX_LINE_BYTES - 2:
         return INVALID_PREFIX + line[:MAX_SHOWN_CHARS].decode("latin-1"), "longer than 64 KiB"

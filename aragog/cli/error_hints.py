@@ -21,8 +21,8 @@ from aragog.settings.in_use import running_pid
 
 def remedy(error: Exception) -> str | None:
     """
-    Return a line with the setting, its value and the next step, or None if the error already
-    contains them.
+    Return a line with the setting, its value and the next step, or None if the error has
+    them.
     """
     if not isinstance(error, TRANSIENT) or isinstance(
         error, SlowDown | QuotaExceeded | ContentReplaced
@@ -56,7 +56,7 @@ def remedy(error: Exception) -> str | None:
 
 def _is_full(error: Exception) -> bool:
     """True if the error or its cause comes from a Redis server that has reached its `maxmemory`."""
-    if "redis" not in sys.modules:  # then redis raised no error; importing it takes 0.1 s
+    if "redis" not in sys.modules:
         return isinstance(error, BrokerFull)
     from pinlater.redis.errors import caused_by_full_memory  # noqa: PLC0415 - imports redis
 
@@ -64,10 +64,7 @@ def _is_full(error: Exception) -> bool:
 
 
 def _full_redis_hint(settings: Settings) -> str | None:
-    """
-    Return the hint for a full private server. Errors from other servers contain their own
-    hints.
-    """
+    """Return the hint for a full private server. Other servers' errors have their own hints."""
     if settings.private_redis:
         return (
             "the private redis-server is full, and nothing was lost: wait until the workers catch "

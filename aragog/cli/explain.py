@@ -1,4 +1,4 @@
-"""`aragog explain` and `aragog status`: show the state of a URL and of all of aragog."""
+"""The commands `aragog explain` and `aragog status`."""
 
 from __future__ import annotations
 
@@ -75,10 +75,7 @@ def status(*, as_json: bool) -> None:
 
 
 def _wait_counts(settings: Settings) -> dict[str, int]:
-    """
-    Return what URLs are waiting for, estimated from a sample; empty if the broker is not
-    pinlater.
-    """
+    """Return what URLs are waiting for, estimated from a sample; empty without pinlater."""
     try:
         with closing(components(settings)) as opened:
             return waiting_counts(opened)
@@ -87,10 +84,7 @@ def _wait_counts(settings: Settings) -> dict[str, int]:
 
 
 def _freshness(settings: Settings) -> dict[str, Freshness]:
-    """
-    Return freshness by page type, estimated from a sample of the store; empty if there is no
-    store yet.
-    """
+    """Return freshness by page type, estimated from a sample; empty if there is no store yet."""
     if settings.store.engine == "sqlite" and not (settings.data_dir / "store").exists():
         return {}
     with closing(url_store(settings)) as store:

@@ -1,4 +1,4 @@
-"""`aragog watch`, `unwatch`, `changes`, `webhooks`, `due`: keep pages fresh."""
+"""The commands `aragog watch`, `unwatch`, `changes`, `webhooks` and `due`."""
 
 from __future__ import annotations
 
@@ -105,10 +105,7 @@ def changes(
 def _change_pages(
     opened: UrlStore, cursor: str | None, selection: Mapping[str, str | None], *, follow: bool
 ) -> Iterator[change_feed.ChangePage]:
-    """
-    Yield pages of the feed after a cursor. With `follow`, this is endless and yields empty pages
-    too.
-    """
+    """Yield pages of the feed after a cursor. With `follow`, they never end and may be empty."""
     position = opened.feed.end() if cursor == "now" else cursor
     while True:
         page = call_operation(
@@ -125,7 +122,7 @@ def _change_pages(
 
 
 def _receiver(address: str) -> ChangeReceiver:
-    """Return the receiver of changes at an address, from the add-on for its scheme."""
+    """Return the address's receiver, from the add-on for its scheme."""
     schemes = addons.sends_changes()
     scheme, separator, _ = address.partition("://")
     if not separator or scheme not in schemes:
@@ -144,11 +141,10 @@ def _send_changes(
     follow: bool,
 ) -> None:
     """
-    Send changes. The receiver stores the cursor of the last change that was sent.
+    Send changes. The receiver stores the last change's cursor.
 
-    If the command is killed and restarted, it sends some changes again and skips none. While the
-    receiver does not respond, it retries unacknowledged changes. Without `follow`, it fails
-    instead.
+    If the command is killed and restarted, it sends some changes again and skips none. If the
+    receiver does not respond, it retries with `follow` and fails otherwise.
     """
     count = 0
     for page in _change_pages(opened, receiver.position() or cursor, selection, follow=follow):
@@ -213,7 +209,7 @@ def add_webhook(
 
 
 def warn_if_undeliverable(url: str) -> None:
-    """Warn if the SSRF filter will refuse a webhook's address, as far as the URL shows this."""
+    """Warn if a webhook's URL shows that the SSRF filter will refuse it."""
     settings = command_settings()
     receivers = AllowedHosts(SsrfFilter(settings.fetch), settings.webhooks.allowed_hosts, 1.0)
     if reason := receivers.vet_url(url):
@@ -313,8 +309,8 @@ def _due_facts(opened: UrlStore, url: str) -> Iterator[tuple[str, str]]:
 
 def _budget_facts(opened: UrlStore, url: str, state: RefreshState) -> Iterator[tuple[str, str]]:
     """
-    If more URLs of this page's domain are due than the domain's rate allows, yield what its crawl
-    budget means for the page.
+    Yield what the domain's crawl budget means for a page, if more URLs are due than it
+    allows.
     """
     names = {registered_domain(url), host(url)}
     budget = max(opened.schedule.budgets(sorted(names)).values(), key=lambda b: b.price_s)

@@ -1,4 +1,4 @@
-"""`aragog identity`: create, rotate and show the keys that sign the crawl's requests."""
+"""The commands `aragog identity …`, for the keys that sign requests."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _path(file: Path | None, settings: IdentitySettings) -> Path:
     Return the key file to use.
 
     Raises:
-        ConfigError: neither the command nor the settings specify a key file.
+        ConfigError: the file is neither an argument nor in the settings.
     """
     path = file or settings.key
     if path is None:

@@ -1,4 +1,4 @@
-"""Commands whose modules are imported on use, so that `--help` and error messages are fast."""
+"""Commands that are imported on use, so that `--help` and error messages are fast."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 
 class LazyCommand(NamedTuple):
-    """Where a command is defined, and its first help line, so that `--help` imports no command."""
+    """Where a command is defined, and its first help line."""
 
     module: str
     attribute: str
@@ -23,7 +23,7 @@ class LazyGroup(click.Group):
     A group of commands that are imported on use.
 
     Args:
-        lazy_commands: where each command is defined, by its name.
+        lazy_commands: the commands by name.
         options: the options of `click.Group`.
     """
 

@@ -1,4 +1,4 @@
-"""`aragog limiter`: the nodes of the rate limiter, and how they join and leave."""
+"""The commands `aragog limiter …`, for the rate limiter's nodes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """
-`aragog new URL …`: write a settings file with rules guessed from example pages of one site.
+The command `aragog new`.
 
-It fetches the pages as `aragog try` does, and writes `aragog.toml` and `urls.txt`. It shows what
-the rules find, and the command that crawls with them.
+It fetches pages like `aragog try`, and writes `aragog.toml` and `urls.txt`.
 """
 
 from __future__ import annotations
@@ -94,14 +93,13 @@ def new(urls: tuple[str, ...], agent: str | None, into: Path) -> None:
 
 
 def _check_site(urls: Sequence[str]) -> None:
-    """Raise UsageError if the URLs are on several hosts, because rules belong to one host."""
     hosts = sorted(set(map(host, urls)))
     if len(hosts) > 1:
         raise click.UsageError(f"the pages are on {', '.join(hosts)}; pass URLs on a single host")
 
 
 def _pages(urls: Sequence[str], settings: Settings) -> Iterator[Document]:
-    """Yield the parsed pages; exits with status 5 if a page cannot be fetched."""
+    """Yield the parsed pages; exits with 5 if a fetch fails."""
     for url, outcome in zip(urls, fetch_all(urls, settings), strict=True):
         if not isinstance(outcome, Fetched):
             reason = f"{outcome.outcome}: {outcome.reason or outcome.status or ''}"
@@ -126,7 +124,6 @@ def _write(into: Path, guess: Guess, pages: Sequence[Document], settings: Settin
 
 
 def _show(guess: Guess, pages: Sequence[Document]) -> None:
-    """Print the values that the rules find, and values found without rules."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
@@ -149,10 +146,7 @@ def _rows(kind: GuessedKind, pages: Sequence[Document]) -> Iterator[tuple[str, s
 
 
 def _output_args(guess: Guess) -> str:
-    """
-    Return the `-O` argument for a first run, with `--items` if there are several kinds of
-    items.
-    """
+    """Return the `-O` argument for a first run, with `--items` if it is needed."""
     names = [kind.name for kind in guess.kinds] or ["pages"]
     return f"{names[0]}.csv" + (f" --items {names[0]}" if len(names) > 1 else "")
 

@@ -19,11 +19,10 @@ from aragog.errors import ALL, BAD_INPUT, TakenDown
 
 class OneLineErrors(LazyGroup):
     """
-    A group of commands that report errors as messages.
+    A group of commands that print errors as messages.
 
     `--verbose` adds tracebacks. An interrupted command exits with 130, as in a shell. If a reader
-    such as `head` closes the pipe early, the status is 0, no matter which command it is and how
-    much it prints.
+    such as `head` closes the pipe early, the status is 0.
     """
 
     def main(self, *arguments: Any, **options: Any) -> NoReturn:
@@ -37,7 +36,7 @@ class OneLineErrors(LazyGroup):
         sys.exit(status)
 
     def invoke(self, ctx: click.Context) -> None:
-        """Discard what a command returns, because click may use it as an exit status."""
+        """Discard the return value, because click may use it as an exit status."""
         super().invoke(ctx)
 
     def _status(self, *arguments: Any, **options: Any) -> int | str | None:
@@ -75,7 +74,7 @@ def _exit_code(error: Exception) -> int:
 
 
 def _show(error: click.ClickException) -> None:
-    """Print a usage error like every other error, after the usage line that click prints."""
+    """Print a usage error like other errors, after click's usage line."""
     from aragog.cli.terminal import echo  # noqa: PLC0415
 
     if isinstance(error, click.UsageError) and error.ctx is not None:
@@ -85,7 +84,7 @@ def _show(error: click.ClickException) -> None:
 
 
 def _report(error: Exception) -> None:
-    # These are imported here, because commands that succeed need neither.
+    # Imported here, because successful commands need neither.
     from aragog.cli.error_hints import remedy  # noqa: PLC0415
     from aragog.cli.terminal import verbosity  # noqa: PLC0415
 
@@ -117,14 +116,13 @@ def _print_error(text: str) -> None:
 
 
 def _open_standard_streams() -> None:
-    """Open standard streams that the caller closed (`>&-`), so that output is discarded."""
+    """Open standard streams that the caller closed (`>&-`)."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open until exit
 
 
 def _is_closed(stdout: TextIO) -> bool:
-    """True if the reader of standard output has closed the pipe."""
     poll = select.poll()
     try:
         poll.register(stdout, select.POLLOUT)
@@ -134,7 +132,7 @@ def _is_closed(stdout: TextIO) -> bool:
 
 
 def _discard_output() -> None:
-    """Discard unwritten output; otherwise, Python would try to write it again when it exits."""
+    """Discard unwritten output, which Python would try to write again on exit."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,4 +1,4 @@
-"""Runs API operations on the store in the settings; converts results to the HTTP API's JSON."""
+"""Run API operations on the configured store; convert results to the HTTP API's JSON."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ def call_operation(
 
 
 def result_json(store: UrlStore, result: Any) -> Any:
-    """Return a result, or a part of one, as the HTTP API's JSON."""
+    """Return a result or a part of one as JSON."""
     return to_json(result, store.formats)

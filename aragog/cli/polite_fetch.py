@@ -1,9 +1,8 @@
 """
-Fetches single pages for `aragog try` and `aragog new`, even if no crawler is running.
+Fetch single pages for `aragog try` and `aragog new`, even without a running crawler.
 
-As in every fetch, robots.txt is obeyed, the SSRF filter applies, and requests to the same host are
-spaced out. If a crawler is running, these requests take none of the slots that it reserves for a
-host.
+As in every fetch, robots.txt and the SSRF filter apply, and requests to a host are spaced out.
+These requests do not count toward a running crawler's rate limits.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from urlspelling.domain import host, origin
 
 
 class NotAllowed(click.ClickException):
-    """robots.txt forbids fetching a page."""
+    """robots.txt forbids a fetch."""
 
     exit_code = ABSENT
 
@@ -42,7 +41,7 @@ def fetch_all(urls: Iterable[str], settings: Settings) -> Iterator[Outcome]:
 
     Raises:
         NotAllowed: robots.txt forbids fetching one of the URLs.
-        ConfigError: the User-Agent has no contact information.
+        ConfigError: the User-Agent has no contact.
     """
     signer = request_signer(settings.identity)
     egress = Egress(settings.egress, settings.fetch, SystemClock())
@@ -61,8 +60,6 @@ def fetch_all(urls: Iterable[str], settings: Settings) -> Iterator[Outcome]:
 
 
 class _IntervalGate(OpenGate):
-    """A gate that enforces the default interval between requests to a host."""
-
     def __init__(self, interval_s: float) -> None:
         self._interval_s = interval_s
         self._sent_at_s: dict[str, float] = {}
@@ -75,8 +72,6 @@ class _IntervalGate(OpenGate):
 
 
 class _RobotsGate(_IntervalGate):
-    """A gate that also refuses URLs that robots.txt forbids."""
-
     def __init__(self, robots: Fetcher, settings: Settings) -> None:
         super().__init__(1 / settings.politeness.qps)
         self._robots = robots

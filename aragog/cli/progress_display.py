@@ -11,14 +11,14 @@ from aragog.cli.terminal import SafeConsole
 
 
 def progress_display(*columns: ProgressColumn) -> Progress:
-    """Return a progress display on standard error; it shows nothing if that is not a terminal."""
+    """Return a progress display on standard error. Without a terminal, it shows nothing."""
     console = SafeConsole(stderr=True)
     return Progress(*columns, console=console, disable=not console.is_terminal)
 
 
 @contextmanager
 def counting_display(description: str) -> Iterator[Callable[[int], None]]:
-    """On a terminal, show a line on standard error that counts up."""
+    """On a terminal, show a counter on standard error."""
     columns = (SpinnerColumn(), TextColumn("{task.description} {task.completed:,}"))
     with progress_display(*columns, TimeElapsedColumn()) as progress:
         task = progress.add_task(description, total=None)

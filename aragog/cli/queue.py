@@ -16,7 +16,7 @@ from pinlater.models import JobInfo
 
 
 class QueueOptions:
-    """The broker in the settings, which are read only when a command needs them."""
+    """The broker in the settings. They are read on use."""
 
     @property
     def _broker(self) -> BrokerSettings:
@@ -49,5 +49,5 @@ class QueueOptions:
         clear_in_flight(queue, jobs)
 
 
-# pinlater cannot read aragog's settings, so its commands get this object from their context.
+# pinlater's commands get aragog's settings from their context.
 queue.context_settings["obj"] = QueueOptions()

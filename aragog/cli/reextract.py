@@ -1,4 +1,4 @@
-"""`aragog reextract`: extract the fields of stored pages again."""
+"""The command `aragog reextract`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from aragog.pages.rules_version import rules_versions
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
 
-# Number of URLs in a message, or in one step of a local process.
+# Number of URLs per message or local batch.
 BATCH = 25
 
 
@@ -93,7 +93,6 @@ def _labeled(counts: Counter[str]) -> dict[str, int]:
 def _batch_runner(
     *, tasks: bool
 ) -> Iterator[Callable[[list[tuple[str, ...]]], Iterator[Counter[str]]]]:
-    """Yield a function that processes batches, in the workers or in one local process per core."""
     if tasks:
         with Aragog() as client:
             yield partial(_send, client)
@@ -104,7 +103,6 @@ def _batch_runner(
 
 @contextmanager
 def _processes(count: int) -> Iterator[Callable[[list[tuple[str, ...]]], Iterator[Counter[str]]]]:
-    """Yield a function that processes batches in local processes."""
     with get_context("spawn").Pool(count) as pool:
         yield partial(pool.imap_unordered, _process_here)
 
@@ -130,7 +128,6 @@ _process_store: list[tuple[UrlStore, Settings]] = []
 
 
 def _process_here(urls: tuple[str, ...]) -> Counter[str]:
-    """Process a batch in a pool process, which opens the store only once."""
     if not _process_store:
         settings = command_settings()
         _process_store.append((url_store(settings), settings))

@@ -1,4 +1,4 @@
-"""`aragog repair-redis`: make the files of the private Redis readable again."""
+"""The command `aragog repair-redis`."""
 
 from __future__ import annotations
 

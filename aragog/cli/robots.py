@@ -1,4 +1,4 @@
-"""`aragog robots`: test URLs against robots.txt files, and fetch such files again."""
+"""The commands `aragog robots …`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aragog run`: start aragog on this machine if needed, crawl a list of URLs, show the progress."""
+"""The command `aragog run`."""
 
 from __future__ import annotations
 
@@ -32,9 +32,8 @@ from aragog.transfer.rows import EXTENSIONS
 
 SERVERS_AFTER_S = 10.0
 """
-If a run started the crawler and stops it at the end, it starts Flower and the API only after this
-time. Starting them takes a second of CPU time, which would delay the first pages. Short runs end
-before anybody uses them.
+If a run also stops the crawler at its end, it starts Flower and the API only after this time. They
+take a second of CPU time, which would delay the first pages.
 """
 
 
@@ -127,8 +126,7 @@ def run(
 
 def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
     """
-    Crawl the demo sites with separate settings, and with free ports if the default ports are in
-    use.
+    Crawl the demo sites with separate settings, and with free ports if necessary.
 
     Some of the demo's URLs are meant to be refused or to fail.
 
@@ -159,11 +157,11 @@ def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
 
 def _run_on_system(crawl: Crawl, *, keep: bool) -> RunResult:
     """
-    Crawl with the aragog that is running, or start one. With `keep`, it keeps running afterward.
+    Crawl with the running aragog, or start one. With `keep`, it keeps running afterward.
 
     Raises:
-        SystemExit: a signal stopped the run while URLs were waiting. The status is 128 plus the
-            signal's number, as in shells.
+        SystemExit: a signal stopped the run. The status is 128 plus the signal's number, as in
+            shells.
     """
     settings, console, stopped = crawl.settings, crawl.console, Stopped()
     if running_pid(settings.data_dir.absolute() / "run"):

@@ -1,13 +1,12 @@
 """
-Reports the pages that `aragog run --refresh` found to be new, changed or gone.
+Report the pages that `aragog run --refresh` found to be new, changed or gone.
 
-It first enqueues those stored pages of the crawl that no page links to any more, because only a
-fetch can show that they are gone. The crawl's record contains the time up to which earlier runs
-have reported changes (`told_ms`). All pages that changed after that time are reported.
+It first enqueues stored pages that no page links to any more, because only a fetch can show that
+they are gone. Then it reports all pages that changed after the crawl's `told_ms`, the time of the
+last report.
 
-If a run is killed, it does not advance that time, so the next run reports the changes of both runs.
-The time is advanced after everything was reported, so if the run is killed just before, the changes
-are reported again.
+A run advances that time after its report. If it is killed before, the next run reports both runs'
+changes.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ class RunChanges:
     The changes of a run's crawl.
 
     Args:
-        settings: the settings of the aragog that runs the crawl.
+        settings: the running aragog's settings.
         store: contains the crawl's pages.
-        record: the crawl's record after the run has started it.
+        record: the crawl's record, after the run has started.
     """
 
     def __init__(self, settings: Settings, store: UrlStore, record: CrawlRecord) -> None:
@@ -52,7 +51,7 @@ class RunChanges:
         self._registry, self._counts = shared.crawls, shared.crawl_counts
         self._store = store
         self._until_ms = 0
-        # No time is recorded if the crawl is new, or if an older version wrote it.
+        # None if the crawl is new or an older version wrote it.
         self._record = record
         if not record.told_ms:
             self._record = self._registry.note(record, told_ms=self._now_ms())
@@ -69,11 +68,10 @@ class RunChanges:
         priority: int,
     ) -> int:
         """
-        Enqueue the crawl's pages that the run has not reached. Returns how many there are.
+        Enqueue the crawl's pages that the run has not reached; returns their number.
 
-        Call this when all URLs that the run reaches through links are done. It is safe to call it
-        again: pages that are not done yet are then enqueued a second time, which changes nothing.
-        Pages that aragog no longer retries are skipped.
+        Call this when all URLs that the run reaches through links are done. It is idempotent. Pages
+        that aragog no longer retries are skipped.
         """
         urls = (page.url for page in self._pages() if _needs_fetch(page, tracker))
         count = 0
@@ -94,8 +92,8 @@ class RunChanges:
 
     def finish(self) -> None:
         """
-        Record that changes were reported up to the last call of `report`. Without such a call,
-        record the current time.
+        Record the time up to which changes were reported: the last `report`'s, or else the current
+        time.
         """
         until_ms = self._until_ms or self._now_ms()
         with suppress(BadInput):  # the crawl was deleted in the meantime
@@ -103,7 +101,7 @@ class RunChanges:
 
     def report(self, file: Path | None) -> None:
         """
-        Print the counts and up to 20 URLs of each kind, and write all changes to a file.
+        Print counts and up to 20 URLs of each kind, and write all changes to a file.
 
         Raises:
             ConfigError: the file is not writable.
@@ -148,7 +146,7 @@ def _count(
 
 
 def _write(file: Path, pages: Iterable[CrawlPage]) -> None:
-    """Write a line of JSON for each changed page to a temporary file, and rename it at the end."""
+    """Write a JSON line for each changed page to a temporary file, then rename the file."""
     part = file.with_name(f".{os.getpid()}-{file.name}")
     try:
         with part.open("wb") as lines:

@@ -1,4 +1,4 @@
-"""Run a crawl on a running aragog: enqueue the URLs, wait for them, and report."""
+"""Crawl on a running aragog: enqueue the URLs, wait for them, and report."""
 
 from __future__ import annotations
 
@@ -56,14 +56,11 @@ class RunResult(NamedTuple):
     finished: bool
     """False if the run was stopped before all URLs were done."""
     lines: Mapping[EnqueueStatus, int]
-    """Number of lines in the list of URLs, by status."""
+    """Number of input lines by status."""
 
     @property
     def status(self) -> int:
-        """
-        The exit status. It depends on the input and on whether the run was stopped, not on
-        sites' responses.
-        """
+        """The exit status. It does not depend on sites' responses."""
         if not sum(self.lines.values()):
             return UNUSABLE
         if not self.finished:
@@ -73,18 +70,18 @@ class RunResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crawl:
-    """One run on a running aragog: enqueue the URLs, wait for them, and report."""
+    """One run on a running aragog."""
 
     settings: Settings
     urls: Iterable[str]
     line_sources: Iterable[LineSource]
-    """The source of each URL, for messages about invalid URLs."""
+    """The sources of URLs, for messages about invalid ones."""
     options: RunOptions
     console: Console
 
     def run(self, tick: Callable[[], bool]) -> RunResult:
         """
-        Crawl until all URLs are done, or until `tick` returns False. `tick` is called often.
+        Crawl until all URLs are done or `tick`, which is called often, returns False.
 
         Raises:
             ConfigError: the settings do not permit fetching one of the URLs.
@@ -130,17 +127,13 @@ class Crawl:
     def _enqueue_unlinked(
         self, changes: RunChanges, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
     ) -> int:
-        """
-        Enqueue those stored pages of the crawl that the run has not reached; returns their
-        number.
-        """
         if not tracker.is_done or not self.options.reports_changes:
             return 0
         wait = partial(_wait_for_capacity, tick, self.console)
         return changes.enqueue_unlinked(client, tracker, wait, priority=self.options.priority)
 
     def _wrap_tick(self, store: UrlStore, tick: Callable[[], bool]) -> Callable[[], bool]:
-        """Wrap `tick` so that it also continues extracting the texts of stored pages."""
+        """Make `tick` continue to extract stored pages' texts too."""
         output = self.options.output
 
         def tick_and_start_texts() -> bool:
@@ -151,7 +144,6 @@ class Crawl:
         return tick_and_start_texts
 
     def _start(self) -> CrawlRecord:
-        """Start the run's crawl, or continue it."""
         registry, name = SharedState.from_settings(self.settings).crawls, self.options.crawl
         options = {"depth": self.options.depth, "priority": self.options.priority}
         if name in registry.read().records:  # omitted options keep their values
@@ -163,8 +155,8 @@ class Crawl:
         self, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
     ) -> tuple[list[str], Mapping[EnqueueStatus, int], bool]:
         """
-        Enqueue the lines. Returns some normalized URLs, counts by status, and True if all lines
-        were sent.
+        Enqueue the lines. Returns some URLs, counts by status, and True if all lines were
+        sent.
         """
         by_status: Counter[EnqueueStatus] = Counter()
         first: list[str] = []
@@ -187,7 +179,6 @@ class Crawl:
     def _results(
         self, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
     ) -> Iterable[EnqueueResult]:
-        """Yield the result of each URL as soon as it is known."""
         return client.enqueue_all(
             require_contact(self.urls, self.settings),
             **self._options(tracker),
@@ -197,7 +188,7 @@ class Crawl:
     def _enqueue_again(
         self, client: Aragog, tracker: RunTracker, urls: Sequence[str], options: RequeueOptions
     ) -> Iterable[EnqueueResult]:
-        """Enqueue URLs again that were in flight (being processed) for another crawl."""
+        """Enqueue URLs that were in flight (being processed) for another crawl."""
         return client.enqueue_all(urls, **self._options(tracker) | options._asdict())
 
     def _options(self, tracker: RunTracker) -> dict[str, Any]:
@@ -215,7 +206,6 @@ class Crawl:
     def _track(
         self, result: EnqueueResult, source: LineSource, tracker: RunTracker, *, shown: int
     ) -> None:
-        """Track a URL that was accepted, or report one that was not."""
         if result.url and result.reason is None:
             was_in_flight = result.status is EnqueueStatus.WAITING
             tracker.add(result.url, depth=self.options.depth, was_in_flight=was_in_flight)
@@ -226,8 +216,8 @@ class Crawl:
 
     def _causes(self, tracker: RunTracker) -> Callable[[], Counter[str]]:
         """
-        Return a function that counts the URLs that are waiting, by what they are waiting for.
-        Without pinlater, it counts nothing.
+        Return a function that counts URLs by what they are waiting for. Without pinlater, it counts
+        nothing.
         """
         broker = self.settings.resolved().broker
         if kind_of(broker.url) != "pinlater":
@@ -243,7 +233,6 @@ class Crawl:
         return causes
 
     def _report(self, store: UrlStore, tracker: RunTracker, first: Sequence[str]) -> None:
-        """Print the problems, an example of a stored page, and commands to read the pages."""
         console, name = self.console, program()
         count = tracker.final_states[FinalState.REFUSED] + tracker.final_states[FinalState.FAILED]
         print_problems(list(tracker.problems.values()), count, self.settings, console)
@@ -259,10 +248,7 @@ class Crawl:
 
 
 def _show_best(store: UrlStore, urls: Sequence[str], console: Console) -> str | None:
-    """
-    On a terminal, show one of the pages as a card. Returns the page's URL, or None if no page is
-    shown.
-    """
+    """Show a page as a card on a terminal. Returns the page's URL, or None if none is shown."""
     if not console.is_terminal or console.quiet:
         return None
     record = best_record(store, urls)
@@ -273,7 +259,7 @@ def _show_best(store: UrlStore, urls: Sequence[str], console: Console) -> str | 
 
 
 def _wait_for_capacity(tick: Callable[[], bool], console: Console, refusal: SlowDown) -> None:
-    """Wait before the next attempt. Raises `refusal` if the run is stopped during the wait."""
+    """Wait before the next attempt. Raises `refusal` if the run is stopped meanwhile."""
     if not tick():
         raise refusal
     warn(console, f"waiting: {refusal}")
@@ -281,7 +267,7 @@ def _wait_for_capacity(tick: Callable[[], bool], console: Console, refusal: Slow
 
 def program() -> str:
     """
-    Return the command that runs this program: its name if it is on the PATH, otherwise its relative
+    Return the command for this program: its name if it is on the PATH, else its relative
     path.
     """
     if shutil.which("aragog"):

@@ -1,4 +1,4 @@
-"""Evaluates the options of `aragog run`: enqueue options, output file, the crawl's name."""
+"""Evaluate the options of `aragog run`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RunOptions:
     crawl: str = "run"
     """The name of the crawl that the URLs belong to."""
     reports_changes: bool = False
-    """True if the run enqueues every stored page of the crawl and reports what changed."""
+    """True if the run fetches every stored page of the crawl and reports what changed."""
     changes: Path | None = None
     """The file that the changes are written to."""
 
@@ -64,7 +64,7 @@ def open_output(
     Return the run's output file, or None.
 
     Raises:
-        UsageError: the options contradict each other. For other errors see `RunOutput`.
+        UsageError: the options contradict each other. See also `RunOutput`.
     """
     if output and append:
         raise click.UsageError("use either -O (replace the file) or -o (append to it)")
@@ -78,10 +78,7 @@ def open_output(
 
 
 def crawl_name(file: str | None, depth: int, include: Sequence[str], exclude: Sequence[str]) -> str:
-    """
-    Return the crawl name for a run with these arguments. A run with the same arguments has the
-    same name.
-    """
+    """Return the crawl name for a run. Equal arguments give the same name."""
     if file is None:
         return "demo"
     file_path = str(Path(file).absolute()) if file != "-" else file

@@ -1,14 +1,13 @@
 """
-The records that `aragog run -O` and `-o` write: one per page, with selected fields and plain
-values.
+The records that `aragog run -O` and `-o` write: one per page, with plain values.
 
-A field name without a prefix refers to the first of these fields that a page has: the field of a
-rule (`site.price`), of an extractor (`books.price`), or of every page (`page.title`). In JSON,
-numbers keep their stored digits. A table column has the narrowest type that fits all of its values,
-or contains JSON text if the values have different types.
+A field name without a prefix refers to a rule's field (`site.price`) or else an extractor's
+(`books.price`) or else a field of every page (`page.title`). In JSON, numbers keep their stored
+digits. A table column has the narrowest type that fits all values. If their types differ, it
+contains JSON text.
 
 An existing file keeps the records of pages that are still stored. Pages that the run did not reach
-are written as they are stored now.
+are written from the store.
 """
 
 from __future__ import annotations
@@ -50,25 +49,25 @@ if TYPE_CHECKING:
 UNREADABLE = (
     OSError, EOFError, ValueError, csv.Error, sqlite3.Error, zlib.error, zstandard.ZstdError,
 )  # fmt: skip
-"""Errors that reading a file can raise if the file was not written by a run."""
+"""Errors from reading a file that no run has written."""
 
 
 class EarlierOutput(NamedTuple):
     """The records in an existing file."""
 
     records: int | None
-    """Number of records; None if the file cannot be read to its end."""
+    """Number of records; None if the file is not readable."""
     urls: frozenset[str] | None = None
-    """The URLs of the records; None if some have no URL, or the file cannot be read."""
+    """The records' URLs; None if some have none or the file is not readable."""
 
 
 def read_earlier(file: Path, column: str = "url") -> EarlierOutput:
     """
-    Return the records in a file of `aragog run -O`. There are none if the file does not exist.
+    Return the records in an output file; none if the file does not exist.
 
     Args:
         file: its path.
-        column: the column with the page's URL.
+        column: the column with page URLs.
     """
     if not file.exists():
         return EarlierOutput(0, frozenset())
@@ -81,7 +80,7 @@ def read_earlier(file: Path, column: str = "url") -> EarlierOutput:
 
 
 def free_name(file: Path, exists: Callable[[Path], bool] = Path.exists) -> Path:
-    """Return the first unused name next to a file: `pages-2.jsonl.gz` for `pages.jsonl.gz`."""
+    """Return the first unused name, such as `pages-2.jsonl.gz` for `pages.jsonl.gz`."""
     stem, suffix = file.name.partition(".")[0], "".join(file.suffixes)
     number = 2
     while exists(candidate := file.with_name(f"{stem}-{number}{suffix}")):
@@ -97,20 +96,20 @@ class RunOutput:
     A run's output file.
 
     Args:
-        file: a path, or `s3://BUCKET/KEY`. It is replaced when the records are complete, unless
-            that would lose records of stored pages.
-        fields: names of fields, in the order of the columns. None: the fields of the rules and
-            extractors in `settings`, or all fields if there are none.
-        settings: the settings of the aragog that fetches the pages.
-        items: write rows of items of these kinds; () for all kinds. None: write rows of pages,
-            unless `settings` define only kinds of items and no other rules or extractors.
-        append: append the records to the existing file instead, whatever it contains.
+        file: a path, or `s3://BUCKET/KEY`. It is replaced when all records are written, unless that
+            would lose records of stored pages.
+        fields: field names, in column order. None: the fields from rules and extractors in
+            `settings`, or all if there are none.
+        settings: the fetching aragog's settings.
+        items: write items of these kinds; () for all kinds. None: write pages, unless `settings`
+            only define kinds of items.
+        append: append to the existing file instead.
 
     Raises:
         BadInput: the file has no known suffix, or its format cannot be appended to.
         ConfigError: its folder is not writable, or pyarrow is missing.
         ContentUnavailable: its bucket does not respond.
-        Unsupported: main text is requested, and the extra `text` is not installed.
+        Unsupported: main text needs the extra `text`.
     """
 
     def __init__(
@@ -123,7 +122,6 @@ class RunOutput:
         append: bool = False,
     ) -> None:
         self._items = _item_rows(items, fields, settings)
-        """Turns items into rows. None if the rows are pages."""
         self._display_name = str(file)
         self._file = Path(self._display_name.rpartition("/")[2] if _is_s3(file) else file)
         self._append = append
@@ -149,7 +147,7 @@ class RunOutput:
         self.records = 0
         """Number of rows written (pages or items)."""
         self.kept = 0
-        """How many of these rows are pages from the existing file that the run did not reach."""
+        """How many of these rows are pages that only the existing file had."""
 
     @property
     def has_items(self) -> bool:
@@ -165,7 +163,7 @@ class RunOutput:
         """
         Add the page of a canonical URL, unless it was added before.
 
-        With a store, this starts to extract the page's main text during the run.
+        With a store, its main text is extracted during the run.
         """
         if store is not None and url not in self._urls:
             self._texts.begin(store, url)
@@ -176,7 +174,7 @@ class RunOutput:
         self._texts.start_queued(store)
 
     def write(self, store: UrlStore) -> str:
-        """Write the pages as they are stored now. Returns a description of what was written."""
+        """Write the pages from the store. Returns a description of the file."""
         try:
             if self._s3 is None:
                 return self._write(store, self._file)
@@ -215,10 +213,7 @@ class RunOutput:
         return f"{count:,} records in {destination}{notes}"
 
     def _reextract_outdated(self, store: UrlStore, file: Path) -> str:
-        """
-        Extract pages again if their fields come from other rules. Returns a description of what
-        was done.
-        """
+        """Extract pages again if their fields come from other rules. Returns a description."""
         if not self._versions.rules.whole:
             return ""
         earlier = (
@@ -237,7 +232,7 @@ class RunOutput:
         )
 
     def _replace(self, store: UrlStore, file: Path, names: Sequence[str]) -> tuple[int, Path]:
-        """Write the file, or a new file next to it; returns the number of rows and the path."""
+        """Write the file or a new one; returns the number of rows and the path."""
         part = file.with_name(f".{os.getpid()}-{file.name}")
         earlier = read_earlier(file, PAGE_COLUMN if self._items else "url")
         others = sorted((earlier.urls or frozenset()) - self._urls.keys())
@@ -250,7 +245,7 @@ class RunOutput:
         return count, target
 
     def _target(self, file: Path, earlier: EarlierOutput, count: int) -> Path:
-        """Return the file to replace, or a new file next to it if records would be lost."""
+        """Return the file to replace, or a new file if that would lose records."""
         if earlier.urls is not None or (earlier.records is not None and count >= earlier.records):
             return file
         s3 = self._s3
@@ -296,7 +291,6 @@ class RunOutput:
         return row
 
     def _extracted_texts(self, store: UrlStore, record: Record) -> Mapping[str, bytes]:
-        """Return the requested forms of a page's main text; empty without text or content."""
         missing = tuple(name for name in self._text_names if name not in record.fields)
         if not missing or record.content_key is None:
             return {}
@@ -329,7 +323,7 @@ def _item_rows(
 
 
 def _item_columns(kinds: SiteKinds) -> set[str]:
-    """Return the columns that rows of items may have. Those from functions are unknown."""
+    """Return the columns of items, except unknown ones from functions."""
     return {
         PAGE_COLUMN,
         *(column for name in kinds.names for column in kinds.columns_with_files(name)),
@@ -337,7 +331,6 @@ def _item_columns(kinds: SiteKinds) -> set[str]:
 
 
 def _has_rules(settings: Settings) -> bool:
-    """True if the settings have rules for fields of pages."""
     return any(
         isinstance(rule, str) for table in settings.extract.values() for rule in table.values()
     )
@@ -355,13 +348,12 @@ def _s3_file(name: str, settings: Settings) -> S3File:
 
 
 def _records(store: UrlStore, urls: Iterable[str]) -> Iterator[Record]:
-    """Yield the records of these URLs; URLs without a record are skipped."""
     remaining = iter(urls)
     while batch := list(islice(remaining, BATCH_SIZE)):
         yield from (record for record in store.get_many(batch) if record is not None)
 
 
 def _text_names(fields: Sequence[str] | None) -> tuple[str, ...]:
-    """Return which of these names are fields with main text. The names may have no prefix."""
+    """Return the names of main-text fields, which may lack their prefix."""
     requested = fields or ()
     return tuple(n for n in FIELDS.values() if n in requested or n.partition(".")[2] in requested)

@@ -1,5 +1,5 @@
 """
-Show the progress of a run: a live bar on a terminal, otherwise a line every few seconds.
+Show a run's progress: a live bar on a terminal, otherwise a line every few seconds.
 
 The bar also shows what URLs are waiting for, estimated from a sample of the server's messages.
 """
@@ -39,7 +39,7 @@ CAUSES_INTERVAL_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The progress of a run at one point in time."""
+    """A run's progress at one point in time."""
 
     total: int
     """Number of the run's URLs known so far, including followed links."""
@@ -48,10 +48,9 @@ class Snapshot:
     """Number of URLs that are done but not stored, by outcome."""
     elapsed_s: float
     causes: Counter[str] = field(default_factory=Counter)
-    """How many URLs in flight are waiting, by what they are waiting for. The others are being
-    processed."""
+    """How many URLs in flight are waiting, by cause."""
     held: int = 0
-    """Number of links that workers hold back until more pages of their kind have been fetched."""
+    """Number of links held back until more pages of their kind have been fetched."""
 
     @property
     def done(self) -> int:
@@ -64,7 +63,7 @@ class Snapshot:
         return self.done / max(self.elapsed_s, 0.001)
 
     def line(self) -> str:
-        """Return the progress as one line of plain text."""
+        """Return the progress as a line of text."""
         parts = [f"{self.final_states.get(state, 0)} {state}" for state in FinalState]
         parts += [f"{self.held} links held"] if self.held else []
         causes = f" ({self.waiting()})" if self.causes else ""
@@ -81,7 +80,7 @@ class Snapshot:
         return ", ".join([*parts, f"{in_progress} in progress"] if in_progress > 0 else parts)
 
     def outcomes(self) -> str:
-        """Describe the outcomes of URLs that were not stored."""
+        """Describe the outcomes of unstored URLs."""
         return ", ".join(
             f"{n} {state}" for state in FinalState if (n := self.final_states.get(state))
         )
@@ -123,17 +122,16 @@ def watch(
     before_s: float = 0.0,
 ) -> Snapshot:
     """
-    Show the progress until all URLs of a run are done, or until `tick` returns False.
+    Show the progress until all URLs are done or `tick` returns False.
 
     Args:
-        tracker: the run's URLs, including all that were enqueued.
+        tracker: the run's URLs.
         enqueue_again: enqueues URLs that the run needs again.
         console: shows a live bar on a terminal, and lines elsewhere.
-        tick: called four times a second; runs the supervisor's check.
-        causes: returns what URLs are waiting for (`waiting_for`). Called once per second, or for
-            each line.
+        tick: called four times a second, for the supervisor's check.
+        causes: counts what URLs are waiting for (`waiting_for`); called once per second or line.
         line_every_s: time between two lines.
-        before_s: how long the run had been watched before this call.
+        before_s: how long the run was watched before.
     """
     started_s = time.monotonic() - before_s
     snapshots = _poll(tracker, enqueue_again, started_s, tick)
@@ -152,7 +150,7 @@ def _snapshot(tracker: RunTracker, started_s: float) -> Snapshot:
 def _poll(
     tracker: RunTracker, enqueue_again: EnqueueAgain, started_s: float, tick: Callable[[], bool]
 ) -> Iterator[Snapshot]:
-    """Yield a snapshot every 250 ms, until all URLs are done or `tick` returns False."""
+    """Yield a snapshot every 250 ms until the run is done or stopped."""
     is_running = True
     while is_running:
         is_running = tick()
@@ -196,10 +194,10 @@ def _draw_bar(
 
 def waiting_for(admin: Admin, lines: Lines, request_id: str) -> Counter[str]:
     """
-    Count the URLs that are waiting for a slot, a retry, robots.txt or a worker.
+    Count waiting URLs by cause: a slot (their domain's turn), a retry, robots.txt or a worker.
 
-    URLs waiting in a domain's queue (for a slot, or for a robots.txt that failed) are counted no
-    matter who enqueued them. All others are counted only if they have this request id.
+    URLs in a domain's queue (waiting for a slot or a failed robots.txt) are counted for all
+    producers, the others only for this request id.
 
     If a queue has more than `SAMPLED_MESSAGES` messages, its counts are extrapolated. The result
     is empty if the server does not respond.

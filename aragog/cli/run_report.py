@@ -1,8 +1,8 @@
 """
-What a run prints at its end: a table of URLs that were not stored, and a card of a stored page.
+What a run prints at its end: a table of unstored URLs, and a card of a stored page.
 
-For each URL, the table has the reason and the setting to change. The card has the title, type and a
-few values of the page's Rich Pin (its typed metadata), with their source and age.
+The table has the reason and the setting to change. The card has the page's title, type and a few
+values of its Rich Pin (typed metadata), with source and age.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _OUTCOME_SETTINGS = {
     OutcomeKind.UNREADABLE: "fetch.content_types",
 }
 
-# A card shows these first, then the fields of the page's type, the most informative first.
+# A card shows these first, then the fields of the page's type.
 FIRST_FIELDS = (
     "page.title", "page.type", "product.price", "product.currency", "product.availability",
     "product.brand", "product.rating", "page.description", "page.image",
@@ -68,10 +68,10 @@ def print_problems(
     Print the first `MAX_SHOWN` problems, even with `--quiet`.
 
     Args:
-        problems: the first problems of the run.
+        problems: the run's first problems.
         count: the total number of problems.
-        settings: the settings of the aragog that fetched the URLs.
-        console: the console for the run's output.
+        settings: the fetching aragog's settings.
+        console: prints the table.
     """
     rows = [
         (problem.url, problem.outcome, problem.reason, settings_to_change(problem, settings))
@@ -94,7 +94,7 @@ def print_problems(
 
 
 def print_outcomes(outcomes: Mapping[str, int], console: Console) -> None:
-    """Print how many URLs were not stored, by outcome, the most frequent first."""
+    """Print how many URLs have each outcome, the most frequent first."""
     if sum(outcomes.values()) <= MAX_SHOWN:
         return  # the table already shows all of them
     by_frequency = sorted(outcomes.items(), key=lambda item: (-item[1], item[0]))
@@ -105,8 +105,8 @@ def completeness(output: RunOutput, tracker: RunTracker) -> str:
     """
     Describe how complete a run's file is: `1,998 records of 2,000 URLs, 2 without (2 gone 410)`.
 
-    If two URLs lead to the same page, it has one record. Files are counted separately: `; 38 of 40
-    files (2 gone 404)`.
+    Two URLs of a page have one record. Files are counted separately: `; 38 of 40 files (2 gone
+    404)`.
     """
     urls = tracker.total + tracker.rejected - tracker.files - tracker.missing_files.total()
     without: Counter[str] = Counter(tracker.outcomes)
@@ -128,7 +128,7 @@ def completeness(output: RunOutput, tracker: RunTracker) -> str:
 
 
 def files_text(tracker: RunTracker) -> str:
-    """Describe how many of the items' files are stored, or return "" if there were none."""
+    """Describe how many of the items' files are stored; "" without files."""
     missing = tracker.missing_files
     count = tracker.files + missing.total()
     reasons = ", ".join(f"{number:,} {name}" for name, number in missing.most_common())
@@ -138,10 +138,7 @@ def files_text(tracker: RunTracker) -> str:
 
 
 def settings_to_change(problem: NotStored, settings: Settings) -> str:
-    """
-    Return the settings to change so that a URL is fetched, separated by commas, or "" if there are
-    none.
-    """
+    """Return the comma-separated settings to change so that a URL is fetched, or ""."""
     if problem.outcome == OutcomeKind.BLOCKED:
         return ", ".join(_blocking_settings(problem, settings))
     if problem.is_file and problem.outcome == OutcomeKind.UNREADABLE:
@@ -152,7 +149,6 @@ def settings_to_change(problem: NotStored, settings: Settings) -> str:
 
 
 def _blocking_settings(problem: NotStored, settings: Settings) -> list[str]:
-    """Return the settings that blocked the last requested URL."""
     url = problem.ended_at or problem.url
     match problem.cause:
         case RefusalCause.NO_CONTACT:
@@ -161,13 +157,12 @@ def _blocking_settings(problem: NotStored, settings: Settings) -> list[str]:
             return _operator_setting(url, settings)
         case RefusalCause.URL | RefusalCause.ADDRESS:
             return _ssrf_settings(url, settings)
-        case _:  # the record comes from a version that stored no cause
+        case _:  # an older version stored no cause
             by_contact = ["fetch.user_agent"] if missing_contact_reason(settings.fetch, url) else []
             return by_contact or _operator_setting(url, settings) or _ssrf_settings(url, settings)
 
 
 def _operator_setting(url: str, settings: Settings) -> list[str]:
-    """Return the setting that an operator uses to block a URL's host; empty if none does."""
     if _is_overridden(url, settings.politeness.overrides_file):
         return ["politeness.overrides_file"]
     blocked = BlockedHosts(settings.politeness.blocked_hosts)
@@ -175,7 +170,6 @@ def _operator_setting(url: str, settings: Settings) -> list[str]:
 
 
 def _ssrf_settings(url: str, settings: Settings) -> list[str]:
-    """Return the settings that would have to change for the SSRF filter to permit a URL."""
     parts = urlsplit(url)
     port = parts.port or _PORTS.get(parts.scheme, 0)
     is_other_port = port not in settings.fetch.allowed_ports
@@ -189,7 +183,6 @@ def _ssrf_settings(url: str, settings: Settings) -> list[str]:
 
 
 def _is_overridden(url: str, overrides_file: Path | None) -> bool:
-    """True if the overrides file blocks the host of a URL."""
     if overrides_file is None:
         return False
     with suppress(*CONFIG):  # the file may have become invalid since the run
@@ -205,10 +198,7 @@ def _may_be_allowed(fetch: FetchSettings, url: str) -> bool:
 
 
 def best_record(store: UrlStore, urls: Iterable[str]) -> Record | None:
-    """
-    Return the page with the most fields among the first `MAX_CANDIDATES` URLs, or None if none of
-    them is stored.
-    """
+    """Return the page with the most fields among the first `MAX_CANDIDATES` URLs, or None."""
     records = [
         store.get(url, info=True) for url, _ in zip(urls, range(MAX_CANDIDATES), strict=False)
     ]

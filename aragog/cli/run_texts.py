@@ -1,10 +1,9 @@
 """
-Extract the main text for a run's output file while its other pages are still being fetched.
+Extract main text for a run's output file while pages are still being fetched.
 
-Extracting a text takes more CPU time than fetching its page, but a run spends most of its time
-waiting for sites. A text's extraction therefore starts when its page is stored, for a few pages at
-a time, up to a memory limit. The other texts are extracted while the file is written, ahead of the
-rows that need them.
+Extracting a text takes more CPU time than fetching its page, but a run mostly waits for sites. So
+extraction starts when a page is stored, for a few pages at a time, up to a memory limit. The other
+texts are extracted while the file is written.
 """
 
 from __future__ import annotations
@@ -22,20 +21,19 @@ from aragog.urlstore.store import UrlStore
 
 MAX_BYTES = 64 << 20
 MAX_RUNNING = 2 * MAX_PROCESSES
-"""Number of texts whose extraction may be started ahead, so that each process always has another
-text waiting."""
+"""Number of extractions started ahead, so that each process always has a next text."""
 
 Fields = Mapping[str, bytes]
 
 
 class RunTexts:
     """
-    Extracts the text of a run's pages. Not thread-safe. Close it, or let it stop with the process.
+    Extracts the text of a run's pages. Not thread-safe.
 
     Args:
-        settings: how texts are found, and the limits per page.
-        names: which of `page.text` and `page.markdown` to find; if empty, nothing is started.
-        max_bytes: maximum total size of the texts that are waiting for the file to be written.
+        settings: contain the limits per page.
+        names: which of `page.text` and `page.markdown` to extract.
+        max_bytes: maximum total size of texts not yet written.
     """
 
     def __init__(
@@ -55,16 +53,16 @@ class RunTexts:
         self._changed = threading.Lock()
         self._running = 0
         self._bytes = 0
-        """Total size of texts that were found but not used yet."""
+        """Total size of extracted, unused texts."""
 
     def begin(self, store: UrlStore, url: str) -> None:
-        """Queue a page, so that its text is extracted during the run."""
+        """Queue a page's text for extraction during the run."""
         if self._names:
             self._queued.append(url)
             self.start_queued(store)
 
     def start_queued(self, store: UrlStore) -> None:
-        """Start to extract queued texts, as far as the limits allow. Call this often."""
+        """Start extracting queued texts, within the limits. Call this often."""
         while self._queued and self._running < MAX_RUNNING and self._bytes < self._max_bytes:
             url = self._queued.popleft()
             if url not in self._futures:

@@ -1,16 +1,15 @@
 """
-Track what happens to the URLs of one run, while other producers may enqueue URLs as well.
+Track one run's URLs, while other producers may enqueue URLs as well.
 
 A URL is in flight while it is queued or processed. Afterward it is done, and its outcome is in the
-store. Links and sitemap entries that workers follow for the run also belong to the run.
+store. Links and sitemap entries that workers follow for the run belong to it too.
 
-Workers hold some links of the crawl until they have seen other pages of the same kind
-(`pipeline.recognize_traps`). These links may still become URLs of the run, so the run is not done
-while workers hold any.
+Workers hold some links until they have seen other pages of the same kind
+(`pipeline.recognize_traps`). These may still become URLs of the run, so it is not done while any
+are held.
 
-A URL of the run may be in flight for another crawl, such as a run that was stopped earlier. The run
-waits for it and then enqueues it again. By then the URL's page is stored, so its links are followed
-from the store.
+If a URL is in flight for another crawl, such as a stopped run, the run waits for it and then
+enqueues it again. By then its page is stored, so its links are followed from the store.
 """
 
 from __future__ import annotations
@@ -35,22 +34,20 @@ from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
 SLICE_SIZE = 500
-"""Number of URLs whose states are read at the same time."""
+"""Number of URLs whose states are read at once."""
 MAX_CHECKED_URLS = 20_000
 """Maximum number of URLs in flight that one call to `update` checks."""
 MAX_CALLS_PER_ROUND = 8
 """
-Every URL in flight is checked within this many calls, unless there are more than
-MAX_CALLS_PER_ROUND * MAX_CHECKED_URLS.
+Every URL in flight is checked within this many calls, up to MAX_CALLS_PER_ROUND * MAX_CHECKED_URLS.
 """
 MIN_DONE_SHARE = 0.1
 """
-If a smaller fraction of the URLs in a slice is done, `update` may stop, because the next slices are
-unlikely to contain more.
+If a smaller fraction of a slice is done, `update` may stop, because later slices rarely have more.
 """
 MAX_PROBLEMS = 1000
 ENQUEUE_SIZE = 1000
-"""Number of URLs that are enqueued again in one call: as many as fit in a message."""
+"""Number of URLs enqueued again per call: as many as fit in a message."""
 
 
 class FinalState(StrEnum):
@@ -74,12 +71,9 @@ class NotStored(NamedTuple):
     """The outcome in the store, or "" if the store has no record."""
     reason: str
     cause: str | None = None
-    """
-    What blocked the URL, as a `RefusalCause`. None for other outcomes and for records from old
-    versions.
-    """
+    """What blocked the URL, a `RefusalCause`; None for other outcomes and old records."""
     ended_at: str | None = None
-    """The URL at which the fetch ended after redirects, or None if there was no redirect."""
+    """The URL after redirects, or None if there was no redirect."""
     is_file: bool = False
     """True if the URL is an item's file."""
 
@@ -92,22 +86,21 @@ class RequeueOptions(NamedTuple):
 
 
 EnqueueAgain = Callable[[Sequence[str], RequeueOptions], Iterable[EnqueueResult]]
-"""Enqueues URLs with the options and the request id of a run, and returns the result of each."""
+"""Enqueues URLs with a run's options and request id, and returns the results."""
 
 
 class RunTracker:
     """
     The URLs of one run.
 
-    This takes about 100 bytes for each URL of the run, and 120 more bytes while the URL is in
-    flight.
+    Each URL takes about 100 bytes, and 120 more while it is in flight.
 
     Args:
-        settings: the settings of the aragog that fetches the URLs.
-        store: the store with their outcomes.
-        on_stored: called with the canonical URL of each URL that is stored.
+        settings: the fetching aragog's settings.
+        store: contains the outcomes.
+        on_stored: called with each stored URL's canonical URL.
         refresh: the run also fetches stored pages again.
-        crawl: the number of the run's crawl; 0 if the run has no crawl.
+        crawl: the crawl's number; 0 without a crawl.
     """
 
     def __init__(
@@ -132,47 +125,46 @@ class RunTracker:
         """URLs whose outcome has not been read yet."""
         self._depths: dict[int, int] = {}
         """
-        How deep the run follows a URL, by the URL's hash. The value becomes `~depth` once the URL's
-        outcome is counted.
+        The depth to which the run follows a URL, by URL hash; `~depth` once its outcome is counted.
         """
         self._in_other_crawls: dict[str, int] = {}
-        """URLs in flight for another crawl, and how deep the run follows each of them afterward."""
+        """URLs in flight for another crawl, each with its depth in this run."""
         self._to_requeue: list[tuple[str, RequeueOptions]] = []
         self.request_id = self._followed.begin()
-        """The request id of all calls that enqueue URLs of the run."""
+        """The request id of all the run's enqueue calls."""
         self.held = 0
-        """Number of the crawl's held links, which may still be followed."""
+        """Number of held links."""
         self.total = 0
-        """Number of different URLs that were added."""
+        """Number of different URLs."""
         self.rejected = 0
         self.final_states: Counter[FinalState] = Counter()
         self.outcomes: Counter[str] = Counter()
-        """Number of URLs not stored, by outcome and, if it has one, its status."""
+        """Number of unstored URLs, by outcome and status."""
         self.files = 0
-        """Number of items' files that are stored."""
+        """Number of stored files of items."""
         self.missing_files: Counter[str] = Counter()
-        """Number of items' files that are not stored, by outcome."""
+        """Number of unstored files of items, by outcome."""
         self.problems: dict[str, NotStored] = {}
-        """The first `MAX_PROBLEMS` URLs that were not stored."""
+        """The first `MAX_PROBLEMS` unstored URLs."""
 
     @property
     def in_flight(self) -> int:
-        """Number of URLs that are not done, or whose outcome has not been read yet."""
+        """Number of URLs that are not known to be done."""
         return len(self._in_flight_urls) + len(self._done_urls) + len(self._to_requeue)
 
     @property
     def is_done(self) -> bool:
-        """True if every URL is done, and no held link can still become a URL of the run."""
+        """True if every URL is done and no links are held."""
         return not self.in_flight and not self.held
 
     @property
     def stored_count(self) -> int:
-        """Number of URLs that are done and stored."""
+        """Number of stored URLs."""
         return sum(self.final_states[state] for state in USABLE)
 
     @property
     def not_stored_count(self) -> int:
-        """Number of URLs that were not accepted, or are done and not stored."""
+        """Number of URLs that were refused, or done but not stored."""
         return self.rejected + self.final_states.total() - self.stored_count
 
     def add(self, url: str, *, depth: int = 0, was_in_flight: bool = False) -> None:
@@ -205,8 +197,8 @@ class RunTracker:
         """
         Find URLs that are done and read their outcomes. Does nothing while a server is down.
 
-        A call goes on as long as it finds many URLs that are done. The next call starts where this
-        one stopped. Calls `enqueue_again` with URLs that the run has to enqueue again.
+        A call goes on as long as it finds many URLs that are done; the next call continues there.
+        `enqueue_again` gets the URLs that must be enqueued again.
         """
         with suppress(*TRANSIENT):
             in_flight_count = len(self._in_flight_urls)
@@ -219,11 +211,11 @@ class RunTracker:
                 are_few_done = len(in_flight) > (1 - MIN_DONE_SHARE) * len(urls)
                 if are_few_done and (checked + SLICE_SIZE) * MAX_CALLS_PER_ROUND >= in_flight_count:
                     break
-            # Read the held links first: a page's links are held before the page is done, and listed
-            # here before they are released, so none is missed.
+            # Read the held links first, so that none is missed: a page's links are held before the
+            # page is done, and listed here before they are released.
             if self._crawl:
                 self.held = self._counts.totals([self._crawl]).held
-            # Workers list the links that they follow before the page with the links is done.
+            # Workers list followed links before their page is done.
             for followed in self._followed.take(self.request_id):
                 self.add(followed.url, depth=followed.depth, was_in_flight=followed.was_in_flight)
             while self._done_urls:
@@ -244,10 +236,7 @@ class RunTracker:
     def _requeue_options(
         self, url: str, record: Record | None, state: FinalState, depth: int
     ) -> RequeueOptions | None:
-        """
-        Return the options for enqueuing a URL again that was in flight for another crawl, or
-        None.
-        """
+        """Return the options for enqueuing a URL that was in flight for another crawl, or None."""
         if record is not None and record.facts.get(FILE):
             return None
         if self._refresh and state is FinalState.ALREADY_STORED:
@@ -304,7 +293,7 @@ class RunTracker:
         return FinalState.NOT_MODIFIED if outcome == OutcomeKind.NOT_MODIFIED else FinalState.STORED
 
     def close(self) -> None:
-        """End the run. It does not wait for links that workers follow from now on."""
+        """End the run. Links followed from now on do not belong to it."""
         with suppress(*TRANSIENT):
             self._followed.end(self.request_id)
         self._nodes.close()

@@ -1,4 +1,4 @@
-"""`aragog serve` and `aragog token`: the HTTP API, Thrift, and bearer tokens for both."""
+"""The commands `aragog serve` and `aragog token`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def serve_command(fd: int | None, thrift_fd: int | None) -> None:
 
 
 def _configure_logs(settings: LogSettings) -> None:
-    """Log to standard error: messages in the configured format, the access log as JSON."""
+    """Log to standard error: messages in the configured format, requests as JSON."""
     configure(settings)
     lines = logging.StreamHandler()
     lines.setFormatter(logging.Formatter("%(message)s"))
@@ -101,20 +101,20 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
         )
         if companion is not None:
             prometheus_client.REGISTRY.register(companion.metrics)
-        # A full garbage collection over all imported objects would stop all requests for 40 ms.
+        # A garbage collection of all imported objects would stop requests for 40 ms.
         gc.collect()
         gc.freeze()
         return_large_blocks()
         return_freed()
         run(api, serving, sock, companion)
         if api.running_calls or (companion and companion.running_calls):
-            # Exit now, because Python would wait for threads whose calls hang in the store.
+            # Exit now: Python would wait for threads that hang in the store.
             sys.stderr.flush()
             os._exit(DONE)
 
 
 def _serving_settings(settings: Settings) -> ServingSettings:
-    """Return the settings for serving, plus `identity.agent`'s host if public keys are served."""
+    """Return the serving settings, with `identity.agent`'s host if public keys are served."""
     serving = settings.serving
     if not settings.identity.serve:
         return serving
@@ -124,7 +124,7 @@ def _serving_settings(settings: Settings) -> ServingSettings:
 
 @contextlib.contextmanager
 def _open_hedged_reads(settings: Settings, store: UrlStore) -> Iterator[HedgedReads | None]:
-    """Yield hedged reads from the store and its standby, or None if there is no standby."""
+    """Yield hedged reads from the store and its standby, or None without one."""
     hedged = hedged_reads(settings, store)
     if hedged is not None:
         prometheus_client.REGISTRY.register(HedgingMetrics(hedged))
@@ -139,7 +139,7 @@ def _run_processes(sock: socket.socket, thrifts: list[socket.socket], processes:
     """
     Run several processes on one socket.
 
-    If one exits, all exit, and the supervisor restarts them.
+    If one exits, all do, and the supervisor restarts them.
     """
     command = [sys.executable, "-m", "aragog.cli", "serve", "--fd", str(sock.fileno())]
     listeners_by_process = [thrifts[n : n + 1] for n in range(processes)]
@@ -171,12 +171,12 @@ def _run_processes(sock: socket.socket, thrifts: list[socket.socket], processes:
     for child in children:
         if child.pid != pid:
             child.wait()
-    # While a process starts, it has no handler, so the stop signal just kills it.
+    # A starting process has no handler yet, so the stop signal kills it.
     return 0 if requested else os.waitstatus_to_exitcode(status) or 1
 
 
 class TokenScope(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
-    """The scope of a token, either for the store or for one graph."""
+    """A token's scope, for the store or for one graph."""
 
     name = "scope"
 

@@ -1,4 +1,4 @@
-"""`aragog show`, `links`, `content`: read stored data by any form or alias of a URL."""
+"""The commands `aragog show`, `links` and `content`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,6 @@ def store() -> Iterator[UrlStore]:
 
 
 def _check_purpose(opened: UrlStore, url: str, purpose: str | None) -> None:
-    """Exit with the reason if the site of a stored page refuses this purpose."""
     record = opened.get(url, []) if purpose else None
     if purpose and record and (reason := refused_use(record.facts, purpose)):
         echo(one_line(f"aragog: {url} is not for {purpose}: {reason}"), err=True)
@@ -61,7 +60,7 @@ def _fetch_first(
     max_age_s: float | None,
     wait_s: float,
 ) -> FetchedPage:
-    """Return a URL's record. If the page is unknown or too old, workers fetch it first."""
+    """Return a URL's record, fetched first if it is unknown or too old."""
     from aragog.bootstrap.api import open_client  # noqa: PLC0415 - celery, only where used
 
     with open_client(command_settings()) as client:
@@ -137,7 +136,6 @@ def show(
 
 
 def _add_page(table: Table, record: dict[str, Any], report: FetchRecord | None) -> None:
-    """Add the rows about the page itself."""
     table.add_row("url", record["canonical_url"])
     for alias in record["aliases"]:
         table.add_row("  alias", str(alias))
@@ -152,7 +150,7 @@ def _add_page(table: Table, record: dict[str, Any], report: FetchRecord | None) 
 
 
 def _fetch_rows(report: FetchRecord | None) -> Iterator[tuple[str, str]]:
-    """Yield the rows about the last fetch of the requested URL, which may be an alias."""
+    """Yield the rows about the requested URL's last fetch. The URL may be an alias."""
     if report is None:
         return
     status = "" if report.status is None else f" {report.status}"
@@ -236,7 +234,6 @@ def links(
 
 
 def _format_link(item: PageLink | SamePage) -> str:
-    """Format an entry as a line of `links`."""
     if isinstance(item, PageLink):
         return f"{one_line(item.url)}\t{one_line(item.text)}"
     bits = "" if item.distance is None else f"{item.distance} bits"

@@ -1,4 +1,4 @@
-"""`aragog templates`: show which URL templates of a host are followed, and override that."""
+"""The commands `aragog templates …`."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
 r"""
 Print untrusted text on a terminal safely.
 
-An escape sequence in a page's title could move the cursor, change the window's title or type
-commands into some terminals. Every command prints through this module. It replaces control
-characters (C0, DEL, C1), bidirectional overrides and lone surrogates with visible escapes such as
-`\x1b`. JSON output stays valid JSON: its escapes are `\u001b`.
+An escape sequence in a page's title could type commands into some terminals, so every command
+prints through this module. It replaces control characters (C0, DEL, C1), bidirectional overrides
+and lone surrogates with visible escapes such as `\x1b`. In JSON, the escapes are `\u001b`.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-# C0 except tab and newline, DEL, C1; characters that reorder text (UAX 9); line separators;
-# surrogates.
+# C0 except tab and newline, DEL, C1, bidirectional characters (UAX 9), line separators, surrogates.
 _CONTROL = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f"
     "\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
@@ -34,7 +32,7 @@ _PIPE_COLUMNS = 100_000
 
 
 class Verbosity:
-    """How much the command line prints. The whole process shares one value."""
+    """How much the command line prints, for the whole process."""
 
     quiet = False
     verbose = False
@@ -49,10 +47,7 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """
-    Return the result of `printable` on one line, so that untrusted text cannot start a new line of
-    output.
-    """
+    """Return printable text on one line, so that untrusted text cannot start a new line."""
     return _UNSAFE_OR_BREAK.sub(_escape, text)
 
 
@@ -67,7 +62,7 @@ def echo(text: str, *, err: bool = False) -> None:
 
 
 def note(text: str, *, err: bool = False) -> None:
-    """Tell users what a command does or did. Prints nothing with `--quiet`."""
+    """Print what a command does or did, unless `--quiet` is set."""
     if not verbosity.quiet:
         echo(text, err=err)
 
@@ -88,26 +83,26 @@ def write_body(body: bytes) -> None:
 
 
 class SafeConsole(Console):
-    """A rich console that makes every string printable before it renders it, even in tables."""
+    """A rich console that makes every string printable."""
 
     def __init__(self, *, stderr: bool = False, summary: bool = False) -> None:
-        """With `summary`, `--quiet` suppresses the output, as it does on standard error."""
+        """`--quiet` silences a console with `summary` or on standard error."""
         quiet = verbosity.quiet and (stderr or summary)
         super().__init__(stderr=stderr, emoji=False, quiet=quiet)
         if not self.is_terminal:
             self.width = _PIPE_COLUMNS
 
     def on_broken_pipe(self) -> None:
-        """Do not exit with 1, as rich would; `one_line_errors` determines the exit status."""
+        """Leave the exit status to `one_line_errors`; rich would exit with 1."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Make a string printable; rich calls this method for every string that it prints."""
+        """Make a string printable; rich calls this for every string."""
         return super().render_str(printable(text), **options)
 
 
 def warn(console: Console, text: str) -> None:
-    """Print a problem in the console, or on standard error if the console is quiet."""
+    """Print a warning to the console, or to standard error if the console is quiet."""
     if console.quiet:
         echo(text, err=True)
     else:
@@ -118,12 +113,12 @@ def print_table(table: Table) -> None:
     """
     Print a table.
 
-    Cells are not parsed as markup. A narrow terminal wraps them without truncating.
+    Cells contain no markup. A narrow terminal wraps them without truncating.
     """
     for column in table.columns:
         column.overflow = "fold"
     console = SafeConsole()
     with console.capture() as captured:
         console.print(table, markup=False, highlight=False)
-    # Strip the padding: rich pads every cell to its column's width, which a long value makes huge.
+    # Strip rich's padding, because one long value makes a column huge.
     click.echo("\n".join(line.rstrip() for line in captured.get().removesuffix("\n").split("\n")))

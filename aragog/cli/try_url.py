@@ -1,9 +1,8 @@
 """
 `aragog try URL`: fetch a page and show what would be stored, without a running crawler or a store.
 
-Like every fetch, it obeys robots.txt and the SSRF filter, and spaces out its requests to a host. If
-a crawler is running, the command takes none of the crawler's slots for the host, because each call
-fetches only one page.
+Like every fetch, it obeys robots.txt and the SSRF filter, and spaces out requests to a host. Its
+single fetch does not count toward a running crawler's rate limits.
 """
 
 from __future__ import annotations
@@ -123,7 +122,7 @@ class _TriedPage:
     hits: PageHits
     """The values that each rule finds."""
     other_kinds: tuple[str, ...]
-    """Kinds of items on this host whose `pages` patterns do not match the URL."""
+    """This host's kinds of items whose `pages` patterns do not match the URL."""
 
     @classmethod
     def analyze(cls, outcome: Fetched, settings: Settings) -> _TriedPage:
@@ -167,10 +166,7 @@ class _TriedPage:
         return {n: self.formats.to_value(n, v) for n, v in without_items}
 
     def items(self) -> dict[str, Any]:
-        """
-        Return the items and dropped items of each kind, and the URLs of the pages that continue the
-        list.
-        """
+        """Return each kind's items and dropped items, and the URLs of the list's next pages."""
         return {
             name: {
                 "items": [dict(item.values) for item in found.items],
@@ -182,7 +178,7 @@ class _TriedPage:
         }
 
     def timing(self) -> dict[str, float]:
-        """Return the duration of each step of the fetch, and of the analysis, in ms."""
+        """Return the duration of each step, in ms."""
         record = self.outcome
         parts = {
             "dns_ms": record.dns_ms,
@@ -216,7 +212,7 @@ class _TriedPage:
         }
 
     def table(self) -> Table:
-        """Return everything as a table for a terminal, with long values and lists truncated."""
+        """Return a table for a terminal, with long values and lists truncated."""
         table = Table(box=None, show_header=False, pad_edge=False)
         table.add_column(style="bold")
         table.add_column(overflow="fold")
@@ -268,7 +264,7 @@ class _TriedPage:
             yield f"  {hit.name}", pluralize(hit.hits, "hit"), hit.rule
 
     def names(self) -> Mapping[str, Any]:
-        """Return the names that are defined at the prompt."""
+        """Return the names defined at the prompt."""
         page = self.pin_page
         return {
             "page": page,

@@ -1,4 +1,4 @@
-"""`aragog up`, `down`: start and stop all of aragog on this machine."""
+"""The commands `aragog up` and `aragog down`."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ NO_FLOWER = f"not installed: {install_command('flower')}"
 
 
 class Stopped:
-    """True after SIGINT or SIGTERM was received."""
+    """True after SIGINT or SIGTERM."""
 
     def __init__(self) -> None:
         self.signal_number = 0
-        """The number of the received signal; 0 if none was received."""
+        """The received signal's number; 0 if none."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._on_signal)
 
@@ -96,7 +96,7 @@ def _wait_until_listening(
 
 
 def _detach(settings: Settings) -> None:
-    """Start `aragog up` as a daemon and wait until it has started everything."""
+    """Start `aragog up` as a daemon, and wait until everything is started."""
     data_dir = settings.data_dir.absolute()
     run_dir, log = data_dir / "run", data_dir / "logs" / "up.log"
     if pid := running_pid(run_dir):
@@ -130,7 +130,7 @@ def _detach(settings: Settings) -> None:
 
 def open_log(log: Path, data_dir: Path) -> IO[bytes]:
     """
-    Open a log in the data folder for appending, readable only by its owner.
+    Open a log for appending, readable only by its owner.
 
     Raises:
         ConfigError: the folder is not writable.
@@ -159,9 +159,9 @@ def down() -> None:
 @contextmanager
 def with_demo_sites(settings: Settings, console: Console) -> Iterator[Settings]:
     """
-    Serve the demo sites if URLs of this data folder belong to them, and yield the settings.
+    Serve the demo sites if this data folder has URLs of them, and yield the settings.
 
-    Child processes read the same settings, because the changes are in this process's environment.
+    Child processes inherit the changed settings through the environment.
     """
     data_dir = settings.data_dir.absolute()
     if running_pid(data_dir / "run") or not demo.is_marked(data_dir):
@@ -202,17 +202,14 @@ def _no_status() -> Iterator[None]:
 
 
 def report_restarts(supervisor: Supervisor, console: Console) -> None:
-    """Restart processes that have died, and report each restart."""
+    """Restart dead processes, and report each restart."""
     for child in supervisor.check():
         with suppress(OSError):  # standard output may be a log file on a full disk
             warn(console, f"{child.name} exited and is restarted; log: {child.log}")
 
 
 def _flower_link(settings: Settings, flower: str) -> str:
-    """
-    Return the link that enables Flower's buttons in a browser. Returns "" if Flower has a login
-    instead.
-    """
+    """Return the link that enables Flower's buttons in a browser, or "" if Flower has a login."""
     key = read_key(settings.data_dir.absolute() / "run")
     return f"buttons: {link(flower, key, os.environ)}\n" if key and has("flower") else ""
 

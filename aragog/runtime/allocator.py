@@ -1,4 +1,4 @@
-"""Limits the freed memory that glibc's `malloc` keeps. This has no effect on other C libraries."""
+"""Limit the freed memory that glibc's `malloc` keeps. No effect on other C libraries."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ _OWN_MAPPING_BYTES = 262_144
 
 def return_large_blocks() -> None:
     """
-    Make malloc return large blocks to the operating system as soon as they are freed.
+    Make malloc return freed large blocks to the operating system at once.
 
-    By default, each time a large block is freed, glibc raises the threshold above which blocks get
-    their own mapping, up to 32 MiB. Large responses would then be allocated in the heaps of many
-    threads and stay there.
+    By default, each freed large block raises the size above which glibc maps blocks separately, up
+    to 32 MiB. Large responses would then stay in the heaps of many threads.
     """
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _OWN_MAPPING_BYTES)
@@ -25,8 +24,8 @@ def return_freed() -> None:
     """
     Return all free pages to the operating system, even those inside the heap (malloc_trim(3)).
 
-    Call it after startup, which leaves 1.4 MB of unused memory in a worker and 4 MB in the API. It
-    then takes less than a millisecond. Reusing memory later costs one page fault per 4 KiB.
+    After startup, it frees 1.4 MB in a worker and 4 MB in the API, in less than a millisecond.
+    Reusing memory later costs one page fault per 4 KiB.
     """
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)

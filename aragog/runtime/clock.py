@@ -1,9 +1,8 @@
 """
 Clocks for reading the time and sleeping.
 
-Pure functions take `now_ms` as an argument; adapters use a `Clock`. Wall-clock times are integers
-in milliseconds since the epoch, named `…_at_ms`. Names of durations end with their unit.
-`ManualClock` is for tests. Its `sleep_s` advances the time instead of waiting.
+Pure functions take `now_ms` as an argument; adapters use a `Clock`. Wall-clock times are
+milliseconds since the epoch, named `…_at_ms`. Names of durations end with their unit.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ class Clock(Protocol):
         """Return milliseconds since the epoch. The wall clock may jump."""
 
     def monotonic_s(self) -> float:
-        """Return a monotonic clock's time in seconds. Only differences are meaningful."""
+        """Return monotonic seconds. Only differences are meaningful."""
 
     def sleep_s(self, seconds: float) -> None:
         """Sleep for `seconds`. Returns immediately if it is zero or less."""
@@ -40,7 +39,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that moves only when `advance_ms` or `sleep_s` is called. `sleep_s` does not wait."""
+    """A clock for tests that only `advance_ms` and `sleep_s` move. `sleep_s` does not wait."""
 
     def __init__(self, at_ms: int = 1_700_000_000_000) -> None:
         self._ms = float(at_ms)

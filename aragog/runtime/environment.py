@@ -10,8 +10,7 @@ def variable(name: str, environ: Mapping[str, str] | None = None) -> str | None:
     """
     Return the value of an environment variable, or None if it is not set.
 
-    Trailing line breaks are removed, because secrets that container platforms read from files often
-    end with one.
+    Trailing line breaks are removed, because secrets from files often end with one.
 
     Args:
         name: the variable's name.

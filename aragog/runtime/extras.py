@@ -7,7 +7,7 @@ import importlib.util
 from aragog.errors import ConfigError
 
 DISTRIBUTION = "aragog-crawler"
-"""The package's name on PyPI, where `aragog` is another project."""
+"""aragog's name on PyPI."""
 
 MODULE_OF = {
     "s3": "boto3",
@@ -25,19 +25,20 @@ MODULE_OF = {
     "otel": "opentelemetry.sdk",
     "reppy": "reppy",
 }
-"""For each extra, a module that shows by its presence that the extra is installed. Add-ons pass
-their own modules."""
+"""
+A module of each extra, which exists if the extra is installed. Add-ons pass their own modules.
+"""
 
 
 def has(extra: str) -> bool:
-    """Return True if the packages of an extra are installed. Does not import them."""
+    """Return True if an extra's packages are installed. Does not import them."""
     return _is_found(MODULE_OF[extra])
 
 
 def _is_found(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # the package that would contain the module is missing
+    except ModuleNotFoundError:  # the module's package is missing
         return False
 
 
@@ -45,7 +46,7 @@ def install_command(extra: str) -> str:
     """
     Return the command that installs an extra in aragog's environment.
 
-    aragog itself is already installed, so pip only looks up the packages of the extra.
+    aragog itself is already installed, so pip only looks up the extra's packages.
     """
     return f"pip install '{DISTRIBUTION}[{extra}]'"
 
@@ -55,9 +56,9 @@ def require(extra: str, reason: str, *, module: str | None = None) -> None:
     Check that an extra is installed. Call this before importing its packages.
 
     Args:
-        extra: the name of the extra in pyproject.toml.
-        reason: the feature that needs the extra, for the message.
-        module: a module of the extra to look for, if `MODULE_OF` does not list the extra.
+        extra: its name in pyproject.toml.
+        reason: the feature that needs it, for the message.
+        module: a module of the extra, if `MODULE_OF` does not list it.
 
     Raises:
         ConfigError: it is not installed. The message contains `reason` and the install command.

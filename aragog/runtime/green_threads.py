@@ -2,11 +2,11 @@
 Green threads let many network waits share one thread of the operating system.
 
 A fetching worker has hundreds of requests in progress. With one thread per request, switching
-between threads took a fifth of its CPU time. `GreenPool.batch` instead runs calls as greenlets in
-the thread that submits them. A call yields whenever it uses this module to wait for a socket
-(`wait_readable`, `wait_writable`), for a time (`GreenClock.sleep_s`), or for another thread
-(`GreenEvent`). Code that holds a `threading.Lock` must not wait in any of these ways. Outside of a
-batch, these functions block the thread as usual, so the same code works inside and outside of one.
+threads took a fifth of its CPU time. `GreenPool.batch` runs calls as greenlets in the submitting
+thread. A call yields whenever it uses this module to wait for a socket (`wait_readable`,
+`wait_writable`), for a time (`GreenClock.sleep_s`), or for another thread (`GreenEvent`). Code that
+holds a `threading.Lock` must not wait in these ways. Outside of a batch, they block the thread as
+usual.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _clock = SystemClock()
 _numbers = count()
 _this_thread = threading.local()
 MAX_EXPIRED_TIMERS = 1_000
-"""How many timers of finished waits may accumulate before they are removed."""
+"""How many timers of finished waits accumulate before they are removed."""
 
 
 class _GreenWait:
@@ -47,7 +47,7 @@ class _GreenWait:
         self.is_over = False
 
     def end(self, *, happened: bool) -> None:
-        """Resume the green thread. This must be called in the thread that it runs in."""
+        """Resume the green thread. Call this in its thread."""
         if not self.is_over:
             self.is_over = True
             self.hub.ready.append((self.green, happened))
@@ -59,13 +59,13 @@ class _GreenWait:
 
 class _Hub:
     """
-    Schedules one thread's green threads. Green threads that are ready run before those whose wait
-    has just ended.
+    Schedules one thread's green threads. Ready ones run before those whose wait has just
+    ended.
     """
 
     def __init__(self) -> None:
         self.running_calls = 0
-        """The number of calls that are still running."""
+        """The number of running calls."""
         self.ready: deque[tuple[greenlet, object]] = deque()
         self._green = greenlet(self._run)
         self._poll = select.epoll()
@@ -82,7 +82,7 @@ class _Hub:
 
     @property
     def dead(self) -> bool:
-        """True if a signal handler raised an exception, which ends the hub and its threads."""
+        """True if a signal handler's exception has ended the hub and its threads."""
         return bool(self._green.dead)
 
     def start(self, function: Callable[[], None]) -> None:
@@ -98,7 +98,7 @@ class _Hub:
         self.ready.append((greenlet(run, self._green), None))
 
     def yield_until(self, wait: _GreenWait, seconds: float | None) -> bool:
-        """Run other green threads until `wait` has ended. Returns False if `seconds` pass first."""
+        """Run other green threads until `wait` has ended; returns False on a timeout."""
         if seconds is not None:
             at_s = _clock.monotonic_s() + max(0.0, seconds)
             heapq.heappush(self._timers, (at_s, next(_numbers), wait))
@@ -110,7 +110,7 @@ class _Hub:
             wait.is_over = True
 
     def wait_for_socket(self, fd: int, events: int, seconds: float) -> bool:
-        """Yield until the socket is ready. Returns False if that takes longer than `seconds`."""
+        """Yield until the socket is ready; returns False on a timeout."""
         wait = _GreenWait(self)
         self._poll.register(fd, events)
         self._sockets[fd] = wait
@@ -143,7 +143,7 @@ class _Hub:
             self._ended_by_others.popleft().end(happened=True)
 
     def _seconds_left(self) -> float | None:
-        """Return the time until the next timer fires, or None if there is no timer."""
+        """Return the time until the next timer fires, or None."""
         if len(self._timers) > MAX_EXPIRED_TIMERS + 2 * self._waiting:
             self._timers = [timer for timer in self._timers if not timer[2].is_over]
             heapq.heapify(self._timers)
@@ -158,7 +158,7 @@ class _Hub:
 
 
 def _busy_hub() -> _Hub | None:
-    """Return this thread's hub if other green threads can run while this one waits."""
+    """Return this thread's hub if other green threads can run."""
     hub: _Hub | None = getattr(_this_thread, "hub", None)
     return hub if hub is not None and hub.running_calls else None
 
@@ -188,7 +188,7 @@ def _wait_for_socket(sock: socket.socket, events: int, seconds: float) -> None:
 
 
 class GreenClock(SystemClock):
-    """The system clock. While one green thread sleeps, the others run."""
+    """The system clock. Other green threads run while one sleeps."""
 
     def sleep_s(self, seconds: float) -> None:
         hub = _busy_hub()
@@ -199,7 +199,7 @@ class GreenClock(SystemClock):
 
 
 class GreenEvent:
-    """Like `threading.Event`, but with only one waiter, which may be a green thread."""
+    """Like `threading.Event`, but for only one waiter, even a green thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -250,7 +250,7 @@ class GreenCall(Generic[T]):
             self._waiter.end(happened=True)
 
     def finish(self) -> None:
-        """Wait for the call to end. This must be called in the thread of its batch."""
+        """Wait for the call to end, in its batch's thread."""
         if not self.is_over:
             self._waiter = _GreenWait(_this_thread.hub)
             self._waiter.wait_at_most(None)
@@ -280,11 +280,11 @@ class GreenPool:
         self._urgent_waiters: deque[GreenEvent] = deque()
 
     def batch(self) -> GreenBatch:
-        """Create a batch of calls. Use it as a context manager; leaving it waits for all calls."""
+        """Create a batch of calls, a context manager whose end waits for all of them."""
         return GreenBatch(self)
 
     def acquire(self, *, urgent: bool = False) -> None:
-        """Wait for a free slot in the pool, and take it."""
+        """Wait until fewer than the maximum number of calls run."""
         with self._lock:
             if self._free > (-self._urgent_extra if urgent else 0):
                 self._free -= 1
@@ -294,7 +294,7 @@ class GreenPool:
         turn.wait()
 
     def release(self) -> None:
-        """Pass the slot to the next waiting call. Urgent calls go first."""
+        """Let the next waiting call run. Urgent calls go first."""
         with self._lock:
             self._free += 1
             if self._urgent_waiters:
@@ -308,7 +308,7 @@ class GreenPool:
 
 
 class GreenBatch:
-    """Calls that run concurrently in the thread that submits them, whenever it waits."""
+    """Calls that run concurrently in the submitting thread, whenever it waits."""
 
     def __init__(self, pool: GreenPool) -> None:
         self._pool = pool
@@ -321,7 +321,7 @@ class GreenBatch:
     def submit_urgent(
         self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> GreenCall[T]:
-        """Submit an urgent call. It does not wait for calls that are not urgent."""
+        """Submit an urgent call. It only waits for other urgent calls."""
         return self._begin(lambda: function(*args, **kwargs), urgent=True)
 
     def _begin(self, function: Callable[[], T], *, urgent: bool) -> GreenCall[T]:

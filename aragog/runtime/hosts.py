@@ -1,10 +1,9 @@
 """
 Checks of Host headers, which protect local servers from DNS rebinding.
 
-A web page can make its own name resolve to a loopback address (DNS rebinding) and then read an API
-that trusts local clients. Such requests have the page's name in their Host header, so a local
-server only accepts the names in the settings. An IP address in the header is safe, because no name
-was resolved.
+A web page can make its own name resolve to a loopback address and then read an API that trusts
+local clients. Such requests have the page's name in their Host header, so local servers only accept
+names in the settings. An IP address is safe, because no name was resolved.
 """
 
 from __future__ import annotations

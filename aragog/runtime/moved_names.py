@@ -1,9 +1,8 @@
 """
-Makes modules importable under the names that the documentation of version 0.1 uses.
+Make modules importable under the names in the documentation of version 0.1.
 
-For one release, an import under an old name still works and emits a warning with the new name.
-Both names refer to the same module object, so classes are identical and settings with an old class
-path work.
+For one release, old names still work and emit a warning with the new name. Both names refer to the
+same module object, so old class paths in settings work too.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ MOVED = {
     "zen.node_ids": "aragog.urlstore.node_ids",
     "zen": "zengraph",
 }
-"""Old and new names of modules and packages, below `aragog`. The first match applies."""
+"""Old and new names below `aragog`. The first match applies."""
 
 
 def new_name(name: str) -> str | None:
@@ -59,8 +58,6 @@ def new_name(name: str) -> str | None:
 
 
 class _MovedNames(MetaPathFinder, Loader):
-    """An import hook that returns a renamed module when it is imported by its old name."""
-
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
@@ -70,7 +67,7 @@ class _MovedNames(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         old = module.__name__
         new = new_name(old) or old
-        # The import system returns what is in sys.modules, not the empty module that it created.
+        # The import system returns what is in sys.modules, not the empty module.
         sys.modules[old] = import_module(new)
         warnings.warn(
             f"{old} was renamed to {new}; the next release removes the old name",
@@ -85,6 +82,6 @@ class _MovedNames(MetaPathFinder, Loader):
 
 
 def install() -> None:
-    """Install the import hook, ahead of Python's own finders."""
+    """Install the import hook before Python's own finders."""
     if not any(isinstance(finder, _MovedNames) for finder in sys.meta_path):
         sys.meta_path.insert(0, _MovedNames())

@@ -1,9 +1,9 @@
 """
 Raises a process's limit on open files, and chooses pool sizes that keep within the limit.
 
-Each connection, socket and SQLite connection takes one or two descriptors. If a process exceeds the
-limit, it can neither connect, read a script nor accept a client. So each role first raises its soft
-limit, and then sizes its pools according to the limit that it got.
+Each socket and SQLite connection takes one or two descriptors. A process at the limit can neither
+connect nor accept a client. So each role first raises its soft limit, and then sizes its pools
+accordingly.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import resource
 from pathlib import Path
 
 REQUESTED_LIMIT = 16_384
-"""The limit to request. It is not higher because some libraries scan all possible descriptors."""
+"""The limit to request. Some libraries scan all descriptors, so it is not higher."""
 UNLIMITED = 1 << 20
 MIN_THREADS = 2
 MIN_SOCKETS = 8
@@ -21,7 +21,7 @@ MIN_SOCKETS = 8
 THREADS_SHARE = CLIENTS_SHARE = 2
 SOCKETS_SHARE = 10
 SUFFICIENT_LIMIT = 4096
-"""With this limit or more, the pools have the sizes in the default settings."""
+"""From this limit on, the pools have their default sizes."""
 
 
 def limit() -> int:

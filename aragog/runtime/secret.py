@@ -1,9 +1,9 @@
 """
 Strings that must not be printed: passwords, tokens, and URLs that may contain them.
 
-Both types are subclasses of `str`, so libraries accept them. They print as a mask (with `repr`,
-`str`, f-strings and `%s`), so logs, tracebacks and error messages do not contain them. `reveal`
-returns the original string for the code that sends it.
+Both types are subclasses of `str`, so libraries accept them. They print as a mask (`repr`, `str`,
+f-strings, `%s`), so logs and error messages do not contain them. `reveal` returns the original
+string.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Secret(str):
     __slots__ = ()
 
     def __new__(cls, text: str = "") -> Self:
-        # Without `reveal`, a copy of another secret would contain its mask.
+        # Otherwise a copy of another secret would contain its mask.
         return super().__new__(cls, reveal(text))
 
     @property
@@ -62,9 +62,8 @@ def without_password(url: str) -> str:
     Return `url` with its secrets masked. Accepts URLs, PostgreSQL `key=value` strings, and
     malformed strings.
 
-    For a well-formed URL, the result contains the scheme, hosts, ports, path, and the values of
-    options that are known to be harmless. Everything before the last `@` counts as credentials,
-    because a password may contain unescaped `/`, `#` and `@`.
+    The result contains the scheme, hosts, ports, path, and harmless options. Everything before the
+    last `@` counts as credentials, because a password may contain unescaped `/`, `#` and `@`.
     """
     text = reveal(url)
     if (match := _URL.fullmatch(text)) is not None:
@@ -84,10 +83,9 @@ def without_password(url: str) -> str:
 
 def without_login(text: str, url: str) -> str:
     """
-    Mask the credentials of `url` in a library's error message about a connection to it.
+    Mask a URL's credentials in a library's error message about a connection.
 
-    If the URL is malformed, the whole message is replaced, because the credentials cannot be
-    located.
+    For a malformed URL, the whole message is replaced, because the credentials cannot be located.
     """
     plain = reveal(url)
     match = _URL.fullmatch(plain)

@@ -1,15 +1,13 @@
 """
-Makes aragog's tasks and workers importable under short names.
+Make aragog's tasks and workers importable under short names.
 
-In a checkout, the folders `tasks/` and `workers/` and the modules `celeryconfig.py` and
-`beat_schedule.py` are at the top level, where users of Celery expect them. The package contains
-symbolic links to them, and its own code imports `aragog.tasks.fetch` and so on. When one of them is
-imported under its short name, as in `celery -A workers`, it calls `share`, so that both names refer
-to one module object, which has the long name.
+In a checkout, `tasks/`, `workers/`, `celeryconfig.py` and `beat_schedule.py` are at the top level,
+where users of Celery expect them. The package contains symbolic links to them, and its own code
+imports `aragog.tasks.fetch` and so on. A module imported under its short name, as in `celery -A
+workers`, calls `share`, so that both names refer to one module object with the long name.
 
-A wheel installs only the top-level name `aragog`, because a project may have its own `workers.py`
-or `tasks.py` (docs/adr/0031). There, `offer` makes a short name importable unless something else
-has that name.
+A wheel only installs `aragog`, because a project may have its own `tasks.py` (docs/adr/0031).
+There, `offer` makes a short name importable if nothing else has it.
 """
 
 from __future__ import annotations
@@ -23,10 +21,7 @@ from types import ModuleType
 
 
 class _ShortNames(MetaPathFinder, Loader):
-    """
-    An import hook that imports `workers.app` as `aragog.workers.app`, for every
-    shared package.
-    """
+    """An import hook that imports `workers.app` as `aragog.workers.app`."""
 
     def __init__(self) -> None:
         self.packages: set[str] = set()
@@ -36,13 +31,13 @@ class _ShortNames(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         del path, target
         package, _, module = fullname.partition(".")
-        # `python -m workers` runs its own copy of `__main__`, as with any package.
+        # As with any package, `python -m workers` runs its own copy of `__main__`.
         if package in self.packages and module and module != "__main__":
             return ModuleSpec(fullname, self)
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system returns what is in sys.modules, not the empty module that it created.
+        # The import system returns what is in sys.modules, not the empty module.
         sys.modules[module.__name__] = import_module(f"aragog.{module.__name__}")
 
 
@@ -70,8 +65,8 @@ def share(name: str) -> None:
     """
     Make the short name `name` and its submodules refer to the modules below `aragog`.
 
-    A module calls this with its own `__name__`. If that is the short name, the rest of the module
-    then runs in a namespace that is discarded. If it is the long name, this does nothing.
+    A module calls this with its own `__name__`; the long name has no effect. After a call with the
+    short name, the rest of the module runs in a discarded namespace.
     """
     if name.startswith("aragog."):
         return
@@ -82,7 +77,7 @@ def share(name: str) -> None:
 
 
 def offer(name: str) -> None:
-    """Make `import name` find aragog's package of that name if nothing else provides it."""
+    """Make `import name` find aragog's package if nothing else has that name."""
     if _LAST_RESORT not in sys.meta_path:
         sys.meta_path.append(_LAST_RESORT)
     _LAST_RESORT.offered.add(name)

@@ -1,7 +1,7 @@
 """
-Folders with short paths for Unix sockets, because a socket's path has a maximum length.
+Folders with short paths for Unix sockets.
 
-`data_dir` and TMPDIR can be much longer (4,096 bytes) than a socket's path may be.
+`data_dir` and TMPDIR can be much longer (4,096 bytes) than a socket's path.
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ def fits(path: str | os.PathLike[str]) -> bool:
 
 def short_folder(below_bytes: int, shared: Sequence[str] = SHARED_FOLDERS) -> Path:
     """
-    Return a folder for temporary files that leaves room for `below_bytes` more bytes in a socket's
-    path.
+    Return a temporary folder, in which a socket's path may have `below_bytes` more bytes.
 
-    This is TMPDIR if it is short enough, or else the first suitable folder of `shared`. Processes
-    with the same environment get the same folder.
+    This is TMPDIR if it is short enough, or else the first suitable folder of `shared`.
 
     Raises:
         ConfigError: no folder is both short enough and writable.

@@ -3,8 +3,7 @@ The settings: one frozen value, read from a TOML file and the environment, and v
 
 `load_settings(path, environ)` reads a TOML file, applies `ARAGOG_<FIELD>` and
 `ARAGOG_<SECTION>__<FIELD>`, and raises one `ConfigError` that lists every invalid key. No other
-module reads `ARAGOG_` variables. `crawling`, `egress`, `servers` and `serving` define
-the settings by section, `loading` and `values` read them, and `checks` validates them.
+module reads `ARAGOG_` variables.
 """
 
 from aragog.settings.crawling import (

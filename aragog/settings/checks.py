@@ -1,4 +1,4 @@
-"""Validates settings beyond their types."""
+"""Validate settings beyond their types."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ MIN_REDIS_BYTES = 33_554_432
 
 MAY_BE_ZERO = {"keep_versions", "max_connections_per_address", "read_cache_s"}
 
-# The limiter stores the factor as a percentage in two bytes, so it cannot be much larger.
+# The limiter stores the factor as a percentage in two bytes.
 MAX_LATENCY_SLOWDOWN = 100
 
 
@@ -315,7 +315,7 @@ def _broker_problems(url: SecretUrl) -> Iterator[str]:
 
 
 def _redis_problems(settings: Settings) -> Iterator[str]:
-    """Yield invalid Redis URLs. The library's own messages could contain passwords."""
+    """Yield invalid Redis URLs, without the library's messages, which may contain passwords."""
     urls = [("redis.url", settings.redis.url)] if settings.redis.url else []
     urls += [("redis.nodes", url) for url in settings.redis.nodes]
     urls += [("politeness.limiter_urls", url) for url in settings.politeness.limiter_urls]

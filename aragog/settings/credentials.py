@@ -1,8 +1,7 @@
 """
 Credentials of the fetch settings, each bound to one origin (scheme, host, port).
 
-A key of `fetch.basic_auth` or `fetch.origin_headers` is an origin such as `https://example.com` or
-`http://intranet.example:8080`. A host without a scheme means `https://`.
+A key is an origin such as `http://intranet.example:8080`. A host without a scheme means `https://`.
 """
 
 from __future__ import annotations
@@ -18,10 +17,9 @@ _ORIGIN = re.compile(
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
-# Headers with credentials (RFC 9110 and 6265), which must only be sent to their own origin.
+# Headers with credentials (RFC 9110 and 6265), only for their own origin.
 PRIVATE_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
-# Headers that agree to the price of a page (Cloudflare's pay per crawl). They are refused, because
-# aragog never pays.
+# Headers that accept a page's price (Cloudflare's pay per crawl) are refused: aragog never pays.
 PAYING_HEADERS = frozenset({"crawler-exact-price", "crawler-max-price"})
 
 
@@ -84,5 +82,5 @@ def credential_problems(
 
 
 def _shown(key: str) -> str:
-    """Return a key for messages. A key that is not an origin is hidden, as it may be a secret."""
+    """Return a key for messages. It may be a secret unless it is an origin."""
     return origin_of(key) or "a key"

@@ -7,11 +7,11 @@ This module imports no parser, for programs that only decode fields.
 from __future__ import annotations
 
 SITE = "site"
-"""The prefix of the fields that rules for individual sites extract."""
+"""The prefix of fields from rules for individual sites."""
 
 
 ITEMS = "items"
-"""The prefix of the fields with a page's items, one field for each kind."""
+"""The prefix of the fields with a page's items, one per kind."""
 
 
 def is_file_name(name: str) -> bool:

@@ -1,12 +1,10 @@
 """
 The effective settings of a data folder. If aragog is running there, these are its settings.
 
-aragog is often started with environment variables that are not set in another terminal, and the
-demo always is. A process with other settings would contradict the processes running there. For
-example, it would use another rate, another agent in robots.txt, or another store. So the supervisor
-records its settings in `run/settings.json`. Commands, producers and workers that are started in the
-same data folder use them as long as the supervisor runs. The file contains passwords if the
-settings do. Like its folder, it is readable only by its owner.
+aragog is often started with environment variables that other terminals lack, and the demo always
+is. A process with other settings would use another rate, agent or store. So the supervisor records
+its settings in `run/settings.json`, and other processes in the data folder use them as long as the
+supervisor runs. The file may contain passwords, and only its owner can read it.
 """
 
 from __future__ import annotations
@@ -25,25 +23,24 @@ import orjson
 from aragog.settings.loading import configured_names, load_settings, settings_file, settings_of
 from aragog.settings.settings import Settings
 
-# The only setting that running processes read again when the settings file changes.
+# The only setting that running processes reload.
 RELOADED_SETTING = "politeness.blocked_hosts"
 EXTENDED_SETTING = "fetch.host_map"
-"""In a data folder with pages of the demo sites, `aragog up` adds these sites' hosts to this
-setting."""
+"""In a demo's data folder, `aragog up` adds the demo sites' hosts to this setting."""
 PROCESS_SECTIONS = ("logs.", "serving.", "workers.")
-"""Settings that only concern the process itself."""
+"""Sections that each process reads for itself."""
 RECORD = "settings.json"
-"""A file in `run` that the supervisor writes before it starts the first process."""
+"""A file in `run` that the supervisor writes before its first process starts."""
 
 
 def running_pid(run_dir: Path) -> int | None:
-    """Return the process ID of the supervisor that holds the lock of `run_dir`, or None."""
+    """Return the process ID of the supervisor that holds `run_dir`'s lock, or None."""
     pid, _ = lock_holder(run_dir)
     return pid
 
 
 def lock_holder(run_dir: Path) -> tuple[int | None, str]:
-    """Return the process ID of the supervisor that holds the lock of `run_dir`, and its state."""
+    """Return the process ID and state of the supervisor that holds `run_dir`'s lock."""
     try:
         with (run_dir / "lock").open("r+") as lock:
             try:
@@ -61,17 +58,16 @@ class SettingsInUse:
     """The effective settings of a data folder, and where they come from."""
 
     settings: Settings
-    """The settings of the running supervisor. Without one, this process's own settings."""
+    """The running supervisor's settings or, without one, this process's own."""
     running: int | None = None
-    """The supervisor's process ID. None if none is running, or if it recorded no settings."""
+    """The supervisor's process ID; None if none is running or it recorded no settings."""
     differing: tuple[str, ...] = ()
-    """Names of settings that this process's file or environment sets to values other than those in
-    `settings`."""
+    """Names of settings that differ in this process's file or environment."""
 
     def difference(self, subject: str) -> str:
         """
-        Return a message that names the settings of `subject` that have no effect, and says how to
-        apply them.
+        Return a message that names `subject`'s settings without effect, and says how to apply
+        them.
         """
         data_dir, names = self.settings.data_dir, ", ".join(self.differing)
         return (
@@ -84,11 +80,11 @@ def process_settings() -> Settings:
     """
     Return the effective settings of the data folder, for a producer, worker or server.
 
-    Its own `logs`, `serving` and `workers` are used, because they only concern the process itself.
-    If other settings of this process differ, a warning that names them is logged once.
+    Its own `logs`, `serving` and `workers` are kept. If other settings differ, a warning that names
+    them is logged once.
 
     Raises:
-        ConfigError: the settings of this process, or of the running supervisor, are invalid.
+        ConfigError: this process's or the supervisor's settings are invalid.
     """
     in_use = settings_in_use()
     settings, own_settings = in_use.settings, load_settings() if in_use.differing else None
@@ -116,7 +112,7 @@ def settings_in_use(environ: Mapping[str, str] | None = None) -> SettingsInUse:
         environ: None means `os.environ`.
 
     Raises:
-        ConfigError: the settings of this process, or of the running supervisor, are invalid.
+        ConfigError: this process's or the supervisor's settings are invalid.
     """
     own_settings = load_settings(environ=environ)
     run_dir = own_settings.data_dir.absolute() / "run"
@@ -134,7 +130,6 @@ def settings_in_use(environ: Mapping[str, str] | None = None) -> SettingsInUse:
 
 
 def _is_in_effect(name: str, own_settings: Settings, running: Settings) -> bool:
-    """Return True if the running supervisor uses the value that `own_settings` has."""
     own_value, running_value = _value(own_settings, name), _value(running, name)
     if name == EXTENDED_SETTING and own_value:
         return bool(own_value.items() <= running_value.items())
@@ -142,7 +137,7 @@ def _is_in_effect(name: str, own_settings: Settings, running: Settings) -> bool:
 
 
 def _read(path: Path, pid: int) -> dict[str, Any] | None:
-    """Return the settings recorded by the process with this ID, or None if there are none."""
+    """Return the settings that process `pid` recorded, or None."""
     try:
         record = orjson.loads(path.read_bytes())
     except (OSError, orjson.JSONDecodeError):
@@ -151,7 +146,7 @@ def _read(path: Path, pid: int) -> dict[str, Any] | None:
 
 
 def with_absolute_paths(section: Any) -> Any:
-    """Return settings, or one section, with absolute paths, for processes in other folders."""
+    """Return settings or a section with absolute paths, for processes in other folders."""
     changed: dict[str, Any] = {}
     for field in dataclasses.fields(section):
         value = getattr(section, field.name)

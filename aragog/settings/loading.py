@@ -1,4 +1,4 @@
-"""Loads settings from a TOML file and the environment."""
+"""Load settings from a TOML file and the environment."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from aragog.settings.values import EnvironmentValue, build
 ENV_PREFIX = "ARAGOG_"
 SETTINGS_FILE = "aragog.toml"
 
-# Variables with the prefix that are not settings: the path of the settings file, variables of the
-# tests, and the token of `aragog mcp`.
+# Variables with the prefix that are not settings: the file's path, test variables, and `aragog
+# mcp`'s token.
 NON_SETTING_VARIABLES = ("ARAGOG_SETTINGS", "ARAGOG_TEST_", "ARAGOG_CACHE", "ARAGOG_TOKEN")
 TABLES = ("extract",)
-"""Settings that are tables themselves rather than sections."""
 
 
 def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
@@ -34,7 +33,7 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
         environ: None means `os.environ`.
 
     Raises:
-        ConfigError: a key is unknown, or a value is invalid. There is one line for each.
+        ConfigError: unknown keys or invalid values, one line each.
     """
     environ = os.environ if environ is None else environ
     problems: list[str] = []
@@ -43,15 +42,14 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
 
 def settings_of(values: Mapping[str, Any], problems: Sequence[str] = ()) -> Settings:
     """
-    Return the settings for a table of sections, as in a settings file.
+    Return the settings in a table of sections.
 
     Args:
         values: the table.
-        problems: errors that were found while reading the table.
+        problems: errors from reading the table.
 
     Raises:
-        ConfigError: there are `problems`, unknown keys or invalid values. There is one line for
-            each.
+        ConfigError: `problems`, unknown keys or invalid values, one line each.
     """
     all_problems = list(problems)
     settings = build(Settings, values, "", all_problems)

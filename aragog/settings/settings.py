@@ -77,14 +77,14 @@ class Settings:
         """
         The unix socket of the private redis-server.
 
-        It is in `data_dir`. If that path is too long for a unix socket (107 bytes, unix(7)), it is
-        in a separate folder in the temporary directory, or in /tmp if that is too long as well.
+        It is in `data_dir` or, if that path exceeds a unix socket's 107 bytes (unix(7)), in a
+        separate folder in the temporary directory or /tmp.
         """
         return self._socket("redis", "redis.sock")
 
     @property
     def private_redis(self) -> bool:
-        """True if an empty setting selects the private redis-server."""
+        """True if an empty `redis.url` or `broker.url` selects the private redis-server."""
         return not (self.redis.url and self.broker.url)
 
     @property
@@ -94,7 +94,7 @@ class Settings:
 
     @property
     def private_postgres(self) -> bool:
-        """True if an empty setting selects the private PostgreSQL server."""
+        """True if an empty `store.dsn` selects the private PostgreSQL server."""
         return self.store.engine == "postgres" and not self.store.dsn
 
     @property
@@ -104,7 +104,6 @@ class Settings:
         return self.store.dsn or SecretUrl(private)
 
     def _socket(self, folder: str, name: str) -> Path:
-        """Return the path of the socket of a private server."""
         data_dir = self.data_dir.absolute()
         path = data_dir / folder / name
         if fits(path):
@@ -141,9 +140,9 @@ def claim_folder(folder: Path) -> None:
     """
     Create a socket's folder with mode 0700, or check that it belongs to this user with that mode.
 
-    It is in the shared temporary directory, and its name can be guessed, so another user could
-    create it first and run a server there. The check does not follow links. Once the folder belongs
-    to this user, the sticky bit of the temporary directory prevents others from replacing it.
+    Another user could guess its name in the shared temporary directory, create it first and run a
+    server there. The check does not follow links. Once the folder belongs to this user, the
+    directory's sticky bit prevents others from replacing it.
 
     Raises:
         ConfigError: it belongs to another user, is accessible to others, is a link, or cannot be

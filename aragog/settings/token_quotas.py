@@ -24,7 +24,7 @@ class TokenQuota:
 
     @property
     def is_bounded(self) -> bool:
-        """True if it limits anything other than the share of slots."""
+        """True if it has a limit other than its weight."""
         return (self.urls_a_day, self.waiting_urls, self.bytes_a_day) != (None, None, None)
 
     @classmethod

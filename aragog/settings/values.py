@@ -1,4 +1,4 @@
-"""Converts values from a file or the environment to the types of the settings."""
+"""Convert values from a file or the environment to the settings' types."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
 class EnvironmentValue(str):
-    """An unconverted value of an environment variable, with the variable's name."""
+    """An environment variable's unconverted value, with its name."""
 
     __slots__ = ("name",)
     name: str
@@ -68,13 +68,13 @@ def build(cls: type[Any], values: Mapping[str, Any], prefix: str, problems: list
 
 
 def _section_in(hint: Any) -> type[Any] | None:
-    """Return the dataclass that a table's or list's entries are built as; None for other types."""
+    """Return the dataclass of a table's or list's entries; None for other types."""
     inner = [part for part in typing.get_args(hint) if dataclasses.is_dataclass(part)]
     return typing.cast("type[Any]", inner[0]) if inner else None
 
 
 def _build_each(cls: type[Any], value: Any, prefix: str, problems: list[str]) -> Any:
-    """Build the sections from a table or list of tables. Raises ValueError for other values."""
+    """Build the sections in a table or list of tables; raises ValueError for other values."""
     if isinstance(value, Mapping) and all(isinstance(table, Mapping) for table in value.values()):
         return {
             key: build(cls, table, f"{prefix}.{key}.", problems) for key, table in value.items()
@@ -87,10 +87,9 @@ def _build_each(cls: type[Any], value: Any, prefix: str, problems: list[str]) ->
 
 def plain(value: Any) -> Any:
     """
-    Return settings, or one section, as tables, lists and scalars that `build` can read.
+    Return settings or a section as tables, lists and scalars for `build`.
 
-    Secrets are in plain text. Fields that are None are left out, because None is always their
-    default.
+    Secrets are in plain text. Fields that are None (always the default) are left out.
     """
     if dataclasses.is_dataclass(value):
         items = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value))
@@ -105,13 +104,11 @@ def plain(value: Any) -> Any:
 
 
 def _suggestion(key: str, names: set[str], prefix: str) -> str:
-    """Return a hint that names the most similar setting, or ""."""
     matches = difflib.get_close_matches(key, names, n=1)
     return f"; did you mean {prefix}{matches[0]}?" if matches else ""
 
 
 def _is_secret(hint: Any) -> bool:
-    """Return True if the type `hint` contains a secret."""
     if isinstance(hint, type):
         return issubclass(hint, Secret)
     return any(_is_secret(part) for part in typing.get_args(hint))
@@ -176,7 +173,6 @@ def _convert_scalar(value: Any, hint: Any) -> Any:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """Parse `name=value,…` into a table."""
     parts = [part.partition("=") for part in _split(text)]
     if not all(separator and name.strip() for name, separator, _ in parts):
         raise ValueError("name=value pairs, separated by commas")
@@ -184,7 +180,6 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _split(text: str) -> list[EnvironmentValue]:
-    """Split a comma-separated value."""
     name = getattr(text, "name", "")
     return [EnvironmentValue(part.strip(), name) for part in text.split(",") if part.strip()]
 

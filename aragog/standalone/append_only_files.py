@@ -6,10 +6,10 @@ A manifest lists a base file (a snapshot) and the incremental files that continu
     file appendonly.aof.2.base.rdb seq 2 type b
     file appendonly.aof.2.incr.aof seq 2 type i
 
-The server reads only the files in the manifest. If the manifest lost a line, the server silently
-starts without that file's jobs; if the manifest is missing, it starts empty. If a file is damaged
-in the middle, the server does not start, and its log suggests a program that wheels do not include.
-The files have the format of Redis 7 and Valkey (`aof.c`).
+The server reads only the files in the manifest. If a line is missing, it silently starts without
+that file's jobs; without a manifest, it starts empty. If a file is damaged in the middle, the
+server does not start, and suggests a program that wheels do not include. The format is that of
+Redis 7 and Valkey (`aof.c`).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _FILE = re.compile(r"appendonly\.aof\.(\d+)\.(base|incr)\.(rdb|aof)")
 _SNAPSHOTS = (b"REDIS", b"VALKEY")
 _MAX_ARGUMENTS = 1 << 20
 _MAX_BYTES = 1 << 29
-"""Maximum argument length, which is the server's own limit (`proto-max-bulk-len`)."""
+"""Maximum argument length, as in the server (`proto-max-bulk-len`)."""
 _MAX_LINE_BYTES = 64
 DAMAGED_SUFFIX = ".damaged"
 MARKER = "appendonly.written"
-"""A file next to the folder. It exists once a server has written append-only files."""
+"""A file next to the folder, created once a server writes append-only files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Damage:
 
     file: Path
     at_byte: int
-    """Everything before this offset can be read."""
+    """Everything before this offset is readable."""
     total_bytes: int
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class AppendOnlyFiles:
     The files in the folder of a stopped server.
 
     Args:
-        folder: the server's folder; it may not contain any files yet.
+        folder: the server's folder, possibly empty.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -75,11 +75,10 @@ class AppendOnlyFiles:
 
     def unlisted(self) -> list[Path]:
         """
-        Return the files that contain data but are missing from the manifest, sorted; normally none.
+        Return files with data that are missing from the manifest, sorted; normally none.
 
-        A rewrite increments the numbers of base and incremental files by one, so an incremental
-        file with a lower number than the current base is left over. An empty file was just being
-        created.
+        A rewrite increments the files' numbers, so an incremental file with a lower number than the
+        base is left over. An empty file was just being created.
         """
         entries = self._manifest_entries()
         base = max((number for kind, number in entries.values() if kind == "b"), default=0)
@@ -110,10 +109,9 @@ class AppendOnlyFiles:
 
     def damage(self) -> Damage | None:
         """
-        Return the first damage in a command file. Reads all of these files, about 100 MB per
-        second.
+        Return the first damage in a command file. Reads all of them, 100 MB per second.
 
-        A crash may truncate the end of the last file. The server repairs that itself.
+        The server itself repairs a last file that a crash has truncated.
         """
         paths = [path for path, *_ in self._files() if path.name in self._manifest_entries()]
         for path in paths:
@@ -129,8 +127,8 @@ class AppendOnlyFiles:
 
     def problems(self) -> list[str]:
         """
-        Describe data that the server would silently lose if it started, one line each. This reads
-        only file names and the manifest.
+        Describe data that a server would silently lose, one line each. Reads only file names and
+        the manifest.
         """
         if self.are_lost():
             problem = f"{self.folder} has no files, although a server has written jobs there"
@@ -148,8 +146,8 @@ class AppendOnlyFiles:
 
     def repair(self) -> list[str]:
         """
-        List all files in the manifest again, and remove everything after the first damage; returns
-        what was done.
+        List all files in the manifest, and remove everything after the first damage; returns what
+        was done.
 
         Replaced data is kept in the same folder, with the extension `.damaged`. Safe to repeat.
 
@@ -168,8 +166,8 @@ class AppendOnlyFiles:
 
     def set_aside(self) -> Path | None:
         """
-        Rename the folder, so that a server starts empty. Returns the new path, or None if there is
-        no folder.
+        Rename the folder, so that a server starts empty; returns the new path, or None without a
+        folder.
         """
         self._marker.unlink(missing_ok=True)
         if not self.folder.exists():
@@ -182,7 +180,7 @@ class AppendOnlyFiles:
         return self.folder.rename(new_path)
 
     def _files(self) -> Iterator[tuple[Path, str, int]]:
-        """Yield (path, `b` or `i`, number) for each file, the base first, sorted by number."""
+        """Yield (path, `b` or `i`, number) for each file, base first, by number."""
         files = [
             (path, match[2][0], int(match[1]))
             for path in self.folder.glob("appendonly.aof.*")
@@ -191,7 +189,7 @@ class AppendOnlyFiles:
         return iter(sorted(files, key=lambda file: (file[1], file[2])))
 
     def _manifest_entries(self) -> dict[str, tuple[str, int]]:
-        """Return the kind and number of each file that the manifest lists in a complete line."""
+        """Return the kind and number of each file in a complete line."""
         try:
             text = self._manifest.read_text("utf-8", errors="replace")
         except FileNotFoundError:
@@ -200,7 +198,7 @@ class AppendOnlyFiles:
         return {line[1]: (line[3], int(line[2])) for line in lines if line}
 
     def _write_manifest(self) -> str:
-        """Return a manifest with the newest valid base and all files that continue it."""
+        """Return a manifest with the newest valid base and its incremental files."""
         entries, files = self._manifest_entries(), list(self._files())
         bases = [(path, n) for path, kind, n in files if kind == "b"]
         listed_bases = [base for base in bases if base[0].name in entries] or bases[-1:]
@@ -290,7 +288,6 @@ def _command(file: BinaryIO, line: bytes) -> tuple[bytes | None, bool]:
 
 
 def _is_truncated(line: bytes) -> bool:
-    """True if the file ends in this line."""
     return len(line) < _MAX_LINE_BYTES and not line.endswith(b"\n")
 
 

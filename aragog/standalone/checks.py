@@ -1,4 +1,4 @@
-"""Detect problems with the settings that would otherwise only appear later, in every worker."""
+"""Detect problems with the settings before every worker runs into them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from aragog.settings import Settings
 
 def check(settings: Settings) -> None:
     """
-    Check the settings for problems that workers would run into.
+    Check the settings.
 
     It finds servers open to other machines without a token or login, an invalid overrides file, a
     missing login, extractors that are not installed, a crawl log without its library, an unusable
@@ -38,9 +38,9 @@ def check(settings: Settings) -> None:
     if settings.identity.key is not None:
         check_key_file(settings.identity.key, time.time())
     check_values(settings.fetch.sign_in)
-    Egress(settings.egress, settings.fetch, SystemClock())  # this reads the logins
+    Egress(settings.egress, settings.fetch, SystemClock())  # reads the logins
     if settings.crawl_log.engine != "off":
-        # Without it, every fetch would be logged to Redis, but no file would ever be written.
+        # Without it, every fetch would be logged to Redis and never to a file.
         require("parquet", f'crawl_log.engine = "{settings.crawl_log.engine}"')
     if settings.crawl_log.engine == "s3":
         require("s3", 'crawl_log.engine = "s3"')

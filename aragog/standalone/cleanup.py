@@ -1,8 +1,7 @@
 """
 Run commands that clean up after a killed child process.
 
-Each command runs in its own process, so the supervisor does not wait for Redis, and a failure of
-Redis does not affect it.
+Each command runs in its own process, so the supervisor never waits for Redis.
 """
 
 from __future__ import annotations
@@ -23,8 +22,6 @@ TIMEOUT_S = 30.0
 
 @dataclass
 class _Command:
-    """A command, and its process while it runs."""
-
     argv: Sequence[str]
     log: Path
     due_s: float
@@ -38,8 +35,8 @@ class Cleanup:
     Runs commands until they succeed, at most `MAX_ATTEMPTS` times each. Call `check` every second.
 
     Args:
-        environ: the commands' environment.
-        retry_delay_s: delay between two attempts of a command.
+        environ: the environment.
+        retry_delay_s: delay between a command's attempts.
     """
 
     def __init__(self, environ: Mapping[str, str], *, retry_delay_s: float = RETRY_DELAY_S) -> None:
@@ -54,11 +51,11 @@ class Cleanup:
 
     @property
     def pending(self) -> int:
-        """Number of commands that have not yet succeeded or been given up on."""
+        """Number of commands that are not done."""
         return len(self._commands)
 
     def check(self) -> None:
-        """Start due commands and record finished ones. Never waits, never raises OSError."""
+        """Start due commands and record finished ones, without waiting or OSError."""
         now_s = time.monotonic()
         for command in list(self._commands):
             if command.process is None:

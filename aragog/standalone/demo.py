@@ -1,9 +1,8 @@
 """
 The demo sites of a data folder, and the settings that direct a crawl to them.
 
-URLs of the demo sites stay in the data folder after the demo: some are still queued, others are
-refreshed later. A file marks such a folder, and whenever aragog runs there, it serves the demo
-sites.
+After the demo, some of its URLs are still queued or refreshed later. A file marks such a data
+folder, and aragog always serves the demo sites there.
 """
 
 from __future__ import annotations
@@ -21,10 +20,9 @@ from aragog.standalone.processes import die_with_parent
 
 HOSTS = "*.test"
 UNKNOWN_HOSTS, CLOSED_PORT = "*.test.invalid", "127.0.0.1:1"
-"""Hosts in the demo's links that do not exist, and the addresses they resolve to."""
+"""Nonexistent hosts in the demo's links, and their addresses."""
 USER_AGENT = "aragog-demo/1.0"
-"""This User-Agent names no contact, so only the demo sites and other loopback servers are
-fetched."""
+"""Names no contact, so only loopback servers are fetched."""
 BACKLOG = 128
 MARK_FILE = "demo-web"
 _MARK_TEXT = """\
@@ -34,17 +32,17 @@ aragog running here serves the demo sites on loopback. Delete this file to stop 
 
 
 def mark(data_dir: Path) -> None:
-    """Record that the URLs of an existing data folder include those of the demo sites."""
+    """Record that an existing data folder has URLs of the demo sites."""
     (data_dir / MARK_FILE).write_text(_MARK_TEXT)
 
 
 def is_marked(data_dir: Path) -> bool:
-    """True if the URLs in the data folder include those of the demo sites."""
+    """True if the data folder has URLs of the demo sites."""
     return (data_dir / MARK_FILE).exists()
 
 
 def is_demo(settings: Settings) -> bool:
-    """True if these are the settings of the demo, which only fetches its own sites."""
+    """True for the demo's settings."""
     return settings.fetch.user_agent == USER_AGENT
 
 
@@ -54,8 +52,7 @@ def web(log: IO[bytes] | int = subprocess.DEVNULL) -> Iterator[dict[str, str]]:
     Serve the demo sites in a process; yields the environment that limits the crawl to them.
 
     Args:
-        log: receives the server's errors; never the terminal, because that shows the crawl's
-            progress.
+        log: receives the server's errors, because the terminal shows the crawl's progress.
     """
     with _origin(log) as address:
         yield {
@@ -72,7 +69,7 @@ def web_for(
     host_map: Mapping[str, str], log: IO[bytes] | int = subprocess.DEVNULL
 ) -> Iterator[dict[str, str]]:
     """
-    Serve the demo sites for a crawl with its own settings; yields their `fetch.host_map`.
+    Serve the demo sites for a crawl with its own settings; yields `fetch.host_map`.
 
     Args:
         host_map: the crawl's own entries, which are kept.
@@ -86,9 +83,8 @@ def web_for(
 
 @contextmanager
 def _origin(log: IO[bytes] | int) -> Iterator[str]:
-    """Run the demo sites' server, and yield its address and port."""
-    # The server inherits a listening socket: no other program can take its port before it runs, and
-    # early connections wait for it.
+    # The server inherits a listening socket, so no other program can take its port, and early
+    # connections wait.
     with create_server(("127.0.0.1", 0), backlog=BACKLOG) as listening:
         port = listening.getsockname()[1]
         process = subprocess.Popen(

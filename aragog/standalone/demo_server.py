@@ -4,7 +4,7 @@ The demo sites' server: `python -m aragog.standalone.demo_server [PORT]`, on 127
 Without a port, its standard input must be a listening socket.
 
 One process serves every host name in `sites` and selects the site by the Host header. It supports
-HTTP/1.1 with keep-alive, ETag and 304, and misbehaves where the demo needs that.
+keep-alive, ETag and 304, and misbehaves where the demo needs that.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class DemoServer(ThreadingHTTPServer):
-    """The demo sites' server. Listens on `server_port`, or on the socket `listening` if given."""
+    """Listens on `server_port`, or on the socket `listening` if given."""
 
     daemon_threads = True
 
@@ -85,13 +85,13 @@ class DemoServer(ThreadingHTTPServer):
             self.socket = listening
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print nothing when a client disconnects, since the terminal belongs to the user."""
+        """Print nothing when a client disconnects."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
 
 def main() -> None:
-    """Serve until stopped, on the port from the command line or the socket in standard input."""
+    """Serve until stopped, on the port argument or the socket in standard input."""
     if len(sys.argv) > 1:
         server = DemoServer(int(sys.argv[1]))
     else:

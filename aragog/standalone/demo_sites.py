@@ -1,8 +1,7 @@
 """
 The pages of the demo sites, as host -> path -> response. Pure; generated from word lists.
 
-The hosts have reserved names under `.test` (RFC 2606), which do not resolve; the settings map them
-to loopback.
+The hosts have reserved names under `.test` (RFC 2606); the settings map them to loopback.
 
     www.shop.test       products, JSON-LD with prices; canonical without tracking parameters
     kitchen.test        recipes, microdata
@@ -33,9 +32,8 @@ class DemoPage:
     content_type: str = HTML
     headers: Mapping[str, str] = field(default_factory=dict)
     declared_length: int | None = None
-    """A Content-Length that differs from the body's length, which makes the body incomplete."""
+    """A wrong Content-Length, which makes the body incomplete."""
     busy_times: int = 0
-    """How many requests get a 429 before this response."""
 
 
 NOT_PAGES = frozenset({"/robots.txt", "/sitemap.xml", "/sitemaps/places.xml"})
@@ -101,7 +99,7 @@ def web() -> Web:
 
 
 def seeds() -> list[str]:
-    """Return the URLs of the first run: every page, some under variant URLs, and failing URLs."""
+    """Return the first run's URLs: every page, some under variant URLs, and failing URLs."""
     urls = [
         f"http://{host}{path}"
         for host, pages in web().items()
@@ -216,7 +214,6 @@ def _news() -> dict[str, DemoPage]:
 
 
 def _mobile_news() -> dict[str, DemoPage]:
-    """The mobile site declares the main site as canonical; both share a registered domain."""
     return {path: page for path, page in _news().items() if path != "/"}
 
 

@@ -3,14 +3,13 @@ Start Python processes by forking a process that has already imported their modu
 
     python -m aragog.standalone.fork_server FD MODULE:FUNCTION
 
-The function imports everything that the processes need, once. Each process starts within
-milliseconds and shares the memory of the imported code with the others. The fork server has one
-thread and no connections, so a fork copies nothing that is in use.
+The function imports everything that the processes need. Processes start within milliseconds and
+share the imported code's memory. The fork server has one thread and no connections, so a fork
+copies nothing that is in use.
 
-A new process becomes a child of the supervisor: the fork server forks a process that forks again
-and exits, and the kernel makes the orphan a child of the supervisor (`adopt_orphans`). The
-supervisor therefore gets exit codes as if it had started the process itself, and the processes keep
-running if the fork server dies.
+The fork server forks a process that forks again and exits, and the kernel makes the orphan a child
+of the supervisor (`adopt_orphans`). The supervisor therefore gets exit codes as from its own
+processes, and the processes keep running if the fork server dies.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from aragog.standalone.processes import (
 )
 
 MAX_REQUEST_BYTES = 65_536
-# The first fork waits for all imports, which take a second of CPU time on an idle machine.
+# The first fork waits for all imports, which take a second of CPU time.
 REPLY_TIMEOUT_S = 60.0
 
 
@@ -50,7 +49,7 @@ class ForkServer:
     Args:
         preload: `module:function`, called once before the first fork.
         environ: the processes' environment.
-        log: gets the fork server's own output.
+        log: receives the fork server's own output.
         umask: the processes' umask.
     """
 
@@ -76,11 +75,10 @@ class ForkServer:
 
     def fork(self, argv: Sequence[str], log: Path) -> AdoptedProcess | None:
         """
-        Run `python -P -m MODULE …` as a child of this process. Returns None if the caller must
-        start it in another way.
+        Run `python -P -m MODULE …` as a child of this process, or return None.
 
-        That is the case for other programs, and if the fork server has died or does not respond.
-        Raises OSError if the log cannot be opened.
+        It returns None for other programs, and if the fork server does not respond. Raises OSError
+        if the log cannot be opened.
         """
         if self.process is None or list(argv[:3]) != [sys.executable, "-P", "-m"]:
             return None
@@ -93,11 +91,11 @@ class ForkServer:
         if reply:
             self.has_forked = True
             return AdoptedProcess(int(reply))
-        self.stop()  # a late response must not be taken for that of the next request
+        self.stop()  # a late response must not answer the next request
         return None
 
     def stop(self) -> None:
-        """Stop the fork server; the processes that it forked keep running."""
+        """Stop the fork server; its processes keep running."""
         if self.process is not None:
             self._connection.close()
             self.process.kill()
@@ -110,7 +108,7 @@ def serve(connection: socket.socket) -> list[str]:
     Fork a process for each request. Returns only in the new processes, with their command line.
 
     Raises:
-        SystemExit: in the fork server, when the supervisor has closed its end of the connection.
+        SystemExit: in the fork server, when the supervisor has closed the connection.
     """
     supervisor = os.getppid()
     while True:

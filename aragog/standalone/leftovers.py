@@ -1,9 +1,9 @@
 """
 Kill processes that outlived a killed supervisor, using a list written while they ran.
 
-An entry has a process id and the process's start time, in kernel ticks, so that another process
-with the same id is never affected. Each child leads its own session, and the whole session is
-killed. Nothing is recorded on systems without /proc.
+An entry has a process's id and start time in kernel ticks, so that another process with the same id
+is never killed. Each child leads its own session, and the whole session is killed. Nothing is
+recorded without /proc.
 """
 
 from __future__ import annotations
@@ -23,17 +23,14 @@ def write_list(path: Path, pids: Iterable[int]) -> None:
     """Write the running processes to a file, atomically."""
     lines = [f"{pid} {start_time}\n" for pid in pids if (start_time := _start_time(pid))]
     new_path = path.with_suffix(".new")
-    new_path.unlink(missing_ok=True)  # a file from an earlier release may be readable by others
+    new_path.unlink(missing_ok=True)  # an earlier release's file may be readable by others
     new_path.touch(mode=0o600)
     new_path.write_text("".join(lines))
     new_path.replace(path)
 
 
 def end(path: Path) -> list[int]:
-    """
-    Kill the listed processes that are still running, and wait until they exit; returns their
-    process ids.
-    """
+    """Kill the listed processes that still run, and wait until they exit; returns their ids."""
     ended = []
     for pid, start_time in _read_list(path):
         if _start_time(pid) == start_time or _is_session_alive(pid, start_time):
@@ -57,8 +54,8 @@ def _read_list(path: Path) -> list[tuple[int, int]]:
 
 def _is_session_alive(leader: int, start_time: int) -> bool:
     """
-    True if the leader has exited but its session still exists. The kernel does not reuse the id of
-    such a session.
+    True if the leader has exited but its session still exists. The kernel does not reuse that
+    session's id.
     """
     if _stat(leader):
         return False
@@ -76,14 +73,14 @@ def _members(group: int) -> list[int]:
 
 
 def _start_time(pid: int) -> int:
-    """Return the process's start time, in ticks since boot; 0 if it is not running."""
+    """Return a process's start time in ticks since boot; 0 without a process."""
     stat = _stat(pid)
     return int(stat[19]) if stat and stat[0] not in "ZX" else 0
 
 
 def _stat(pid: int) -> list[str]:
     """
-    Return the fields of /proc/<pid>/stat (proc(5)), starting with the state; empty if there is no
+    Return the fields of /proc/<pid>/stat (proc(5)) from the state on; empty without a
     process.
     """
     try:

@@ -1,9 +1,8 @@
 """
 Rotate the logs of a standalone aragog by size.
 
-The processes keep their logs open and append to them, so a log is copied and then truncated, as
-logrotate does with `copytruncate`. Lines written between the two steps are lost; for a log of 50
-MB, these are a few at most.
+The processes keep their logs open, so a log is copied and then truncated, like logrotate's
+`copytruncate`. Lines written in between are lost, at most a few for 50 MB.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ def rotate_all(folder: Path, *, max_bytes: int, count: int) -> None:
     Rotate every `*.log` in a folder that is larger than `max_bytes`; never raises OSError.
 
     Args:
-        folder: the folder with the logs.
+        folder: contains the logs.
         max_bytes: a larger log becomes `NAME.log.1`, which becomes `NAME.log.2` and so on.
         count: how many rotated logs to keep per log; the oldest is removed.
     """
@@ -31,7 +30,7 @@ def rotate_all(folder: Path, *, max_bytes: int, count: int) -> None:
     for log in logs:
         try:
             _rotate(log, count)
-        except OSError:  # a full disk has no space for the copy: the next call retries
+        except OSError:  # no space for the copy: the next call retries
             _rotated(log, 1).unlink(missing_ok=True)
 
 

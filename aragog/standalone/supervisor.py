@@ -1,18 +1,18 @@
 """
-Supervise the processes of the standalone system: start them in order, restart them after failures,
-stop them.
+Supervise the standalone aragog's processes: start them in order, restart them after failures, stop
+them.
 
 Each data folder has one supervisor, which holds a lock on `run/lock`. Its children die with it,
-even after kill -9 (on Linux, through the kernel's parent-death signal). Their work is not lost: the
-redis-server keeps append-only files, and jobs return to the queue when their claims expire. The
-kernel kills the children instead of asking them to stop: a redis-server that shuts down slowly
-while the next one starts would remove the new one's socket. Processes that outlive a dead
-supervisor, such as grandchildren, are listed in `run/children`, and the next supervisor kills them.
+even after kill -9 (on Linux, through the parent-death signal). No work is lost: the redis-server
+keeps append-only files, and jobs return to the queue when their claims expire. The signal is
+SIGKILL, because a redis-server that shuts down slowly would remove the next one's socket. Processes
+that outlive a supervisor, such as grandchildren, are listed in `run/children`, and the next
+supervisor kills them.
 
 If possible, Python processes are forked from one that has imported their modules (`fork_server`).
 
-Once the supervisor is running, errors from the disk or the kernel do not stop it. At the next
-`check`, it retries a restart or a write that failed.
+Once the supervisor runs, errors from the disk or the kernel do not stop it: each `check` retries a
+failed restart or write.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ from aragog.standalone.processes import (
 )
 from aragog.standalone.running_system import READY
 
-# If a child ran this long, its next restart is immediate again.
+# After a child has run this long, its next restart is immediate.
 HEALTHY_LIFETIME_S = 20.0
 MAX_BACKOFF_S = 30.0
 CHILDREN = "children"
-# A process that checks if aragog is running holds the lock for a few microseconds.
+# A process that checks if aragog runs holds the lock for microseconds.
 LOCK_ATTEMPTS = 5
-# All states have the same length, so a new one overwrites the old one even on a full disk.
+# All states are equally long, so a new one can be written even on a full disk.
 STATE_BYTES = 64
-# No other user may read what the children write: pages, jobs, webhook secrets, logs.
+# No other user may read what the children write.
 PRIVATE_UMASK = 0o077
 
 
@@ -87,7 +87,8 @@ class Supervisor:
     Args:
         data_dir: contains run/ (lock) and logs/.
         environ: the children's environment.
-        preload: `module:function` that imports what Python children need; empty to not fork.
+        preload: `module:function` that imports what Python children need; if empty, nothing is
+            forked.
         logs: when the children's logs are rotated.
     """
 
@@ -108,7 +109,7 @@ class Supervisor:
         self._lock: IO[bytes] | None = None
         self._recorded_pids: list[int] = []
         self._dead_groups: set[int] = set()
-        """Process groups of dead children. This process has adopted their remaining processes."""
+        """Process groups of dead children, whose remaining processes were adopted."""
         self.children: list[Child] = []
 
     def acquire(self) -> None:
@@ -138,17 +139,14 @@ class Supervisor:
             self._start_fork_server()
 
     def _start_fork_server(self) -> None:
-        """
-        Start the fork server, or restart it if it was killed; raises OSError as `_spawn`
-        does.
-        """
+        """Start the fork server, or restart a killed one; raises OSError as `_spawn` does."""
         last = self._fork_server
         if self._preload and (last is None or (last.process is None and last.has_forked)):
             log = self._log_dir / "fork_server.log"
             self._fork_server = ForkServer(self._preload, self._environ, log, PRIVATE_UMASK)
 
     def ready(self) -> None:
-        """Record for other processes that everything has started and responds."""
+        """Tell other processes that everything responds."""
         self._record_state(READY)
 
     def _record_state(self, state: str) -> None:
@@ -163,8 +161,7 @@ class Supervisor:
         Start a child and supervise it from now on.
 
         Raises:
-            ConfigError: the program or its log cannot be opened, or the list of children is not
-                writable.
+            ConfigError: the program, its log or the list of children cannot be opened.
         """
         child.log = self._log_dir / f"{child.name}.log"
         self.children.append(child)
@@ -174,7 +171,7 @@ class Supervisor:
         return child
 
     def _spawn(self, child: Child) -> None:
-        """Run the child. Raises OSError if it cannot be started or its log cannot be written."""
+        """Run the child. Raises OSError if that fails or its log is not writable."""
         self._start_fork_server()
         forked = self._fork_server.fork(child.argv, child.log) if self._fork_server else None
         child.process = forked or spawn(
@@ -182,7 +179,7 @@ class Supervisor:
             self._environ,
             child.log,
             umask=PRIVATE_UMASK,
-            start_new_session=True,  # only the supervisor gets Ctrl-C; it stops all in order
+            start_new_session=True,  # only the supervisor gets Ctrl-C, and stops all in order
             preexec_fn=die_with_parent,  # no threads run here
         )
         child.started_s = time.monotonic()
@@ -198,7 +195,7 @@ class Supervisor:
         """
         Restart dead children, with growing delays. Returns the children found dead by this call.
 
-        Never raises OSError: a failed start or write is retried at the next call.
+        Never raises OSError: the next call retries a failed start or write.
         """
         now_s = time.monotonic()
         died = []
@@ -227,7 +224,7 @@ class Supervisor:
         """
         if child.after_kill is None or (process.returncode or 0) >= 0:
             return
-        # A prefork worker's children may still be working on the jobs that the command releases.
+        # A prefork worker's children may still work on jobs that the command releases.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         self._cleanup.add(child.after_kill(process.pid), child.log)
@@ -243,8 +240,7 @@ class Supervisor:
         """
         Stop the children group by group, the highest group first, then release the data folder.
 
-        Processes that enqueue or serve stop before the workers, and workers before the
-        redis-server. All children of a group get SIGTERM first; then this waits for them together.
+        All children of a group get SIGTERM before this waits for them.
         """
         for group in sorted({child.group for child in self.children}, reverse=True):
             members = [child for child in self.children if child.group == group]
@@ -264,7 +260,7 @@ class Supervisor:
 
 
 def _restart_delay_s(child: Child) -> float:
-    """Return the delay before the next restart: half a second, doubled each time."""
+    """Return the delay before the next restart: 0.5 s, doubled each time."""
     return float(min(MAX_BACKOFF_S, 0.5 * 2 ** min(child.restarts - 1, 10)))
 
 
@@ -282,7 +278,6 @@ def _wait(child: Child) -> None:
 
 
 def _try_lock(lock: IO[bytes]) -> bool:
-    """Take the lock of a data folder; returns False if another supervisor has it."""
     for _ in range(LOCK_ATTEMPTS):
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

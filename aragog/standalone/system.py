@@ -1,6 +1,5 @@
 """
-The standalone system, which is all of aragog on one machine: its processes with their command lines
-and environment.
+The standalone system, which is all of aragog on one machine: its processes and their command lines.
 
     redis     the private redis-server (only if redis.url or broker.url is empty)
     postgres  the private PostgreSQL (only if store.engine is postgres and store.dsn is empty)
@@ -39,15 +38,15 @@ from aragog.standalone.supervisor import Child, Supervisor
 from pinlater.brokers import kind_of
 from pinlater.worker_names import worker_name
 
-# Groups of processes (`Child.group`), in the order of their start. They stop in reverse order.
+# Groups of processes (`Child.group`) in starting order. They stop in reverse order.
 DATABASE_GROUP, WORKER_GROUP, FRONTEND_GROUP = 0, 1, 2
-# A warm shutdown waits for the current batch, which takes the wait for its slots plus the fetch
-# deadline. The rest is a safety margin.
+# A warm shutdown waits for the current batch: the wait for its slots plus the fetch deadline. The
+# rest is a margin.
 WORKER_STOP_TIMEOUT_S = 45.0
 FRONTENDS = ("beat", "http", *(["flower"] if has("flower") else []))
 MAX_RESTARTS = 5
 MIN_FREE_BYTES = 64 * 1024
-"""Space for settings, locks, logs and Redis' first append; with less, no process could work."""
+"""Space for settings, locks, logs and Redis' first append."""
 # The function that imports what workers need, for the supervisor's fork server.
 PRELOAD = "aragog.workers.preload:preload"
 
@@ -56,8 +55,8 @@ def worker_roles(settings: Settings, *, beat: bool = True) -> dict[str, tuple[st
     """
     Return the worker processes that these settings need, each with its roles.
 
-    An idle process takes 25 MB, so one process, `upkeep`, does the work of three if its threads can
-    be shared between queues (`aragog.workers.roles`). Without `beat`, no scheduled task is sent.
+    An idle process takes 25 MB, so one process, `upkeep`, does the work of three if queues can
+    share its threads (`aragog.workers.roles`). Without `beat`, no scheduled task is sent.
     """
     names = ["fetch", "upkeep", "canonicalize", "store", "webhooks"]
     names += ["render"] if settings.rendering.hosts else []
@@ -96,7 +95,7 @@ def check_ports(settings: Settings) -> None:
 
 
 def free_ports(settings: Settings) -> dict[str, str]:
-    """Return environment variables with free ports, in place of default ports that are in use."""
+    """Return environment variables with free ports, in place of default ports in use."""
     variables: dict[str, str] = {}
     with contextlib.ExitStack() as probes:  # all of them stay open, so that their ports differ
         for address, _ in _in_use(settings):
@@ -109,7 +108,6 @@ def free_ports(settings: Settings) -> dict[str, str]:
 
 
 def _in_use(settings: Settings) -> Iterator[tuple[ListenAddress, str]]:
-    """Yield each address that cannot be bound, with the reason."""
     for address in _addresses(settings):
         with socket.socket(_family(address.host)) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -121,7 +119,7 @@ def _in_use(settings: Settings) -> Iterator[tuple[ListenAddress, str]]:
 
 def check_disk_space(data_dir: Path) -> None:
     """
-    Check that the disk has enough space to start; a missing folder is created later.
+    Check that the disk has enough space to start.
 
     Raises:
         ConfigError: the disk or the user's quota is full.
@@ -135,7 +133,7 @@ def check_disk_space(data_dir: Path) -> None:
             os.fsync(probe.fileno())
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            return  # the next process that writes there reports the error, with its path
+            return  # the next process that writes there reports the error
         raise ConfigError(
             f"data_dir: no space for {MIN_FREE_BYTES:,} bytes in {data_dir} ({error.strerror}): "
             "free some space, or move data_dir"
@@ -144,10 +142,10 @@ def check_disk_space(data_dir: Path) -> None:
 
 def check(settings: Settings, *, ports: bool = True) -> None:
     """
-    Check for problems that would otherwise only appear later, in every worker (`checks`).
+    Detect problems before every worker runs into them (`checks`).
 
-    This runs in a child process if possible, because the checks import most of what the workers
-    import: 25 MB, which the supervisor would keep for as long as the system runs.
+    This runs in a child process if possible, because its imports take 25 MB, which the supervisor
+    would keep.
 
     Raises:
         ConfigError: lists each problem with its setting or file.
@@ -173,8 +171,7 @@ def start(
     Start every process, the redis-server first, and return once the redis-server responds.
 
     The supervisor must already hold the data folder (`acquire`). `frontends` names the components
-    that enqueue URLs or serve requests. Each is a process, except beat, which is a thread of
-    upkeep. Ports are only checked if `frontends` contains the HTTP API; see `start_frontends`.
+    that enqueue URLs or serve requests. Ports are only checked if it contains the HTTP API.
 
     Raises:
         ConfigError: a port is in use, or the redis-server does not start.
@@ -214,8 +211,7 @@ def start_frontends_with_free_ports(supervisor: Supervisor, settings: Settings) 
     """
     Start the API and Flower if their ports are free; returns a message for each port in use.
 
-    Used when aragog is still useful without them. Another program may have taken a port since
-    the system started.
+    For when aragog is useful without them.
     """
     in_use = dict(_in_use(settings))
     blocked = {"flower" if one.name == "Flower" else "http" for one in in_use}
@@ -242,7 +238,6 @@ def start_frontends(
 
 
 def _start_postgres(supervisor: Supervisor, settings: Settings) -> None:
-    """Start the private PostgreSQL and create the store's tables in it."""
     require("postgres", 'store.engine = "postgres"')
     from aragog.bootstrap.stores import tables  # noqa: PLC0415 - it imports the engines
     from aragog.standalone.postgres_server import PostgresServer  # noqa: PLC0415 - an extra
@@ -258,7 +253,7 @@ def _start_postgres(supervisor: Supervisor, settings: Settings) -> None:
     server.log = child.log
 
     def check() -> bool:
-        supervisor.check()  # this restarts it if its predecessor had not completely exited
+        supervisor.check()  # restarts it if its predecessor was still exiting
         return child.restarts <= MAX_RESTARTS
 
     server.wait_until_ready(60.0, check)
@@ -278,7 +273,6 @@ class ListenAddress(NamedTuple):
     """An address that one of aragog's servers listens on."""
 
     name: str
-    """The server's display name."""
     setting: str
     """The setting for its port, in the section `serving`."""
     host: str
@@ -286,7 +280,7 @@ class ListenAddress(NamedTuple):
 
 
 def listeners(settings: Settings) -> dict[ListenAddress, bool]:
-    """Return, for each of aragog's servers, True if its address accepts connections."""
+    """Return which of aragog's servers accept connections."""
     return {address: _accepts(address) for address in _addresses(settings)}
 
 
@@ -323,7 +317,7 @@ def _family(host: str) -> socket.AddressFamily:
 
 
 def _client_host(host: str) -> str:
-    """Return the address through which this machine reaches a server bound to `host`."""
+    """Return the address at which this machine reaches a server on `host`."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared
 
 
@@ -337,28 +331,25 @@ def _create_folder(folder: Path, remedy: str) -> None:
 
 
 def worker_command(*roles: str) -> list[str]:
-    """
-    Return the command line for a worker with these roles, or for beat or Flower; see
-    aragog/workers.
-    """
+    """Return a worker's, beat's or Flower's command line; see aragog/workers."""
     return [sys.executable, "-P", "-m", "aragog.workers", ",".join(roles)]
 
 
 def release_command(pid: int) -> list[str]:
-    """Return the command line that immediately returns a killed worker's jobs to the queue."""
+    """Return the command line that returns a killed worker's jobs to the queue."""
     return [sys.executable, "-P", "-m", "aragog.cli", "queue", "release", worker_name(pid)]
 
 
 def schedule_file(data_dir: Path) -> Path:
     """
-    Return the file in which beat records when tasks were last sent; if it is lost, tasks run early
+    Return the file where beat records when tasks were last sent; without it, they run early
     once.
     """
     return data_dir / "run" / "beat"
 
 
 def flower_command(settings: Settings) -> list[str]:
-    """Return the command line for Flower on its port, on loopback unless configured otherwise."""
+    """Return Flower's command line, on loopback unless configured otherwise."""
     serving = settings.serving
     return [
         *worker_command("flower"),

@@ -1,12 +1,11 @@
 """
 Run a program that refuses to run as root: `python unprivileged.py FOLDER PROGRAM ARGUMENT …`.
 
-PostgreSQL is such a program. If an ordinary user starts this process, it is simply replaced by the
-program. If root starts it, it first enters a user namespace in which root has another id: the
-program runs without root's privileges, but its files still belong to root, and other users need no
-access to them. If the kernel refuses that (in most containers), it switches to the user who owns
-FOLDER, or to `nobody`. That user then owns the folder, and the user's group may pass through the
-parent folder. This module imports nothing from aragog, so it takes 20 ms.
+PostgreSQL is such a program. For an ordinary user, this process is simply replaced by the program.
+As root, it first enters a user namespace in which root has another id: the program runs without
+privileges, but its files still belong to root. If the kernel refuses that (in most containers), it
+switches to FOLDER's owner, or to `nobody`. That user then owns the folder, and the user's group may
+pass through the parent folder. This module imports nothing from aragog, so it takes 20 ms.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ def main(folder: Path, command: list[str]) -> None:
         if owner or not _enter_namespace():
             _become(owner or NOBODY, folder)
             _require_access(folder, command[0])
-        # The kernel clears this setting when a process changes its credentials.
+        # The kernel clears this when a process changes its credentials.
         _prctl(PR_SET_PDEATHSIG, signal_at_parents_end)
     os.execv(command[0], command)  # noqa: S606 - replacing the process is the purpose
 
 
 def _enter_namespace() -> bool:
-    """Enter a user namespace that only maps root; False if that is not allowed."""
+    """Enter a user namespace that only maps root; False if that is forbidden."""
     if sys.platform != "linux" or ctypes.CDLL(None).unshare(CLONE_NEWUSER) != 0:
         return False
     Path("/proc/self/setgroups").write_text("deny")
@@ -47,7 +46,7 @@ def _enter_namespace() -> bool:
 
 
 def _become(user: int, folder: Path) -> None:
-    """Switch to a user, making that user the owner of the folder."""
+    """Switch to a user, who becomes the folder's owner."""
     group = NOBODY if user == NOBODY else folder.stat().st_gid
     for path in (folder, *folder.rglob("*")):
         os.chown(path, user, group, follow_symlinks=False)
@@ -67,7 +66,7 @@ def _allow_group(folder: Path, group: int) -> None:
 
 
 def _require_access(folder: Path, program: str) -> None:
-    """Exit with a message if the current user may not use the folder or run the program."""
+    """Exit with a message if the user may not use the folder or run the program."""
     user = os.getuid()
     remedy = "or start aragog as an ordinary user"
     if not os.access(folder, os.W_OK | os.X_OK):

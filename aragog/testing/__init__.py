@@ -1,8 +1,8 @@
 """
-Contract test suites for authors of engines. They check what every content store must do.
+Contract test suites for authors of content stores.
 
-Each module has a class of pytest tests. A subclass whose name begins with `Test` provides the
-engine with a fixture; docs/extending.md has an example. The suites need pytest and hypothesis.
+Each module has a class of pytest tests. A subclass whose name begins with `Test` provides the store
+with a fixture; docs/extending.md has an example. The suites need pytest and hypothesis.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """
-Stores pages from web archives as if aragog had fetched them at their capture time.
+Store pages from web archives as if aragog had fetched them at their capture time.
 
-Each page is analyzed like one that was just fetched: fields, links, canonical URL, permitted uses.
-Nothing is fetched, and no worker has to run. Links are stored but not followed.
+Each page is analyzed like a fetched one. Nothing is fetched, and no worker has to run. Links are
+stored but not followed.
 
-Importing twice is safe: a page is written with its capture time and never replaces a newer one. A
+Importing is idempotent: pages are written with their capture time and never replace newer ones. A
 capture dated in the future is reported and not stored, because no real fetch could replace it until
 then.
 """
@@ -41,7 +41,7 @@ from aragog.urlstore.store import UrlStore
 
 BATCH_SIZE = 25
 _BODY = "body"
-"""A placeholder for the spool token, since the body is already in memory."""
+"""Replaces the spool token, because the body is already in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,11 @@ class ArchiveReport:
     """The result of an import."""
 
     last_number: int
-    """Number of the last record that was processed. An import that is restarted continues after
-    it."""
+    """Number of the last processed record. A restarted import continues after it."""
     written: int
     """Pages that were stored."""
     stale: int
-    """Pages skipped because the store has a later fetch, or because their URL was taken down."""
+    """Pages skipped because the store has a later fetch or their URL was taken down."""
     problems: int
 
 
@@ -78,7 +77,7 @@ def import_archive(
     on_progress: Callable[[int], None] = lambda _: None,
 ) -> ArchiveReport:
     """
-    Store the pages that `read_warc` yields, 25 at a time. Pages that cannot be stored are reported.
+    Store the pages that `read_warc` yields, 25 at a time. Other pages are reported.
 
     A page of 50 KB takes about 10 ms of CPU time.
 
@@ -113,7 +112,6 @@ def import_archive(
 
 
 def _analyze(page: ArchivedPage, store: UrlStore, settings: Settings) -> _AnalyzedPage | str:
-    """Return the analyzed page, or the reason why it cannot be stored."""
     try:
         store.clock.instant(page.fetch.fetched_at_ms, "WARC-Date")
     except BAD_INPUT as error:
@@ -141,7 +139,6 @@ def _analyze(page: ArchivedPage, store: UrlStore, settings: Settings) -> _Analyz
 
 
 def _without_robots_txt(result: FetchResult) -> FetchResult:
-    """Mark a result as fetched without requesting robots.txt."""
     note = preferences.pack_statements([preferences.ROBOTS_UNREAD])
     return replace(result, fetch=replace(result.fetch, robots_preferences=note))
 

@@ -1,9 +1,8 @@
 """
 A bulk writer for imports: writes a batch of records with one multi-get and a few batched writes.
 
-Each record has the same effect as `UrlStore.put`: its fields go to its canonical URL with their own
-timestamps. Importing the records twice, or again after an interruption, therefore changes nothing.
-Aliases and links need additional calls, one record at a time.
+Each record has the same effect as `UrlStore.put`, so writing it again changes nothing. Aliases and
+links need additional calls, one record at a time.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ class BulkWriter:
     def _not_taken_down(
         self, records: Sequence[tuple[int, str, UrlRecord]], on_problem: OnProblem
     ) -> list[tuple[int, str, UrlRecord]]:
-        """Drop records of pages fetched from URLs that were taken down. Takes one multi-get."""
+        """Drop records of taken-down pages. Takes one multi-get."""
         sources = {
             number: source for number, _, record in records if (source := _source_url(record))
         }
@@ -90,7 +89,7 @@ class BulkWriter:
         return [entry for entry in records if sources.get(entry[0]) not in refused]
 
     def _check(self, number: int, record: UrlRecord, on_problem: OnProblem) -> str | None:
-        """Return the normalized URL. If the record has a problem, report it and return None."""
+        """Return the normalized URL, or report the record's problem and return None."""
         try:
             self._rules.check(record.fields)
             for name, at_ms in record.at_ms.items():
@@ -144,8 +143,8 @@ class BulkWriter:
         self, records: Sequence[tuple[int, list[Mutation]]], on_problem: OnProblem
     ) -> set[int]:
         """
-        Write each record's mutations. Returns the records that were refused because another page
-        has the same unique value.
+        Write each record's mutations. Returns the records refused because another page has their
+        unique value.
         """
         refused_numbers: set[int] = set()
         try:
@@ -194,7 +193,7 @@ class BulkWriter:
         self, canonical: str, rows: dict[str, Row], name: str, value: bytes, at_ms: int
     ) -> dict[bytes, bytes]:
         """
-        Return the history cell of a field that has a history. A URL may occur twice in a
+        Return the history cell of a field, if it has a history. A URL may occur twice in a
         batch.
         """
         if name not in self._histories:
@@ -210,8 +209,8 @@ class BulkWriter:
         self, number: int, url: str, record: UrlRecord, on_problem: OnProblem
     ) -> int:
         """
-        Write a record's alias and links. Return 1 for an alias, because `write` has not counted
-        it yet.
+        Write a record's alias and links. Return 1 for an alias, which `write` has not
+        counted.
         """
         try:
             if record.links:
@@ -239,7 +238,6 @@ class BulkWriter:
 
 
 def _source_url(record: UrlRecord) -> str | None:
-    """Return the URL from which the record's page was fetched, if the record states it."""
     source = record.facts.get("final_url")
     try:
         return normalize(source) if isinstance(source, str) else None

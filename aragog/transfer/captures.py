@@ -1,9 +1,9 @@
 """
 Read indexes of web archives: CDXJ, and CDX with or without its header line.
 
-Each capture of a page becomes a record with the fields `archive.captured_at`, `archive.mime` and
-`archive.digest`, timestamped with the capture time. If a URL has several captures, the latest one
-wins, regardless of their order. Captures of errors and redirects are skipped.
+Each capture becomes a record with the fields `archive.captured_at`, `archive.mime` and
+`archive.digest`, timestamped with the capture time, so a URL's latest capture wins. Captures of
+errors and redirects are skipped.
 """
 
 from __future__ import annotations
@@ -18,14 +18,11 @@ import orjson
 from aragog.transfer.json_lines import BadRecord, Read, UrlRecord
 from aragog.transfer.lines import text_lines
 
-# The column letters of files without a header line. Two variants are in use.
+# The column letters of files without a header line, in two variants.
 _COLUMNS = {11: "NbamskrMSVg", 9: "NbamskrVg"}
 _NAMES = {"a": "url", "b": "timestamp", "m": "mime", "s": "status", "k": "digest"}
 _CDXJ = re.compile(r"\s(\S+)\s+(?=\{)")
-"""
-Matches the timestamp between the key and the JSON. The key contains spaces if the URL was not
-escaped.
-"""
+"""Matches the timestamp between the key and the JSON. Keys may contain spaces."""
 _TIMESTAMP = re.compile(r"\d{4,14}")
 MAX_LINE_BYTES = 1 << 20
 
@@ -68,7 +65,6 @@ def _capture(line: str, parts: Sequence[str], columns: str | None) -> Mapping[st
 
 
 def _record(capture: Mapping[str, str]) -> UrlRecord | None:
-    """Return the record, or None for a capture that is skipped."""
     try:
         url, at_ms = capture["url"], _instant_ms(capture["timestamp"])
     except KeyError as missing:
@@ -84,10 +80,7 @@ def _record(capture: Mapping[str, str]) -> UrlRecord | None:
 
 
 def _instant_ms(timestamp: str) -> int:
-    """
-    Return the time of `20150101120000` in ms. A shorter timestamp means the start of its year,
-    month, day, hour or minute.
-    """
+    """Convert `20150101120000` to ms. A shorter timestamp means the start of its period."""
     if not _TIMESTAMP.fullmatch(timestamp):
         raise BadRecord(f"has no valid timestamp: {timestamp!r:.40}")
     full = timestamp + "00000101000000"[len(timestamp) :]

@@ -1,10 +1,9 @@
 """
 Copy a whole UrlStore to another engine: from SQLite and a folder to HBase and S3, or back.
 
-Cells keep their timestamps and objects are unchanged, so copying again changes nothing, and an
-interrupted copy can be resumed. Nothing should write to the source during the copy: such writes may
-or may not be copied. Rows of a store with the first key layout get keys in the target's layout
-(docs/adr/0113).
+Cells keep their timestamps and objects are unchanged, so a copy is idempotent and can be resumed.
+Concurrent writes to the source may or may not be copied. Rows of a store with the first key layout
+get keys in the target's layout (docs/adr/0113).
 """
 
 from __future__ import annotations
@@ -37,8 +36,7 @@ BATCH_ROWS = 1000
 
 OnCopied = Callable[[str, str, int], None]
 """
-Called after each batch with the table's name, the last key in hex, and the number of rows copied so
-far.
+Called after each batch with the table's name, the last key in hex, and the number of copied rows.
 """
 
 
@@ -50,14 +48,12 @@ def copy_tables(
     after: tuple[str, str] | None = None,
 ) -> int:
     """
-    Copy every row of every table of `source` to the tables of `target`; returns how many.
-
-    The tables of `target` must exist.
+    Copy all rows to the existing tables of `target`; returns how many.
 
     To resume, pass the (table, key) that `on_progress` reported last as `after`.
 
     Raises:
-        BadInput: the target's data has an earlier layout than the source; nothing was copied.
+        BadInput: the target has an earlier layout than the source; nothing was copied.
         StoreUnavailable: everything reported to `on_progress` is copied.
     """
     formats = source.format(), target.format()
@@ -123,8 +119,8 @@ def copy_packs(
     """
     Copy every pack with its index from `source` to `target`; returns how many.
 
-    Packs never change, so packs that the target already has are not read again. A damaged pack is
-    reported and copied up to the damage; its other records stay readable.
+    Packs never change, so packs in the target are not read again. A damaged pack is reported and
+    copied up to the damage.
 
     Raises:
         ContentUnavailable: everything reported to `on_progress` is copied.
@@ -149,7 +145,6 @@ def copy_packs(
 def _copy_table(
     name: str, source: CellTable, target: CellTable, start: bytes, new_ids: NewIds | None
 ) -> Iterator[tuple[str, int]]:
-    """Yield (last key, number of rows) for each batch written."""
     with closing(source.scan(start, None)) as scanned:
         for rows in _batches(row for row in scanned if row[0] not in OWN_ROWS):
             moved_rows = rows if new_ids is None else new_ids.rekey_rows(name, rows)
@@ -185,20 +180,20 @@ def _by_time(row: Row) -> dict[int, dict[bytes, bytes]]:
 
 _NAMING = UrlNaming(lambda: True)
 _URLS = {"n": URL, "d": DUE_URL, "h": HOST_URL, "e": ALIAS_URL}
-"""For each table, the column that contains the URL of one of a row's nodes."""
+"""For each table, the column with the URL of one of a row's nodes."""
 
 Rows = Sequence[tuple[bytes, Row]]
 
 
 class NewIds:
     """
-    Maps page ids from a store with the first key layout to ids that group pages by host.
+    Maps page ids from the first key layout to ids that group pages by host.
 
     A new id is derived from the page's URL, which is stored in its node or, if the page was never
-    fetched, in its due row. Ids of an application's own nodes stay as they are.
+    fetched, in its due row. Ids of applications' nodes stay unchanged.
 
     Args:
-        source: tables whose rows get new keys. Nodes are read from here when a row lacks their URL.
+        source: the tables. Nodes are read here if a row lacks their URL.
     """
 
     def __init__(self, source: Tables) -> None:
@@ -218,13 +213,12 @@ class NewIds:
         return moved_rows
 
     def _ids_in_rows(self, table: str, rows: Rows) -> dict[bytes, bytes]:
-        """Return new ids for the URLs that the rows themselves contain."""
         column = _URLS.get(table)
         urls = (text(row, column) for _, row in rows) if column else ()
         return _new_ids_by_old(url for url in urls if url)
 
     def _read_ids(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return new ids for nodes, derived from the URL in the node or in its due row."""
+        """Return new ids for nodes, from the URL in the node or its due row."""
         if not ids:
             return {}
         nodes = self._source["n"].get_many(ids, [URL, DUE])
@@ -240,7 +234,7 @@ class NewIds:
 
 
 def _sample_rows(rows: Rows) -> Rows:
-    """Return the rows of the page sample, because a store with the first key layout has none."""
+    """Return rows for the page sample, which the first key layout does not have."""
     return [
         (key[:1] + SAMPLE + url_key(url) + key[-ID_BYTES:], {SAMPLED: Cell(b"1", newest_ms(row))})
         for key, row in rows

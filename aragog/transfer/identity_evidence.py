@@ -1,10 +1,10 @@
 """
-Evidence that identifies the page in a record. Exports write it as facts (metadata of the last
-fetch), and imports read it.
+Evidence that identifies a record's page. Exports write it as facts (metadata of the last fetch),
+and imports read it.
 
-A page becomes an alias of a stored one only if the two pages match. The data for that comparison is
-not in the fields. Without it, an imported page would look as if it had never been fetched, and the
-first page that declares its URL as canonical would replace it.
+A page becomes an alias of a stored one only if the two pages match. Without data for that
+comparison, an imported page would look as if it had never been fetched, and the first page that
+declares its URL as canonical would replace it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from urlspelling import normalize
 from zengraph.records import Row
 
 LIKENESS = "likeness"
-"""The fact with the body's hash and the text sketch. Versions that do not know this fact ignore
-it."""
+"""The fact with the body's hash and the text sketch. Older versions ignore it."""
 
 _ALIAS_FACTS = ("status", "redirects_to")
 _PAGE_STATUSES = range(200, 300)
@@ -37,7 +36,7 @@ def exported_facts(row: Row, facts: Mapping[str, Fact]) -> dict[str, Fact]:
 
 
 def exported_alias_facts(row: Row) -> dict[str, Fact]:
-    """Return the result of fetching the alias itself: its status or the target of its redirect."""
+    """Return the result of fetching the alias: its status or redirect target."""
     alias_facts = facts_of(row, nodes.OWN)
     return {name: alias_facts[name] for name in _ALIAS_FACTS if alias_facts.get(name) is not None}
 
@@ -46,10 +45,9 @@ def imported_page(
     canonical: str, row: Row, record: UrlRecord, now_ms: int
 ) -> tuple[dict[bytes, bytes], int] | None:
     """
-    Return the cells that identify the page in a node, and when that page was fetched.
+    Return the cells that identify a node's page, and its fetch time.
 
-    Returns None if the record does not identify its page, or if the node has a page from a real
-    fetch.
+    Returns None if the record does not identify its page, or the node has a fetched page.
     """
     at_ms = record.facts.get("fetched_at_ms")
     if nodes.FACTS in row or not isinstance(at_ms, int) or not 0 < at_ms <= now_ms:
@@ -68,7 +66,7 @@ def imported_page(
 
 
 def imported_alias(record: UrlRecord) -> bytes | None:
-    """Return the cell with the result of fetching the alias, or None if the record has none."""
+    """Return the cell with the result of fetching the alias, or None."""
     status, target = record.facts.get("status"), _normalized(record.facts.get("redirects_to"))
     if not _is_status(status) and target is None:
         return None

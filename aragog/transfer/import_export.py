@@ -1,11 +1,9 @@
 """
 Import and export a UrlStore as records, in constant memory, in any format.
 
-An import reports bad lines by number and continues. It can be interrupted at any point and
-restarted, from the start or from the last reported line, because older values never replace newer
-ones. An export walks the nodes in key order and returns a cursor, so that another export can resume
-there. The modules `json_lines` and `parquet` contain the formats. `warc_export` exports page
-content, `copy` copies a store to another engine, and `parts` lets many machines share an export.
+An import reports bad lines by number and continues. After an interruption, restart it from the
+start or the last reported line: older values never replace newer ones. An export reads the nodes in
+key order and returns a cursor, at which another export can resume.
 """
 
 from __future__ import annotations
@@ -45,17 +43,16 @@ NodeSource = Generator[tuple[bytes, Row], None, None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSelection:
-    """The nodes to export. Without arguments, these are all nodes."""
+    """The nodes to export; by default, all."""
 
     urls: Iterable[str] | None = None
-    """Normalized URLs, such as all URLs of a host. Cannot be combined with `cursor`."""
+    """Normalized URLs. Cannot be combined with `cursor`."""
     cursor: str | None = None
-    """The cursor from an earlier export's report; this export resumes there."""
+    """The cursor from an earlier export's report, to resume there."""
     limit: int | None = None
     """The maximum number of records to export."""
     nodes: NodeSource | None = None
-    """Yields the nodes to export, instead of a walk over all nodes. Cannot be combined with `urls`
-    or `cursor`."""
+    """Yields the nodes to export. Cannot be combined with `urls` or `cursor`."""
     crawl: str | None = None
     """Only pages stored for this crawl."""
 
@@ -64,18 +61,15 @@ EVERYTHING = NodeSelection()
 
 
 class SelectedNodes(AbstractContextManager["SelectedNodes"]):
-    """
-    Yields the selected nodes, in order, until the caller has counted `limit` records in
-    `exported_count`.
-    """
+    """Yields the selected nodes, in order, until `exported_count` reaches `limit`."""
 
     def __init__(
         self, zen: MultiGraph, selection: NodeSelection, columns: Sequence[bytes] | None = None
     ) -> None:
         self.cursor = selection.cursor
-        """Where another export can resume, or None after the last node."""
+        """Where to resume, or None after the last node."""
         self.exported_count = 0
-        """Number of records exported so far; the caller increments it."""
+        """Number of exported records; the caller increments it."""
         self._limit = selection.limit
         self._crawl = None if selection.crawl is None else crawl_column(selection.crawl)
         if columns is not None and self._crawl is not None:
@@ -101,10 +95,7 @@ def read_nodes(
     cursor: str | None = None,
     columns: Sequence[bytes] | None = None,
 ) -> NodeSource:
-    """
-    Yield the keys and nodes of `urls` (normalized), in their order. If `urls` is None, yield all
-    nodes in key order.
-    """
+    """Yield the keys and nodes of `urls` (normalized), in order, or all nodes in key order."""
     if urls is None:
         start = b"" if cursor is None else bytes.fromhex(cursor) + b"\0"
         yield from zen.nodes.scan(start, names=columns)
@@ -117,18 +108,16 @@ def read_nodes(
 
 BATCH = 500
 BATCH_BYTES = 4 << 20
-"""Maximum total size of the field values in a batch. A batch with large values therefore has fewer
-records."""
 MAX_LINKS = 6000
 
 SpanMs = tuple[int, int]
 """Start (inclusive) and end (exclusive), in ms since the epoch."""
 
 FindTexts = Callable[[str], Mapping[str, bytes]]
-"""Returns the main text of a URL's page, as fields that replace those of the record."""
+"""Returns a page's main text, as fields that replace the record's."""
 
 OnProgress = Callable[[int], None]
-"""Called after each batch with the number of the last line or row processed."""
+"""Called after each batch with the last line or row number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +125,7 @@ class ImportReport:
     """The result of an import."""
 
     last_number: int
-    """The last line or row that was read. An import that is restarted continues after it."""
+    """The last line or row read. A restarted import continues after it."""
     written: int
     """Records stored."""
     problems: int
@@ -174,8 +163,7 @@ def import_urls(
     Write the records of `source` (`read_json_lines`, `read_parquet`) and report bad ones.
 
     Raises:
-        StoreUnavailable: records up to the last number passed to `on_progress` are stored; resume
-            after it.
+        StoreUnavailable: records up to `on_progress`'s last number are stored; resume after it.
     """
     last_number = written_count = problem_count = 0
     for records in _batches(source, batch):
@@ -210,14 +198,13 @@ def export_urls(
     """
     Write the selected URLs that have data, including aliases, to `sink`. `sink` stays open.
 
-    This is not a snapshot: concurrent writes may or may not be included. A page that is taken down
-    during the export is skipped, unless its batch has already been written.
+    This is not a snapshot: concurrent writes may or may not be included. A page taken down
+    meanwhile is skipped, unless its batch was written.
 
     `fields` lists the fields to export; None exports all. Outlinks are read from `link_store`, at
-    most 6,000 per page. `find_texts` adds the main text of each page with content. Pages whose
-    `unavailable_after` has passed are always skipped. With `purpose`, pages whose sites refuse this
-    purpose are skipped too. With `fetched`, only pages whose last successful fetch was in that time
-    span are included.
+    most 6,000 per page. `find_texts` adds the main text. Pages whose `unavailable_after` has passed
+    are always skipped, and so are pages whose sites refuse `purpose`. With `fetched`, only pages
+    last successfully fetched in that time span are included.
 
     Raises:
         StoreUnavailable: the sink contains complete batches only.
@@ -271,10 +258,7 @@ def _was_fetched(record: UrlRecord, span: SpanMs) -> bool:
 
 
 def _size_limited_batches(records: Iterable[UrlRecord]) -> Iterator[list[UrlRecord]]:
-    """
-    Yield batches of at most `BATCH` records. A batch ends early after a record that makes it larger
-    than `BATCH_BYTES`.
-    """
+    """Yield batches of at most `BATCH` records, which end once they exceed `BATCH_BYTES`."""
     batch: list[UrlRecord] = []
     weight = 0
     for record in records:
@@ -289,8 +273,8 @@ def _size_limited_batches(records: Iterable[UrlRecord]) -> Iterator[list[UrlReco
 
 def _without_taken_down(batch: Sequence[UrlRecord], nodes: Nodes) -> list[UrlRecord]:
     """
-    Return the records whose nodes still have data. Pages may have been taken down during the
-    minutes that reading a batch can take.
+    Return the records whose nodes still have data. Reading a batch may take minutes, in which pages
+    may be taken down.
     """
     rows = nodes.read([record.url for record in batch], [SENTINEL, CANONICAL, REMOVED])
     stored = {

@@ -4,9 +4,8 @@ Items as rows of a file: one row per item, with its fields and the page that sho
     kind (if there are several), the fields in the settings' order, page_url
 
 A price is a number with its exact digits, and a date is a string. The stored file of a URL field is
-a record in the column `FIELD.file`. An item that several pages show becomes one row, from the page
-that was fetched last. To find that page, the pages are read twice, which needs about 150 bytes of
-memory per item.
+a record in the column `FIELD.file`. An item on several pages becomes one row, from the page fetched
+last. To find that page, the pages are read twice, with 150 bytes of memory per item.
 """
 
 from __future__ import annotations
@@ -25,11 +24,10 @@ from aragog.urlstore.stored_items import StoredItem
 from richpins.field_types import FieldType
 
 COMMON_COLUMNS = ("kind", "page_url", "fetched_at_ms")
-"""Columns that every item has in addition to its fields."""
 PAGE_COLUMN = "page_url"
 
 Items = Callable[[str], Iterable[StoredItem]]
-"""Starts a new iteration over the items of a kind."""
+"""Starts a new iteration over a kind's items."""
 
 
 class ItemRows:
@@ -38,11 +36,11 @@ class ItemRows:
 
     Args:
         kinds: the kinds in the settings.
-        names: the kinds to include; empty includes all.
+        names: the kinds to include; empty for all.
         fields: the columns, in order. If None, all fields of the kinds, and the page.
 
     Raises:
-        BadInput: an unknown kind, or a field that none of the kinds has.
+        BadInput: an unknown kind or field.
     """
 
     def __init__(
@@ -59,7 +57,7 @@ class ItemRows:
         self.columns = _columns(kinds, self.kinds) if fields is None else tuple(fields)
         self._chosen = None if fields is None else frozenset(fields)
         self.dropped: Counter[str] = Counter()
-        """How many items the pages dropped, by reason, in the most recent read."""
+        """Number of dropped items by reason, in the most recent read."""
 
     def rows_of_pages(self, store: UrlStore, urls: Sequence[str]) -> Iterator[Row]:
         """Yield the items of these pages (canonical URLs), in page order and without duplicates."""
@@ -74,7 +72,7 @@ class ItemRows:
     def unique_rows(
         self, items: Iterable[StoredItem], newest: Mapping[bytes, tuple[int, str]]
     ) -> Iterator[Row]:
-        """Yield the rows of items, each taken from the page that was fetched last."""
+        """Yield the rows of items, each from the page fetched last."""
         for item in items:
             if not item.key or newest.get(_digest(item)) == (
                 item.fetched_at_ms,
@@ -95,8 +93,8 @@ class ItemRows:
 
     def dropped_text(self) -> str:
         """
-        Describe the dropped items, as in `; 3 dropped (3 price: nothing found)`. Returns an empty
-        string if there are none.
+        Describe dropped items, as in `; 3 dropped (3 price: nothing found)`; "" if there are
+        none.
         """
         if not self.dropped:
             return ""
@@ -118,7 +116,6 @@ def _columns(kinds: SiteKinds, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _newest_pages(items: Iterable[StoredItem]) -> dict[bytes, tuple[int, str]]:
-    """Return, for each item with a key, the fetch time and URL of the newest page that shows it."""
     newest_pages: dict[bytes, tuple[int, str]] = {}
     for item in items:
         if item.key:
@@ -133,7 +130,6 @@ def _digest(item: StoredItem) -> bytes:
 
 
 def _value(value: Any, field_type: FieldType | None) -> Any:
-    """Convert a JSON value for use in a row."""
     if field_type is None or value is None:
         return value
     if field_type.kind == "list" and isinstance(value, list):

@@ -49,10 +49,7 @@ _NUMBERS = ("canonical_at_ms", "due_at_ms", "content_bytes")
 
 
 class BadRecord(ValueError):
-    """
-    A line that cannot be imported, with the reason. This package yields it and never raises it to
-    callers.
-    """
+    """A line that cannot be imported, with the reason. It is yielded, never raised to callers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +59,10 @@ class UrlRecord:
     url: str
     fields: Mapping[str, bytes] = field(default_factory=dict)
     at_ms: Mapping[str, int] = field(default_factory=dict)
-    """When each field was observed. A field without a timestamp gets the time of the import."""
+    """When each field was observed; by default, the time of the import."""
     provenance: Mapping[str, str] = field(default_factory=dict)
     canonical_url: str | None = None
-    """The URL that this one is an alias of, or None if it is not an alias."""
+    """The URL of which this one is an alias, or None."""
     canonical_at_ms: int | None = None
     provisional: bool = False
     due_at_ms: int | None = None
@@ -172,10 +169,7 @@ def from_mapping(raw: dict[str, Any]) -> UrlRecord:
 def _json_and_inexact(
     fields: Mapping[str, bytes], types: TypedFields
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """
-    Return values as JSON. Values whose exact bytes JSON does not restore are also returned as
-    base64.
-    """
+    """Return values as JSON, and as base64 if JSON does not restore their exact bytes."""
     values, inexact = {}, {}
     for name, value in fields.items():
         try:
@@ -285,8 +279,8 @@ def read_json_lines(
     """
     Yield the non-empty lines of a stream after the first `after` lines.
 
-    The last line needs no newline. A line over `max_line_bytes` is reported as bad and not kept in
-    memory. If a compressed file is damaged or truncated, the rest of it is reported as bad too.
+    A line over `max_line_bytes` is reported as bad and not kept in memory. The rest of a damaged or
+    truncated compressed file is reported too.
     """
     types = types or TypedFields()
     for number in itertools.count(1):
@@ -346,8 +340,6 @@ def open_to_read(path: Path) -> BinaryIO:
 def open_to_write(path: Path, *, append: bool = False) -> BinaryIO:
     """
     Open a file for writing, compressed if its name ends in `.gz` or `.zst`.
-
-    With `append`, new data is added to the end of the file.
 
     Raises:
         ConfigError: it cannot be opened.

@@ -1,4 +1,4 @@
-"""Read lines from files that may be hostile, with a limit on the memory for each line."""
+"""Read lines from untrusted files, with limited memory per line."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class TextLine(NamedTuple):
     """The line, including its newline; bytes that are not UTF-8 become surrogates."""
     problem: str = ""
     """
-    Why the line was skipped (too long) or why reading stopped (damaged file); empty if the line is
-    complete.
+    Why the line was skipped (too long) or reading stopped (damaged file); empty for a complete
+    line.
     """
 
 
@@ -52,8 +52,8 @@ def text_lines(stream: BinaryIO, max_bytes: int) -> Iterator[TextLine]:
 
 def bounded_line(stream: BinaryIO, max_bytes: int) -> tuple[bytes, bool]:
     """
-    Return the next line, and False if it was too long and its rest was skipped. The line is empty
-    at the end of the file.
+    Return the next line (empty at the end), and False if it was too long and its rest was
+    skipped.
     """
     line = rest = stream.readline(max_bytes)
     is_whole = len(line) < max_bytes or line.endswith(b"\n")

@@ -1,14 +1,14 @@
 """
 Export a whole store's content as a copy of its packs, without pages that must not be shared.
 
-A pack is copied unchanged if all its records may be shared. Otherwise only the records that may be
-shared are copied, still compressed. Content is skipped if no page refers to it any more (replaced,
-removed, taken down), if it has expired, or if its site refuses the given purpose. Pages that are
-stored as objects are written as `warc_export` writes them.
+A pack is copied unchanged if all its records may be shared; otherwise only those records are
+copied, still compressed. Content is skipped if no page refers to it any more (replaced, removed,
+taken down), if it has expired, or if its site refuses the given purpose. Pages stored as objects
+are written as in `warc_export`.
 
-Each pack file appears in the folder only when it is complete, after its index. To resume an
-interrupted export, repeat it; only the missing packs are read. If a pack is rewritten during the
-export, its records move to a later pack, which is read as well. Memory is bounded by one pack.
+Only complete packs appear in the folder, after their index. To resume an interrupted export, repeat
+it; only missing packs are read. A pack that is rewritten meanwhile moves its records to a later
+pack, which is read as well. Memory is bounded by one pack.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from aragog.urlstore.store import UrlStore
 from zengraph.records import Row
 
 OBJECTS = "objects"
-"""The folder for files with pages that are stored as objects."""
+"""The folder for pages stored as objects."""
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class PackExportReport:
     partial: int = 0
     """Packs copied without some of their records."""
     records: int = 0
-    """Total number of records in the files that this run wrote."""
+    """Number of records in this run's files."""
     problems: int = 0
     """Packs and pages that could not be read."""
 
@@ -65,14 +65,14 @@ def export_packs(
     """
     Copy the packs of a store into `folder`, under their names in the store.
 
-    Pages whose `unavailable_after` has passed are always skipped. With `purpose`, pages whose sites
-    refuse this purpose are skipped too. A damaged pack is reported by name and skipped. After an
-    interruption, repeat the call. Pages fetched during the export may be missing.
+    Pages whose `unavailable_after` has passed are skipped, and so are pages whose sites refuse
+    `purpose`. A damaged pack is reported by name and skipped. Pages fetched meanwhile may be
+    missing.
 
     Raises:
         BadInput: the folder contains an export for another purpose.
         ConfigError: the folder is not writable.
-        StoreUnavailable, ContentUnavailable: every pack in the folder is complete.
+        StoreUnavailable, ContentUnavailable: repeat the call.
     """
     _check_purpose(folder, purpose)
     export = _PackExport(store, FileFolder(folder), purpose, on_problem, on_progress)
@@ -83,8 +83,6 @@ def export_packs(
 
 
 class _PackExport:
-    """One run of an export."""
-
     def __init__(
         self,
         store: UrlStore,
@@ -100,11 +98,11 @@ class _PackExport:
         self._on_progress = on_progress
         self._now_ms = store.clock.clock.now_ms()
         self._later: set[str] = set()
-        """Packs to which records have moved and which have not been copied yet."""
+        """Packs to which records have moved, still to be copied."""
         self.report = PackExportReport()
 
     def copy_packs(self, packs: Packs) -> None:
-        """Copy all existing packs, then packs that replaced rewritten ones during the export."""
+        """Copy all packs, then those that replaced rewritten packs meanwhile."""
         for _ in range(2):
             for file in packs.files.packs():
                 self._copy(packs, file.name)
@@ -112,7 +110,7 @@ class _PackExport:
             self._copy(packs, self._later.pop())
 
     def write_objects(self, folder: Path) -> None:
-        """Write pages that are stored as objects. Their folder is renamed when it is complete."""
+        """Write pages stored as objects. The folder is renamed when it is complete."""
         earlier_count = self.report.records
         if (folder / OBJECTS).exists():
             return
@@ -161,7 +159,7 @@ class _PackExport:
         self._on_progress(self.report.records)
 
     def _shareable_bytes(self, packs: Packs, name: str, data: bytes) -> bytes | None:
-        """Return a pack with only the records that may be shared, or None if there are none."""
+        """Return a pack without unshareable records, or None if no records are left."""
         upkeep = PackUpkeep(self._store.zen, self._store.bodies, self._store.clock.clock)
         erased, is_whole = packs.catalog.erased(name), True
         frames: list[bytes] = []
@@ -203,10 +201,7 @@ def warc_files(folder: Path) -> Iterator[Path]:
 
 
 def _check_purpose(folder: Path, purpose: str | None) -> None:
-    """
-    Record the purpose of an export in its folder; raises BadInput if the folder has another
-    purpose.
-    """
+    """Record an export's purpose in its folder; raises BadInput if it has another."""
     file = folder / PURPOSE_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,15 +1,13 @@
 """
 Import and export records as Parquet files, with pyarrow (the `parquet` extra).
 
-An export has a column for each requested field or, if none were requested, for each field whose
-type is known: text, numbers, booleans, dates, lists, maps and structs. Decimals are doubles. The
-column `fields` maps the names of all other fields to their bytes. If a column cannot restore a
-value exactly, `fields` contains the value's bytes too, and an import prefers them. The column of a
-field whose type is not known contains JSON as text.
+An export has a column for each requested field or, if none were requested, for each field of a
+known type. Decimals are doubles. The column `fields` maps all other fields to their bytes. If a
+column cannot restore a value exactly, `fields` contains the value's bytes too, and an import
+prefers them. A field of unknown type has a column with JSON as text.
 
-An import accepts exports of this and earlier versions (which had no columns for fields), and files
-from other programs. Each column that is not part of the export format becomes a field with the
-column's name. Null means that there is no value.
+An import accepts exports of this and earlier versions (without columns for fields), and other
+programs' files. Each column outside the export format becomes a field. Null means no value.
 """
 
 from __future__ import annotations
@@ -112,12 +110,12 @@ def _field(name: str, value: object, types: TypedFields) -> bytes:
 
 class ParquetSink:
     """
-    Writes records to a Parquet file (zstd, 5,000 rows per group), which is complete once closed.
+    Writes records to a Parquet file (zstd, 5,000 rows per group). Closing completes it.
 
     Args:
         path: the file to create or replace.
         types: the types of fields.
-        fields: the fields that get columns. If None, those whose types are known.
+        fields: the fields with columns. If None, those with known types.
 
     Raises:
         ConfigError: pyarrow is missing, or the file is not writable.

@@ -1,14 +1,13 @@
 """
-Export a UrlStore in parts, so that many processes can write it and programs such as Spark can read
-it.
+Export a UrlStore in parts that many processes can write and programs such as Spark can read.
 
-Node keys are hashes, so key ranges of equal size contain about the same number of URLs, and the
-position of a key in its range shows the progress. If a store groups pages by host, a host's keys
-form sixteen groups, far apart in the key space. Parts divide the keys by group first and by host
-second, so even the pages of one host are spread over up to sixteen parts.
+Node keys are hashes, so equal key ranges contain about equally many URLs, and a key's position in
+its range shows the progress. If a store groups pages by host, a host's keys form sixteen groups,
+far apart in the key space. Parts divide the keys by group first and by host second, so one host's
+pages are spread over up to sixteen parts.
 
-A part gets its final name only when it is complete. To resume an interrupted export, repeat it;
-only the missing parts are then written.
+A part gets its final name when it is complete. To resume an interrupted export, repeat it; only
+missing parts are written.
 """
 
 from __future__ import annotations
@@ -43,20 +42,19 @@ FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet", "warc")
 _PREFIX_BYTES = 8
 _KEYS = 1 << (8 * _PREFIX_BYTES)
 _KEYS_PER_BYTE = _KEYS >> 8
-"""How many keys share their first byte."""
 _PART = re.compile(r"(\.?)part-\d{5,6}-of-(\d{5,6})(?:-(.+?)-(\d+))?(?:\.([a-z.]+))?", re.ASCII)
 
 OnFraction = Callable[[float], None]
-"""Called with the fraction of the part's key range that is done, 0.0 to 1.0."""
+"""Called with the completed fraction of the part, 0.0 to 1.0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """
-    Part `number` (from 0) of `count` parts: a range of keys.
+    A range of keys: part `number` (from 0) of `count`.
 
-    If the store groups pages by host, keys are ordered with the two nibbles of their first byte
-    swapped: first by the group within the host, then by the host.
+    If the store groups pages by host, keys are ordered with the nibbles of their first byte
+    swapped: by group, then by host.
     """
 
     number: int
@@ -75,8 +73,7 @@ class Part:
 
     def ranges(self, *, by_host: bool) -> Iterator[tuple[bytes, bytes | None]]:
         """
-        Yield the start of each range (inclusive) and its end (exclusive; None for no end), in
-        order.
+        Yield each range's start (inclusive) and end (exclusive; None for no end), in order.
 
         Args:
             by_host: True if the store groups pages by host.
@@ -105,12 +102,10 @@ def _key(number: int) -> bytes:
 
 
 def _with_swapped_nibbles(key: bytes) -> bytes:
-    """Return the key with the nibbles of its first byte swapped."""
     return bytes([key[0] >> 4 | (key[0] & 0x0F) << 4]) + key[1:]
 
 
 def _after_prefix(prefix: bytes) -> bytes | None:
-    """Return the first key after those that start with this byte, or None after the last byte."""
     return None if prefix == b"\xff" else bytes([prefix[0] + 1])
 
 
@@ -125,31 +120,27 @@ class PartOptions:
     types: TypedFields = field(default_factory=TypedFields)
     """The types of fields."""
     find_texts: FindTexts | None = None
-    """Returns a page's main text in the forms that `fields` asks for."""
     fetched: SpanMs | None = None
-    """Only pages whose last successful fetch was in this span; not for `warc`."""
+    """Only pages last successfully fetched in this span; not for `warc`."""
     purpose: str | None = None
     """Only pages whose sites allow this purpose."""
 
 
 PURPOSE_FILE = "_for"
 """
-The file that records the purpose of the parts in a folder. Spark and similar readers skip names
-that begin with an underscore.
+The file that records the parts' purpose. Readers such as Spark skip names that begin with `_`.
 """
 
 
 def prepare_folder(folder: Path, count: int, kind: str, purpose: str | None = None) -> None:
     """
-    Prepare the folder for an export in `count` parts. Each process that writes parts calls this
-    once.
+    Prepare the folder for an export in `count` parts. Each writing process calls this once.
 
-    It removes unfinished parts that killed processes on this machine left behind.
+    It removes unfinished parts of killed processes on this machine.
 
     Raises:
-        BadInput: the folder has parts of an export with another count or format, so readers would
-            get URLs twice, or with another purpose, so readers would get pages that they may not
-            use.
+        BadInput: the folder has parts with another count or format (readers would get URLs twice),
+            or another purpose.
         ConfigError: the folder cannot be written.
     """
     try:
@@ -177,7 +168,6 @@ def prepare_folder(folder: Path, count: int, kind: str, purpose: str | None = No
 
 
 def _check_purpose(folder: Path, purpose: str | None) -> None:
-    """Record the purpose of an export in its folder; raises BadInput if the folder has another."""
     file = folder / PURPOSE_FILE
     has_parts = any(
         match and not match.group(1)
@@ -220,8 +210,8 @@ def export_part(
     """
     Write one part into `folder`; returns how many records it has, or None if it already exists.
 
-    This is safe to repeat, and to run in parallel with the export of other parts. If two processes
-    write the same part, each writes a temporary file, and the one that finishes last is kept.
+    This is idempotent, and safe to run in parallel. If two processes write the same part, the file
+    that is finished last is kept.
 
     Raises:
         BadInput: an unknown format.
@@ -234,7 +224,7 @@ def export_part(
     final = folder / f"{part.name}{suffix}"
     if final.exists():
         return None
-    # The suffix must stay last, because it determines the compression.
+    # Keep the suffix last: it determines the compression.
     temporary = folder / f".{part.name}-{socket.gethostname()}-{os.getpid()}{suffix}"
     try:
         folder.mkdir(parents=True, exist_ok=True)

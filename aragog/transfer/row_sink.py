@@ -1,8 +1,8 @@
 """
 Export plain rows: a URL, its canonical URL, its fetch time, and a value for each field.
 
-Such a file is for programs that read tables. It has no field timestamps, provenance, links or facts
-(metadata of the last fetch), and it cannot be imported. To copy a store, use JSON Lines or Parquet.
+Such a file is for programs that read tables. It has no timestamps, provenance, links or facts
+(metadata of the last fetch), and cannot be imported.
 """
 
 from __future__ import annotations
@@ -26,16 +26,15 @@ _BUILT_IN_COLUMNS = ("url", "canonical_url", "fetched_at_ms")
 
 class RowSink:
     """
-    Writes records as rows (see `aragog.transfer.rows`). The file exists only after the sink is
-    closed.
+    Writes records as rows (see `aragog.transfer.rows`). Closing creates the file.
 
-    The columns are only known at the end, so until then the rows are kept in a compressed temporary
-    file in the same folder.
+    The columns are only known at the end, so until then the rows are in a compressed temporary
+    file.
 
     Args:
         path: the file to create or replace.
         types: the types of fields.
-        fields: the fields to write as columns, in order. If None, all fields of the records.
+        fields: the columns, in order. If None, all fields of the records.
 
     Raises:
         ConfigError: the folder is not writable.

@@ -1,5 +1,5 @@
 """
-Files in S3 that users name as `s3://BUCKET/KEY`: results of runs and exports.
+Results of runs and exports in S3, named `s3://BUCKET/KEY`.
 
 The endpoint, region and limits come from `content.s3_*`; boto3 finds the credentials.
 """
@@ -20,7 +20,7 @@ _NAME = re.compile(r"s3://([^/]+)/(.+[^/])")
 
 class S3File:
     """
-    One object, and access to the objects next to it, which have the same key prefix.
+    One object, and access to objects with the same key prefix.
 
     Args:
         name: `s3://BUCKET/KEY`.
@@ -28,7 +28,7 @@ class S3File:
     Raises:
         BadInput: the name does not have that form.
         ConfigError: the bucket does not exist.
-        ContentUnavailable: the bucket cannot be reached or access is denied.
+        ContentUnavailable: the bucket does not respond, or access is denied.
     """
 
     def __init__(self, name: str, settings: ContentSettings) -> None:
@@ -55,7 +55,7 @@ class S3File:
         return self._key
 
     def neighbor(self, name: str) -> str:
-        """Return the full name of a file next to this one."""
+        """Return a neighboring file's full name."""
         return f"s3://{self._bucket}/{self._key.with_name(name)}"
 
     def exists(self, name: str) -> bool:
@@ -70,7 +70,7 @@ class S3File:
         return True
 
     def download(self, file: Path) -> None:
-        """Download the object to a file; creates no file if the object does not exist."""
+        """Download the object to a file; creates no file without an object."""
         with s3_errors(self.neighbor(self._key.name)):
             try:
                 self._client.download_file(self._bucket, str(self._key), str(file))
@@ -79,7 +79,7 @@ class S3File:
                     raise
 
     def upload(self, file: Path) -> str:
-        """Upload a file next to this one, under its own name, atomically; returns its full name."""
+        """Upload a file next to this one, atomically; returns its full name."""
         place = self.neighbor(file.name)
         with s3_errors(place):
             self._client.upload_file(str(file), self._bucket, str(self._key.with_name(file.name)))

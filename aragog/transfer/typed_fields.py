@@ -1,10 +1,9 @@
 """
-Converts field values for files: to JSON with real numbers, lists and records, and to typed columns.
+Convert field values for files: to JSON with real numbers, lists and records, and to typed columns.
 
-A field's type comes from the record that extraction fills, from its rule, or from its declared
-format. A file contains the typed value if there is one. If a typed value does not restore the exact
-stored bytes (a price of 19.90 in a column of doubles, JSON with spaces), the file contains the
-bytes as well, so every import restores them.
+A field's type comes from extraction, its rule, or its declared format. If a typed value does not
+restore the exact stored bytes (a price of 19.90 in a column of doubles, JSON with spaces), the file
+also contains the bytes, so every import restores them.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from richpins.field_types import (
 
 _INT64 = 2**63
 _MAX_DIGITS = 300
-"""Maximum number of digits of a number in a file; a longer number is written as bytes."""
+"""Maximum number of digits; longer numbers are written as bytes."""
 _DIGITS = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 _WHOLE = re.compile(rb"0|-?[1-9][0-9]*")
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -44,7 +43,7 @@ class TypedFields:
 
     Args:
         formats: the field formats of the store (`UrlStore.formats`).
-        types: types by field name, such as those of rules. Types of extracted fields are built in.
+        types: types by field name, such as those of rules. Extracted fields have built-in types.
     """
 
     def __init__(
@@ -55,14 +54,13 @@ class TypedFields:
         self.type_of = lru_cache(maxsize=4096)(self._type_of)
 
     def _type_of(self, name: str) -> FieldType | None:
-        """Return the type of a field, or None if its bytes have no known format."""
         kind = self._formats.of(name)
         if kind == "json":
             return self._types.get(name, ANY)
         return {"text": TEXT, "integer": INTEGER, "decimal": DECIMAL, "bytes": None}[kind]
 
     def known(self) -> list[str]:
-        """Return the fields whose types are known from extraction and rules, in order."""
+        """Return the fields of known types, in order."""
         return sorted(name for name in self._types if self._formats.of(name) == "json")
 
     def to_json(self, name: str, value: bytes) -> tuple[Any, bool]:
@@ -70,7 +68,7 @@ class TypedFields:
         Return a value for `orjson.dumps`, and True if `from_json` restores its exact bytes.
 
         Raises:
-            ValueError: the value cannot be expressed as JSON of its type.
+            ValueError: the value does not match its type.
         """
         if self._formats.of(name) == "json":
             return _typed_json(value, self._types.get(name, ANY))
@@ -121,7 +119,7 @@ class TypedFields:
 
     def from_column(self, name: str, value: Any) -> bytes:
         """
-        Return the bytes of a column's value. Another program may have written the value.
+        Return the bytes of a column's value, which another program may have written.
 
         Raises:
             ValueError, TypeError: the value cannot be stored in a field.
@@ -156,11 +154,7 @@ def _typed_json(value: bytes, field_type: FieldType) -> tuple[Any, bool]:
 
 
 def _to_numbers(value: Any, field_type: FieldType) -> Any:
-    """
-    Return a stored value with decimals as numbers.
-
-    Parts that do not match the type stay unchanged.
-    """
+    """Return a stored value with decimals as numbers; parts of another type stay unchanged."""
     if field_type.kind == "decimal":
         is_decimal = (
             isinstance(value, str) and len(value) <= _MAX_DIGITS and _DIGITS.fullmatch(value)
@@ -236,7 +230,6 @@ def _parse_cell(text: str, field_type: FieldType) -> Any:
 
 
 def _cell_bytes(value: Any, field_type: FieldType | None) -> bytes:
-    """Return the bytes of a field that is not typed JSON."""
     if isinstance(value, str):
         return value.encode()
     if field_type in (INTEGER, DECIMAL):
@@ -254,7 +247,7 @@ def _number_text(value: Any) -> str:
 
 
 def _stored_json(value: Any, field_type: FieldType) -> Any:
-    """Return a column's value as stored JSON. Values of other types are kept as they are."""
+    """Return a column's value as stored JSON; other types stay unchanged."""
     kind = field_type.kind
     if kind == "decimal" and not isinstance(value, str):
         return _number_text(value)

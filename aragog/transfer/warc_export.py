@@ -1,17 +1,16 @@
 """
 Export page content as WARC files (ISO 28500:2017, WARC 1.1), with warcio.
 
-A page is a `response` record with its status line and headers. The stored body is decoded, so the
-headers that described its encoding are renamed to `X-Crawler-…`, and Content-Length is the length
-of the record, as in public crawls. A body without stored headers becomes a `resource` record. A
-body that occurred earlier in the same export becomes a `revisit` record with headers only
-(identical-payload-digest), and so does the most recent check of an unchanged page
+A page is a `response` record. Its body is decoded, so the headers for its encoding are renamed to
+`X-Crawler-…`, and Content-Length is the record's length, as in public crawls. A body without stored
+headers becomes a `resource` record. A body that occurred earlier in the export becomes a `revisit`
+record with headers only (identical-payload-digest), and so does the last check of an unchanged page
 (server-not-modified).
 
-Each record is a gzip member of its own. The record of a fetch contains the IP address and the
-protocols (`WARC-IP-Address`, and `WARC-Protocol` as the International Internet Preservation
-Consortium proposed it). Each file has an index next to it, `….cdxj`. Memory is bounded by the
-largest page, the index of one file, and 65,536 remembered digests.
+Each record is a gzip member. A fetch's record contains the IP address and the protocols
+(`WARC-IP-Address`, and `WARC-Protocol` as proposed by the International Internet Preservation
+Consortium). Each file has an index, `….cdxj`. Memory is bounded by the largest page, one file's
+index, and 65,536 digests.
 """
 
 from __future__ import annotations
@@ -57,25 +56,20 @@ TITLE = nodes.field_column("page.title")
 COLUMNS = (nodes.URL, nodes.CANONICAL, nodes.SENTINEL, TITLE, *nodes.CONTENT, *RESPONSE)
 
 OnPage = Callable[[str, str, Row], None]
-"""Called with the URL, date and node of each HTML page that was written."""
+"""Called with the URL, date and node of each written HTML page."""
 
 
 class _FirstRecord(NamedTuple):
-    """The record in which a payload was first written."""
-
     url: str
     date: str
 
 
 class _Page(NamedTuple):
-    """The values that a page's records have in common."""
-
     target: str
     date: str
     digest: str
     head: StatusAndHeaders | None
     network: Sequence[tuple[str, str]]
-    """The record headers with the IP address and the protocols."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +78,6 @@ class WarcReport:
 
     records: int
     files: tuple[Path, ...]
-    """The WARC files; each has its index next to it (`index_of`)."""
     problems: int
     cursor: str | None
     """Where to resume, or None if the export is complete."""
@@ -106,12 +99,11 @@ def export_warc(
     """
     Write the content of the selected pages to `stem-00000.warc.gz` and following files.
 
-    When a file is complete, its index is written next to it, as `stem-00000.cdxj`.
+    Each complete file gets an index, `stem-00000.cdxj`.
 
-    Pages whose `unavailable_after` has passed are always skipped. With `purpose`, pages whose sites
-    refuse this purpose are skipped too. A page whose content is damaged or missing is reported with
-    its URL and skipped. To resume, pass the report's `cursor`, and pass an unused file number
-    (`next_file`) as `first_file`.
+    Pages whose `unavailable_after` has passed are skipped, and so are pages whose sites refuse
+    `purpose`. A page with damaged or missing content is reported and skipped. To resume, pass the
+    report's `cursor`, and `next_file` as `first_file`.
 
     Raises:
         ConfigError: a file is not writable.
@@ -152,7 +144,7 @@ def export_warc(
 
 
 def next_file(stem: Path) -> int:
-    """Return the first file number that earlier exports did not use, or 0 if there are none."""
+    """Return the first file number that earlier exports did not use."""
     return next(number for number in count() if not _file(stem, number).exists())
 
 
@@ -169,8 +161,8 @@ def _read_content(
     zen: MultiGraph, bodies: Bodies, url: str, row: Row
 ) -> tuple[Row, bytes, dict[str, str]] | None:
     """
-    Return the node, the body and the body's metadata. If the body does not belong to the node, the
-    node is read again.
+    Return the node, the body and its metadata. If the two do not match, the node is read
+    again.
     """
     first = iter([row])
 
@@ -212,7 +204,7 @@ class _Files:
         if confirmed and page.head is not None and checked_at_ms:
             status = status_line(HTTPStatus.NOT_MODIFIED)
             head = StatusAndHeaders(status, _validators(page.head), "HTTP/1.1")
-            # The facts do not record the protocols of the last check.
+            # The facts lack the last check's protocols.
             check = page._replace(date=iso_date(checked_at_ms), network=())
             record = _revisit_record(writer, check, _FirstRecord(page.target, page.date), head)
             record.rec_headers.replace_header("WARC-Profile", NOT_MODIFIED)
@@ -243,7 +235,7 @@ class _Files:
             self._first_records.popitem(last=False)
 
     def _writer_with_space(self) -> Any:
-        """Return the writer of the current file, or of a new file if the current one is full."""
+        """Return the current file's writer, or a new one if that file is full."""
         if self._file is not None and self._file.tell() < self._max_file_bytes:
             return self._writer
         self._close()
@@ -282,8 +274,7 @@ class _Files:
 
 def _page(url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) -> _Page:
     fetched_at_ms = _number(meta.get("fetched_at_ms")) or 0
-    # Use the URL that returned the page. Facts of the last fetch apply only if it fetched the same
-    # URL.
+    # Use the URL that returned the page. The last fetch's facts only apply if it had the same URL.
     is_same_fetch = _number(facts.get("fetched_at_ms")) == fetched_at_ms
     target = str(facts.get("final_url") or url) if is_same_fetch else url
     digester = Digester("sha1")
@@ -292,14 +283,12 @@ def _page(url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) ->
 
 
 def _network(meta: dict[str, str]) -> list[tuple[str, str]]:
-    """Return record headers for the known facts about the connection; empty if there are none."""
     if "address" not in meta:
         return []
     return network_fields(meta["address"], meta.get("tls"), meta.get("http_version"))
 
 
 def _mime(record: Any) -> str | None:
-    """Return a record's MIME type as used in indexes."""
     if record.rec_type == "revisit":
         return "warc/revisit"
     headers = record.http_headers or record.rec_headers
@@ -308,7 +297,7 @@ def _mime(record: Any) -> str | None:
 
 
 def _full_record(writer: Any, page: _Page, body: bytes, meta: dict[str, str]) -> Any:
-    """Return a `response` record, or a `resource` record if no headers were kept."""
+    """Return a `response` record, or a `resource` record without stored headers."""
     kind, content_type = "response", ""
     if page.head is None:
         kind, content_type = "resource", meta.get("content_type") or "application/octet-stream"
@@ -328,7 +317,7 @@ def _full_record(writer: Any, page: _Page, body: bytes, meta: dict[str, str]) ->
 
 
 def _revisit_record(writer: Any, page: _Page, first: _FirstRecord, head: StatusAndHeaders) -> Any:
-    """Return a record with headers and a reference to the body (identical-payload-digest)."""
+    """Return a record that refers to an earlier body (identical-payload-digest)."""
     record = writer.create_revisit_record(
         page.target,
         page.digest,
@@ -342,7 +331,6 @@ def _revisit_record(writer: Any, page: _Page, first: _FirstRecord, head: StatusA
 
 
 def _head(meta: dict[str, str]) -> StatusAndHeaders | None:
-    """Return the status line and headers of a response, or None if they were not kept."""
     status = _number(meta.get("status"))
     try:
         raw_headers = json.loads(meta.get("headers") or "")

@@ -5,8 +5,8 @@ A `response` with a success status and a body is a page, and so is a `resource` 
 Other records are skipped: requests, metadata, redirects, errors, and revisits (whose body is in
 another record). Bodies are decoded like those of fetches. Memory is bounded by one page.
 
-Data that cannot be read as a record is reported, and reading continues at the next line that starts
-a record. A damaged record does not affect the others.
+Other data is reported, and reading continues at the next line that starts a record. A damaged
+record does not affect the others.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ from aragog.transfer.lines import DAMAGE_ERRORS, bounded_line
 from urlspelling import normalize
 
 _EXPORT_PREFIX = "X-Crawler-"
-"""Prefix of the headers that describe the original encoding. The record's body is already
-decoded."""
+"""Prefix of headers that describe the original encoding; the record's body is decoded."""
 
 
 class ArchivedPage(NamedTuple):
@@ -46,12 +45,12 @@ Archived = tuple[int, ArchivedPage | BadRecord]
 
 def read_warc(stream: BinaryIO, limits: RecordedLimits, *, after: int = 0) -> Iterator[Archived]:
     """
-    Yield a file's pages, and a report for each part that cannot be read.
+    Yield a file's pages, and a report for each unreadable part.
 
     Args:
         stream: the file.
-        limits: limits for each response. A body that is too long is truncated, and its page is
-            marked as truncated.
+        limits: limits for each response. A longer body is truncated, and its page is marked as
+            truncated.
         after: number of records to skip.
     """
     for number, record in read_records(stream):
@@ -63,7 +62,6 @@ def read_warc(stream: BinaryIO, limits: RecordedLimits, *, after: int = 0) -> It
 
 
 def _page(record: WarcRecord, limits: RecordedLimits) -> ArchivedPage | BadRecord | None:
-    """Return the page, or None for a record that is skipped."""
     if record.kind not in ("response", "resource"):
         return None
     url = record.fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
@@ -130,24 +128,23 @@ def _instant_ms(date: str) -> int:
 
 
 MAX_HEADER_BYTES = 65_536
-"""Maximum total size of a record's named fields. The longest of them is the URL."""
 _SKIPPED_BYTES = 65_536
 _VERSION = re.compile(rb"WARC/\d\.\d+\s*$")
 _GZIP = b"\x1f\x8b"
 
 
 class BadWarc(ValueError):
-    """A part of the file is not a record. This is yielded, and never raised to callers."""
+    """A part of the file is not a record. It is yielded, never raised to callers."""
 
 
 @dataclass(slots=True)
 class WarcRecord:
-    """One record. Its block must be read before the next record is requested."""
+    """One record. Read its block before the next record."""
 
     fields: Mapping[str, str]
     """The first value of each named field, by lower-case name."""
     remaining_bytes: int
-    """Bytes of the block that have not been read yet."""
+    """Unread bytes of the block."""
     _stream: BinaryIO
 
     @property
@@ -157,14 +154,11 @@ class WarcRecord:
 
     @property
     def is_truncated(self) -> bool:
-        """True if the file ends or is damaged inside the block; valid after reading the block."""
+        """True if the file ends or is damaged inside the block. Call it after reading the block."""
         return self.remaining_bytes > 0
 
     def read(self, max_bytes: int) -> bytes:
-        """
-        Return the next bytes of the block, at most `max_bytes`; b"" at its end, or where it is
-        damaged.
-        """
+        """Return the block's next bytes, at most `max_bytes`; b"" at its end or damage."""
         data = b""
         with suppress(*DAMAGE_ERRORS):
             data = (
@@ -183,9 +177,9 @@ class WarcRecord:
 
 def read_records(stream: BinaryIO) -> Iterator[tuple[int, WarcRecord | BadWarc]]:
     """
-    Yield the records of a file with their numbers, from 1, and the parts that are not records.
+    Yield a file's records, and parts that are not records, numbered from 1.
 
-    The stream stays open. If a file is damaged or truncated, the last item reports it.
+    The stream stays open. The last item reports a damaged or truncated file.
     """
     buffered = stream if isinstance(stream, io.BufferedReader) else _buffered(stream)
     is_compressed = buffered.peek(2)[:2] == _GZIP
@@ -227,7 +221,6 @@ def _records(stream: BinaryIO) -> Iterator[WarcRecord | BadWarc]:
 
 
 def _next_line(stream: BinaryIO) -> bytes:
-    """Return the next line that is not blank; b"" at the end."""
     while (line := bounded_line(stream, MAX_HEADER_BYTES)[0]) and not line.strip():
         pass
     return line

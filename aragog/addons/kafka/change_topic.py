@@ -1,14 +1,13 @@
 """
 Publish changes to a Kafka topic: `aragog changes --follow --to kafka://…`.
 
-A record's key is the URL, so the changes of a page stay in order within one partition. Its value is
-the change as JSON, with an `id`.
+A record's key is the URL, so changes to a page stay in order within one partition. Its value is the
+change as JSON, with an `id`.
 
-The position in the feed is stored in Kafka, as the metadata of a committed offset, so it survives
-the loss of this process and its machine. It is written after the brokers have acknowledged all
-earlier records. If a process is killed in between, the next process sends these records again with
-the same ids. Two processes with the same name send everything twice but lose nothing, because each
-writes a position only after all of its own earlier records were acknowledged.
+The position in the feed is stored in Kafka, as the metadata of a committed offset. It is written
+after the brokers have acknowledged all earlier records. If a process is killed in between, the next
+process sends these records again with the same ids. Two processes with the same name send
+everything twice but lose nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ REQUIRED_SETTINGS = {
     "acks": "all",
     # The client's own retries neither duplicate nor reorder records.
     "enable.idempotence": True,
-    # Wait for brokers that are down, and never drop undelivered records.
+    # Wait for unavailable brokers, and never drop undelivered records.
     "message.timeout.ms": 0,
 }
 DEFAULT_SETTINGS = {
@@ -47,7 +46,7 @@ DEFAULT_SETTINGS = {
     "partitioner": "murmur2_random",
     "linger.ms": 5,
     "client.id": "aragog",
-    # Errors are reported once, through the client's callback.
+    # The client's callback reports errors, each once.
     "log_level": 0,
 }
 COMMIT_INTERVAL_S = 3600.0
@@ -57,7 +56,7 @@ _POLL_TIMEOUT_S = 0.5
 
 def open_topic(address: str) -> ChangeTopic:
     """
-    Open the topic at an address that was passed to `--to`.
+    Open the topic at an address passed to `--to`.
 
     Raises:
         BadInput: the text is not the address of a topic.
@@ -72,18 +71,15 @@ def change_id(change: dict[str, Any]) -> str:
     """
     Return the id of a change: 32 hex digits, the same in every record of the change.
 
-    A store task that was killed reports its changes twice, with different cursors. The URL, fetch
-    time and kind are the same in both.
+    A killed store task reports its changes twice, with different cursors but the same URL, fetch
+    time and kind.
     """
     parts = [change["url"], change["at_ms"], change["kind"]]
     return hashlib.sha256(orjson.dumps(parts)).hexdigest()[:32]
 
 
 def record_json(change: dict[str, Any], *, shortened: bool = False) -> bytes:
-    """
-    Return the value of a change's record as JSON. With `shortened`, the fields' values are left
-    out.
-    """
+    """Return a change's record as JSON. With `shortened`, it omits the fields' values."""
     fields = change["fields"]
     if shortened:
         fields = {name: dict.fromkeys(values) for name, values in fields.items()}
@@ -120,7 +116,7 @@ class ChangeTopic:
 
     def position(self) -> str | None:
         """
-        Return the stored cursor, up to which all changes were acknowledged. None before the first.
+        Return the stored cursor, or None before the first. All changes up to it were acknowledged.
 
         Raises:
             ServiceUnavailable: Kafka does not respond.
@@ -140,8 +136,8 @@ class ChangeTopic:
         """
         Send changes, and store the cursor once all of them are acknowledged.
 
-        If brokers are unreachable, this waits and reports the reason once. If there are no changes,
-        the cursor is written only if it is not stored yet or was stored more than an hour ago.
+        If brokers are unreachable, this waits and reports the reason once. Without changes, the
+        cursor is only written if it is new or was stored more than an hour ago.
 
         Raises:
             ServiceUnavailable: Kafka refused a record, or the cursor cannot be stored; call again
@@ -209,7 +205,6 @@ class ChangeTopic:
         self._committed_cursor, self._committed_at_s = cursor, time.monotonic()
 
     def _on_error(self, error: KafkaError) -> None:
-        """Report each problem once while the client retries."""
         if error.name() != self._problem:
             self._problem = error.name()
             echo(f"Kafka: {error_reason(error)}", err=True)
@@ -222,5 +217,4 @@ _PRODUCER_ONLY = ("partitioner", "linger.ms")
 
 
 def _consumer_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that a consumer accepts."""
     return {key: value for key, value in settings.items() if key not in _PRODUCER_ONLY}

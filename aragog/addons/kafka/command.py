@@ -1,4 +1,4 @@
-"""`aragog kafka enqueue`: enqueue the URLs in a topic."""
+"""The command `aragog kafka enqueue`."""
 
 from __future__ import annotations
 

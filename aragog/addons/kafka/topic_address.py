@@ -22,8 +22,6 @@ NAME = r"[A-Za-z0-9._-]{1,249}"
 """Valid topic names in Kafka; group names follow the same rule here."""
 RESPONSE_TIMEOUT_S = 20.0
 _RETRY_DELAY_S = 0.2
-# The address is parsed here, because newer versions of Python refuse several hosts if one is an
-# IPv6 address.
 _SERVER = r"(?:[^\s@:/?#,\[\]]+|\[[0-9a-fA-F:.]+\]):\d{1,5}"
 _ADDRESS = re.compile(rf"kafka://({_SERVER}(?:,{_SERVER})*)/({NAME})(?:\?([^#]*))?", re.ASCII)
 _FORM = "kafka://HOST:PORT[,HOST:PORT…]/TOPIC[?config=FILE]"
@@ -34,7 +32,7 @@ class TopicAddress:
     """A topic and how to connect to it."""
 
     servers: str
-    """`host:port` of some brokers, separated by commas; clients discover the others."""
+    """Comma-separated `host:port` of some brokers; clients discover the others."""
     topic: str
     name: str = ""
     """The name under which a position is stored; empty for the default."""
@@ -65,8 +63,8 @@ class TopicAddress:
 
     def settings(self, required: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
         """
-        Return a client's settings: `defaults`, overridden by the file, plus `required`, which the
-        file must not set.
+        Return a client's settings: `defaults`, overridden by the file, plus `required`, whose keys
+        the file must not set.
 
         Raises:
             ConfigError: the file cannot be read, a line is not `key=value`, or it sets one of
@@ -111,7 +109,7 @@ def count_partitions(
     client: Consumer | Producer, address: TopicAddress, timeout_s: float = RESPONSE_TIMEOUT_S
 ) -> int:
     """
-    Return how many partitions a topic has.
+    Return a topic's number of partitions.
 
     Raises:
         ServiceUnavailable: no broker responds.
@@ -134,8 +132,8 @@ def retry_without_coordinator(call: Callable[[], T]) -> T:
     """
     Call a function that needs committed offsets, and retry while the group has no coordinator.
 
-    A cluster's first group has no coordinator for a second or two. The same happens to any
-    group after the loss of a broker.
+    A cluster's first group has no coordinator for a second or two, nor does a group that has just
+    lost a broker.
 
     Raises:
         KafkaException: the call failed for another reason, or for longer than `RESPONSE_TIMEOUT_S`.

@@ -31,10 +31,10 @@ def read_record(value: bytes | None, defaults: EnqueueArguments) -> TopicUrl:
     """
     Parse a record: a URL as text, or `{"url": ..., "priority": 0}` with options named as in HTTP.
 
-    Options that are missing from the record default to `defaults`.
+    Missing options are taken from `defaults`.
 
     Raises:
-        BadInput: the record is neither a URL nor such an object, or an option is invalid.
+        BadInput: the record has neither form, or an option is invalid.
     """
     if not value:
         raise BadInput("is empty")
@@ -79,7 +79,7 @@ def _url_from_object(members: Mapping[str, Any], defaults: EnqueueArguments) -> 
 def group_by_arguments(
     records: Sequence[TopicUrl],
 ) -> list[tuple[EnqueueArguments, list[TopicUrl]]]:
-    """Group records that have the same options, in the order of each group's first record."""
+    """Group records with the same options, in the order of each group's first record."""
     groups: list[tuple[EnqueueArguments, list[TopicUrl]]] = []
     for record in records:
         for arguments, group in groups:

@@ -6,9 +6,9 @@ records are read again but none are skipped. A URL that is still queued is not e
 its page has been stored since, it is not fetched again, unless `refresh` was requested.
 
 While URLs are not accepted (memory is nearly full, a server is unreachable, `max_in_flight` is
-reached), the partitions are paused and the batch is kept. The consumer stays in its group, no
-matter how long that takes. If a partition is assigned to another member in the meantime, this
-process drops the partition's records and the other member reads them.
+reached), the partitions are paused and the batch is kept. The consumer stays in its group. If a
+partition is assigned to another member in the meantime, this process drops its records and the
+other member reads them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DEFAULT_SETTINGS = {
     "partition.assignment.strategy": "cooperative-sticky",
     "log_level": 0,
 }
-# A crawl that has reached its limit refuses all other URLs, so this is reported only once.
+# A full crawl refuses all other URLs; report this only once.
 _REPORTED = frozenset({EnqueueStatus.INVALID, EnqueueStatus.TAKEN_DOWN, EnqueueStatus.OUT_OF_SCOPE})
 _POLL_TIMEOUT_S = 0.2
 _RETRY_DELAY_S = 1.0
@@ -54,11 +54,10 @@ class UrlTopic:
     A member of a consumer group that reads URLs. Used by one thread.
 
     Args:
-        address: the topic. The address's name is the consumer group; without a name, the group is
-            `aragog`.
+        address: the topic. Its `name` is the consumer group (default: `aragog`).
         client: enqueues the URLs.
-        defaults: the options of records that do not set them.
-        report: called with a line for each record that is not a URL, and for each new problem.
+        defaults: used for options that a record does not set.
+        report: called with a line of text for each record without a URL, and for each new problem.
         max_in_flight: pause while more than this many URLs are in flight; 0 for no limit.
     """
 
@@ -102,7 +101,7 @@ class UrlTopic:
         Enqueue incoming URLs until `is_stopped` returns True.
 
         Args:
-            is_stopped: checked between batches.
+            is_stopped: checked between batches of records.
             until_end: also return at the current end of all partitions.
 
         Raises:
@@ -120,11 +119,10 @@ class UrlTopic:
                 return
 
     def close(self) -> None:
-        """Leave the group. Records that were not committed go to its other members."""
+        """Leave the group; other members receive the uncommitted records."""
         self._consumer.close()
 
     def _read(self) -> list[Message]:
-        """Return the available records, at most `BATCH_SIZE`."""
         return self._records(self._consumer.consume(BATCH_SIZE, _POLL_TIMEOUT_S))
 
     def _records(self, messages: Sequence[Message]) -> list[Message]:
@@ -152,7 +150,7 @@ class UrlTopic:
 
     def _process(self, messages: Sequence[Message]) -> bool:
         """
-        Enqueue the records' URLs and commit their offsets. Return False if they are not accepted
+        Enqueue the records' URLs and commit their offsets. Return False if they are refused for
         now.
         """
         if self._is_full():
@@ -230,12 +228,11 @@ class UrlTopic:
             self._on_error(error.args[0])
 
     def _pause(self, messages: list[Message]) -> None:
-        """Keep records until URLs are accepted, and pause the partitions."""
         self._consumer.pause(self._consumer.assignment())
         self._pending = messages
 
     def _wait_for_capacity(self) -> None:
-        """Remain an active member of the group, and retry the kept records after a while."""
+        """Stay in the group, and retry the kept records after a while."""
         records = self._records(self._consumer.consume(1, _POLL_TIMEOUT_S))
         self._pending.extend(records)  # fetched before the partitions were paused
         if not self._pending:  # the partitions were assigned to another member
@@ -263,7 +260,6 @@ class UrlTopic:
         self._report_once(error.name(), f"Kafka: {error_reason(error)}")
 
     def _report_once(self, problem: str, text: str) -> None:
-        """Report a problem once, until enqueuing works again."""
         if problem != self._problem:
             self._problem = problem
             self._report(text)

@@ -12,7 +12,6 @@ from aragog.client import Client
 
 MAX_CLIENTS = 16
 POOL_SIZE = 4
-"""Number of connections that each client keeps open."""
 
 
 @dataclass(slots=True)
@@ -28,8 +27,8 @@ class TokenClients:
     Clients by token, shared by threads.
 
     Args:
-        open_client: creates the client for a token, without opening a connection yet.
-        max_clients: maximum number of clients to keep.
+        open_client: creates a token's client, without connecting yet.
+        max_clients: how many clients to keep.
     """
 
     def __init__(
@@ -49,7 +48,7 @@ class TokenClients:
         Yield the client for a token.
 
         Raises:
-            AccessDenied: the server does not know the token. The token's client is not kept.
+            AccessDenied: the server does not know the token; its client is not kept.
             ConfigError: the token is malformed.
             TransientError: the server does not respond.
         """
@@ -60,7 +59,7 @@ class TokenClients:
             self._release(entry)
 
     def close(self) -> None:
-        """Close all clients that are not in use. The last user of each other client closes it."""
+        """Close all idle clients. Each other client is closed by its last user."""
         with self._lock:
             unused = [self._drop(token) for token in list(self._entries)]
         _close(unused)
@@ -97,10 +96,7 @@ class TokenClients:
         return entry
 
     def _drop(self, token: str | None) -> _ClientEntry | None:
-        """
-        Remove a client from the pool, and return it if nobody uses it. The caller must hold the
-        lock.
-        """
+        """Remove a client, and return it if nobody uses it. The caller must hold the lock."""
         entry = self._entries.pop(token)
         entry.is_dropped = True
         return None if entry.users else entry

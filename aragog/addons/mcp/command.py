@@ -1,4 +1,4 @@
-"""`aragog mcp`: the operations as tools for language models."""
+"""The command `aragog mcp`."""
 
 from __future__ import annotations
 

@@ -22,7 +22,6 @@ from aragog.transfer.json_lines import BadRecord, Read, UrlRecord
 from aragog.transfer.lines import TextLine, text_lines
 
 STATUSES = frozenset({"db_unfetched", "db_fetched", "db_notmodified"})
-"""The status values of URLs that are imported."""
 _CSV_HEADER = "Url,Status code,Status name,Fetch Time"
 _ENTRY = re.compile(r"(\S+)\tVersion: \d+\s*$")
 _STATUS = re.compile(r"\d+ \((\w+)\)")
@@ -32,7 +31,7 @@ MAX_VALUES = 100
 """Maximum number of lines kept per entry; Nutch writes eleven."""
 
 Entry = tuple[int, str, Mapping[str, str]]
-"""The number of an entry's first line, the entry's URL, and the entry's values or a `problem`."""
+"""An entry's first line number, its URL, and its values or a `problem`."""
 
 
 def is_csv(first_line: str) -> bool:
@@ -98,7 +97,6 @@ def _text_entries(lines: Iterable[TextLine]) -> Iterator[Entry]:
 
 
 def _record(url: str, values: Mapping[str, str]) -> UrlRecord | BadRecord | None:
-    """Return the record, or None for a URL that is skipped."""
     if problem := values.get("problem"):
         return BadRecord(problem)
     status_text = values.get("status", "")

@@ -1,8 +1,8 @@
 """
-Estimate the resources that a crawl of a given size needs: machines, processes, Redis, HBase or
-PostgreSQL, and S3. The estimates come from measured costs and list prices (`costs.toml`).
+Estimate the machines and services that a crawl needs, from measured costs and list prices
+(`costs.toml`).
 
-The result is an order of magnitude, not a promise.
+Expect the right order of magnitude.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Plan:
 
 
 def plan(demand: Demand, costs: Costs) -> Plan:
-    """Compute a crawl's needs, and the limits that it runs into."""
+    """Compute a crawl's needs and limits."""
     load = CrawlLoad(demand, costs)
     cores = load.cores()
     machines = math.ceil(sum(cores.values()) / (demand.cores * demand.utilization))
@@ -67,7 +67,6 @@ def plan(demand: Demand, costs: Costs) -> Plan:
 
 
 def _crawl(load: CrawlLoad, cores: dict[str, float], machines: int) -> tuple[Need, ...]:
-    """Return the rates, and the worker machines with their processes."""
     demand, connections = load.demand, load.connections()
     roles = ", ".join(f"{role} {n:.1f}" for role, n in sorted(cores.items(), key=lambda i: -i[1]))
     bits_s = load.analyzed_s * demand.page_bytes * 8
@@ -110,10 +109,7 @@ def _crawl(load: CrawlLoad, cores: dict[str, float], machines: int) -> tuple[Nee
 
 
 def _domain_limits(load: CrawlLoad) -> tuple[Limit, ...]:
-    """
-    Return the load on the combined rate limits of all domains, and on the rate limit of the largest
-    domain.
-    """
+    """Return the load on all domains' rate limits combined, and on the largest domain's."""
     demand = load.demand
     combined = load.fetches_s / (demand.domains * demand.qps)
     largest = demand.largest_domain_urls
@@ -139,7 +135,7 @@ def _domain_limits(load: CrawlLoad) -> tuple[Limit, ...]:
 
 
 def _schedule_limits(load: CrawlLoad) -> tuple[Limit, ...]:
-    """Return the load of the periodic tasks. Only one task of each kind runs at a time."""
+    """Return the load from periodic tasks. Only one task of each kind runs at a time."""
     robots = load.robots_s / load.cost("robots_refreshes")
     limits = [Limit("the task that refreshes robots.txt", robots, _task(robots))]
     if load.refreshes_s:

@@ -1,4 +1,4 @@
-"""`aragog plan`: estimate the machines and storage that a crawl needs."""
+"""The command `aragog plan`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _number(name: str, text: str, *, range_: FiniteRange = _POSITIVE) -> Callable[[_F], _F]:
-    """Return an option for a field of `Demand`, with that field's default."""
     field = name.removeprefix("--").replace("-", "_")
     default = getattr(Demand(urls=1, domains=1), field)
     default_options = {} if default is None else {"default": default, "show_default": True}

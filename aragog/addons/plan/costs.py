@@ -26,16 +26,18 @@ class Cost(NamedTuple):
     """The command that measured it, or its source if it was not measured."""
     check: str = ""
     """
-    A `bench` command that measures the cost in at most two minutes and reports it under this name,
-    or an empty string.
+    A `bench` command that measures and reports the cost in at most two minutes; empty if there is
+    none.
     """
     needs: str = ""
-    """What `check` needs in addition to the project. If this is not empty, the check runs only if
-    it is selected."""
+    """
+    What `check` needs in addition to the project. If this is not empty, the check only runs if it
+    is selected.
+    """
     scale: str = ""
     """
-    How the figure depends on the CPU time of the reference work: a `time` grows with it, and a
-    `rate` shrinks as it grows. If this is empty, the figure is the same on every machine.
+    How the figure depends on the CPU time of the reference work: a `time` grows with it, a `rate`
+    shrinks. If empty, the figure is the same on every machine.
     """
 
 

@@ -11,7 +11,7 @@ from aragog.crawl.fetcher import dns
 from aragog.settings import FetchSettings
 
 MEASURED_BYTES = 62_000
-"""Size of the pages that the costs were measured with."""
+"""Size of the pages used to measure the costs."""
 MEASURED_LINKS = 185
 """Number of links on those pages."""
 # Limits of a fetch process: idle connections (aragog/crawl/fetcher/http1/pool.py) and TLS sessions
@@ -29,7 +29,6 @@ class ConnectionShares:
     full: float
     """Fraction of HTTPS connections with a full TLS handshake; the others resume a session."""
     looked_up: float
-    """Fraction of fetches that look up a host name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,28 +54,28 @@ class CrawlLoad:
 
     @property
     def fetches_s(self) -> float:
-        """Page fetches per second, including refreshes."""
+        """Page fetches per second, with refreshes."""
         return self.pages_s + self.refreshes_s
 
     @property
     def analyzed_s(self) -> float:
         """
-        Bodies per second that the canonicalize stage parses: those of all fetches except 304
-        responses.
+        Bodies that the canonicalize stage parses per second: one per fetch without a 304
+        response.
         """
         return self.pages_s + self.refreshes_s * (1 - self.demand.not_modified)
 
     @property
     def changed_s(self) -> float:
-        """New bodies per second. They are written to S3, and their links to the journal."""
+        """New bodies per second. The bodies are written to S3, and their links to the journal."""
         demand = self.demand
         return self.pages_s * demand.changed + self.refreshes_s * demand.refresh_changed
 
     @property
     def written_pages_s(self) -> float:
         """
-        Page writes per second, as an equivalent number of new pages. Writing an unchanged page
-        costs a fraction of that.
+        Page writes per second, as an equivalent number of new pages. An unchanged page counts as a
+        fraction of one.
         """
         unchanged_s = self.fetches_s - self.changed_s
         return self.changed_s + unchanged_s * self.cost("store_unchanged")
@@ -109,7 +108,7 @@ class CrawlLoad:
         return cores
 
     def _robots_ms(self) -> float:
-        # This is the first request to the host that day, so it always opens a connection.
+        # The day's first request to the host always opens a connection.
         https_ms = self.demand.https_share * self.cost("tls_full")
         return self.cost("robots") + self.cost("dns") + https_ms
 
@@ -130,7 +129,7 @@ class CrawlLoad:
 
     @property
     def fetch_processes(self) -> int:
-        """Number of fetch processes needed for the concurrent requests and their CPU time."""
+        """Number of fetch processes that the concurrent requests and their CPU time require."""
         return self._processes(self.connections())
 
     @property
@@ -147,8 +146,8 @@ class CrawlLoad:
 
     def connections(self) -> ConnectionShares:
         """
-        Connections per fetch. With fewer processes, it is more likely that a connection is still
-        open when a host is visited again.
+        Connections per fetch. With fewer processes, a connection to the host is more often still
+        open.
         """
         # More processes open more connections, which need more processes; this converges quickly.
         shares = ConnectionShares(1.0, 1.0, 1.0)

@@ -22,7 +22,7 @@ class Demand:
     hosts: float | None = None
     """Number of hosts, each with a robots.txt. If None, one per domain."""
     largest_domain: float | None = None
-    """Number of URLs on the largest domain. If None, Zipf's law determines it."""
+    """Number of URLs on the largest domain. If None, derived from Zipf's law."""
     page_bytes: float = 62_000
     links: float = 185
     """Links per page."""
@@ -82,7 +82,7 @@ class Demand:
 
     @property
     def largest_domain_urls(self) -> float:
-        """URLs on the largest domain; by Zipf's law, 1 / H(n) of the URLs on n domains."""
+        """URLs on the largest domain; by Zipf's law, a share of 1 / H(n) for n domains."""
         if self.largest_domain is not None:
             return self.largest_domain
         harmonic = math.log(self.domains) + 0.5772 + 1 / (2 * self.domains)

@@ -16,15 +16,14 @@ class RedisNeeds:
     def __init__(self, load: CrawlLoad) -> None:
         demand, cost = load.demand, load.cost
         self._load, self._demand = load, demand
-        # If more of the memory than this is used, URLs from producers are refused. The spool takes
-        # at most 128 MiB of it.
+        # Above this share of memory, producers' URLs are refused. The spool takes at most 128 MiB
+        # of it.
         self._usable_bytes = demand.redis_memory * 1e9 * REFUSE_ABOVE_SHARE
         self._limiter_cores = (load.fetches_s + load.robots_s) * cost("redis_limiter") / 1000
         self._shared_cores = load.fetches_s * cost("redis_shared") / 1000
         self._slot_bytes = demand.domains * cost("active_domain")
         self._rules_bytes = demand.all_hosts * cost("robots_rules")
-        # If jobs are stored elsewhere, all that Redis holds for a URL is its entry in the in-flight
-        # set.
+        # If jobs are stored elsewhere, Redis only holds a URL's entry in the in-flight set.
         bytes_per_url = cost("in_flight_url") if demand.jobs == "postgres" else cost("waiting_url")
         self._queue_bytes = demand.waiting_urls * bytes_per_url
 
@@ -109,7 +108,7 @@ class RedisNeeds:
 
     def _spool(self) -> Limit:
         """
-        Return the load on one server's spool, which reserves memory for a batch until its last
+        Return the load on one server's spool. It reserves memory for a batch until the batch's last
         response.
         """
         demand, cost = self._demand, self._load.cost
@@ -138,7 +137,7 @@ class RedisNeeds:
 
 
 def up_to(amount: float, load: float, max_load: float = 1.0) -> str:
-    """Return, with two significant digits, the amount at which the load reaches `max_load`."""
+    """Return the amount at which the load reaches `max_load`, with two significant digits."""
     if not load:
         return "any number of"
     value = amount * max_load / load
@@ -146,10 +145,7 @@ def up_to(amount: float, load: float, max_load: float = 1.0) -> str:
 
 
 def compaction_limit(load: CrawlLoad) -> Limit:
-    """
-    Return the load on link compaction. The costs contain the number of compactors that run at the
-    same time, as `compactors`.
-    """
+    """Return the load on link compaction. The cost `compactors` is how many run at once."""
     demand, concurrent = load.demand, load.cost("compactors")
     cores = load.compaction_cores
     share = cores / concurrent if concurrent else math.inf
@@ -208,7 +204,7 @@ class HBaseNeeds:
 
     @property
     def read_ms(self) -> float:
-        """CPU ms that a client spends on one read from this store."""
+        """A client's CPU ms per read."""
         return self._load.cost("hbase_get")
 
 
@@ -278,7 +274,7 @@ class PostgresNeeds:
 
     @property
     def read_ms(self) -> float:
-        """CPU ms that a client spends on one read from this store."""
+        """A client's CPU ms per read."""
         return self._load.cost("postgres_get")
 
 
@@ -341,13 +337,13 @@ def api_needs(load: CrawlLoad, read_ms: float) -> tuple[Need, ...]:
 
 
 def content_needs(load: CrawlLoad) -> tuple[Need, ...]:
-    """Return the S3 requests and bytes, with their prices."""
+    """Return the S3 requests and bytes, with prices."""
     demand, cost = load.demand, load.cost
     page_bytes = demand.page_bytes * cost("compressed")
     bodies, seconds = load.changed_s, demand.days * DAY_S
     if demand.content == "packs":
         page_bytes += cost("pack_record")
-        # A pack is rewritten once half of it is unused, so replacing a body costs one extra body.
+        # A pack is rewritten once half of it is unused, so each replaced body is written twice.
         written_bytes = (bodies + load.refreshes_s * demand.refresh_changed) * page_bytes
         puts = PUTS_PER_PACK * written_bytes / cost("pack_bytes") * seconds
         reason = f"{cost('pack_bytes') / page_bytes:,.0f} pages per pack, and its index"

@@ -1,4 +1,4 @@
-"""`aragog page-objects`: extract items from stored pages with page objects."""
+"""The command `aragog page-objects`."""
 
 from __future__ import annotations
 

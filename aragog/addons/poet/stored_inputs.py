@@ -1,7 +1,4 @@
-"""
-Run a page object on a stored page. The inputs of web-poet classes come from the store, so no
-request is sent.
-"""
+"""Run a page object on a stored page. All inputs come from the store, so no request is sent."""
 
 from __future__ import annotations
 
@@ -72,10 +69,7 @@ class PageObject:
         self._runner.close()
 
     def applies_to(self, url: str) -> bool:
-        """
-        True if the class's `handle_urls` patterns match the URL, or if the class has none and so
-        applies to all pages.
-        """
+        """True if the class has no `handle_urls` patterns, or one of them matches the URL."""
         return self._matcher is None or self._matcher.match(url) is not None
 
     def item(self, content: Content) -> dict[str, Any]:
@@ -138,7 +132,7 @@ def _response(content: Content) -> HttpResponse:
 
 
 def _headers(meta: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the response's headers. For content that was not fetched, return only its type."""
+    """Content that was not fetched only has a type."""
     pairs = orjson.loads(meta.get("headers") or "[]")
     if not pairs and (content_type := meta.get("content_type")):
         pairs = [("Content-Type", content_type)]

@@ -1,8 +1,7 @@
 """
 Components for Scrapy: spider processes share their requests and aragog's limits per domain.
 
-They need the extra `scrapy`, and the rest of aragog does not import them. docs/coming-from.md is
-their guide.
+They need the extra `scrapy`. docs/coming-from.md is their guide.
 
     addon.py             enables all other components with one line in a project's settings
     scheduler.py         `SCHEDULER`: requests are pinlater jobs; a job ends with its callback

@@ -33,8 +33,8 @@ class AragogAddon:
     A project's own settings take precedence. The download handler obeys robots.txt, even for
     redirects and images, so Scrapy's own middleware for robots.txt is turned off and does not
     request it again. If a project has another handler, such as a browser's, that middleware stays
-    on. AutoThrottle is turned off, because its delays would add to the wait for a slot (a domain's
-    turn for a request). Settings and request values without an effect are logged.
+    on. AutoThrottle's delays would add to the wait for a slot (a domain's turn for a request), so
+    it is turned off too. Settings and request values without an effect are logged.
     """
 
     def __init__(self, crawler: Crawler | None = None) -> None:
@@ -43,7 +43,7 @@ class AragogAddon:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Called by Scrapy. Without a crawler, the add-on assumes that a crawl is running."""
+        """Called by Scrapy."""
         return cls(crawler)
 
     @classmethod
@@ -71,8 +71,8 @@ class AragogAddon:
         settings["DOWNLOADER_MIDDLEWARES"].set(_UNUSED_VALUES_MIDDLEWARE, VALUES_ORDER, _PRIORITY)
         settings["EXTENSIONS"].set(_AUTOTHROTTLE, None, _PRIORITY)
         log_unused(settings)
-        # Requests only reach the downloader when they have a slot of aragog's limiter. The
-        # downloader's own slots would add delays.
+        # Requests that reach the downloader already have a slot. The downloader's own slots would
+        # add delays.
         settings.set("DOWNLOAD_DELAY", 0, _PRIORITY)
         concurrency = settings.getint("CONCURRENT_REQUESTS")
         settings.set("CONCURRENT_REQUESTS_PER_DOMAIN", concurrency, _PRIORITY)
@@ -92,10 +92,10 @@ class AragogAddon:
 
 def _report_unhandled(error: Exception) -> None:
     """
-    Log the error in one line if it ends the asyncio task in which Scrapy starts the crawl.
+    Log the error in one line if Scrapy starts the crawl in an asyncio task.
 
-    Nothing awaits that task, and asyncio would print its traceback. Scrapy exits with 1 either way.
-    If a program awaits the crawl in its own task and catches the error, nothing is logged.
+    Nothing awaits that task, so asyncio would print a traceback. If a program awaits the crawl in
+    its own task and catches the error, nothing is logged.
     """
     try:
         task = asyncio.current_task()
@@ -117,12 +117,12 @@ _COMMANDS = "scrapy.commands."
 
 def is_one_off(crawler: Crawler) -> bool:
     """
-    True if the crawler whose settings are being applied belongs to a command that runs no crawl.
+    True if the crawler belongs to a command that runs no crawl.
 
-    Such commands need the responses to their own requests in their own process, and must not take
-    requests from a queued or running crawl.
+    Such commands need their own responses in their own process, and must not take a crawl's
+    requests.
     """
-    # The shell creates its spider later, with its first request. The others replace `start` of the
-    # spider's class with their own function.
+    # The shell creates its spider later, with its first request. The other commands replace the
+    # spider class's `start`.
     start = getattr(crawler.spidercls, "start", None)
     return crawler.spider is None or getattr(start, "__module__", "").startswith(_COMMANDS)

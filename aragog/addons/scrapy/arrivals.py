@@ -17,8 +17,7 @@ from aragog.runtime.secret import reveal
 from aragog.settings import FetchSettings
 
 _POLITE_HANDLER = "PoliteDownloadHandler"
-"""The class is compared by name, because its module imports the scheduler, and the scheduler
-imports this module."""
+"""Compared by name, because its module imports this one."""
 
 RequestCheck = Callable[[Request], str | None]
 """Returns why a request must not be sent, or None if it may."""
@@ -28,8 +27,7 @@ def incoming_check(settings: BaseSettings, fetch: FetchSettings) -> RequestCheck
     """
     Return a function that checks incoming requests.
 
-    With aragog's download handler the function accepts every request, because that handler filters
-    URLs and refuses proxies itself.
+    With aragog's download handler, which checks URLs and proxies itself, it accepts every request.
     """
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
     chosen = [handlers.get(scheme) for scheme in ("http", "https")]

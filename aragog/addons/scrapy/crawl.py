@@ -1,4 +1,4 @@
-"""State that the components of one crawler share: settings, crawl state, fetcher."""
+"""State that one crawler's components share."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from aragog.settings.in_use import process_settings
 CRAWL = "ARAGOG_CRAWL"
 """The Scrapy setting with the crawl's name."""
 RESTART = "ARAGOG_CRAWL_RESTART"
-"""The Scrapy setting that restarts the crawl and makes it forget the seen and queued requests."""
+"""The Scrapy setting that restarts the crawl without its seen and queued requests."""
 
 
 class SpiderCrawl:
     """
-    State shared by the components of one crawler. Connections are opened on first use.
+    State shared by one crawler's components. It connects on first use.
 
     Args:
         crawler: Scrapy's crawler.
@@ -39,15 +39,10 @@ class SpiderCrawl:
         self.settings = process_settings()
         name = crawler.settings.get(CRAWL)
         self.is_named = bool(name)
-        """
-        True if the crawl's state is kept when it ends, so that a later process does not restart it.
-        """
+        """True if the crawl has a name. Its state is then kept when it ends."""
         self.name = str(name or crawler.spidercls.name)
         self.slots: MutableMapping[Request, Slot] = WeakKeyDictionary()
-        """
-        Slots of requests that the scheduler has passed on but the download handler has not received
-        yet.
-        """
+        """Slots of requests on their way from the scheduler to the download handler."""
 
     @cached_property
     def state(self) -> CrawlState:

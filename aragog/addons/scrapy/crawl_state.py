@@ -3,7 +3,7 @@ State that a crawl's processes share in Redis: members and seen requests.
 
 All processes run the same spider with the same arguments. Requests are remembered by fingerprint,
 20 bytes each. A crawl without a name ends when its requests are done and its last process leaves;
-the next process that runs it starts from the beginning.
+the next process starts it from the beginning.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class CrawlState:
     """
     One crawl's state. Thread-safe.
 
-    Every method raises `BrokerUnavailable` if Redis does not respond; all are safe to repeat.
+    Every method is safe to repeat, and raises `BrokerUnavailable` if Redis does not respond.
 
     Args:
         client: for `redis.url`; connects on first use.
@@ -68,12 +68,12 @@ class CrawlState:
         must_be_alone: bool = False,
     ) -> int:
         """
-        Join the crawl, or renew the membership. Returns how many processes are in the crawl.
+        Join the crawl, or renew the membership; returns the number of processes.
 
         Args:
             description: the spider and its arguments; empty to renew.
-            is_new_crawl: no request is queued or running. If the crawl has no other process, a new
-                crawl starts, and the requests that the previous crawl has seen are forgotten.
+            is_new_crawl: no request is queued or running. If the crawl has no other process, it
+                starts anew and forgets its seen requests.
             has_requests: requests are queued or running.
             check_only: only check if the process may join.
             must_be_alone: join only if no other process is in the crawl.
@@ -127,12 +127,12 @@ class CrawlState:
             )
 
     def has_seen(self, fingerprint: bytes) -> bool:
-        """True if the request was seen before. Takes one round trip."""
+        """True if the request was seen before."""
         with redis_errors(_WHERE):
             return bool(self._redis.smismember(self._seen, [fingerprint])[0])
 
     def remember(self, fingerprints: Sequence[bytes]) -> bool:
-        """Remember requests. Returns True if any of them is new. Takes one round trip."""
+        """Remember requests; returns True if any of them is new."""
         with redis_errors(_WHERE):
             return bool(self._redis.sadd(self._seen, *fingerprints))
 
@@ -142,6 +142,6 @@ class CrawlState:
             return int(self._redis.scard(self._seen))
 
     def forget(self) -> None:
-        """Forget all requests. Takes one round trip."""
+        """Forget all requests."""
         with redis_errors(_WHERE):
             self._redis.delete(self._seen)

@@ -1,9 +1,8 @@
 """
 `DOWNLOAD_HANDLERS`: aragog's fetcher for `http` and `https`.
 
-Every request, whatever scheduler it comes from, obeys robots.txt and waits for a slot, which is its
-domain's turn for a request. It acquires a permit right before it is sent. The SSRF filter and the
-limits in `fetch` apply. Redirects are left to Scrapy, so each redirect is a separate request.
+Every request, with any scheduler, obeys robots.txt and waits for a slot, which is its domain's turn
+for a request. The SSRF filter and the limits in `fetch` apply. Each redirect is a separate request.
 """
 
 from __future__ import annotations
@@ -54,8 +53,7 @@ class PoliteDownloadHandler:
     Args:
         crawl: provides the fetcher.
         threads: maximum number of concurrent requests.
-        wait_s: how long a request may wait for robots.txt, a slot, and an unresponsive Redis
-            (`DOWNLOAD_TIMEOUT`).
+        wait_s: how long a request may wait for robots.txt, a slot, or Redis (`DOWNLOAD_TIMEOUT`).
     """
 
     lazy = False
@@ -88,8 +86,8 @@ class PoliteDownloadHandler:
         Raises:
             NotSupported: a method other than GET, HEAD and POST, a body with a method other than
                 POST, or a proxy that is not one of the egress routes in the settings.
-            IgnoreRequest: the URL may not be fetched; or Redis did not respond in time or the
-                process is stopping, and the request will run again from the queue.
+            IgnoreRequest: the URL may not be fetched. Or the request will run again from the queue,
+                because Redis did not respond in time or the process is stopping.
             DownloadFailedError: Redis did not respond in time, and the request is not from the
                 shared queue, so Scrapy may retry it. `build_response` may raise other errors.
         """
@@ -141,7 +139,6 @@ class PoliteDownloadHandler:
                 self._clock.sleep_s(RETRY_DELAY_S)
 
     def _postponed_error(self, request: Request, problem: str) -> Exception:
-        """Return the exception for a request that was not sent because Redis did not respond."""
         if self._runs_again(request, problem):
             log.warning("%s will run again: %s", request, problem)
             return IgnoreRequest(f"the request will run again: {problem}")
@@ -181,7 +178,7 @@ _ALL_NETWORKS = ("0.0.0.0/0", "::/0")
 
 
 def log_refusal(request: Request, outcome: Outcome, settings: FetchSettings) -> None:
-    """Log why a request was refused or blocked, with the setting that would allow it."""
+    """Log why a request was refused, with the setting that would allow it."""
     match outcome:
         case Refused():
             log.info("%s was not sent: %s", request, outcome.reason)
@@ -191,7 +188,7 @@ def log_refusal(request: Request, outcome: Outcome, settings: FetchSettings) -> 
 
 
 def _remedy(outcome: Blocked, settings: FetchSettings) -> str:
-    """Return the network setting that would help. Other messages already name their setting."""
+    """Return the network setting that would help; other messages name theirs."""
     if outcome.cause not in (RefusalCause.URL, RefusalCause.ADDRESS):
         return ""
     port = urlsplit(outcome.url).port

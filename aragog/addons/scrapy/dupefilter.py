@@ -1,4 +1,4 @@
-"""A filter of duplicate requests that all processes of a crawl share."""
+"""A filter of duplicate requests for all processes of a crawl."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class SharedDupeFilter(BaseDupeFilter):
     `DUPEFILTER_CLASS`: the fingerprints of a crawl, in Redis.
 
     `SpiderScheduler` calls `has_seen` before it enqueues a request and `remember` afterwards.
-    `request_seen` does both at once. If a process were killed right after that, the request would
-    be lost: it would count as a duplicate when the page with its link is parsed again.
+    `request_seen` does both at once. A process that is killed right after that loses the request:
+    when the page with the link is parsed again, the request is a duplicate.
     """
 
     def __init__(self, state: CrawlState, fingerprinter: RequestFingerprinterProtocol) -> None:
@@ -36,7 +36,7 @@ class SharedDupeFilter(BaseDupeFilter):
         return cls(spider_crawl(crawler).state, crawler.request_fingerprinter)
 
     def fingerprint(self, request: Request) -> bytes:
-        """Return the fingerprint of a request, computed by `REQUEST_FINGERPRINTER_CLASS`."""
+        """Compute the fingerprint with `REQUEST_FINGERPRINTER_CLASS`."""
         return self._fingerprinter.fingerprint(request)
 
     def has_seen(self, request: Request) -> bool:

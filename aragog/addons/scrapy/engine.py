@@ -1,10 +1,9 @@
 """
 The private parts of Scrapy's engine that aragog uses.
 
-Scrapy does not report when a callback's output has been processed, and a scheduler cannot report
-that it has requests again. But the engine's private parts list the requests that are still being
-processed, and schedule the engine's next call. They have not changed since Scrapy 1.0, except that
-`_slot` was called `slot` before 2.14.
+Scrapy does not report when a callback's output has been processed, and a scheduler cannot announce
+new requests. The engine's private parts list the requests in progress, and schedule its next call.
+They have not changed since Scrapy 1.0, except that `_slot` was called `slot` before 2.14.
 """
 
 from __future__ import annotations

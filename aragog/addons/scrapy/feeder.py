@@ -1,8 +1,8 @@
 """
-A thread in a spider process that claims requests and reserves slots for them. A slot is a domain's
-turn for a request.
+A thread in a spider process that claims requests and reserves slots (their domain's turns) for
+them.
 
-Because of this thread, Scrapy's event loop never waits for Redis when it needs the next request.
+So Scrapy's event loop never waits for Redis when it needs the next request.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Feeder(threading.Thread):
         queue: the crawl's queue of requests.
         lines: holds the requests that this process has claimed.
         state: the crawl's state.
-        spider: its methods are the callbacks.
+        spider: its methods are the requests' callbacks.
         check: checks incoming requests.
         max_held: maximum number of requests that the process may hold.
         free_count: returns how many more requests the engine could start now.
@@ -74,7 +74,7 @@ class Feeder(threading.Thread):
         self._stop_event = threading.Event()
         self._processes = 1
         self._declined: set[str] = set()
-        """Reasons why requests could not run here. Each reason is logged once."""
+        """Reasons why requests could not run here, each logged once."""
         self._renewed_s = float("-inf")
 
     def __len__(self) -> int:
@@ -139,7 +139,7 @@ class Feeder(threading.Thread):
         self._lines.add(HeldRequest(request, claimed.tag))
 
     def _decline(self, tag: str, problem: str) -> None:
-        # Processes of another release have other callbacks and may be able to run the request.
+        # A process with another release of the project may be able to run the request.
         if problem not in self._declined and len(self._declined) < MAX_LOGGED:
             self._declined.add(problem)
             log.error("requests cannot run here and are offered to other processes: %s", problem)

@@ -4,7 +4,7 @@
     {"url": "https://shop.example/lamp", "price": 89.9}   from a spider called shop is stored as the
                                                           field shop.price of that page
 
-Running it twice is safe: the same item sets the same fields.
+It is idempotent: the same item sets the same fields.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from aragog.urlstore.store import UrlStore
 
 log = logging.getLogger(__name__)
 URL_FIELD = "ARAGOG_ITEM_URL"
-"""The Scrapy setting that names the item field with the URL; default `url`."""
+"""The Scrapy setting for the item field with the URL; default `url`."""
 PREFIX = "ARAGOG_ITEM_PREFIX"
 """The Scrapy setting with the prefix of field names; default: the spider's name."""
 
 
 class StoreItems:
     """
-    Stores each item that has a URL. Items are passed on unchanged.
+    Stores items with a URL, and passes all items on unchanged.
 
     Args:
         crawler: Scrapy's crawler.
@@ -113,7 +113,6 @@ class StoreItems:
         self._store.close()
 
     def _rerun_page(self, problem: str) -> None:
-        """Run the item's page again so that the item is not lost."""
         scheduler = engine.current_scheduler(self._crawler)
         if isinstance(scheduler, SpiderScheduler):
             scheduler.rerun_in_progress(f"an item was not stored: {problem}")
@@ -135,15 +134,14 @@ def _value(name: str, value: Any) -> bytes:
 
 
 TEXT_TYPES = (Decimal, Fraction, timedelta, PurePath, IPv4Address, IPv6Address, UserString)
-"""Types that JSON does not have. Their values are stored as text."""
+"""Types that JSON lacks; their values are stored as text."""
 
 
 def value_json(value: Any) -> bytes:
     """
     Return a value as JSON: items and dicts as objects, sequences and sets as arrays.
 
-    Values fully described by their text (`TEXT_TYPES`, dates) are written as text. Equal sets have
-    equal JSON. NumPy scalars and arrays are written like the corresponding Python values.
+    `TEXT_TYPES` and dates are written as text. Equal sets have equal JSON.
 
     Raises:
         ValueError: JSON cannot represent the value: bytes, NaN and infinity, numbers above 64
@@ -186,7 +184,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return _plain_table(value)
     if isinstance(value, AbstractSet):
-        # A set's order differs between processes, and another order would look like a change.
+        # A set's order differs between processes, which would look like a change.
         return sorted((_plain(each) for each in value), key=_dumps)
     if isinstance(value, Sequence | ValuesView) and not isinstance(value, str | UserString):
         return [_plain(each) for each in value]
@@ -204,7 +202,6 @@ def _key(key: Any) -> Any:
 
 
 def _from_numpy(value: Any) -> Any:
-    """Convert a NumPy scalar or array, without importing NumPy."""
     if getattr(value, "ndim", 0):
         return [_plain(each) for each in value]
     # a date or duration, possibly with a finer resolution than Python's

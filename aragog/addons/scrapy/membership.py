@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 def join_crawl(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> None:
     """
-    Join the crawl of a spider. With `ARAGOG_CRAWL_RESTART`, restart it.
+    Join a spider's crawl, or restart it with `ARAGOG_CRAWL_RESTART`.
 
     Args:
         crawler: the spider's crawler.
@@ -30,15 +30,14 @@ def join_crawl(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> Non
         queue: the crawl's queue.
 
     Raises:
-        ConfigError: the crawl belongs to another spider or has other arguments, or it would be
-            restarted while other processes run it.
+        ConfigError: the crawl has another spider or other arguments, or it cannot be restarted
+            because other processes run it.
         BrokerUnavailable: Redis does not respond.
     """
     waiting = queue.unfinished()
     processes = _join(crawler, crawl, waiting)
     if _restarts(crawler):
-        # Keep this order: if the process is killed in between, the seen requests remain and are
-        # reported.
+        # Keep this order: after a kill in between, the seen requests remain and are reported.
         deleted = queue.abandon()
         crawl.state.forget()
         log.info("crawl %s restarts; %d requests were deleted", crawl.name, deleted)
@@ -92,7 +91,7 @@ def leave_crawl(crawl: SpiderCrawl, queue: RequestQueue) -> None:
     Leave the crawl, and report the requests that no process could run.
 
     When the last process leaves, a crawl without a name forgets its seen requests. It keeps them if
-    requests are queued, running or FAILED, because those would continue the crawl.
+    requests are queued, running or FAILED.
     """
     try:
         unfinished, failed = queue.unfinished(), queue.failed()

@@ -1,8 +1,8 @@
 """
 Check the event loop, Redis, and the owner of the crawl before a spider opens.
 
-If a scheduler fails to open, Scrapy's report of the error is surrounded by errors from closing
-half-open components. The add-on runs these checks before anything is open.
+If a scheduler failed to open, Scrapy would also log errors from half-open components, so the add-on
+checks before anything is open.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ def check_fetching(settings: BaseSettings, crawl: SpiderCrawl) -> None:
     Check the requirements of the download handler. Takes one round trip to Redis.
 
     Raises:
-        ConfigError: Twisted's reactor is not the asyncio reactor, or Redis does not respond. The
-            message states the remedy.
+        ConfigError: Twisted's reactor is not the asyncio reactor, or Redis does not respond.
     """
     if not _has_asyncio(settings):
         raise ConfigError(
@@ -46,11 +45,11 @@ def check_fetching(settings: BaseSettings, crawl: SpiderCrawl) -> None:
 
 def check_crawl(crawler: Crawler, crawl: SpiderCrawl) -> None:
     """
-    Check the scheduler's other requirements. Takes one round trip to each broker server, plus one.
+    Check the scheduler's other requirements. Takes one round trip per broker server, plus one.
 
     Raises:
         ConfigError: the broker is not pinlater or does not respond, or the crawl belongs to another
-            spider or has other arguments. The message states the remedy.
+            spider or has other arguments.
     """
     try:
         queue = RequestQueue(crawl.settings, crawl.name)

@@ -1,17 +1,16 @@
 """
 Encode Scrapy requests as JSON, so that another process can run them.
 
-Callbacks are stored by name, as in Scrapy's own disk queues. Values that JSON does not have are
-encoded as an object with one key that starts with `!`: bytes, tuples, sets, items, and dicts with
-keys that are not strings. Pickles are not used, because anyone who can write to the broker could
-run code with them.
+Callbacks are stored by name, as in Scrapy's own disk queues. Bytes, tuples, sets, items, and dicts
+whose keys are not strings are encoded as an object with one key that starts with `!`. Pickles are
+not used, because anyone who can write to the broker could run code with them.
 
-A request arrives unchanged or is refused. Subclasses of the known types are refused, because JSON
-would turn them into their base type: an `IntEnum` into a number, a `Counter` into a dict.
+A request arrives unchanged or is refused. Subclasses such as `IntEnum` are refused, because JSON
+would turn them into their base type.
 
-A message cannot choose what code runs here: the classes of requests and items come from Scrapy, the
-spider's own package and the setting `ARAGOG_REQUEST_CLASSES`, nothing is imported for a message,
-callbacks are methods of the spider, and URLs are http or https.
+A message cannot choose what code runs here. Request and item classes come from Scrapy, the spider's
+package and the setting `ARAGOG_REQUEST_CLASSES`. Nothing is imported for a message, callbacks are
+methods of the spider, and URLs are http or https.
 """
 
 from __future__ import annotations
@@ -47,8 +46,7 @@ _SETS: dict[type, str] = {set: "!set", frozenset: "!frozenset"}
 
 def to_json(request: Request, spider: Spider, meta: Mapping[str, Any] | None = None) -> bytes:
     """
-    Return the request as JSON. First rebuild it here, to check that another process can rebuild it
-    too.
+    Return the request as JSON, after checking here that it can be rebuilt.
 
     Args:
         request: the request to send.
@@ -72,7 +70,7 @@ def to_json(request: Request, spider: Spider, meta: Mapping[str, Any] | None = N
         )
     except ValueError:
         raise
-    # raised by the project's classes, or because of JSON's limits: 64 bits, 254 levels
+    # raised by the project's classes or for JSON's limits (64 bits, 254 levels)
     except Exception as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
     if not is_same:
@@ -122,21 +120,20 @@ class KnownClasses:
         self._packages = frozenset(name.partition(".")[0] for name in module_names)
 
     def request(self, name: str) -> type[Request]:
-        """Return the request class with this name; raises ValueError for any other name."""
+        """Return a request class; raises ValueError for an unknown name."""
         kind = _SCRAPY_CLASSES.get(name) or self._loaded_class(name)
         if not issubclass(kind, Request):
             raise ValueError(f"{name} is not a request class")  # noqa: TRY004 - as documented
         return kind
 
     def item(self, name: str) -> type:
-        """Return the item class with this name; raises ValueError for any other name."""
+        """Return an item class; raises ValueError for an unknown name."""
         kind = self._loaded_class(name)
         if not ItemAdapter.is_item_class(kind):
             raise ValueError(f"{name} is not an item class")
         return kind
 
     def _loaded_class(self, name: str) -> type:
-        """Return a class from the spider's package or from the setting."""
         module, _, attribute = str(name).rpartition(".")
         if name in self._class_names:
             kind = load_object(name)
@@ -154,7 +151,7 @@ def _encode(fields: Mapping[str, Any]) -> bytes:
 
 
 def _pack(value: Any) -> Any:
-    # Compare exact types, because orjson and `isinstance` treat a subclass like its base class.
+    # Compare exact types: orjson and `isinstance` accept subclasses.
     kind = type(value)
     if kind in _JSON_TYPES or (kind is float and math.isfinite(value)):
         return value
@@ -167,7 +164,7 @@ def _pack(value: Any) -> Any:
     if kind is tuple:
         return {"!tuple": [_pack(each) for each in value]}
     if kind in _SETS:
-        # Sort the elements, because equal sets may be iterated in different orders.
+        # Sort, because equal sets may have different orders.
         return {_SETS[kind]: sorted((_pack(each) for each in value), key=orjson.dumps)}
     if not isinstance(value, dict) and ItemAdapter.is_item(value):
         return _pack_item(value)

@@ -1,9 +1,9 @@
 """
 Stores a crawl's requests as pinlater jobs, in the queue `scrapy.<crawl>`.
 
-A process claims the jobs that it runs, and one of its threads renews the claims until the jobs end.
-The claims of a killed process expire (`broker.claim_timeout_s`), and other processes of the crawl
-return its jobs to the queue. Delivery is at least once.
+A process claims the jobs that it runs, and a thread renews the claims until the jobs end. A killed
+process's claims expire (`broker.claim_timeout_s`), and other processes return its jobs to the
+queue. Delivery is at least once.
 """
 
 from __future__ import annotations
@@ -62,8 +62,7 @@ class RequestQueue:
         self.name = f"scrapy.{crawl}"
         self.decline_delay_ms = DECLINE_DELAY_MS
         """
-        How long to delay a request that this process could not run, so that other processes can try
-        it.
+        How long to delay a request that could not run here, so that other processes can try it.
         """
         self._clock = clock or SystemClock()
         cluster = Cluster(connect_shards((*shard_urls(broker.url), *broker.shards)))
@@ -78,8 +77,8 @@ class RequestQueue:
 
     def put(self, job: NewJob) -> bool:
         """
-        Enqueue a request. Returns False if a job with its unique key is already queued or running.
-        Takes one round trip.
+        Enqueue a request in one round trip. Returns False if a job with its unique key is already
+        queued or running.
 
         Raises:
             BrokerUnavailable: no server accepted it, or the response was lost.
@@ -95,24 +94,22 @@ class RequestQueue:
         Raises:
             BrokerUnavailable: a server does not respond and may have more requests.
         """
-        # The server counts running jobs before queued ones, so a job claimed in between is not
-        # counted at all.
+        # The server counts running jobs first, so a job claimed in between would not be counted at
+        # all.
         return self._count_jobs() or self._count_jobs()
 
     def failed(self) -> int:
         """
-        Return how many requests are FAILED, including those of earlier runs. Raises the errors of
+        Return how many requests are FAILED, also from earlier runs. Raises the errors of
         `unfinished`.
         """
         return self._sizes().failed
 
     def abandon(self) -> int:
         """
-        Delete queued and running requests, and return how many there were. Deletes 200 per round
-        trip.
+        Delete queued and running requests, 200 per round trip; returns how many there were.
 
-        Call this only if no other process is in the crawl: remaining claims then belong to killed
-        processes.
+        Call this only if no other process is in the crawl.
 
         Raises:
             BrokerUnavailable: a server does not respond; some requests may be left.
@@ -138,7 +135,7 @@ class RequestQueue:
         return taken
 
     def wait(self, seconds: float, *, max_jobs: int) -> None:
-        """Wait until there may be requests to claim, `wake` is called, or the time is up."""
+        """Wait until there may be requests, `wake` is called, or the time is up."""
         with suppress(BrokerUnavailable):
             if max_jobs > 0:
                 self._consumer.wait()
@@ -158,7 +155,7 @@ class RequestQueue:
             os.eventfd_write(self._wake_fd, 1)
 
     def done(self, tag: str) -> None:
-        """Mark the request's job as SUCCEEDED, because its output was processed."""
+        """Mark a job whose output was processed as SUCCEEDED."""
         self._claims.ack(tag)
 
     def put_back(self, tag: str, delay_ms: int) -> None:
@@ -171,19 +168,18 @@ class RequestQueue:
 
     def decline(self, tag: str, problem: str) -> None:
         """
-        Leave a request that this process cannot run to other processes, after `decline_delay_ms`.
+        Leave a request to other processes, after `decline_delay_ms`.
 
-        The attempt counts. A request that no process can run is therefore FAILED after the queue's
-        maximum number of attempts (10), and kept for a week.
+        The attempt counts, so a request that no process can run is FAILED after ten attempts.
         """
         self._end(tag, Disposition("again", self.decline_delay_ms, problem))
 
     def fail(self, tag: str, problem: str) -> None:
-        """Mark a job as FAILED because no process can run it; it is kept for a week."""
+        """Mark a job that no process can run as FAILED; it is kept for a week."""
         self._claims.fail(tag, problem)
 
     def flush(self) -> None:
-        """Send buffered acknowledgements of jobs that have ended."""
+        """Send buffered acknowledgements."""
         self._claims.acks.flush()
 
     def close(self) -> None:

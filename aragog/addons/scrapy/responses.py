@@ -1,4 +1,4 @@
-"""Convert the outcome of a fetch to a Scrapy response or download exception."""
+"""Convert a fetch's outcome to a Scrapy response or exception."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ERRORS: dict[UnreachableKind, type[Exception]] = {
 
 def build_response(request: Request, outcome: Outcome) -> Response:
     """
-    Return the response with the status, headers and body of an outcome.
+    Return an outcome as a response.
 
     The body of an error response is truncated after 1 MB (`ERROR_BODY_BYTES`); the body of a
     redirect is empty.

@@ -2,14 +2,13 @@
 `SCHEDULER`: keeps a spider's requests in pinlater, for all processes that run the spider.
 
 Each request is a job. A process claims it, and hands it to Scrapy's engine when the request's
-domain has a slot (its turn for a request). The job ends when the request's callback has run and all
-its output is processed: by then, its new requests are jobs too, and its items have passed the
-pipelines. If a process is killed before that, its claims expire and other processes run those
-requests again. Delivery is at least once.
+domain has a slot (its turn for a request). The job ends when the callback's output is processed:
+its new requests are jobs too, and its items have passed the pipelines. If a process is killed
+before that, its claims expire and other processes run those requests again. Delivery is at least
+once.
 
 Running a request twice is safe. The dupefilter drops the requests that its callback yields again.
-Items reach the pipelines a second time, so pipelines must accept an item twice, as `StoreItems`
-does.
+Items reach the pipelines again, so pipelines must be idempotent, as `StoreItems` is.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ from pinlater.models import NewJob
 
 log = logging.getLogger(__name__)
 START = "is_start_request"
-"""Scrapy's mark on requests from `Spider.start`, also present on copies of them."""
+"""Scrapy's mark on requests from `Spider.start` and their copies."""
 SCHEDULED = "aragog_scheduled"
-"""This scheduler's mark on requests handed to an engine, also present on copies of them."""
+"""This scheduler's mark on requests handed to an engine, and their copies."""
 UNLIMITED = 64
 """Maximum number of concurrent requests if `CONCURRENT_REQUESTS` is 0."""
 MAX_KEY_CHARS = 200
@@ -52,7 +51,7 @@ MAX_KEY_CHARS = 200
 
 class SpiderScheduler(BaseScheduler):
     """
-    A crawl's requests. Its methods are called in the thread of the event loop.
+    A crawl's requests. Its methods are called in the event loop's thread.
 
     Args:
         crawler: Scrapy's crawler.
@@ -67,14 +66,14 @@ class SpiderScheduler(BaseScheduler):
         self._dupefilter = dupefilter
         self._concurrency = crawler.settings.getint("CONCURRENT_REQUESTS") or UNLIMITED
         self._handed_out: dict[Request, str | None] = {}
-        """Requests that the engine has, each with the tag that identifies its claim."""
+        """The engine's requests, each with its claim's tag."""
         self._to_rerun: dict[Request, str | None] = {}
         """
-        Those requests in `_handed_out` that must run again, each with the reason, or with None if
-        the request was not sent.
+        Requests in `_handed_out` that must run again, with the reason, or None if the request was
+        not sent.
         """
         self._local_count = 0
-        """Number of queued requests that must stay in this process."""
+        """Number of queued requests that cannot leave this process."""
         self._logs_unserializable = True
         self._is_open = False
 
@@ -163,8 +162,8 @@ class SpiderScheduler(BaseScheduler):
         every process yields them. A request that cannot be serialized stays in this process.
 
         Raises:
-            BrokerUnavailable: the request may or may not have been enqueued. All requests that
-                this process is processing will run again, so the request will be yielded again.
+            BrokerUnavailable: the request may or may not have been enqueued. All requests in
+                progress here will run again, so it will be yielded again.
         """
         try:
             accepted = self._enqueue(request)
@@ -193,14 +192,14 @@ class SpiderScheduler(BaseScheduler):
         return held.request
 
     def rerun_in_progress(self, problem: str) -> None:
-        """Rerun every request that this process is currently processing."""
+        """Rerun every request in progress here."""
         self._to_rerun |= dict.fromkeys(self._handed_out, problem)
 
     def run_again(self, request: Request, problem: str | None) -> bool:
         """
         Run one request again, in any process.
 
-        Its errback is not called for this run, because another run follows.
+        Its errback is not called for this run.
 
         Args:
             request: a request that `next_request` returned.
@@ -221,7 +220,6 @@ class SpiderScheduler(BaseScheduler):
         engine.wake_engine(self._crawler)
 
     def _end_finished_jobs(self) -> None:
-        """End the jobs of requests that the engine has finished."""
         in_progress = engine.in_progress(self._crawler)
         for request in [request for request in self._handed_out if request not in in_progress]:
             tag = self._handed_out.pop(request)
@@ -298,6 +296,5 @@ def job_priority(request: Request) -> int:
 
 
 def _call_in_loop(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    """Run the call in the event loop's thread, unless the loop is closed."""
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(call)

@@ -2,10 +2,9 @@
 Keep claimed requests in a queue per domain (a line) until the domain has a slot, its turn for a
 request.
 
-Slots are only reserved for the next second. This crawl and aragog's own crawls therefore compete
-equally for a domain's slots, and a changed rate applies at once. A process holds only a few
-requests of each domain. The others go back to the queue until their turn is expected, so a slow
-domain does not keep a process busy or hold claims for a long time.
+Slots are only reserved for the next second, so all crawls compete equally for a domain's slots, and
+a changed rate applies at once. A process holds only a few requests per domain. The others go back
+to the queue until their turn is expected, so a slow domain does not keep a process busy.
 """
 
 from __future__ import annotations
@@ -27,18 +26,19 @@ from urlspelling import normalize
 
 log = logging.getLogger(__name__)
 MIN_PER_DOMAIN, MAX_PER_DOMAIN = 16, 48
-"""How many of a domain's requests a process holds: enough for `MAX_HELD_S`, within these bounds."""
+"""How many requests of a domain a process holds: enough for `MAX_HELD_S`, within these bounds."""
 MAX_HELD_S = 2.0
 MAX_WAIT_S = 10.0
 """No request is held longer than this for a domain without a slot (such as a paused or stopped
 one)."""
 MAX_DELAY_S = 300.0
-"""A request returns from the queue after this time even if its turn comes later, because the
-domain's rate may have changed."""
+"""
+A request returns from the queue after at most this time, because the domain's rate may have
+changed.
+"""
 LOG_WAIT_S = 5.0
 """
-A wait that exceeds the domain's interval by this much is logged, because the domain is then paused
-or stopped.
+A wait that exceeds the domain's interval by this much is logged: the domain is paused or stopped.
 """
 RULES_WAIT_S = 0.5
 """How long a domain's other requests wait while one of them fetches its robots.txt."""
@@ -67,17 +67,15 @@ class _Line:
     key: str
     waiting: deque[HeldRequest] = field(default_factory=deque)
     retry_at_s: float = 0.0
-    """When to ask the limiter again for a slot."""
     interval_s: float = _UNKNOWN_INTERVAL_S
     turn_s: float = 0.0
-    """When the turn of the request that was last returned to the queue is expected."""
+    """The expected turn of the request that was last returned to the queue."""
     wait_logged: bool = False
-    """True if the current wait has been logged."""
 
 
 class SlotLines:
     """
-    The requests that one process holds, in one line per domain. Not thread-safe.
+    The requests that one process holds. Not thread-safe.
 
     Args:
         find_slots: `SingleFetch.slots`.
@@ -112,7 +110,7 @@ class SlotLines:
 
     def take_ready(self, limit: int) -> list[Ready]:
         """
-        Remove and return up to `limit` requests that have a slot within a second, or need none.
+        Remove and return up to `limit` requests that have a slot within a second or need none.
 
         Raises:
             LimiterUnavailable, RobotsUnavailable: nothing was removed.
@@ -172,8 +170,8 @@ class SlotLines:
     @property
     def next_retry_s(self) -> float:
         """
-        When a line may next have a slot, in monotonic seconds; infinity if no request is
-        waiting.
+        Return when to look for a slot again, in monotonic seconds; infinity if no request
+        waits.
         """
         if self._without_domain:
             return 0.0
@@ -190,10 +188,7 @@ class SlotLines:
 
 
 def _log_wait(line: _Line, held: HeldRequest, search: SlotSearch) -> None:
-    """
-    If a domain has had no slot for a long time, log this, but only once until it has one
-    again.
-    """
+    """Log once that a domain has had no slot for a long time."""
     wait_s = search.wait_ms / 1000
     if line.wait_logged or wait_s <= search.interval_s + LOG_WAIT_S:
         return
@@ -213,7 +208,7 @@ def _surplus(line: _Line, now_s: float, processes: int) -> Iterator[tuple[HeldRe
         max_held = 0
     if len(line.waiting) <= max_held:
         return
-    # The first requests return to the process while half of its line is left, so no slot is unused.
+    # The first requests return while half of the line is left, so no slot is unused.
     line.turn_s = max(line.turn_s, now_s + max(0.0, wait_s) + max_held / 2 * interval_s)
     kept: deque[HeldRequest] = deque()
     for position, held in enumerate(line.waiting):

@@ -1,9 +1,8 @@
 """
 The arguments that a spider was created with, such as those of `scrapy crawl -a cat=lamps`.
 
-Scrapy passes them to the constructor and does not keep them. Processes with different arguments
-must not share requests, because a request's callback runs on the spider of the process that claims
-it.
+Scrapy does not keep them. Processes with different arguments must not share requests, because a
+request's callback runs on the claiming process's spider.
 """
 
 from __future__ import annotations
@@ -23,10 +22,9 @@ _arguments: MutableMapping[Crawler, Mapping[str, Any]] = WeakKeyDictionary()
 
 def record_arguments() -> None:
     """
-    Make all crawlers of this process remember the arguments of their spiders.
+    Make all of this process's crawlers remember their spiders' arguments.
 
-    This patches a private method of Scrapy's `Crawler`, once. If that method does not exist,
-    nothing is recorded.
+    This patches a private method of Scrapy's `Crawler`, if it exists.
     """
     create = getattr(Crawler, "_create_spider", None)
     if create is None or getattr(create, "records_arguments", False):
@@ -54,7 +52,7 @@ def recorded_arguments(crawler: Crawler) -> Mapping[str, Any]:
 
 def comparable_arguments(crawler: Crawler) -> Mapping[str, Any]:
     """
-    Return the arguments that a crawl's processes must have in common.
+    Return the arguments that all of a crawl's processes must have.
 
     Names that start with an underscore belong to tools: scrapyd passes a `_job` to each run.
     """
@@ -64,15 +62,14 @@ def comparable_arguments(crawler: Crawler) -> Mapping[str, Any]:
 
 def spider_description(crawler: Crawler) -> str:
     """
-    Return the spider's class and arguments as `<digest> <text>`. The result differs for other
-    classes or arguments.
+    Return `<digest> <text>`, which identifies the spider's class and arguments.
 
     If JSON cannot represent a value, only its type is compared. The text has at most 200 characters
     of the arguments.
     """
     kind, arguments = crawler.spidercls, sorted(comparable_arguments(crawler).items())
     path = f"{kind.__module__}.{kind.__qualname__}"
-    # orjson would reject large numbers and undecodable bytes from a command line.
+    # orjson would reject large numbers and undecodable bytes.
     exact_json = json.dumps([path, arguments], default=lambda value: type(value).__qualname__)
     arguments_text = ", ".join(f"{name}={value}" for name, value in json.loads(exact_json)[1])
     text = f"{path} ({arguments_text[:MAX_SHOWN] or 'no arguments'})"

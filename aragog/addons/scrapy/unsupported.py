@@ -26,8 +26,7 @@ _ENVIRONMENT = (
 
 def unsupported_reason(request: Request, routes: NamedRoutes) -> str | None:
     """
-    Return a message about what the fetcher does not support in a request, or None if it can be
-    sent.
+    Return what the fetcher does not support in a request, or None if it can be sent.
 
     Args:
         request: Scrapy's request.
@@ -38,7 +37,7 @@ def unsupported_reason(request: Request, routes: NamedRoutes) -> str | None:
     proxy = request.meta.get("proxy")
     if not proxy:
         return None
-    # If the request used an address that the spider did not choose, it could reveal this machine's.
+    # Any address but the chosen one could reveal this machine's.
     if request.meta.get(FROM_ENVIRONMENT):
         return None if routes.has_default_proxy else _ENVIRONMENT
     return None if routes.route(proxy) is not None else _META
@@ -69,7 +68,7 @@ class NamedRoutes:
         return proxy if proxy in self._names else self._by_address.get(proxy_address(proxy))
 
     def route_for(self, request: Request) -> str:
-        """Return the egress route that a request names; empty if the egress rules choose it."""
+        """Return the named egress route; empty if the egress rules choose one."""
         proxy = request.meta.get("proxy")
         if not proxy or request.meta.get(FROM_ENVIRONMENT):
             return ""

@@ -59,14 +59,12 @@ _HARMLESS = {
     "DOWNLOAD_FAIL_ON_DATALOSS": False,
     "DOWNLOAD_VERIFY_CERTIFICATES": True,
 }
-"""
-Values of Scrapy settings that differ from Scrapy's defaults but match what aragog does anyway.
-"""
+"""Values that differ from Scrapy's defaults but match what aragog does anyway."""
 
 
 def log_unused(settings: BaseSettings) -> None:
     """
-    Log a warning for each setting of a project, spider or command line that has no effect.
+    Log a warning for each setting without effect.
 
     Settings of components that are not in use, and values that change nothing, are skipped.
     """
@@ -98,7 +96,7 @@ def _tables_in_use(settings: BaseSettings) -> Mapping[str, str]:
 
 
 def class_path(component: Any) -> str:
-    """Return the path of a component, given by path or class. An outdated path is replaced."""
+    """Return a component's path, given its path or class. An outdated path is replaced."""
     if isinstance(component, type):
         return f"{component.__module__}.{component.__qualname__}"
     return new_name(str(component)) or str(component)
@@ -142,10 +140,7 @@ class UnusedValues:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """
-        Create the middleware. It does not warn about values that Scrapy's own middlewares
-        set.
-        """
+        """Create the middleware with the values that Scrapy's own middlewares set."""
         settings = crawler.settings
         return cls(settings.get("USER_AGENT") or "", settings.getfloat("DOWNLOAD_TIMEOUT"))
 

@@ -1,4 +1,4 @@
-"""`aragog table`: keep a Delta Lake table of pages or items current."""
+"""The command `aragog table`."""
 
 from __future__ import annotations
 
@@ -94,7 +94,6 @@ def table(
 
 
 def _check(options: TableOptions, files: DeltaFiles) -> None:
-    """Raise BadInput or BadParameter if the options are invalid for a table."""
     state = files.state()
     if options.items or (state and state.items):
         return
@@ -109,7 +108,6 @@ def _check(options: TableOptions, files: DeltaFiles) -> None:
 def _update_table(
     keeper: TableKeeper, stopped: Stopped, every_s: float, *, follow: bool, rebuild: bool
 ) -> None:
-    """Update the table until it is current or, with `follow`, until stopped."""
     cleaned_s = time.monotonic()
     while not stopped:
         try:

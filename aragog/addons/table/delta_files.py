@@ -1,10 +1,10 @@
 """
 A Delta Lake table in a folder or in S3, with delta-rs. Each commit includes aragog's state.
 
-A commit lists the files that make up the table. It is a single file that is written atomically and
-never replaced, so readers see the table either before or after a commit. A writer that is killed
-leaves files that no commit lists; `clean` deletes them. The cursor of the change feed is part of
-the commit, so each merge happens exactly once.
+A commit lists the files that make up the table. It is written atomically and never replaced, so
+readers see the table either before or after it. A killed writer leaves unlisted files behind;
+`clean` deletes them. The cursor of the change feed is part of the commit, so each merge happens
+exactly once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from aragog.settings import ContentSettings
 
 _STATE = "aragog"
-"""The key of the state in a commit, and the application id of its transactions."""
+"""The state's key in a commit, and its transactions' application id."""
 _MAX_COMMITS = 100
 _FORMAT = 1
 TARGET_BYTES = 128 << 20
@@ -36,29 +36,28 @@ TARGET_BYTES = 128 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
-    """The metadata of a commit; unknown members are ignored."""
+    """aragog's metadata in a commit; unknown members are ignored."""
 
     cursor: str
-    """The table includes every change of the feed up to this cursor."""
+    """The table includes all changes up to this cursor."""
     takedowns: int
-    """The takedown counter that the table reflects."""
+    """The takedown counter when the table was last checked."""
     buckets: int
     fields: tuple[str, ...]
-    """The fields that are columns. In a table of items, an empty list means all fields that this
-    kind of item has."""
+    """The fields that are columns. For items, an empty list means all fields of the kind."""
     purpose: str | None = None
     items: str | None = None
     """The kind of items in the rows; None for pages."""
     host: str | None = None
     """Only items on pages of this host and its subdomains; None for all."""
     types: str = ""
-    """Identifies the types of the columns; empty if an earlier version wrote it."""
+    """Identifies the columns' types; empty if an earlier version wrote it."""
     number: int = 0
-    """Number of aragog's commits so far. It keeps two writers from making the same commit."""
+    """Number of aragog's commits so far. It prevents two writers from making the same commit."""
 
     @classmethod
     def parse(cls, text: str) -> TableState | None:
-        """Return the state in a commit, or None if a later version wrote it in another format."""
+        """Return the state in a commit, or None if a later version wrote it."""
         wire = orjson.loads(text)
         if wire.get("format") != _FORMAT:
             return None
@@ -136,10 +135,7 @@ class DeltaFiles:
         )
 
     def replace(self, batches: Iterable[Any], schema: Any, state: TableState, keep_h: int) -> None:
-        """
-        Replace the table with these record batches in one commit. This is atomic and safe to
-        repeat.
-        """
+        """Replace the table with these record batches in one commit. Safe to repeat."""
         import pyarrow as pa  # noqa: PLC0415 - an extra, and 0.2 s
         from deltalake import write_deltalake  # noqa: PLC0415 - an extra, and 0.2 s
 
@@ -170,7 +166,7 @@ class DeltaFiles:
         names = [name for name in rows.schema.names if name != DELETED]
         cells = {f'"{name}"': f's."{name}"' for name in names}
         buckets = ", ".join(map(str, sorted(set(rows["bucket"].to_pylist()))))
-        # Filter partitions explicitly and stream the source, so that the log contains no keys.
+        # Filter partitions and stream the source, so that the log contains no keys.
         condition = f"t.bucket = s.bucket AND t.{key} = s.{key} AND t.bucket IN ({buckets})"
         with self._errors():
             (
@@ -190,7 +186,7 @@ class DeltaFiles:
             )
 
     def advance(self, state: TableState) -> None:
-        """Commit a new state without rows, for when the feed has no changes for this table."""
+        """Commit a new state without rows, if the feed has no changes for this table."""
         table = self._require_table()
         with self._errors():
             table.create_write_transaction(
@@ -218,7 +214,7 @@ class DeltaFiles:
             return int(self._require_table().count())
 
     def compact(self, state: TableState) -> TableState:
-        """Merge small files within buckets. Rows do not change, and readers are not affected."""
+        """Merge small files within buckets. Readers are not affected."""
         table = self._require_table()
         if len(table.file_uris()) <= 2 * state.buckets:
             return state
@@ -234,7 +230,7 @@ class DeltaFiles:
         """
         Delete files and log entries that the table has not needed for `keep_h` hours.
 
-        This includes files left by killed writers. Returns the number of deleted data files.
+        This includes the files of killed writers. Returns the number of deleted data files.
         """
         table = self._require_table()
         with self._errors():
@@ -264,7 +260,7 @@ class DeltaFiles:
         return table
 
     def _options(self) -> dict[str, str] | None:
-        # Read again for each use, because a role's credentials are valid for an hour.
+        # Not cached, because a role's credentials are only valid for an hour.
         return storage_options(self._content) if self.place.startswith("s3://") else None
 
     @contextmanager
@@ -293,9 +289,8 @@ def _file_properties() -> WriterProperties:
     """
     Return settings that write Parquet files without statistics.
 
-    Merges write strings as "string views". pyarrow (26), and therefore pandas and DuckDB, cannot
-    compare a filter with their minimum and maximum, so reads would fail. Without statistics,
-    pyarrow filters the rows.
+    Merges write strings as "string views", whose minimum and maximum pyarrow (26), pandas and
+    DuckDB cannot compare with a filter, so reads would fail.
     """
     from deltalake import ColumnProperties, WriterProperties  # noqa: PLC0415 - an extra, and 0.2 s
 
@@ -307,9 +302,8 @@ def _file_properties() -> WriterProperties:
 
 def _configuration(keep_h: int) -> Mapping[str, str]:
     """
-    Return the table's configuration.
-
-    Statistics are off, so no page data ends up in the log.
+    Return the table's configuration, without statistics, which would put page data in the
+    log.
     """
     interval = f"interval {max(keep_h, 1)} hours"
     return {

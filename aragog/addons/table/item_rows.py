@@ -26,14 +26,12 @@ BUILT_IN_COLUMNS = (
 )  # fmt: skip
 """The columns of every table, in addition to fields."""
 RESERVED = ("page_url", "fetched_at_ms")
-"""Names that `--fields` accepts although they are not fields: they are always columns."""
+"""Columns of every table, which `--fields` also accepts."""
 _BATCH_SIZE = 1000
 _READ_BATCH_SIZE = 500
 
 
 class _KnownRow(NamedTuple):
-    """The state of an item according to its row in the table."""
-
     item_id: str
     site: str
     item_key: str | None
@@ -51,9 +49,8 @@ class ItemTableRows:
     """
     The rows of a table of items.
 
-    An item with a key has one row, with the values from the most recently fetched page that the
-    table may show. An item without a key has a row that is identified by its page and its position
-    on the page.
+    An item with a key has one row, with the values from the most recently fetched page that may be
+    shown. A row without a key is identified by its page and its position on the page.
 
     Args:
         store: contains the pages.
@@ -105,10 +102,9 @@ class ItemTableRows:
 
     def merge(self, urls: Collection[str], *, taken_down: bool) -> Merge | None:
         """
-        Return the current rows of all items that these pages have, or had at the last merge.
+        Return the current rows of items that are on these pages, or were at the last merge.
 
-        If an item is no longer on its page, its row is taken from another page or deleted from the
-        table.
+        If an item has left its page, its row comes from another page or is deleted.
         """
         changed = self._add_related_pages(urls)
         known = self._known_rows(changed, takedown_check(self._store) if taken_down else None)
@@ -122,10 +118,7 @@ class ItemTableRows:
         return Merge(self._arrow.Table.from_pylist(rows, schema=schema), len(items), len(deleted))
 
     def _add_related_pages(self, urls: Collection[str]) -> set[str]:
-        """
-        Add the URLs' canonical URLs, and the pages whose items inherit values from items on these
-        pages.
-        """
+        """Add the URLs' canonical URLs, and pages whose items inherit values from these pages."""
         changed = sorted(urls)
         pages = set(changed).union(
             *(self._store.items.linked(kind, changed) for kind in sorted(self._parent_kinds))
@@ -138,7 +131,6 @@ class ItemTableRows:
     def _known_rows(
         self, changed: Collection[str], is_refused: Callable[[str | None], bool] | None
     ) -> list[_KnownRow]:
-        """Return the table's rows that have values from these pages or from any refused page."""
         import pyarrow.compute as pc  # noqa: PLC0415 - an extra, and 0.2 s
 
         row_filter = None
@@ -157,7 +149,6 @@ class ItemTableRows:
     def _current_items(
         self, changed: Collection[str], known: Collection[_KnownRow]
     ) -> dict[str, StoredItem]:
-        """Return the current items of changed pages and of the given rows, by id."""
         keys = defaultdict[str, set[str]](set)
         for row in known:
             if row.item_key:
@@ -206,7 +197,6 @@ class ItemTableRows:
 
 
 def _fields(kinds: SiteKinds, kind: str, requested: Sequence[str]) -> list[str]:
-    """Return the fields that become columns; raises BadInput."""
     if kind not in kinds.names:
         kind_names = ", ".join(kinds.names) or "none"
         raise BadInput(f"no item kind {kind!r} in extract; known: {kind_names}")
@@ -226,7 +216,6 @@ def _fields(kinds: SiteKinds, kind: str, requested: Sequence[str]) -> list[str]:
 
 
 def _id(item: StoredItem) -> str:
-    """Return an item's id: 32 hex digits."""
     page_position = (item.page_url, str(item.position))
     parts = [item.site, item.kind, item.key, *(() if item.key else page_position)]
     return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()

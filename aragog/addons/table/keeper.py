@@ -1,10 +1,10 @@
 """
 Keep a table in sync with the store by reading the change feed and merging the changed pages.
 
-A merge sets the rows of changed URLs to their current state in the store. Reading a change twice
-therefore has no effect, and a killed merge is repeated. A page that an export would not include is
-deleted from the table. Takedowns are not in the feed: if their counter differs from the table's,
-all URLs in the table are checked. A row is a page (`page_rows`) or an item (`item_rows`).
+A merge writes the current state of changed URLs, so reading a change twice has no effect, and a
+killed merge is repeated. Pages that an export would omit are deleted from the table. Takedowns are
+not in the feed: if their counter differs from the table's, all its URLs are checked. A row is a
+page (`page_rows`) or an item (`item_rows`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from aragog.urlstore.store import UrlStore
 
 _BATCH_SIZE = 500
 _ADVANCE_INTERVAL_MS = 3_600_000
-"""If a table has no changes, its cursor is committed again once the last commit is older than
-this."""
+"""Without changes, the cursor is committed again once the last commit is older than this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +60,12 @@ class Round:
 
     written: int = 0
     deleted: int = 0
-    """Number of rows that are no longer in the table."""
     noun: str = "pages"
     """What messages call the written rows, such as "pages"."""
     rebuilt: str = ""
     """Why the table was rebuilt from an export; empty if it was not."""
     is_last: bool = True
-    """False if the feed has more changes already."""
+    """False if the feed already has more changes."""
 
 
 class TableKeeper:
@@ -103,9 +101,9 @@ class TableKeeper:
 
     def round(self, *, rebuild: bool = False) -> Round:
         """
-        Update the table to the store's state, with at most one commit.
+        Bring the table closer to the store's state, with at most one commit.
 
-        The process may be killed at any point; then call this again.
+        If the process is killed, call this again.
 
         Raises:
             BadInput: the settings have no such items or fields.
@@ -153,8 +151,7 @@ class TableKeeper:
         return ""
 
     def _rebuild(self, before: TableState | None, reason: str) -> Round:
-        """Rebuild the table from an export. Changes during the export are merged afterwards."""
-        # Both are read before the export, so the next round merges changes made in the meantime.
+        # Read before the export, so the next round merges changes made in the meantime.
         cursor, takedowns = self._store.feed.end(), self._store.takedowns.count()
         state = replace(self._options.apply_to(before), cursor=cursor, takedowns=takedowns)
         rows = self._rows(state)
@@ -163,7 +160,6 @@ class TableKeeper:
         return Round(self._files.row_count(), noun=rows.noun, rebuilt=reason, is_last=False)
 
     def _merge(self, state: TableState) -> Round:
-        # Both are read before the pages, so the next round sees changes made in the meantime.
         end, takedowns = self._store.feed.end(), self._store.takedowns.count()
         rows = self._rows(state)
         urls, cursor, is_last = self._read_changes(state.cursor, rows.max_pages)
@@ -182,8 +178,8 @@ class TableKeeper:
 
     def _read_changes(self, cursor: str, max_urls: int) -> tuple[set[str], str, bool]:
         """
-        Return the URLs of changes after a cursor, the cursor after them, and True if there are no
-        more changes.
+        Return the URLs of changes after a cursor, the next cursor, and whether the feed has no more
+        changes.
         """
         urls: set[str] = set()
         while len(urls) < max_urls:

@@ -22,18 +22,12 @@ _BATCH_SIZE = 2500
 
 
 def is_shown(record: UrlRecord) -> bool:
-    """
-    True unless the page's site withholds it (401, 402, 403, 451).
-
-    The table omits such a page.
-    """
+    """True unless the page's site withholds it (401, 402, 403, 451)."""
     return record.canonical_url is None and absent_as(record.facts) not in WITHHELD
 
 
 @dataclass(slots=True)
 class _Records:
-    """A sink that collects the records for the table."""
-
     kept: list[UrlRecord] = field(default_factory=list)
 
     def write(self, records: Sequence[UrlRecord]) -> None:
@@ -109,8 +103,8 @@ class PageTableRows:
 
     def _taken_down_urls(self) -> set[str]:
         """
-        Return the URLs in the table that were taken down, and those whose page was fetched from
-        such a URL.
+        Return the table's URLs that were taken down, or whose page was fetched from such a
+        URL.
         """
         is_refused = takedown_check(self._store)
         rows = self._files.read(["url", "final_url"])

@@ -1,4 +1,4 @@
-"""The interface to a table's rows, and code that tables of pages and of items share."""
+"""The interface to a table's rows, and code that all tables share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from aragog.urlstore.store import UrlStore
 
 DELETED = "leaves"
-"""The boolean column that marks the rows that a merge deletes."""
+"""The boolean column that marks rows to delete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,8 @@ class TableRows(Protocol):
     key: str
     """The column that identifies a row."""
     noun: str
-    """What messages call the rows."""
+    """What messages call the rows, such as "pages"."""
     max_pages: int
-    """Number of changed pages merged in one commit."""
     schema: Any
     """The Arrow schema."""
 
@@ -44,7 +43,7 @@ class TableRows(Protocol):
         Return the current rows for these pages, or None if there is nothing to do.
 
         Args:
-            urls: canonical URLs of changed pages, and URLs that used to be canonical.
+            urls: current and former canonical URLs of changed pages.
             taken_down: also look for rows of pages that were taken down.
         """
 
@@ -55,13 +54,13 @@ def bucket_number(key: str, buckets: int) -> int:
 
 
 def schema_digest(schema: Any) -> str:
-    """Return a string that identifies a schema's columns."""
+    """Return a hash of a schema's columns."""
     text = "\n".join(f"{column.name} {column.type}" for column in schema)
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def takedown_check(store: UrlStore) -> Callable[[str | None], bool]:
-    """Return a function that checks if a URL or its site was taken down. Results are cached."""
+    """Return a cached check of whether a URL or its site was taken down."""
     takedowns = store.takedowns
     urls = {name for kind, name in takedowns.listed() if kind == "url"}
     return lambda url: url is not None and (url in urls or takedowns.site_refused(url))

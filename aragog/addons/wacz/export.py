@@ -1,9 +1,9 @@
 """
 Export pages as one WACZ file (Web Archive Collection Zipped, version 1.1.1).
 
-A WACZ is a ZIP with the WARC files, their common index, the list of pages with titles, and the
-hashes of all of them. ReplayWeb.page shows its pages in a browser, and pywb serves it. Compressed
-files are stored unchanged, so a reader can get one page with a few range requests.
+A WACZ is a ZIP with WARC files, their index, the list of pages, and hashes. ReplayWeb.page shows
+its pages in a browser, and pywb serves it. Its files are not compressed again, so a reader can get
+one page with a few range requests.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def export_wacz(
     """
     Write the content of the selected pages to `path`; see `export_warc`.
 
-    The file gets its name once it is complete. Until then, the folder `.NAME.parts` next to it
-    contains the WARC files, so the disk needs free space for twice the export's size. Files that a
-    killed export left there are replaced.
+    The file gets its name once it is complete. Until then, its WARC files are in the folder
+    `.NAME.parts` next to it, so the export temporarily takes twice its size. Files from a killed
+    export are replaced.
 
     Raises:
         ConfigError: a file is not writable.
-        StoreUnavailable, ContentUnavailable: no file was written; repeat the call.
+        StoreUnavailable, ContentUnavailable: no file was written; call again.
     """
     parts = path.with_name(f".{path.name}.parts")
     try:
@@ -138,10 +138,7 @@ _NO_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def _index_blocks(files: Iterable[Path], blocks: list[str]) -> Iterator[bytes]:
-    """
-    Yield the index of all files in compressed blocks. Adds lines to `blocks` that locate the
-    blocks.
-    """
+    """Yield the index in compressed blocks, and add their locations to `blocks`."""
     blocks.append(f"!meta 0 {_line({'format': 'cdxj-gzip-1.0', 'filename': 'index.cdx.gz'})}")
     offset = 0
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""`aragog doctor`: check all configured components, and explain how to fix what is wrong."""
+"""The command `aragog doctor`, which checks all configured components."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""
-Check the settings: their source, conflicts between them, and the files, libraries and ports that
-they name.
-"""
+"""Check the settings, and the files, libraries and ports that they name."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ from urlspelling.hosts import split_port
 
 
 def check_settings(system: CheckedSystem) -> Iterator[Finding]:
-    """Report whose settings are checked, and which settings given here have no effect."""
+    """Report which settings are checked, and which of these have no effect."""
     in_use = system.in_use
     if in_use.differing:
         yield Finding("settings", ok=False, text=in_use.difference("this command"))
@@ -67,8 +64,7 @@ def check_one_machine(system: CheckedSystem) -> Iterator[Finding]:
     """
     Check that data is not stored in this machine's files if jobs are on another machine.
 
-    Otherwise, workers on other machines would store pages in their own files. Each machine would
-    then have only a part of the data, and nothing would report that.
+    Otherwise, each machine would silently store a part of the pages in its own files.
     """
     settings = system.settings
     local = []
@@ -92,7 +88,7 @@ def check_one_machine(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _shared_hosts(system: CheckedSystem) -> Iterator[str]:
-    """Yield the host of every server that workers share. For a socket, it is this machine."""
+    """Yield the host of every server that workers share; this machine for a socket."""
     broker = system.resolved.broker.url
     if kind_of(broker) == "rabbitmq":
         yield split_port(server_name(broker))[0]
@@ -103,7 +99,7 @@ def _shared_hosts(system: CheckedSystem) -> Iterator[str]:
 
 def is_this_machine(host: str) -> bool:
     """
-    True if `host` is an address of this machine, so that a socket can bind to it.
+    True if a socket on this machine can bind to `host`.
 
     False for a name that does not resolve.
     """
@@ -130,9 +126,8 @@ def check_listeners(system: CheckedSystem) -> Iterator[Finding]:
     """
     Check that something listens on the ports of HTTP, Thrift and Flower.
 
-    If Redis and the broker are external, the servers may run on another machine, so a silent port
-    is not an error. If aragog runs on one machine and is down, any listener on these ports is
-    another program.
+    If Redis and the broker are external, these servers may run on another machine, so a silent port
+    is not an error. If a standalone aragog is down, a listener must be another program.
     """
     listening = system.wait_for(
         lambda: listeners(system.settings), lambda found: all(found.values())
@@ -152,7 +147,7 @@ def check_listeners(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_open_files(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that processes may open as many files as the default settings need."""
+    """Check that processes may open enough files for the default settings."""
     running = system.running_pid
     allowed = (open_files.limit_of(running) if running else None) or open_files.limit()
     if allowed >= open_files.SUFFICIENT_LIMIT:
@@ -167,7 +162,7 @@ def check_open_files(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_certificate(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that the API's certificate and its key can be used."""
+    """Check the API's certificate and key."""
     if system.settings.serving.tls_cert_file is not None:
         from aragog.api.server.listener import tls_context  # noqa: PLC0415 - only where used
 
@@ -195,7 +190,6 @@ def check_standby(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _replica(settings: Settings) -> Iterator[Finding]:
-    """Check that the replica of a PostgreSQL store responds and does not lag too far behind."""
     if settings.store.engine != "postgres":
         text = 'requires a PostgreSQL store; set store.engine to "postgres"'
         yield Finding("serving.standby_dsn", ok=False, text=text)
@@ -211,7 +205,7 @@ def _replica(settings: Settings) -> Iterator[Finding]:
 
 
 def check_extractors(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that the extractors in `pipeline.extractors` are installed on this machine."""
+    """Check that the extractors in `pipeline.extractors` are installed here."""
     names, rules = system.settings.pipeline.extractors, system.settings.extract
     if names or rules:
         from aragog.pages.extractors import load_all  # noqa: PLC0415 - it imports the parsers
@@ -225,7 +219,7 @@ def check_extractors(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_text_finder(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that the main-text extractor is installed on this machine."""
+    """Check that the main-text extractor is installed here."""
     pipeline = system.settings.pipeline
     if pipeline.store_text:
         from aragog.pages.main_text import load  # noqa: PLC0415 - it imports the parsers
@@ -235,7 +229,7 @@ def check_text_finder(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_http2(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that the HTTP/2 library is installed and that the host names are valid."""
+    """Check the HTTP/2 library and its host names."""
     if names := system.settings.fetch.http2_hosts:
         Http2Hosts(names, SystemClock())
         text = f"nghttp2 is installed, for {', '.join(names)}"
@@ -243,7 +237,7 @@ def check_http2(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_tracing(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that the tracing library is installed on this machine."""
+    """Check that the tracing library is installed here."""
     if system.settings.tracing.enabled:
         require("otel", "tracing.enabled")
         endpoint = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318")
@@ -253,7 +247,7 @@ def check_tracing(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_rendering(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that the browser for rendering starts, with its sandbox if the settings require it."""
+    """Check that the browser starts, with its sandbox if required."""
     rendering = system.settings.rendering
     if rendering.hosts:
         version = start_browser(system.settings)
@@ -262,7 +256,7 @@ def check_rendering(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_site_rules(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that the file with the sites' query parameters can be read."""
+    """Check that the file with sites' query parameters is readable."""
     if system.settings.site_rules_file is not None:
         install_site_rules(system.settings)
         text = f"{system.settings.site_rules_file} can be read"
@@ -274,10 +268,7 @@ _FORWARD = "identity.serve is on: that host's web server must forward its paths 
 
 
 def check_identity(system: CheckedSystem) -> Iterator[Finding]:
-    """
-    Check that the key file can be used and that its public keys are served at
-    `identity.agent`.
-    """
+    """Check the key file, and that its public keys are served at `identity.agent`."""
     settings = system.settings
     if settings.identity.key is None:
         return
@@ -304,7 +295,7 @@ def check_identity(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _fetch_directory(settings: Settings) -> Outcome:
-    """Fetch the key directory without a signature, as a site that verifies signatures does."""
+    """Fetch the key directory without a signature, as verifying sites do."""
     fetch = dataclasses.replace(settings.fetch, content_types=("*/*",), headers={})
     with Fetcher(fetch) as fetcher:
         return fetcher.fetch(settings.identity.agent)

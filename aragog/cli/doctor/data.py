@@ -24,9 +24,9 @@ from aragog.urlstore.content import open_content
 from aragog.urlstore.content_port import ContentStore
 
 READ_FILES_TIMEOUT_S = 5.0
-"""Time limit for reading SQLite files. The finding lists the files that were not read in time."""
+"""Time limit for reading SQLite files. The finding lists unread files."""
 _PROGRESS_STEPS = 10_000
-"""How many SQLite instructions run between two checks of the time limit."""
+"""SQLite instructions between two checks of the time limit."""
 _REPAIR = "run `aragog store repair` to copy its readable rows to a new file"
 MIN_FREE_BYTES = 1_000_000_000
 PROBE_BYTES = 1024
@@ -36,7 +36,7 @@ S3_TIMEOUT_S = 5.0
 
 
 def check_store(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that HBase's or PostgreSQL's tables are correct, or that SQLite's files are usable."""
+    """Check the tables in HBase or PostgreSQL, or SQLite's files."""
     settings = system.settings
     if settings.store.engine == "hbase":
         for gateway in settings.store.hbase_gateways:
@@ -56,7 +56,7 @@ def check_store(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def gateway_problems(settings: Settings, gateway: str) -> list[str]:
-    """Return the problems with an HBase gateway and its tables."""
+    """Return problems with an HBase gateway and its tables."""
     single_gateway = dataclasses.replace(settings.store, hbase_gateways=(gateway,))
     try:
         with closing(tables(dataclasses.replace(settings, store=single_gateway))) as engine:
@@ -69,7 +69,7 @@ def _postgres(system: CheckedSystem) -> Iterator[Finding]:
     """
     Check that PostgreSQL responds and has the tables.
 
-    A private server runs only while aragog does, so it may be down if aragog is.
+    A private server only runs while aragog does.
     """
     settings = system.settings
     if settings.private_postgres and system.is_down:
@@ -94,7 +94,7 @@ def _sqlite(settings: Settings) -> Iterator[Finding]:
         with closing(tables(settings)) as engine:
             set_aside = engine.check()
     known_problems = (*unreadable.values(), *set_aside)
-    # Check the other files even if one is known to be damaged.
+    # Also check the others if one file is damaged.
     others = [
         file for file in files if not any(text.startswith(str(file)) for text in known_problems)
     ]
@@ -115,11 +115,9 @@ def _sqlite(settings: Settings) -> Iterator[Finding]:
 
 def _find_damage(files: Sequence[Path]) -> tuple[list[str], list[str]]:
     """
-    Read the files completely. Returns the damage found, and the names of files that were not read
-    in time.
+    Read the files completely. Returns the damage, and the names of files not read in time.
 
-    The files are read in a different order each time, so that repeated calls also cover large
-    stores.
+    The order is random, so that repeated calls cover large stores.
     """
     until_s = time.monotonic() + READ_FILES_TIMEOUT_S
     damaged, unfinished = [], []
@@ -155,10 +153,7 @@ def check_store_claim(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _unreadable(file: Path) -> str | None:
-    """
-    Return why a SQLite file cannot be opened, or None if it can. Reads only the file's
-    schema.
-    """
+    """Return why a SQLite file cannot be opened, or None. Reads only its schema."""
     if not os.access(file, os.R_OK | os.W_OK):
         return f"{file} cannot be read and written by this user; check owner and mode"
     try:
@@ -175,7 +170,7 @@ def _unreadable(file: Path) -> str | None:
 
 
 def _open_problem(file: Path, error: sqlite3.Error) -> str:
-    """Describe an error other than damage. SQLite says that a disk is full only when it writes."""
+    """Describe an error other than damage. SQLite only notices a full disk when it writes."""
     free = shutil.disk_usage(file.parent).free
     if free < MIN_OPEN_BYTES:
         return (
@@ -186,7 +181,7 @@ def _open_problem(file: Path, error: sqlite3.Error) -> str:
 
 
 def check_content(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that S3 stores, reads, lists and deletes an object, or that the folder is writable."""
+    """Check that S3 stores, reads, lists and deletes objects, or that the folder is writable."""
     settings = system.settings
     if settings.content.engine == "folder":
         folder = settings.data_dir.absolute() / "content"
@@ -211,13 +206,12 @@ def check_content(system: CheckedSystem) -> Iterator[Finding]:
 
 def _probe(content: ContentStore) -> None:
     """
-    Store, read, list and delete an object that no page uses, because each of these needs a separate
-    permission.
+    Store, read, list and delete an unused object, because each needs a separate permission.
 
     Its key is random. If the doctor is killed, `aragog store repair` removes the object.
 
     Raises:
-        ContentUnavailable: one of the four requests is refused.
+        ContentUnavailable: a request is refused.
         CorruptContent: the object that was read differs from the one that was stored.
     """
     key, body = secrets.token_hex(32), secrets.token_bytes(PROBE_BYTES)
@@ -231,7 +225,7 @@ def _probe(content: ContentStore) -> None:
 
 
 def check_crawl_log(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that a file can be written to the folder or bucket of the crawl log."""
+    """Check that the crawl log's folder or bucket is writable."""
     settings = system.settings
     if settings.crawl_log.engine == "off":
         return
@@ -246,10 +240,7 @@ def check_crawl_log(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _with_short_timeouts(settings: Settings) -> Settings:
-    """
-    Return settings with short timeouts and no retries, to detect a dead server
-    within seconds.
-    """
+    """Return settings that detect a dead server within seconds: short timeouts, no retries."""
     content = dataclasses.replace(
         settings.content,
         s3_attempts=1,

@@ -36,10 +36,7 @@ def check_egress(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _try_route(route: EgressRoute) -> str:
-    """
-    Try an egress route and describe the result. If this raises OSError, the error contains no
-    credentials.
-    """
+    """Try an egress route and describe the result. An OSError's text contains no credentials."""
     server = route.server(_EXAMPLE, "", 0)
     if server is None:
         for version, address in route.addresses.items():

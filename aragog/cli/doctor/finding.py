@@ -1,7 +1,4 @@
-"""
-The input and the results of `aragog doctor`'s checks, and a function that runs them with a time
-limit.
-"""
+"""The input and results of `aragog doctor`'s checks, and a function that runs them."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ T = TypeVar("T")
 
 POLL_INTERVAL_S = 0.5
 START_TIMEOUT_S = 60.0
-"""On a busy machine, it takes this long until all processes that `aragog up` starts respond."""
+"""On a busy machine, all processes of `aragog up` respond after this time."""
 
 
 class Finding(NamedTuple):
@@ -35,16 +32,16 @@ class Finding(NamedTuple):
     ok: bool
     text: str
     warning: bool = False
-    """True if something works now but should be changed before it fails."""
+    """True if something works, but should be changed before it fails."""
 
 
 @dataclass(frozen=True)
 class CheckedSystem:
-    """The aragog that `doctor` checks: its settings, and whether it runs."""
+    """The settings that `doctor` checks, and whether aragog runs with them."""
 
     in_use: SettingsInUse
     should_run: bool = True
-    """False before aragog is started. A server that is not running is then no error."""
+    """If False, aragog has not been started, and missing servers are no error."""
 
     @property
     def settings(self) -> Settings:
@@ -53,7 +50,7 @@ class CheckedSystem:
 
     @cached_property
     def resolved(self) -> Settings:
-        """The settings, with the addresses of private servers filled in."""
+        """The settings with the addresses of private servers."""
         return self.settings.resolved()
 
     @property
@@ -64,12 +61,12 @@ class CheckedSystem:
 
     @property
     def running_pid(self) -> int | None:
-        """Return the process id of the supervisor that runs in this data folder, or None."""
+        """Return the process id of this data folder's running supervisor, or None."""
         return running_pid(self._run_dir)
 
     def wait_for(self, read: Callable[[], T], is_complete: Callable[[T], bool]) -> T:
         """
-        Call `read` until its result is complete, or until all processes have had time to start.
+        Call `read` until its result is complete or all processes have had time to start.
 
         Calls it only once if aragog has run for a minute, or is not expected to run.
         """
@@ -89,20 +86,19 @@ Check = Callable[[CheckedSystem], Iterator[Finding]]
 
 
 CHECK_TIMEOUT_S = 2 * START_TIMEOUT_S
-"""Time limit for a check: enough for all processes to start, and for the servers' timeouts."""
+"""Time limit for a check: enough for processes to start, and for servers' timeouts."""
 
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
-"""Errno values of writes that fail because the disk is full."""
 
 
 def run_checks(
     checks: Sequence[Check], system: CheckedSystem, timeout_s: float
 ) -> tuple[list[Finding], bool]:
     """
-    Run the checks. Returns their findings in order, and True if a check is still running.
+    Run the checks; returns their findings in order, and whether a check is still running.
 
     A check that fails to run, or takes longer than `timeout_s` seconds, becomes a finding. Its
-    thread keeps running, and may keep the process from exiting. Unexpected errors are raised.
+    thread keeps running and may prevent the process from exiting. Unexpected errors are raised.
     """
     findings: list[Finding] = []
     is_hanging = False

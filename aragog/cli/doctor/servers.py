@@ -44,9 +44,9 @@ REPLY_TIMEOUT_S = 2.0
 MAX_MEMORY_SHARE = 0.85
 # Larger files of the private Redis are not read: reading takes a second per 100 MB.
 MAX_READ_BYTES = 300_000_000
-# If clocks differ by more, nothing breaks, but comparing logs and due times is misleading.
+# If clocks differ by more, nothing breaks, but logs and due times are misleading.
 MAX_CLOCK_DIFFERENCE_S = 2.0
-# As of November 2026, the projects no longer fix security problems in older versions.
+# As of November 2026, older versions get no security fixes.
 OLDEST_SUPPORTED = {"Redis": (7, 4), "Valkey": (7, 2)}
 
 
@@ -66,8 +66,8 @@ def check_redis(system: CheckedSystem) -> Iterator[Finding]:
 
 def _files(files: AppendOnlyFiles) -> Iterator[Finding]:
     """
-    Yield problems with the files of a private Redis that is down, if they would lose data or keep
-    it from starting.
+    Yield problems with a stopped private Redis's files that would lose data or prevent a
+    start.
     """
     problems = files.problems()
     total_bytes = files.total_bytes()
@@ -82,7 +82,7 @@ def _files(files: AppendOnlyFiles) -> Iterator[Finding]:
 
 
 def redis_servers(resolved: Settings) -> dict[str, list[str]]:
-    """Return the URL of each Redis server in the settings, with the names of these settings."""
+    """Return each Redis server's URL, with the settings that name it."""
     urls: list[tuple[str, str]] = [("redis.url", resolved.redis.url)]
     urls += [("redis.nodes", url) for url in resolved.redis.nodes]
     urls += [("politeness.limiter_urls", url) for url in resolved.politeness.limiter_urls]
@@ -126,14 +126,14 @@ def _server(url: str, part: str, *, durable: bool) -> Iterator[Finding]:
 
 
 def server_product(server: dict[str, Any]) -> tuple[str, str]:
-    """Return a server's name and version from its INFO. Valkey also reports a Redis version."""
+    """Return the name and version in a server's INFO. Valkey reports a Redis version too."""
     if server.get("server_name") == "valkey":
         return "Valkey", str(server["valkey_version"])
     return "Redis", str(server["redis_version"])
 
 
 def support_findings(part: str, name: str, version: str) -> Iterator[Finding]:
-    """Yield a warning if the server's project no longer maintains this version."""
+    """Warn if the project no longer maintains this version."""
     oldest = OLDEST_SUPPORTED[name]
     if tuple(map(int, re.findall(r"[0-9]+", version)[:2])) < oldest:
         text = (
@@ -145,7 +145,7 @@ def support_findings(part: str, name: str, version: str) -> Iterator[Finding]:
 
 
 def clock_findings(part: str, ahead_s: float) -> Iterator[Finding]:
-    """Yield a finding if a server's clock differs too much from this machine's clock."""
+    """Yield a finding if a server's clock differs too much from this machine's."""
     if abs(ahead_s) > MAX_CLOCK_DIFFERENCE_S:
         direction = "ahead of" if ahead_s > 0 else "behind"
         text = f"its clock is {abs(ahead_s):.1f} s {direction} this machine's; run NTP on both"
@@ -174,7 +174,7 @@ def _memory(part: str, info: dict[str, Any], version: str) -> Finding:
 
 
 def check_broker(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that the broker responds, and report features that it lacks."""
+    """Check that the broker responds, and report missing features."""
     url = system.resolved.broker.url
     scheme = url.partition("://")[0]
     if kind_of(url) == "rabbitmq":
@@ -193,7 +193,6 @@ def check_broker(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _postgres_shard(setting: str, url: str) -> Iterator[Finding]:
-    """Check that a PostgreSQL server accepts jobs and has the right settings."""
     part = f"{setting} {without_password(url)}"
     try:
         [shard] = connect_shards([url])
@@ -260,7 +259,6 @@ def check_workers(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _active_queues(app: Celery) -> dict[str, list[dict[str, Any]]]:
-    """Return the queues of each worker that responds."""
     return app.control.inspect(timeout=REPLY_TIMEOUT_S).active_queues() or {}
 
 
@@ -292,7 +290,7 @@ def check_limiter(system: CheckedSystem) -> Iterator[Finding]:
     try:
         ring = limiter_ring(system.resolved)
     except CONFIG:
-        return  # another check reports this
+        return  # another check reports it
     try:
         report, configured = ring.report(), ring.nodes_in_settings()
     except LimiterUnavailable:
@@ -325,10 +323,10 @@ def _nodes(report: RingReport, configured: set[str]) -> Iterator[Finding]:
 
 def check_stray_jobs(system: CheckedSystem) -> Iterator[Finding]:
     """
-    Check that no producer sends URLs to a queue on the broker's server that no worker reads.
+    Check that the broker's server has no queue that no worker reads.
 
-    Sending them succeeds, but no worker processes the URLs. This happens if a producer's broker URL
-    has another database number, or starts with `redis://` where the workers use `pinlater://`.
+    Producers use such a queue without an error if their broker URL has another database number, or
+    starts with `redis://` instead of `pinlater://`.
     """
     url = system.resolved.broker.url
     if system.is_down or kind_of(url) != "pinlater":
@@ -354,7 +352,7 @@ def _stray_jobs(shard_url: str, broker_url: str) -> Iterator[Finding]:
 
 
 def _unread_jobs(client: redis.Redis, number: int, *, is_own: bool) -> Iterator[tuple[str, int]]:
-    """For a database that no worker reads, yield each kind of job with the number of jobs."""
+    """Yield each kind of job in a database, with the number of jobs."""
     pool = client.connection_pool
     arguments = {**pool.connection_kwargs, "db": number}
     other_pool = redis.ConnectionPool(connection_class=pool.connection_class, **arguments)
@@ -363,7 +361,7 @@ def _unread_jobs(client: redis.Redis, number: int, *, is_own: bool) -> Iterator[
             sizes = RedisShard(other).sizes(Queue.FETCH.value)
             if jobs := sizes.due + sizes.later:
                 yield "jobs are waiting", jobs
-        # kombu's Redis transport keeps a queue as a list under the queue's name.
+        # With kombu's Redis transport, a queue is a list under its name.
         if other.type(Queue.FETCH.value) == b"list":
             yield (
                 "messages of Celery's redis:// transport are waiting",

@@ -1,4 +1,4 @@
-"""`aragog store …`: tables, repair, import, export and takedowns."""
+"""The commands `aragog store …`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aragog store export-files`: write the files of items to a folder, named by their hashes."""
+"""The command `aragog store export-files`."""
 
 from __future__ import annotations
 
@@ -58,11 +58,7 @@ def export_files(
 def _files(
     store: UrlStore, sites: Sequence[tuple[str, str]], host: str | None, purpose: str | None
 ) -> Iterator[tuple[str, str | None, str | None]]:
-    """
-    Yield the URL, hash and type of each file of the items.
-
-    If several files have the same hash, only one is yielded.
-    """
+    """Yield the URL, hash and type of the items' files, one for each hash."""
     seen: set[bytes] = set()
     for kind, site in sites:
         for item in store.items.all(kind, site, below=host or "", purpose=purpose):
@@ -81,10 +77,7 @@ def _stored(value: Any) -> Iterator[dict[str, Any]]:
 def _write(
     store: UrlStore, folder: Path, url: str, sha256: str | None, content_type: str | None
 ) -> bool | None:
-    """
-    Write a file. Return False if it exists already, and None if it cannot be read or was taken
-    down.
-    """
+    """Write a file; False if it exists already, None if it is unreadable or was taken down."""
     ending = mimetypes.guess_extension(content_type or "") or ""
     if sha256 and (folder / f"{sha256}{ending}").exists():
         return False

@@ -1,4 +1,4 @@
-"""`aragog store import`: import URLs and pages from files written by aragog and other programs."""
+"""The command `aragog store import`."""
 
 from __future__ import annotations
 
@@ -69,7 +69,6 @@ def import_(file: Path, kind: str | None, after: int, *, due: bool) -> None:
 def _records(
     file: Path, store: UrlStore, settings: Settings, *, kind: str, after: int, due: bool
 ) -> int:
-    """Import records. Returns how many were bad."""
     with counting_display("lines") as count_lines:
         source = _source(file, kind, store, settings, after)
         report = import_export.import_urls(
@@ -86,7 +85,6 @@ def _records(
 
 
 def _archive(file: Path, store: UrlStore, settings: Settings, *, after: int) -> int:
-    """Import the pages of a WARC file. Returns how many were bad."""
     with file.open("rb") as stream, counting_display("records") as count_records:
         fetch = settings.fetch
         limits = RecordedLimits(fetch.max_header_bytes, fetch.max_wire_bytes, fetch.max_body_bytes)

@@ -28,19 +28,19 @@ def export_items(
     settings: Settings,
 ) -> None:
     """
-    Write the items of some kinds. If several pages show an item, it still has only one row.
+    Write the items of some kinds, one row per item.
 
     Args:
         file: its extension determines the format; it is replaced when all rows are written. None
-            for JSON Lines to standard output.
-        names: the names of the kinds of items.
+            writes JSON Lines to standard output.
+        names: the kinds' names.
         fields: the columns; None for all fields and the page.
         host: only items on pages of this host and its subdomains.
         purpose: only items on pages whose sites allow this purpose.
-        settings: the settings, which define the kinds in `extract`.
+        settings: define the kinds (`extract`).
 
     Raises:
-        BadInput: the name of a kind or of the file is invalid.
+        BadInput: a kind or the file name is invalid.
         ConfigError: the file is not writable.
     """
     kinds = load_kinds(settings.extract)

@@ -1,4 +1,4 @@
-"""`aragog store list`: list the stored URLs of a host, or those with an outcome."""
+"""The command `aragog store list`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,6 @@ def list_(
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    """Return the columns of a line."""
     if "tried_at_ms" not in row:
         return [row["url"]]
     time_text = datetime.fromtimestamp(row["tried_at_ms"] / 1000, UTC).isoformat(timespec="seconds")
@@ -97,10 +96,7 @@ def _all_urls(opened: UrlStore) -> Iterator[str]:
 def _fetched_pages(
     opened: UrlStore, urls: Iterable[str], outcomes: tuple[str, ...], since_ms: int
 ) -> Iterator[dict[str, Any]]:
-    """
-    Yield the pages whose last fetch had one of these outcomes and took place at `since_ms` or
-    later.
-    """
+    """Yield the pages last fetched at `since_ms` or later, with one of these outcomes."""
     remaining = iter(urls)
     while batch := list(islice(remaining, BATCH_SIZE)):
         for url, record in zip(batch, opened.get_many(batch, ()), strict=True):

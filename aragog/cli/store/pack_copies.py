@@ -1,4 +1,4 @@
-"""`aragog store export-packs`: copy the packs with all content of a store."""
+"""The command `aragog store export-packs`."""
 
 from __future__ import annotations
 

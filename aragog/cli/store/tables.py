@@ -28,7 +28,7 @@ TABLE_NAMES = {
     "n": "pages and aliases", "d": "due rows", "h": "host rows", "e": "edges",
     "content": "contents", "l": "lists of inlinks",
 }  # fmt: skip
-"""The tables that a repair walks, by name."""
+"""The tables that a repair scans, by name."""
 
 
 @click.command("create-tables")
@@ -213,7 +213,6 @@ def pack() -> None:
 
 
 def _store_location(settings: Settings) -> tuple[object, ...]:
-    """Return a string that identifies the store of these settings."""
     store = settings.store
     if store.engine == "hbase":
         return store.engine, *sorted(store.hbase_gateways), store.hbase_prefix

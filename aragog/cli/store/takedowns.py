@@ -30,7 +30,6 @@ def _url(_context: click.Context, _option: click.Parameter, url: str | None) -> 
 
 
 def _only_target(**options: str | None) -> str:
-    """Return the value of the only option that was given."""
     values = [value for value in options.values() if value is not None]
     if len(values) != 1:
         raise click.UsageError(f"pass exactly one of {', '.join(options)}")
@@ -41,7 +40,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _target_options(command: F) -> F:
-    """Add the argument and options that select a takedown's target, for both commands."""
     for option in (
         click.option("--domain", type=Host(), help="A domain and its subdomains."),
         click.option("--host", type=Host(), help="A host, on any port."),
@@ -79,10 +77,7 @@ def takedown(
 
 
 def _describe(opened: UrlStore, url: str) -> str:
-    """
-    Describe a URL's takedown. If the URL is an alias of a page on another host, say that the page
-    is kept.
-    """
+    """Describe a URL's takedown, and whether it only affects an alias of a page on another host."""
     pages = opened.takedowns.pages_of(url)
     canonical = opened.resolve(url)
     if canonical not in pages:
@@ -133,7 +128,7 @@ def _share_takedowns(opened: UrlStore, settings: Settings, *, purge: bool = Fals
     """
     Copy takedowns to Redis for producers; with `purge`, also delete data in Redis and the broker.
 
-    Without Redis, the periodic sweep copies them later, and workers refuse the messages until then.
+    If Redis is down, the periodic sweep copies them later; workers refuse such messages until then.
     """
     try:
         done = TakedownSharing(settings, opened)(purge=purge)

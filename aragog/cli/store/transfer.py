@@ -1,4 +1,4 @@
-"""`aragog store export`, `export-parts`: write URLs to files."""
+"""The commands `aragog store export` and `export-parts`."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def export(
 
 @contextmanager
 def _local(file: str, settings: Settings) -> Iterator[Path]:
-    """Yield a path to write to; if `file` is in S3, the written files are then copied there."""
+    """Yield a path to write to. If `file` is in S3, the files are then copied there."""
     if not file.startswith("s3://"):
         yield STDOUT if file == "-" else Path(file)
         return
@@ -173,8 +173,8 @@ def _export(
 
 def _archive_writer(kind: str, file: Path, *, is_continued: bool) -> Callable[..., WarcReport]:
     """
-    Return the function that writes this kind of archive. The numbers of WARC files continue after
-    the last existing file.
+    Return the function that writes this kind of archive. WARC files are numbered after existing
+    ones.
     """
     if function_path := addons.writes_formats().get(kind):
         return addons.function(function_path)
@@ -196,8 +196,7 @@ def _export_records(
     """
     Write JSON Lines or Parquet.
 
-    Returns the number of records, the cursor to continue, and a message about fields that no page
-    had.
+    Returns the number of records, the next cursor, and a message about absent fields.
     """
     types, append = typed_fields_for(store, settings), selection.cursor is not None
     fields = _page_fields(fields)
@@ -221,15 +220,13 @@ def _export_records(
 
 def _page_fields(names: Sequence[str] | None) -> tuple[str, ...] | None:
     """
-    Return which of these names are fields, because records have their URL and other keys
-    anyway.
+    Return which of these names are fields. Other names, such as `url`, are part of each
+    record.
     """
     return names if names is None else tuple(name for name in names if name not in RECORD_MEMBERS)
 
 
 class _FieldRecorder:
-    """A sink that records which fields its records have."""
-
     def __init__(self, sink: import_export.Sink) -> None:
         self._sink = sink
         self.fields: set[str] = set()
@@ -246,10 +243,9 @@ def _text_finder(
     texts: PageTexts, store: UrlStore, fields: Sequence[str] | None
 ) -> FindTexts | None:
     """
-    Return a function that extracts the main text that `fields` asks for, or None if it asks for
-    none.
+    Return a function that extracts requested main text, or None if `fields` has none.
 
-    If a page's text cannot be extracted, this is reported and the stored fields are used.
+    Pages without a text are reported, and keep their stored fields.
     """
     names = tuple(name for name in FIELDS.values() if name in (fields or ()))
     if not names:
@@ -266,7 +262,7 @@ def _text_finder(
 
 
 def typed_fields_for(store: UrlStore, settings: Settings) -> TypedFields:
-    """Return the types of fields in files, including fields of the settings' rules."""
+    """Return the types of fields in files, including the rules' fields."""
     return TypedFields(store.formats, rule_types(settings.extract))
 
 
@@ -356,8 +352,8 @@ def _export_chosen(
     chosen: Sequence[Part], write: Callable[..., int | None], options: PartOptions
 ) -> list[int | None]:
     """
-    Write parts and show the progress. Returns how many records each part has, or None if it existed
-    already.
+    Write parts and show the progress; returns each part's record count, or None if it
+    existed.
     """
     columns = (
         TextColumn("{task.description}"),
@@ -379,10 +375,7 @@ def _export_chosen(
 
 
 def _day_span(day: datetime, kind: str) -> SpanMs:
-    """
-    Return a day's start and end in ms. Raises UsageError if the day is not over, because its pages
-    may still change.
-    """
+    """Return a day's start and end in ms. Raises UsageError if the day is not over."""
     if kind == "warc":
         raise click.UsageError("--date only works with jsonl and parquet; warc contains all pages")
     begin = day.replace(tzinfo=UTC)
@@ -405,5 +398,4 @@ def _kind(file: Path) -> str:
 
 
 def _report_url(url: str, reason: str) -> None:
-    """Print a problem with a URL to standard error."""
     echo(one_line(f"{url}: {reason}"), err=True)

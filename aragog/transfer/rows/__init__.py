@@ -1,12 +1,10 @@
 """
-Reads and writes files of plain rows. A file's extension determines its format: JSON Lines, JSON,
-CSV, Parquet or SQLite.
+Read and write files of plain rows. A file's extension determines its format: JSON Lines, JSON, CSV,
+Parquet or SQLite.
 
 A row maps names to JSON values and decimals. The table formats (CSV, Parquet, SQLite) flatten rows
-with `tables`. A list becomes JSON in one cell, but in Parquet, a list of strings stays a list. For
-a table, the rows are read twice: first for its columns, then for its cells.
-
-The functions and constants of this module are the public interface.
+with `tables`. A list becomes JSON in one cell, except for lists of strings in Parquet. For a table,
+the rows are read twice, first to find its columns.
 """
 
 from __future__ import annotations
@@ -47,8 +45,7 @@ def file_format(file: Path) -> str:
     Return the format that a file's extension selects.
 
     Raises:
-        BadInput: the extension is unknown, or it is `.gz` or `.zst` after a format that is not
-            text.
+        BadInput: the extension is unknown, or `.gz` or `.zst` after a binary format.
     """
     name = file.with_suffix("") if file.suffix in COMPRESSED else file
     kind = KINDS.get(name.suffix.lower())
@@ -63,8 +60,7 @@ def write_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
     """
     Write a file, replacing an existing one; returns how many rows were written.
 
-    The rows are read once or twice. `names` are the columns that come first, even if no row has a
-    value for them.
+    The rows are read once or twice. The columns `names` come first, even without values.
 
     Raises:
         BadInput: see `file_format`.
@@ -76,8 +72,7 @@ def write_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
 
 def append_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
     """
-    Append rows to a file, and create the file if it does not exist. Returns how many rows were
-    added.
+    Append rows to a file, which may not exist yet; returns how many were added.
 
     If appending fails, a text file is restored, and SQLite rolls back. If the process is killed, a
     text file may end with an incomplete line; the next call then refuses to append.
@@ -104,12 +99,11 @@ def append_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
 
 def read_urls(file: Path, column: str = "url") -> Iterator[str | None]:
     """
-    Yield the URL of each row, or None for a row without a URL. Raises whatever the format's reader
-    raises.
+    Yield each row's URL or None. Raises whatever the format's reader raises.
 
     Args:
         file: a file of rows.
-        column: the column that contains the URL.
+        column: the column with URLs.
     """
     return _READERS[file_format(file)](file, column)
 

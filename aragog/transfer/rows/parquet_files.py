@@ -17,8 +17,8 @@ BATCH_ROWS = 500
 
 def write_parquet(rows: Rows, file: Path, names: Sequence[str]) -> int:
     """
-    Write a zstd-compressed file. Each column gets the narrowest type that fits its values. If none
-    fits, the column contains JSON as text.
+    Write a zstd-compressed file. Columns have the narrowest type that fits, or else JSON as
+    text.
     """
     require("parquet", "a Parquet file")
     import pyarrow as pa  # noqa: PLC0415 - an extra, and 0.2 s
@@ -48,7 +48,6 @@ def _arrow_type(arrow: Any, kinds: Kinds) -> Any:
 
 
 def _cell(value: Any, kind: Any) -> Any:
-    """Convert a value for its Parquet column."""
     if value is None:
         return None
     if str(kind) == "string" and not isinstance(value, str):

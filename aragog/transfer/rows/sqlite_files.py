@@ -35,7 +35,6 @@ def write_sqlite(rows: Rows, file: Path, names: Sequence[str]) -> int:
 
 
 def _sqlite_columns(database: sqlite3.Connection, columns: Mapping[str, Kinds]) -> dict[str, str]:
-    """Create the table and its missing columns, and map each name to its column."""
     existing_columns = {row[1] for row in database.execute(f"PRAGMA table_info({TABLE})")}
     columns_by_name: dict[str, str] = {}
     database.execute("BEGIN IMMEDIATE")
@@ -49,7 +48,6 @@ def _sqlite_columns(database: sqlite3.Connection, columns: Mapping[str, Kinds]) 
         if column in existing_columns:
             continue
         definition = f"{_quote(column)} {_sqlite_type(kinds)}"
-        # The table is created with its first column.
         is_new = not existing_columns and len(columns_by_name) == 1
         create, add = (
             f"CREATE TABLE {TABLE} ({definition})",
@@ -60,10 +58,7 @@ def _sqlite_columns(database: sqlite3.Connection, columns: Mapping[str, Kinds]) 
 
 
 def _distinct_column(name: str, taken: Iterable[str]) -> str:
-    """
-    Return the name, with a number added if another name differs only in case, which SQLite
-    ignores.
-    """
+    """Return the name, numbered if another name only differs in case, which SQLite ignores."""
     lower, number, candidate = {taken_name.lower() for taken_name in taken}, 1, name
     while candidate.lower() in lower:
         number += 1
@@ -88,7 +83,7 @@ def _sqlite_cell(value: Any) -> Any:
         case int() if -INT64 <= value < INT64:
             return value
         case Decimal() if value.is_finite():
-            return f"{value:f}"  # SQLite converts this text to a number in a numeric column
+            return f"{value:f}"  # SQLite converts this text in a numeric column
     return cell_text(value)
 
 

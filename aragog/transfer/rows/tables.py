@@ -1,8 +1,8 @@
 """
 Arrange rows as a table: find its columns, and flatten records into columns.
 
-A record in a row, even a nested one, becomes one column per member, `NAME.MEMBER`. If that would
-take more than `MAX_COLUMNS` columns, the records stay as JSON.
+A record, even a nested one, becomes one column per member, `NAME.MEMBER`. If there would be more
+than `MAX_COLUMNS` columns, records stay JSON.
 """
 
 from __future__ import annotations
@@ -26,11 +26,9 @@ INT64 = 2**63
 
 def build_table(rows: Rows, names: Sequence[str]) -> tuple[dict[str, Kinds], Rows]:
     """
-    Return the columns of a table, in order, and its rows. To find the columns, the rows are read
-    once.
+    Return a table's columns, in order, and its rows. The rows are read once.
 
-    The columns in `names` come first, even if no row has a value for them. A record's members take
-    the position of the record.
+    The columns in `names` come first, even without values. A record's members take its position.
     """
 
     def flat_rows() -> Iterator[Row]:
@@ -54,11 +52,6 @@ def flatten(row: Mapping[str, Any], prefix: str = "") -> Row:
 
 
 def _columns(rows: Iterable[Row], names: Sequence[str]) -> dict[str, Kinds]:
-    """
-    Return which kinds of values each column has.
-
-    A member takes the position of its record in `names`.
-    """
     kinds_by_column: dict[str, Kinds] = {name: set() for name in names}
     for row in rows:
         for name, value in row.items():
@@ -80,8 +73,8 @@ def _columns(rows: Iterable[Row], names: Sequence[str]) -> dict[str, Kinds]:
 
 def _covering_name(column: str, positions: Mapping[str, int]) -> str:
     """
-    Return the requested name that covers this column: its own name or the name of its record. If
-    neither was requested, return the column's name.
+    Return the requested name that covers this column: its own name or its record's. If neither was
+    requested, return the column's name.
     """
     name = column
     while name not in positions and "." in name:

@@ -43,7 +43,7 @@ def write_json(rows: Rows, file: Path, _names: Sequence[str]) -> int:
 
 
 def write_csv(rows: Rows, file: Path, names: Sequence[str]) -> int:
-    """Write a header and one row per line (more if a cell has line breaks), in UTF-8."""
+    """Write a header and the rows, in UTF-8."""
     columns, rows = build_table(rows, names)
     with closing(open_to_write(file)) as sink:
         sink.write(_csv_line(columns))
@@ -100,7 +100,7 @@ def line_urls(file: Path, column: str) -> Iterator[str | None]:
 
 
 def array_urls(file: Path, column: str) -> Iterator[str | None]:
-    """Yield the URL of each row of a JSON array, which is loaded into memory."""
+    """Yield the URL of each row of a JSON array, loaded into memory."""
     with closing(open_to_read(file)) as stream:
         rows = orjson.loads(stream.read())
     if not isinstance(rows, list):
@@ -129,7 +129,7 @@ def append_bytes(part: Path, file: Path) -> None:
                 sink.write(b"\n")
             shutil.copyfileobj(source, sink)
     except OSError:
-        os.truncate(file, size)  # truncate only after closing, which writes buffered bytes
+        os.truncate(file, size)  # truncate after closing, which writes buffered bytes
         raise
 
 

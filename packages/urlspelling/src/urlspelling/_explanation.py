@@ -1,8 +1,8 @@
 """
 `explain` shows the steps by which normalization changed one URL.
 
-The parser makes several changes at once. To separate them, `explain` replaces the parts of the
-original URL with the parsed parts, one after another. It is slow, and the crawler does not use it.
+The parser makes several changes at once. To separate them, `explain` replaces the URL's parts with
+the parsed ones, one after another. It is slow, and the crawler does not use it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _AUTHORITY = re.compile(r"((?>.*@)?)(\[[^\]]*\]|[^:]*)(:[0-9]*)?", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One change made by the normalization, with the whole URL before and after it."""
+    """One change by the normalization, with the whole URL before and after it."""
 
     name: str
     before: str
@@ -60,7 +60,6 @@ def explain(url: str, base: str | None = None) -> list[Step]:
 
 
 def _states(url: str, base: str | None) -> Iterator[tuple[str, str]]:
-    """Yield the URL after each step, even if the step changed nothing."""
     text = url.strip(_EDGE_CHARACTERS).translate(_TAB_OR_NEWLINE)
     yield "white space and control characters removed", text
     parsed = resolve(url, base)
@@ -76,7 +75,6 @@ def _has_host(text: str) -> bool:
 
 
 def _parser_steps(text: str, parsed: str) -> Iterator[tuple[str, str]]:
-    """Yield the parser's changes: scheme, host, port, path, query and fragment."""
     before, after = _PARTS.fullmatch(text), _PARTS.fullmatch(parsed)
     old = _AUTHORITY.fullmatch(before[2]) if before else None
     new = _AUTHORITY.fullmatch(after[2]) if after else None

@@ -1,9 +1,8 @@
 """
 URL normalization. `normalize` returns the same string for equivalent URLs; it is idempotent.
 
-The parser (`_parser`) follows the URL Standard for hosts, ports, dot segments and white space.
-`_steps` and `_query` contain the further steps; the README has an example and a reason for each.
-The time is linear in the length of the URL.
+The parser (`_parser`) follows the URL Standard. `_steps` and `_query` contain the further steps;
+the README has an example and a reason for each. The time is linear in the URL's length.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from urlspelling.errors import InvalidUrl
 
 NORMALIZATION_VERSION = 2
 """
-Incremented when the result for any URL changes, because stored URLs then have other keys.
+Incremented when the result for any URL changes, because stored URLs then get other keys.
 
 Version 2 keeps JavaScript escapes (`%u011f`), which version 1 changed to `%25u011f`.
 """
@@ -74,7 +73,7 @@ def normalize(url: str, base: str | None = None) -> str:
 
 
 def _is_normal(url: str) -> bool:
-    """Return True for most normalized URLs without a query; faster than normalizing them."""
+    """Return True for most normalized URLs without a query."""
     match = _LOOKS_NORMAL.fullmatch(url) if len(url) <= MAX_URL_CHARS else None
     return match is not None and _is_normal_origin(match[1])
 
@@ -91,8 +90,8 @@ def use_site_rules(rules: Iterable[SiteRule]) -> None:
     """
     Add the operator's rules for individual sites to the packaged rules of this process.
 
-    Call it once at startup, before normalizing any URL, with the same rules in every process of a
-    cluster. Processes with different rules would store one page under two keys.
+    Call it once before normalizing any URL, with the same rules in every process of a cluster.
+    Otherwise, one page would be stored under two keys.
     """
     global _rules  # noqa: PLW0603 - the signature of `normalize` is fixed; set once at start
     _rules = packaged_rules().with_sites(rules)
@@ -105,7 +104,6 @@ def current_rules() -> QueryRules:
 
 
 def _apply_steps(href: str, url: str) -> str:
-    """Apply the steps after the parser. For a normalized URL this takes only a few searches."""
     slash = href.find("/", 8)
     origin = href[:slash]
     parsed = _cached_origin(origin) if slash <= _MAX_CACHED_CHARS else _parse_origin(origin)
@@ -144,7 +142,7 @@ def with_query(url: str, query: str) -> str:
 
 
 class _Origin(NamedTuple):
-    """A URL's scheme and authority, with the rule for its site. Cached per site."""
+    """A URL's scheme and authority, with its site's rule."""
 
     text: str
     """Scheme and authority, normalized."""
@@ -152,7 +150,7 @@ class _Origin(NamedTuple):
 
 
 def _parse_origin(origin: str) -> _Origin | None:
-    """Normalize a scheme and authority without a slash. Returns None if it is not http(s)."""
+    """Normalize a scheme and authority without a slash; None if it is not http(s)."""
     scheme, colon, authority = origin.partition("://")
     if scheme not in {"http", "https"} or not colon:
         return None
@@ -164,7 +162,7 @@ _cached_origin = lru_cache(_CACHED_ORIGINS)(_parse_origin)
 
 
 def _normalize_escapes(href: str, slash: int, path_end: int) -> tuple[str, int]:
-    """Normalize a URL's escapes and remove a session. Returns the URL and the end of its path."""
+    """Normalize escapes and remove a session; returns the URL and the end of its path."""
     escaped = steps.normalize_escapes(href[slash:])
     path, question_mark, query = escaped.partition("?")
     url_start = href[:slash] + steps.remove_session(path)
@@ -184,9 +182,8 @@ def url_key(normalized: str) -> bytes:
     """
     Return a normalized URL's key: the first 16 bytes of the URL's SHA-256.
 
-    Keys are uniformly distributed, so no region or prefix becomes a hot spot. The probability of a
-    collision among 10^10 URLs is 10^-19. The store keeps the URL too, and compares it. Takes 0.5
-    µs.
+    Keys are uniformly distributed. The probability of a collision among 10^10 URLs is 10^-19, and
+    the store compares the URL too. Takes 0.5 µs.
 
     >>> url_key("http://example.com/").hex()
     '2a1b402420ef46577471cdc7409b0fa2'

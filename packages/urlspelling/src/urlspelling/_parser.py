@@ -3,8 +3,8 @@ Resolve a URL or reference to an absolute URL, as the URL Standard (WHATWG) defi
 
 It uses two versions of the C++ parser Ada: `ada_url` implements the current standard, including the
 2026 version of IDNA; `can_ada` is older and five times as fast. They differ only for hosts that are
-not plain ASCII. URLs with a plain host use the fast parser, and those that it rejects are parsed
-again by the exact one.
+not plain ASCII. URLs with a plain host use the fast parser; what it rejects is parsed again by the
+exact one.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ _PLAIN_HOST = re.compile(
     r"|[.?#]|/(?![/\\\t\n\r])"  # relative: the URL keeps the base's host
     r"|[0-9A-Za-z_~-]+[/.%?#=]",
 )
-"""
-Does not use IGNORECASE, which would treat some non-ASCII letters as equal to `i`, `k` and `s`. No
-host may contain non-ASCII letters here.
-"""
+"""Not IGNORECASE, which would treat some non-ASCII letters as equal to `i`, `k` and `s`."""
 
 _parse_fast = can_ada.parse
 
@@ -76,12 +73,11 @@ def _parse_exact(url: str, base: str | None) -> str:
 
 
 def _replace_surrogates(text: str) -> str:
-    """Replace lone surrogates, as the standard's USVString does."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _parse_base(base: str) -> can_ada.URL:
-    """Return the parsed base. Cached, because all links on a page share it."""
+    """Parse the base. Cached, because all links on a page share it."""
     return _cached_base(base) if len(base) <= _MAX_CACHED_CHARS else _uncached_base(base)
 
 
@@ -90,5 +86,5 @@ def _uncached_base(base: str) -> can_ada.URL:
 
 
 _cached_base = lru_cache(_CACHED_BASES)(_uncached_base)
-# A thread still running at exit keeps this module alive, and nanobind then reports leaked URLs.
+# A thread that runs at exit keeps this module alive, and nanobind then reports leaked URLs.
 atexit.register(_cached_base.cache_clear)

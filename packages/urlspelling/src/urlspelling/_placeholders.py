@@ -2,8 +2,8 @@
 Recognize placeholders where a page should declare its canonical URL.
 
 Placeholders are templates whose variable was not filled in, missing values printed by programs
-(`undefined`), and hosts without a scheme, which a URL parser reads as a path. All pages of a site
-with the same placeholder would share one record. docs/urls.md#canonical-urls has figures.
+(`undefined`), and hosts without a scheme, which a URL parser reads as a path. All of a site's pages
+with the same placeholder would share one record (docs/urls.md#canonical-urls).
 """
 
 from __future__ import annotations
@@ -57,8 +57,7 @@ def why_no_page(text: str, page: str) -> str | None:
 
     Args:
         text: the URL as written in the page, or resolved.
-        page: the normalized URL of the page. A string that also occurs in this URL is not a
-            placeholder.
+        page: the normalized URL of the page. A string in this URL is not a placeholder.
     """
     text = text.strip()
     if not text or text[0] == "#":
@@ -87,7 +86,6 @@ def _decode_template(text: str) -> str:
 
 
 def _decoded_parts(url: str) -> Iterator[str]:
-    """Yield the host, the path segments and the query values."""
     try:
         split = urlsplit(url)
     except ValueError:
@@ -98,7 +96,6 @@ def _decoded_parts(url: str) -> Iterator[str]:
 
 
 def _missing_scheme_reason(text: str, page: str) -> str | None:
-    """Return why a path looks like a host without a scheme, or None."""
     try:
         host, reason = _bare_host(urlsplit(page).netloc), "a host without a scheme"
         urlsplit(text)

@@ -2,7 +2,7 @@
 Normalize queries: remove parameters that never select a page, and sort the others.
 
 `query_rules.toml` lists the parameters to remove on all sites, `site_rules.toml` has exceptions for
-individual sites. The operator's own file has the format of `site_rules.toml`.
+individual sites, and so has the operator's own file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAX_CACHED_CHARS = 255
 """Longer names are not cached, so that hostile ones cannot fill memory."""
 
 _MAX_HOST_CHARS = 253
-"""The DNS limit. Matching a longer string with many labels would take minutes."""
+"""The DNS limit. Matching longer strings could take minutes."""
 _split_name: Callable[[str], tuple[str, str, str]] = methodcaller("partition", "=")
 """`sort_key` for queries without escapes."""
 _NEEDS_DECODING = re.compile(r"[%+;]")
@@ -74,7 +74,7 @@ class QueryRules:
         self._cached_pattern = lru_cache(_CACHED_NAMES)(self._find_pattern)
 
     def with_sites(self, sites: Iterable[SiteRule]) -> QueryRules:
-        """Return these rules plus `sites`. If a host is in both, the new rule applies."""
+        """Return these rules plus `sites`, which take precedence."""
         return QueryRules(
             removed=self._removed,
             prefixes=self._prefixes,
@@ -84,7 +84,7 @@ class QueryRules:
         )
 
     def site(self, host: str) -> SiteRule | None:
-        """Return the rule of the longest listed host that equals `host` or is a parent of it."""
+        """Return the rule of the longest listed host that is `host` or its parent."""
         if len(host) > _MAX_HOST_CHARS:
             return None
         name = longest_match(host, self._sites)
@@ -113,7 +113,7 @@ class QueryRules:
         return "&".join(kept)
 
     def keep(self, query: str, site: SiteRule | None) -> list[str]:
-        """Return the parameters of `query` that are kept, as written. Empty ones are removed."""
+        """Return the kept parameters of `query`, as written. Empty ones are removed."""
         return self._filter(_without_session(query).split("&"), site)[0]
 
     def _filter(self, pieces: list[str], site: SiteRule | None) -> tuple[list[str], list[str]]:
@@ -140,14 +140,13 @@ class QueryRules:
         return pattern.match(value) is None
 
     def _cache_kept_name(self, name: str) -> None:
-        """Cache a name without escapes that is always kept."""
         if name and len(name) <= _MAX_CACHED_CHARS and not _NEEDS_DECODING.search(name):
             if len(self._kept_names) >= _CACHED_NAMES:
                 self._kept_names.clear()
             self._kept_names.add(name)
 
     def _find_pattern(self, name: str) -> re.Pattern[str] | None:
-        """Return the pattern of the values to remove, or None if the parameter is always kept."""
+        """Return the pattern of values to remove, or None if the parameter is always kept."""
         lowercase = name.lower()
         if lowercase in self._removed or lowercase.startswith(self._prefixes):
             return _ANY_VALUE
@@ -167,8 +166,7 @@ def sort_key(parameter: str) -> tuple[bytes, str, bytes, str]:
     """
     Return a key that sorts by decoded name, then decoded value, then the parameter as written.
 
-    A parameter without `=` precedes the same name with an empty value, so the result does not
-    depend on the original order.
+    A parameter without `=` precedes the same name with an empty value.
     """
     name, equals, value = parameter.replace("+", " ").partition("=")
     return unquote_to_bytes(name), equals, unquote_to_bytes(value), parameter

@@ -1,8 +1,8 @@
 """
 The normalization steps after parsing. They are idempotent pure functions on strings.
 
-They require the parser's output: an ASCII string with a host and a path that begins with `/` and
-has no dot segments. White space and control characters are escaped.
+They require the parser's output: an ASCII string with a host and a path that begins with `/`,
+without dot segments, white space and control characters.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import string
 
 _UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
 _ALWAYS_ESCAPED = "[]\\^`{|}"
-"""Characters that the URL Standard leaves unescaped, but RFC 3986 forbids in a path or query."""
+"""Characters that the URL Standard leaves unescaped, but RFC 3986 forbids."""
 
 _BAD_ESCAPE = (
     r"2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee]"  # unreserved
@@ -22,11 +22,11 @@ _BAD_ESCAPE = (
 _NOT_NORMAL = re.compile(rf"[%\[\]\\^`{{|}}](?:(?<!%)|{_BAD_ESCAPE})")
 MAY_CHANGE = re.compile(rf"[%;(\[\]\\^`{{|}}](?:(?<!%)|{_BAD_ESCAPE})")
 """
-Finds text that `normalize_escapes` or `remove_session` may change. The pattern is fast because it
-starts with a character set.
+Finds text that `normalize_escapes` or `remove_session` may change. Fast, because it starts with a
+character set.
 """
 _PATH_SESSION = re.compile(r"(?i)(?<!\.)(?:;jsessionid=[^/;]*)+")
-"""A session id in a path. It must not follow a dot, because the rest could become a dot segment."""
+"""A session id in a path. Not after a dot, because the rest could become a dot segment."""
 _ASP_NET_SESSION = re.compile(r"/\((?:[A-Za-z]\([0-9a-z]{24}\))+\)(?=/)|/\([0-9a-z]{24}\)(?=/)")
 """ASP.NET's cookieless session id: a path segment such as `(S(lit3py55t21z5v55vlm25s55))`."""
 _TRAILING_DOT = re.compile(r"(?<=[^.])\.(?=:[0-9]*\Z|\Z)")

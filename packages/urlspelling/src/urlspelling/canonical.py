@@ -1,12 +1,10 @@
 """
-The canonical URL of a page. `decide`, a pure function, computes it from the evidence and gives
-reasons.
+A page's canonical URL. `decide`, a pure function, computes it from evidence and gives reasons.
 
-The evidence comes from the fetch (redirects, headers) and from the document. A wrong canonical URL
-is worse than none, because two pages would share one record. A declared URL must therefore pass
-checks that need no fetch, and it is rejected if a known fact contradicts it. While facts are
-missing, the decision is provisional. docs/urls.md#canonical-urls lists the order of trust and the
-checks.
+A wrong canonical URL is worse than none, because two pages would share one record. A declared URL
+must therefore pass checks that need no fetch, and is rejected if a known fact contradicts it. While
+facts are missing, the decision is provisional. docs/urls.md#canonical-urls lists the order of trust
+and the checks.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ class KnownPage:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """
-    The evidence for the canonical URL of one page.
+    The evidence for one page's canonical URL.
 
     Every URL is absolute and normalized. `unparsable` lists the candidates that cannot be
     normalized.
@@ -67,7 +65,7 @@ class Evidence:
     amp_url: str | None = None
     """The AMP version of the page, from `<link rel=amphtml>`."""
     hreflang: tuple[tuple[str, str], ...] = ()
-    """(language, URL) of translations. They are other pages and never merged."""
+    """(language, URL) of translations. They are never merged."""
     unparsable: tuple[tuple[str, str], ...] = ()
     """(source, original text) of each URL that cannot be parsed."""
     placeholders: tuple[tuple[str, str, str], ...] = ()
@@ -84,16 +82,15 @@ class Decision:
     provisional: bool
     """True until a fetch confirms the canonical URL."""
     rule: str
-    """The source that was used: self, redirect, link_header, link_canonical, og_url, …"""
+    """The source used: self, redirect, link_header, link_canonical, og_url, …"""
     reasons: tuple[str, ...] = ()
     rejected: tuple[tuple[str, str, str], ...] = ()
-    """(source, URL, reason) of each candidate that was not chosen."""
+    """(source, URL, reason) of each rejected candidate."""
     aliases: tuple[str, ...] = ()
-    """Other URLs of the same page in this fetch, except for targets of temporary redirects."""
+    """Other URLs of the page in this fetch, except for targets of temporary redirects."""
 
 
 MAX_STEPS = 10
-"""Maximum length of a chain of canonical URLs and redirects, as for redirects in a fetch."""
 
 _TEMPORARY_STATUSES, _WITHHELD_STATUSES = (408, 421, 425, 429), (401, 402, 403, 451)
 _HOMEPAGE_PATH = re.compile(
@@ -184,7 +181,7 @@ def reject_amp(evidence: Evidence, target: str) -> str | None:
 
 
 def reject_translation(evidence: Evidence, target: str) -> str | None:
-    """Reject a translation if the page lists itself among its languages."""
+    """Reject a translation if the page itself is among the languages."""
     languages: dict[str, set[str]] = {}
     for language, url in evidence.hreflang:
         languages.setdefault(url, set()).add(language.lower())
@@ -212,8 +209,8 @@ def canonical_chain(evidence: Evidence, target: str) -> tuple[list[str], str | N
     """
     Follow the known redirects and canonical URLs from `target`.
 
-    Returns the URLs in the chain, and the reason to reject the last one, if any. Redirects take
-    precedence over canonical URLs.
+    Returns the chain, and the reason to reject its last URL, if any. Redirects take precedence over
+    canonical URLs.
     """
     fetched = {evidence.url, evidence.final_url, *(hop.url for hop in evidence.redirects)}
     chain = [target]
@@ -235,9 +232,9 @@ def canonical_chain(evidence: Evidence, target: str) -> tuple[list[str], str | N
 
 
 INSTANT_REFRESH_S = 1.0
-"""A meta refresh within this counts as a redirect; after more, visitors see the page first."""
+"""A meta refresh within this time counts as a redirect."""
 PROVISIONAL = "provisional until "
-"""The start of each reason that applies only until the canonical URL is fetched."""
+"""The start of reasons that only apply until the canonical URL is fetched."""
 
 _SOURCE_NAMES = {
     "link_header": "the Link header",
@@ -249,8 +246,6 @@ _SOURCE_NAMES = {
 
 @dataclass(slots=True)
 class _Findings:
-    """Reasons and rejected candidates, collected during a decision."""
-
     reasons: list[str] = field(default_factory=list)
     rejected: list[tuple[str, str, str]] = field(default_factory=list)
     moved_urls: list[str] = field(default_factory=list)
@@ -342,10 +337,9 @@ def _reason_not_to_move(url: str, hop: Redirect) -> str | None:
 
 def _after_temporary_redirect(evidence: Evidence, moved_to: str, findings: _Findings) -> Decision:
     """
-    Decide for a page that was reached through a temporary redirect.
+    Decide for a page behind a temporary redirect.
 
-    Its tags describe the redirect's target, not the requested URL. For example, many URLs may
-    redirect to one sign-in page.
+    Its tags describe the target, not the requested URL: many URLs may redirect to one sign-in page.
     """
     rule = "redirect" if moved_to != evidence.url else "self"
     for source, urls in _declared_urls(evidence):
@@ -362,7 +356,7 @@ def _after_temporary_redirect(evidence: Evidence, moved_to: str, findings: _Find
 
 
 def _declared_urls(evidence: Evidence) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the declared URLs by source, the most trusted source first."""
+    """Return the declared URLs by source, the most trusted first."""
     refresh = evidence.meta_refresh
     instant = (refresh[1],) if refresh and refresh[0] <= INSTANT_REFRESH_S else ()
     candidates = [
@@ -375,7 +369,10 @@ def _declared_urls(evidence: Evidence) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _choose_declared(evidence: Evidence, findings: _Findings) -> tuple[str, str] | None:
-    """Return the first source whose only URL passes all checks, and the URL that it leads to."""
+    """
+    Return the first source with a single URL that passes all checks, and where that URL
+    leads.
+    """
     chosen: tuple[str, str] | None = None
     for source, urls in _declared_urls(evidence):
         if len(urls) > 1:
@@ -405,7 +402,6 @@ def _compare_with_chosen(
 
 
 def _check_declared(evidence: Evidence, target: str, findings: _Findings) -> tuple[str, str | None]:
-    """Return the URL that `target` leads to, and the reason to reject it, if any."""
     if target == evidence.final_url:
         return target, None
     chain, rejection = canonical_chain(evidence, target)

@@ -5,7 +5,7 @@ The exceptions of this package.
     ├── InvalidUrl          the caller's string is not an http(s) URL
     └── InvalidSiteRules    a configuration file with site rules is invalid
 
-Retrying does not help. Both exceptions can be pickled.
+Retrying does not help. Both can be pickled.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def and_parents(host: str) -> Iterator[str]:
 
 def longest_match(host: str, names: Container[str]) -> str | None:
     """
-    Return the longest of `names` that equals `host` or is a parent of it, or None.
+    Return the longest of `names` that is `host` or its parent, or None.
 
     >>> longest_match("a.b.example.com", {"example.com", "b.example.com"})
     'b.example.com'

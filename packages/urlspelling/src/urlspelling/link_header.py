@@ -49,8 +49,7 @@ def parse_link_header(values: Iterable[str], *, base: str | None = None) -> list
     ('http://example.com/a', ('canonical',))
 
     Targets are resolved against `base`, the page's URL. Links whose `anchor` is another page and
-    targets that are not http(s) URLs are omitted. Commas and semicolons inside `<…>` and quotes are
-    not separators. Never raises; takes linear time.
+    targets that are not http(s) URLs are omitted. Never raises; takes linear time.
     """
     links: list[HeaderLink] = []
     for target, parameters in targets(values):
@@ -63,7 +62,7 @@ def parse_link_header(values: Iterable[str], *, base: str | None = None) -> list
 
 
 def targets(values: Iterable[str]) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
-    """Yield each target as written, with its parameters (names in lower case, values unquoted)."""
+    """Yield each target as written, with its parameters."""
     for value in values:
         position, last_target = 0, value.rfind(">")
         while position < last_target:
