@@ -123,7 +123,6 @@ class HttpBackend:
     def _send(
         self, operation: Operation[Any, Any], request: Any, limit_s: float
     ) -> tuple[_Response, HttpRoute]:
-        """Send a request, and return the response and its route."""
         if operation.http is None:
             raise BadInput(f"{operation.name}: cannot be called over HTTP; use Thrift")
         route = next(r for r in reversed(operation.routes) if _matches_fixed_options(r, request))

@@ -212,7 +212,7 @@ class Aragog:
 
 
 def _shards(broker: BrokerSettings) -> dict[str, redis.Redis]:
-    """Return clients for a pinlater broker's Redis servers, by display name."""
+    """Return clients for the Redis servers of a pinlater broker, by display name."""
     if kind_of(broker.url) != "pinlater":
         return {}
     return {

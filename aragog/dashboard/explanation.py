@@ -97,7 +97,6 @@ def _egress(url: str, components: Components) -> Iterator[Line]:
 
 
 def _operator(url: str, components: Components) -> Iterator[Line]:
-    """Yield the operator's decisions about the URL."""
     taken_down = url in components.store().takedowns.refused([url])
     yield Line("taken down", "yes: it is neither fetched nor stored" if taken_down else "no")
     yield Line("blocked", components.overrides().blocking_setting(host(url)) or "no")
@@ -181,7 +180,6 @@ def _slot(url: str, components: Components) -> Iterator[Line]:
 
 
 def _backlog(report: DomainReport, queued: int, qps: float) -> Iterator[Line]:
-    """Yield how many of the domain's URLs are waiting, and how long they will all take."""
     if report.waiting:
         yield Line("in its line", f"{report.waiting:,} URLs")
     if queued:

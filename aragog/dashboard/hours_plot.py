@@ -52,7 +52,6 @@ class HoursPlot(NamedTuple):
     box: str = f"0 0 {WIDTH} {HEIGHT + 20}"
 
     def svg(self) -> str:
-        """Return the plot as an SVG element for a page."""
         bars = "".join(bar.svg() for bar in self.bars)
         labels = "".join(label.svg() for label in self.labels)
         name = f'role="img" aria-label="{escape(self.summary)}"'

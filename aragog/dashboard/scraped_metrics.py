@@ -62,7 +62,6 @@ class ComponentMetrics:
         self._failed = False
 
     def start_read(self, threads: ThreadPoolExecutor) -> Future[None]:
-        """Return the read in progress, or start one."""
         with self._lock:
             if self._running is None or self._running.done():
                 if self._unanswered_since_s is None:
@@ -93,7 +92,6 @@ class ComponentMetrics:
 
 
 def _is_timeout(error: BaseException | None) -> bool:
-    """Return True if the error or its cause is a timeout."""
     while error is not None:
         if isinstance(error, TimeoutError | redis.TimeoutError):
             return True
@@ -189,7 +187,6 @@ def _urls(components: Components) -> Iterator[Metric]:
 
 
 def _measurements(components: Components) -> Iterator[Metric]:
-    """Yield the measurements of all processes (`aragog.observability.instruments`)."""
     sums = components.totals.read()
     for instrument in INSTRUMENTS:
         yield family(instrument, sums)

@@ -66,8 +66,8 @@ def queue_notes(components: Components) -> list[str]:
     Return sentences about what the URLs in the queues are waiting for.
 
     The result is empty if no URLs are waiting, or without pinlater. The queues alone do not show
-    why: while a site's robots.txt is unreachable, its URLs become due again and again, as if no
-    worker took them.
+    why: if robots.txt is unreachable, a site's URLs become due again and again, as if no worker
+    took them.
 
     Raises:
         BrokerUnavailable: Redis or the broker does not respond.

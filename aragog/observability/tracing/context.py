@@ -28,7 +28,6 @@ class SpanContext(NamedTuple):
 
     @property
     def traceparent(self) -> str:
-        """The context as a `traceparent`."""
         return f"00-{self.trace_id}-{self.span_id}-{int(self.sampled):02x}"
 
 
