@@ -157,9 +157,7 @@ class UnreadBytes:
         self._pending = size
 
     def end_write(self, size: int, *, blocked: bool) -> None:
-        """
-        Release the bytes, or keep them counted until `mark_read` if the client is not reading.
-        """
+        """Release the bytes, or keep them until `mark_read` if the client is not reading."""
         self._pending = 0
         if blocked:
             self._bytes += size
