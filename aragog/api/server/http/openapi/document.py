@@ -59,7 +59,7 @@ _READ: list[dict[str, list[str]]] = [{"bearer": ["read"]}, {}]
 _UNIQUE = ("put", "put_node", "mutate")
 """Operations that write properties in `store.unique`."""
 _OF_CRAWLS = ("delete_crawl",)
-"""Operations that return 501 on a server without crawls. Their pools do not imply this."""
+"""Operations that return 501 on a server without crawls. The pool shows this for others."""
 SERVER = "Server"
 _GROUPS = {
     "reading": "Read",
