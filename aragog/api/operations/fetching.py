@@ -161,7 +161,6 @@ class Fetching:
         self.completions.notify_all()
 
     def close(self) -> None:
-        """Wake all waiting callers, and stop the thread that listens to Redis."""
         self.completions.close()
 
     def steps(self, request: FetchRequest) -> Steps[FetchResponse]:

@@ -188,7 +188,6 @@ class JobWaits:
             return frozenset(self._waiters), next_check_s
 
     def _is_idle(self, left_s: float) -> bool:
-        """Return True if the last caller left long enough ago to end the thread."""
         with self._lock:
             if left_s > 0 or self._waiters:
                 return False
@@ -212,8 +211,6 @@ class JobWaits:
 
 
 class _Listener:
-    """The poller of one shard."""
-
     def __init__(self, poller: ShardPoller) -> None:
         self.poller = poller
         self._queues: frozenset[str] = frozenset()

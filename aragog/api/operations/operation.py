@@ -221,7 +221,6 @@ class HttpRoute:
 
     @property
     def has_body(self) -> bool:
-        """True if requests have a JSON object as their body."""
         return self.method in ("POST", "PATCH") or bool(self.in_query)
 
 
@@ -274,7 +273,6 @@ class Operation(Generic[P, R]):
 
     @property
     def in_graphs(self) -> bool:
-        """True if the operation can be used on an application's graph."""
         return any(field.name == "graph" for field in self.fields)
 
     @property

@@ -93,7 +93,6 @@ class QueueDoors:
         return queues
 
     def open_queues(self, door: str) -> list[str]:
-        """Return the queues that a door may use, sorted."""
         names = self._names()
         legacy = {name.removeprefix(LEGACY) for name in names if name.startswith(LEGACY)}
         return sorted(legacy | {name for name in names if self.may_use(name, door)})

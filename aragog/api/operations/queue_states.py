@@ -87,7 +87,6 @@ class QueueStates:
         return self._jobs.doors.queues_to_read(queue, self._door)
 
     def state(self, queue: str) -> QueueState | None:
-        """Return a queue's state, or None if no queue has this name."""
         if queue not in self._jobs.doors.open_queues(self._door):
             if queue in self._admin.queues():
                 raise AccessDenied(f"queue {queue} is not open to other programs")

@@ -88,7 +88,6 @@ class TextRun:
 
     @property
     def abandoned(self) -> bool:
-        """True if no caller is waiting for the run."""
         return self.callers <= 0
 
 
@@ -369,7 +368,6 @@ def _receive(source: int, size: int, run: TextRun) -> bytes:
 
 
 def _serve(finder: str, max_cpu_s: float, max_memory_bytes: int) -> None:
-    """Extract the text of pages until the input ends."""
     from aragog.crawl.stages.page_limits import make_expendable  # noqa: PLC0415 - only in the process
 
     make_expendable()

@@ -131,7 +131,6 @@ class HedgePolicy:
             self.down_after_s = min(MAX_DOWN_S, max(MIN_DOWN_S, DOWN_P99_FACTOR * p99_s))
 
     def count_response(self, latency_s: float) -> None:
-        """Count a response from the primary."""
         self._latencies.add(latency_s)
 
     def hedge(self, *, down: bool = False) -> bool:
@@ -176,7 +175,6 @@ class _SharedRead:
         return self.is_decided or self._is_abandoned()
 
     def require_waiting(self) -> None:
-        """Raise ReadAbandoned if nobody is waiting for the read."""
         if self.is_over():
             raise ReadAbandoned("read", "its caller has disconnected")
 
@@ -261,7 +259,6 @@ class HedgedReads:
             return 0.0 if self.policy.hedge(down=left_s <= 0) else left_s
 
     def _hedge(self, first: Future[Any], shared_read: _SharedRead) -> HedgedResult:
-        """Return the first result from either store."""
         second = self._submit_to_standby(shared_read)
         wait([first, second], return_when=FIRST_COMPLETED)
         if not first.done() and _is_complete_result(second):

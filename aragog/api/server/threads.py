@@ -220,8 +220,6 @@ class CallThreads:
 
 
 class _AwaitedCall(ThreadCall, Generic[T]):
-    """A function whose result a coroutine awaits."""
-
     __slots__ = ("_call", "_caller", "_error", "_result", "future")
 
     def __init__(self, call: Callable[[], T], deadline_s: float) -> None:

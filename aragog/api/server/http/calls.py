@@ -110,7 +110,6 @@ class StoreCalls:
         return await self._feed.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
 
     async def broker(self, call: Callable[[], T]) -> T:
-        """Run a call that enqueues, with the deadline for content."""
         return await self._broker.run(call, self._content_deadline_s)
 
     async def fetching(self, call: Callable[[], T]) -> T:

@@ -259,7 +259,6 @@ class ApiConnection(asyncio.Protocol):
         self.transport.abort()
 
     def end_if_late(self, now_s: float) -> None:
-        """Close if the client is too slow or has been silent for too long."""
         settings, elapsed_s = self.service.settings, now_s - self._since_s
         if self.blocked or self._state is HttpState.CLOSING:
             if elapsed_s > settings.send_timeout_s:
@@ -383,7 +382,6 @@ class ApiConnection(asyncio.Protocol):
 
 
 def _address(name: Any) -> tuple[str, int] | None:
-    """Return the host and port of a socket's name."""
     return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
 
 

@@ -198,7 +198,6 @@ class _Exchange:
         return {**message, "body": bytes(body[last:])}
 
     async def fail(self, error: Exception) -> None:
-        """Respond with the error as a problem, or abort a response that has already begun."""
         problem = problem_of(error)
         self._observer.log_failure(problem, self._scope["method"], self._scope["path"], error)
         if self._status:

@@ -247,7 +247,6 @@ class RequestParser:
 
 
 def _field_bytes(name: bytes, value: bytes) -> int:
-    """Return the size of a header field as a line."""
     return len(name) + len(value) + 4
 
 

@@ -243,7 +243,6 @@ class ParkedCalls:
         return call
 
     def resume_all(self) -> None:
-        """Run the next step of every call."""
         for call in list(self._calls.values()):
             self._resume(call)
 

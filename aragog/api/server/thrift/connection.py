@@ -221,7 +221,6 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def end_if_late(self, now_s: float) -> None:
-        """Close if the client is too slow or has been silent for too long."""
         limit_s = self._server.limits_s.get(self._state)
         if limit_s is not None and now_s - self._since_s > limit_s:
             self.abort()
@@ -252,7 +251,6 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def _next_frame(self) -> bytes | None:
-        """Return the next frame in the buffer, or None if it is incomplete."""
         buffer = self._buffer
         if len(buffer) < _LENGTH_BYTES:
             return None

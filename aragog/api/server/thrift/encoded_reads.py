@@ -225,7 +225,6 @@ class EncodedReads:
         return results
 
     def _results(self, urls: Sequence[str], requested: _ReadOptions) -> list[bytes]:
-        """Return an encoded RecordResult for each normalized URL."""
         fields = requested.fields
         if fields and not requested.facts and requested.purpose is None:
             values, standby = self._read(lambda store: store.pages.values(urls, fields))

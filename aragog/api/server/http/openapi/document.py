@@ -236,7 +236,6 @@ _FORM_PROBLEMS: dict[Form, tuple[str, ...]] = dict.fromkeys(Form, ()) | {Form.CO
 
 
 def _responses(choices_of_route: Sequence[Choice]) -> dict[str, Any]:
-    """Return the successful responses of a route's operations, by status."""
     operation, route = choices_of_route[0]
     schema = response_schema(operation, route)
     others = [response_schema(*choice) for choice in choices_of_route[1:]]

@@ -187,7 +187,6 @@ def schema_of(kind: Any) -> dict[str, Any]:
 
 
 def _nullable(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a value that may be missing."""
     if "$ref" in schema:
         return {"anyOf": [schema, {"type": "null"}]}
     kind = schema.get("type")

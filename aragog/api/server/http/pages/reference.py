@@ -175,7 +175,6 @@ def _responses(operation: Mapping[str, Any]) -> str:
 
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table whose cells are HTML, or "" if there are no rows."""
     if not rows:
         return ""
     head = "".join(f'<th scope="col">{escape(title)}' for title in titles)
@@ -213,5 +212,4 @@ def _default(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    """Return text with names in backticks rendered as code."""
     return _CODE.sub(r"<code>\1</code>", escape(text, quote=False))

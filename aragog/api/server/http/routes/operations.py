@@ -189,7 +189,6 @@ class OperationRoutes:
 
 
 def _query_names(choices: Sequence[Choice]) -> frozenset[str]:
-    """Return the query parameters that a route's operations accept."""
     names: set[str] = set()
     for operation, route in choices:
         own_names = route.in_query if route.has_body else [field.http for field in operation.fields]

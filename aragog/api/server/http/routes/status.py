@@ -59,11 +59,9 @@ class Status:
         )
 
     async def docs(self, _request: Request) -> Response:
-        """Respond to `GET /docs` with the OpenAPI document as a self-contained HTML page."""
         return HTMLResponse(_docs(), headers=_PAGE_HEADERS)
 
     async def openapi(self, _request: Request) -> Response:
-        """Respond to `GET /openapi.json` with the OpenAPI document."""
         return Response(_OPENAPI, media_type="application/json")
 
     async def health(self, _request: Request) -> Response:
